@@ -2,9 +2,13 @@
 #
 #   make demo      evaluate the sample
 #   make check     lint, types, import contracts, fast tests: before each commit
-#   make test      lint, types, import contracts, all tests with their coverage
+#   make test      lint, types, import contracts, all tests
+#   make coverage  all tests but those of browser and cluster, and how many lines they cover: at least 95 %
+#   make docs      the site in build/site: reference from the code, warnings as errors, links checked
 #   make browser   the pages in chromium, where there is one
+#   make cluster   an object store, and clusters of Dask, on this machine
 #   make oldest    fast tests with the oldest versions that pyproject.toml allows
+#   make newest    fast tests with the newest versions that the registry has, those before a release included
 #   make plain     fast tests without the optional packages and without the compiled core
 #   make torch     tests next to torchmetrics, with a small build of torch
 #   make fuzz      damaged inputs and options for SECONDS=60, on JOBS=2; SEED=7 draws the same cases again
@@ -19,16 +23,17 @@ PYTHON ?= $(shell for one in $(CANDIDATES); do "$$one" -c '$(RECENT)' 2>/dev/nul
 PIP := python -m pip --quiet --disable-pip-version-check
 INSTALL := $(BIN)/$(PIP) install
 VENVS := build/venvs
-BUILT := pyproject.toml setup.py jaccard_eval/native/core.cpp  # what an installation is made of
+BUILT := pyproject.toml setup.py $(wildcard jaccard_eval/native/*pp)  # what an installation is made of
 # A file stays on one worker: what its tests share is made once. The folder of temporary files has a short name, for
-# messages cut long paths.
+# messages cut long paths. A test that waits for ever ends as a failure with its stack.
 RUN := scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT &&
-PARALLEL := pytest -n auto --dist loadfile --basetemp="$$scratch"
-FAST := $(PARALLEL) -m 'not slow and not browser'
+PARALLEL := pytest -n auto --dist loadfile --timeout=300 --basetemp="$$scratch"
+FAST := $(PARALLEL) -m 'not slow and not browser and not cluster'
 
-export PYTHONDONTWRITEBYTECODE := 1
+# Tests start the command thousands of times: compiled once, it starts in half the time.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo lint check test full browser oldest plain torch fuzz clean
+.PHONY: help demo lint check test full docs browser cluster oldest test-oldest newest plain torch fuzz clean
 .DEFAULT_GOAL := help
 
 help:
@@ -50,20 +55,40 @@ lint: $(VENV)/.installed-for-tests
 check: lint
 	$(RUN) $(BIN)/$(FAST)
 
-test: lint full browser
+test: lint full docs browser cluster
 
 full: $(VENV)/.installed-for-tests
-	$(RUN) $(BIN)/$(PARALLEL) -m 'not browser' --cov=jaccard_eval --cov-report= --cov-fail-under=95
+	$(RUN) $(BIN)/$(PARALLEL) -m 'not browser and not cluster'
+
+# Tracing takes a third more of the processor's time, so it runs before a release and not with every change.
+coverage: $(VENV)/.installed-for-tests
+	$(RUN) $(BIN)/$(PARALLEL) -m 'not browser and not cluster' --cov=jaccard_eval --cov-report= --cov-fail-under=95
+
+docs: $(VENV)/.installed-for-tests
+	$(BIN)/python docs/site/build.py build/site
 
 browser: $(VENV)/.installed-for-tests
 	$(RUN) $(BIN)/$(PARALLEL) -rs tests/pages
 
+cluster: $(VENV)/.installed-for-tests
+	$(RUN) $(BIN)/$(PARALLEL) -m cluster
+
 # Old packages warn of what the newest of those below them deprecate.
 oldest: $(VENVS)/oldest/.installed
-	$(RUN) $(VENVS)/oldest/bin/$(FAST) -W ignore::DeprecationWarning
+	$(RUN) HYPOTHESIS_PROFILE=again $(VENVS)/oldest/bin/$(FAST) -W ignore::DeprecationWarning
+
+test-oldest: oldest
+
+# Made anew each time, for what is newest changes; warnings are theirs to announce.
+newest:
+	$$(for one in python3.14 python3.13 $(PYTHON); do "$$one" -c pass 2>/dev/null && echo "$$one" && break; done) \
+	  -m venv --clear $(VENVS)/newest
+	$(VENVS)/newest/bin/$(PIP) install --pre --only-binary numpy,pandas,pillow,msgspec --editable '.[cloud,parquet,report]' $(NEEDED)
+	$(VENVS)/newest/bin/python -m pip list | grep -iE '^(click|msgspec|numpy|pandas|pillow|pyarrow|rich) '
+	$(RUN) HYPOTHESIS_PROFILE=again $(VENVS)/newest/bin/$(FAST) -W ignore::DeprecationWarning
 
 plain: $(VENVS)/plain/.installed
-	$(RUN) JACCARD_EVAL_NATIVE=0 $(VENVS)/plain/bin/$(FAST)
+	$(RUN) HYPOTHESIS_PROFILE=again JACCARD_EVAL_NATIVE=0 $(VENVS)/plain/bin/$(FAST)
 
 # What needs torch is skipped in all other environments; its last line counts the tests that ran.
 torch: $(VENVS)/torch/.installed
@@ -88,7 +113,7 @@ $(VENV)/.installed: $(VENV)/.made $(BUILT)
 	@touch $@
 
 $(VENV)/.installed-for-tests: $(VENV)/.made $(BUILT)
-	$(INSTALL) --editable '.[test]'
+	$(INSTALL) --editable '.[docs,test]'
 	@touch $@ $(VENV)/.installed
 
 # numpy 1.26 and its like have wheels for 3.11 and 3.12 only, so the first of these that there is.
@@ -99,10 +124,10 @@ $(VENVS)/oldest/.installed: $(BUILT)
 	$(@D)/bin/$(PIP) install --constraint $(@D)/oldest.txt --editable '.[test]'
 	@touch $@
 
-OLDEST := import tomllib; \
+OLDEST := import re, tomllib; \
   project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
   extras = [wanted for name, wanted in project["optional-dependencies"].items() if name != "test"]; \
-  print(*[one.replace(">=", "==") for one in sum(extras, project["dependencies"])], sep="\n")
+  print(*[re.sub(r"\[.*\]", "", one).replace(">=", "==") for one in sum(extras, project["dependencies"])], sep="\n")
 
 # Of this version there is a build for the processor alone, a tenth of the usual one.
 $(VENVS)/torch/.installed: $(BUILT)
@@ -112,8 +137,10 @@ $(VENVS)/torch/.installed: $(BUILT)
 	  pytest-randomly
 	@touch $@
 
+# What the tests cannot do without: the other packages of `test` bring optional ones with them.
+NEEDED := html5lib hypothesis import-linter jsonschema prometheus-client pycocotools pytest pytest-randomly \
+  pytest-timeout pytest-xdist 'setuptools>=77' shapely xmlschema
 $(VENVS)/plain/.installed: $(BUILT)
 	$(PYTHON) -m venv --clear $(@D)
-	$(@D)/bin/$(PIP) install --editable '.[test]'
-	$(@D)/bin/$(PIP) uninstall --yes jinja2 matplotlib pyarrow
+	$(@D)/bin/$(PIP) install --editable . $(NEEDED)
 	@touch $@

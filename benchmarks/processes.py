@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -30,6 +31,7 @@ class Contender:
     python: Path
     argv: tuple[str, ...]
     read_stats: Callable[[str], list[float]]
+    settings: tuple[tuple[str, str], ...] = ()  # variables of its environment
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,12 @@ class Record:
         values: list[float] = [getattr(usage, field) for usage in self.usages]
         return median(values)
 
+    def ratio(self, other: Record, field: str) -> float:
+        """Return the median ratio to another contender's rounds, each to its own: a busy machine slows both."""
+        pairs = zip(self.usages, other.usages, strict=False)  # one of the two may have been timed once
+        ratios: list[float] = [getattr(usage, field) / getattr(its, field) for usage, its in pairs]
+        return median(ratios)
+
 
 SCRIPTS = {
     "pycocotools": "with_pycocotools.py",
@@ -65,13 +73,18 @@ SCRIPTS = {
 
 
 def ours(*, cap: int | None = None) -> list[Contender]:
-    """This project's command and library; `cap` on detections per image and class instead of COCO's hundred."""
+    """This project's command and library, with the compiled core and without.
+
+    `cap` on detections per image and class instead of COCO's hundred.
+    """
     python = Path(sys.executable)
     command = [str(python.with_name("jaccard-eval")), "evaluate", "{gt}", "{dt}", "--json", *_cap("--max-dets", cap)]
-    return [
+    both = [
         Contender("jaccard-eval command", "jaccard-eval", python, tuple(command), _our_stats),
         _scripted("jaccard-eval library", "jaccard-eval", python, "with_jaccard_eval.py", cap),
     ]
+    pure = (("JACCARD_EVAL_NATIVE", "0"),)
+    return [*both, *(replace(one, name=f"{one.name}, pure Python", settings=pure) for one in both)]
 
 
 def peers(python: Path, *, cap: int | None = None) -> list[Contender]:
@@ -94,21 +107,34 @@ def installed(candidates: Sequence[Contender]) -> list[tuple[Contender, str]]:
     return present
 
 
-def run_rounds(present: Sequence[tuple[Contender, str]], gt: Path, dt: Path, rounds: int) -> list[Record]:
-    """Run all contenders in turn, `rounds` times, after one turn that is not counted."""
+def run_rounds(
+    present: Sequence[tuple[Contender, str]], gt: Path, dt: Path, rounds: int, *, patience: float = math.inf
+) -> list[Record]:
+    """Run all contenders in turn, `rounds` times, after one turn that is not counted.
+
+    Of those that take more processor time in that turn than `patience` times the first contender, it is all.
+    """
     records = [Record(one.name, version, [], []) for one, version in present]
+    longest = math.inf
+    once: set[str] = set()
     for turn in range(rounds + 1):
         for (one, _), record in zip(present, records, strict=True):
-            usage, output = measure([part.format(gt=gt, dt=dt) for part in one.argv])
+            if one.name in once:
+                continue
+            usage, output = measure([part.format(gt=gt, dt=dt) for part in one.argv], dict(one.settings))
             record.stats = one.read_stats(output)
-            if turn:
+            if record is records[0] and not turn:
+                longest = patience * usage.cpu
+            if turn or usage.cpu > longest:
                 record.usages.append(usage)
+            if not turn and usage.cpu > longest:
+                once.add(one.name)
         print(f"round {turn} of {rounds} done" if turn else "warmed up", file=sys.stderr)
     return records
 
 
-def measure(argv: Sequence[str]) -> tuple[Usage, str]:
-    """Run a command to its end; return what it took and what it printed.
+def measure(argv: Sequence[str], settings: Mapping[str, str] | None = None) -> tuple[Usage, str]:
+    """Run a command to its end; return what it took and what it printed. Bytecode is kept, as for users.
 
     A process starts with the memory peak of the one that started it, so the caller must be small: numpy and the scene
     stay out of this process.
@@ -119,8 +145,10 @@ def measure(argv: Sequence[str]) -> tuple[Usage, str]:
         When the command fails.
     """
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        environment |= settings or {}
         start = time.perf_counter()
-        process = subprocess.Popen(argv, stdout=output, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(argv, stdout=output, stderr=subprocess.DEVNULL, env=environment)
         _, status, used = os.wait4(process.pid, 0)
         wall = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -131,13 +159,13 @@ def measure(argv: Sequence[str]) -> tuple[Usage, str]:
 
 
 def markdown(records: Sequence[Record]) -> str:
-    """Format medians and their ratios to the fastest compiled peer as a Markdown table."""
+    """Format medians as a Markdown table, with the ratios, in pairs, to the compiled peer of the least CPU time."""
     compiled = [record for record in records if record.name in COMPILED] or list(records)
-    fastest = {field: min(record.median(field) for record in compiled) for field in ("cpu", "wall")}
+    fastest = min(compiled, key=lambda record: record.median("cpu"))
     lines = ["| tool | version | CPU s | wall s | peak MB | CPU ratio | wall ratio |", "|---|---|--:|--:|--:|--:|--:|"]
-    for record in records:
+    for record in sorted(records, key=lambda record: record.median("cpu")):
         cpu, wall, peak = (record.median(field) for field in ("cpu", "wall", "peak_mb"))
-        ratios = f"{cpu / fastest['cpu']:.2f} | {wall / fastest['wall']:.2f}"
+        ratios = f"{record.ratio(fastest, 'cpu'):.2f} | {record.ratio(fastest, 'wall'):.2f}"
         lines.append(f"| {record.name} | {record.version} | {cpu:.2f} | {wall:.2f} | {peak:.0f} | {ratios} |")
     return "\n".join(lines)
 

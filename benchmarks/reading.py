@@ -15,13 +15,13 @@ import argparse
 import importlib.util
 import io
 import resource
+import runpy
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
-import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from PIL import Image
+from processes import PEERS
 
 from jaccard_eval import BoxTable, ReadOptions, load, to_frame
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap
@@ -43,6 +44,7 @@ PEAK_UNITS = 1 if sys.platform == "darwin" else 1024  # bytes that ru_maxrss cou
 FRAME = "frame.parquet"  # of pandas; what jaccard-eval writes has indices for texts, which take longer to write
 
 Reader = Callable[[Path], object]
+read_voc: Reader = runpy.run_path(str(PEERS / "with_elementtree.py"))["read_voc"]
 
 
 @dataclass(frozen=True)
@@ -151,16 +153,6 @@ def read_lines(folder: Path) -> object:
     return [np.array([line.split() for line in one.read_text().splitlines()], dtype=np.float64) for one in files]
 
 
-def read_with_elementtree(folder: Path) -> object:
-    """Class name and corners of each object."""
-    corners = ("xmin", "ymin", "xmax", "ymax")
-    return [
-        (one.findtext("name"), [float(one.findtext(f"bndbox/{corner}") or "nan") for corner in corners])
-        for file in sorted(folder.glob("*.xml"))
-        for one in ET.parse(file).getroot().iter("object")
-    ]
-
-
 def read_yolo_with_globox(folder: Path) -> object:
     from globox import AnnotationSet
 
@@ -205,7 +197,7 @@ RIVALS = (
     Rival("yolo", "labels", "a loop over lines", read_lines),
     Rival("yolo", "labels", "globox", read_yolo_with_globox, package="globox", pictures=True),
     Rival("yolo", "labels", "supervision", read_yolo_with_supervision, package="supervision", pictures=True),
-    Rival("voc", "Annotations", "xml.etree.ElementTree", read_with_elementtree),
+    Rival("voc", "Annotations", "xml.etree.ElementTree", read_voc),
     Rival("voc", "Annotations", "globox", read_voc_with_globox, package="globox"),
 )
 

@@ -1,18 +1,20 @@
 """Compare the engines on generated Parquet: processor time, peak memory, and whether results are the same bytes.
 
 100 detections and 7.3 objects an image of 80 classes; three in ten detections lie near an object. The folder is removed
-afterwards. ``python benchmarks/scale.py --detections 4000000 10000000 --engines memory disk``
+afterwards. ``python benchmarks/scale.py --detections 4000000 10000000 --engines memory disk dask``
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +43,27 @@ def main() -> None:
             folder = Path(name)
             # In a process of its own: the peak of a child counts what its parent holds when it starts.
             subprocess.run([sys.executable, __file__, "--make", str(folder), "--detections", str(n)], check=True)
-            for _ in range(options.rounds):
-                for engine in options.engines:
-                    print(f"{n:>12,}  {engine:<8}{measure(folder, engine, options.workers)}", flush=True)
+            with cluster(folder, 2) if "dask" in options.engines else contextlib.nullcontext():
+                for _ in range(options.rounds):
+                    for engine in options.engines:
+                        print(f"{n:>12,}  {engine:<8}{measure(folder, engine, options.workers)}", flush=True)
+
+
+@contextlib.contextmanager
+def cluster(folder: Path, workers: int) -> Iterator[None]:
+    """Run a Dask scheduler and workers of this machine, whose processor time is not that of the command."""
+    file = str(folder / "scheduler.json")
+    scheduler = ["dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+    worker = ["dask_worker", "--nthreads", "1", "--no-dashboard"]
+    modules = [scheduler, *[worker] * workers]
+    commands = [[sys.executable, "-m", f"distributed.cli.{name}", *rest] for name, *rest in modules]
+    started = [subprocess.Popen([*one, "--scheduler-file", file], stderr=subprocess.DEVNULL) for one in commands]
+    try:
+        yield
+    finally:
+        for process in reversed(started):
+            process.terminate()
+            process.wait()
 
 
 def make_scene(folder: Path, n_images: int) -> None:
@@ -91,6 +111,7 @@ def measure(folder: Path, engine: str, workers: str) -> str:
     scratch.mkdir(exist_ok=True)
     options = ["--no-errors", "--allow", "image-mismatch", "--scratch", str(scratch), "-q", "-o", str(output)]
     command = [sys.executable, "-m", "jaccard_eval", "gt.parquet", "pred", "--engine", engine, "--workers", workers]
+    command += ["--scheduler", "scheduler.json"] if engine == "dask" else []
     start = time.perf_counter()
     process = subprocess.Popen([*command, *options], cwd=folder, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)

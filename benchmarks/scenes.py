@@ -272,10 +272,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--images", type=int, default=Scale.images)
+    for name in ("objects", "duplicates", "clutter"):
+        parser.add_argument(f"--{name}", type=float, default=getattr(Scale, name), help="average of an image")
     parser.add_argument("--dense", type=int, nargs=2, metavar=("OBJECTS", "DETECTIONS"))
     chosen = parser.parse_args()
     dense = chosen.dense and Dense(objects=chosen.dense[0], detections=chosen.dense[1])
-    write_scene(chosen.folder, dense or Scale(images=chosen.images))
+    averages = {"objects": chosen.objects, "duplicates": chosen.duplicates, "clutter": chosen.clutter}
+    write_scene(chosen.folder, dense or Scale(images=chosen.images, **averages))
 
 
 if __name__ == "__main__":

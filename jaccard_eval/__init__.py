@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         inspect,
         load,
         nms,
+        panoptic,
         pixels,
         sensitivity,
         verify,
@@ -39,13 +40,15 @@ if TYPE_CHECKING:
     from jaccard_eval.features.gates.rules import Gates, Rule
     from jaccard_eval.features.inspect.result import Inspection
     from jaccard_eval.features.nms.compute import soft_nms, weighted_nms
-    from jaccard_eval.features.pixels.compute import ConfusionCounts, pixel_metrics
+    from jaccard_eval.features.panoptic.result import PanopticResult
+    from jaccard_eval.features.pixels.compute import pixel_metrics
     from jaccard_eval.features.pixels.result import PixelsResult
     from jaccard_eval.features.scale.identities import displaced_iou, exchange_rate, jaccard_from_error, smallest_side
     from jaccard_eval.features.scale.result import ScaleOptions
     from jaccard_eval.features.verify.result import Verification
     from jaccard_eval.findings import DataError, JaccardEvalWarning
     from jaccard_eval.frames import to_frame
+    from jaccard_eval.metrics.pixel_counts import ConfusionCounts
     from jaccard_eval.options import Bootstrap, ReadOptions, Slice
     from jaccard_eval.runs import load_result
     from jaccard_eval.similarity.encoding import clip, scale
@@ -72,7 +75,7 @@ _HOMES = {
     "BoxTable": "data.boxtable",
     "CompareOptions": "features.compare.comparison",
     "ComparisonResult": "features.compare.result",
-    "ConfusionCounts": "features.pixels.compute",
+    "ConfusionCounts": "metrics.pixel_counts",
     "DataError": "findings",
     "Dataset": "data.dataset",
     "ErrorReport": "features.errors.result",
@@ -87,6 +90,7 @@ _HOMES = {
     "JaccardEvalWarning": "findings",
     "MeanAveragePrecision": "compat.torchmetrics",
     "MetricRef": "data.metricref",
+    "PanopticResult": "features.panoptic.result",
     "PixelsResult": "features.pixels.result",
     "Protocol": "data.protocol",
     "ReadOptions": "options",
@@ -122,6 +126,7 @@ _HOMES = {
     "load_result": "runs",
     "log_metrics": "api.loggers",
     "nms": "api.library",
+    "panoptic": "api.library",
     "pixel_metrics": "features.pixels.compute",
     "pixels": "api.library",
     "scale": "similarity.encoding",
@@ -154,6 +159,7 @@ __all__ = [
     "JaccardEvalWarning",
     "MeanAveragePrecision",
     "MetricRef",
+    "PanopticResult",
     "PixelsResult",
     "Protocol",
     "ReadOptions",
@@ -189,6 +195,7 @@ __all__ = [
     "load_result",
     "log_metrics",
     "nms",
+    "panoptic",
     "pixel_metrics",
     "pixels",
     "scale",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jaccard_eval import storage
 from jaccard_eval.errors import MachineError, UsageError
 from jaccard_eval.findings import as_given, is_address, reason_of
 from jaccard_eval.progress import tracked
@@ -46,11 +45,17 @@ def require_free(path: Path, inputs: Sequence[Path], *, replace: bool) -> None:
             raise UsageError(f"output {quoted_value(str(path))} is neither a file nor a folder")
         if target.exists() and not replace:
             raise UsageError(f"output {quoted_value(str(path))} exists; replace it with --force")
-        probe(target)
+        if is_address(path):
+            storage.require_place(as_given(path))
+        else:
+            probe(target)
 
 
 def replace_file(path: Path, data: bytes) -> None:
     """Write a file, or leave what was there."""
+    if is_address(path):
+        storage.write(as_given(path), data)
+        return
     target = Path(os.path.realpath(path))
     with contextlib.ExitStack() as cleanup, explained(path):
         if target.is_dir():
@@ -63,9 +68,17 @@ def replace_folder(path: Path, files: Mapping[str, bytes]) -> None:
 
     The files are not forced to the disk one by one, as thousands of them would need minutes.
     """
+    if is_address(path):
+        start = f"{as_given(path)}/"
+        there = (entry for entry in storage.list_below(start) if not entry.is_folder)
+        _refuse_loss(path, (entry.url.removeprefix(start) for entry in there), files)
+        storage.write_folder(start, files)
+        return
     target = Path(os.path.realpath(path))
     with contextlib.ExitStack() as cleanup, explained(path):
-        _refuse_loss(path, target, files)
+        if target.is_file():
+            raise NotADirectoryError(0, "it is a file; the output is a folder")
+        _refuse_loss(path, _names_in(target), files)
         write_folder_aside(target, files, cleanup)()
 
 
@@ -74,6 +87,9 @@ def write_folder_aside(target: Path, files: Mapping[str, bytes], cleanup: contex
 
     `cleanup` removes what is left of it, and of what stood there before. Each file is asked for when it is written.
     """
+    import shutil
+    import tempfile
+
     scratch = Path(tempfile.mkdtemp(prefix=_TEMPORARY_PREFIX, dir=target.parent))
     cleanup.callback(shutil.rmtree, scratch, ignore_errors=True)
     new, old = scratch / "new", scratch / "old"
@@ -84,11 +100,13 @@ def write_folder_aside(target: Path, files: Mapping[str, bytes], cleanup: contex
         # No path objects: of a hundred thousand label files they take seconds.
         with open(f"{new}/{name}", "wb") as file:  # noqa: PTH123
             file.write(data)
-    return partial(_swap, new, target, old)
+    return partial(swap_folders, new, target, old)
 
 
 def write_aside(target: Path, data: bytes, cleanup: contextlib.ExitStack) -> Path:
     """Write to a temporary file in the target's folder, down to the disk; `cleanup` removes what is left of it."""
+    import tempfile  # takes longer to import than many an output to write, and is often not needed
+
     descriptor, name = tempfile.mkstemp(prefix=_TEMPORARY_PREFIX, dir=target.parent)
     temporary = Path(name)
     cleanup.callback(temporary.unlink, missing_ok=True)
@@ -116,6 +134,8 @@ def probe(target: Path) -> None:
     """Raise an OSError unless the target can be written."""
     if target.exists() and not os.access(target, os.W_OK):
         raise PermissionError(0, "the file is read-only")
+    import tempfile
+
     descriptor, name = tempfile.mkstemp(prefix=_TEMPORARY_PREFIX, dir=target.parent)
     os.close(descriptor)
     Path(name).unlink()
@@ -132,8 +152,7 @@ def explained(path: Path) -> Iterator[None]:
 
 def write_message(path: Path, error: OSError) -> str:
     """Return the error of an output that cannot be written, with the reason."""
-    way_out = "it is a URL; write a file and upload that" if is_address(path) else "create the folder first"
-    fix = f"; {way_out}" if isinstance(error, FileNotFoundError) else ""
+    fix = "; create the folder first" if isinstance(error, FileNotFoundError) else ""
     return f"cannot write {quoted_value(as_given(path))}: {reason_of(error)}{fix}"
 
 
@@ -151,12 +170,13 @@ def _mode_of(target: Path) -> int:
     return _NEW_FILE_MODE & ~umask
 
 
-def _refuse_loss(path: Path, target: Path, files: Mapping[str, bytes]) -> None:
-    if target.is_file():
-        raise NotADirectoryError(0, "it is a file; the output is a folder")
-    names = (
-        entry.relative_to(target).as_posix() for entry in target.rglob("*") if entry.is_symlink() or not entry.is_dir()
-    )
+def _names_in(target: Path) -> Iterator[str]:
+    for entry in target.rglob("*"):
+        if entry.is_symlink() or not entry.is_dir():
+            yield entry.relative_to(target).as_posix()
+
+
+def _refuse_loss(path: Path, names: Iterable[str], files: Mapping[str, bytes]) -> None:
     lost = sorted(name for name in names if name not in files)
     if lost:
         listed = example_keys(lost, _LISTED) + (f" and {len(lost) - _LISTED:,} more" if len(lost) > _LISTED else "")
@@ -166,7 +186,7 @@ def _refuse_loss(path: Path, target: Path, files: Mapping[str, bytes]) -> None:
         )
 
 
-def _swap(new: Path, target: Path, old: Path) -> None:
+def swap_folders(new: Path, target: Path, old: Path) -> None:
     """Put a folder in the place of another, which is kept aside; undone when that fails half-way."""
     try:
         if target.exists():

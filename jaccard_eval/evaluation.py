@@ -2,275 +2,81 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jaccard_eval.data.alignment import (
     Alignment,
-    Sides,
+    CommonImages,
     align,
     align_images,
     common_sizes,
-    in_own_pixels,
     left_out,
     only_images,
     place,
 )
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.classmaps import AUTO, fold_name
-from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
+from jaccard_eval.data.classmaps import AUTO
+from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.document import Part, Rows
 from jaccard_eval.data.protocol import BOXES, COCO, Protocol
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.data.signature import HashSum, digest_names, quoted, row_hashes
+from jaccard_eval.data.sides import Sides
+from jaccard_eval.data.signature import HashSum, RowHasher, digest_names, quoted
+from jaccard_eval.engine.memory import release_tables
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.audit.class_maps import applied_counting, best_class_map
 from jaccard_eval.features.audit.compute import audit, is_doubtful
 from jaccard_eval.features.audit.duplicates import repeats_of
 from jaccard_eval.features.audit.images import applied_numbers
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
-from jaccard_eval.formats import read_dataset
+from jaccard_eval.inputs import Input, counted_images, is_counted, load, read_both, with_shapes
+from jaccard_eval.matching.judging import judge, needs_memory
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides, metrics_of, summary_refs
 from jaccard_eval.options import EngineOptions, EvaluateOptions, ReadOptions, SideOptions, to_document
 from jaccard_eval.progress import Stage, staged
+from jaccard_eval.reading.partitions.manifest import with_recorded
+from jaccard_eval.reading.remote import listed, path_of, session
 from jaccard_eval.reading.thumbnails import ImageFiles
 
 if TYPE_CHECKING:
     from typing import Any
 
-    import pandas as pd
-
     from jaccard_eval.data.boxtable import Words
     from jaccard_eval.engine.disk import DiskEngine
     from jaccard_eval.features.explain.compute import Question
     from jaccard_eval.features.explain.result import ExplanationResult
+    from jaccard_eval.inputs import Source
     from jaccard_eval.options import PathText
 
-    Source = (
-        str | os.PathLike[str] | Dataset | BoxTable | pd.DataFrame | Mapping[str, Any] | Sequence[Mapping[str, Any]]
-    )
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Input:
-    """One input as it was named, and how to read it; see `load`."""
-
-    source: Source
-    format_name: str | None = None
-    options: ReadOptions | None = None
-    store: DiskEngine | None = None  # where predictions go that do not fit into memory
-
-    def attempt(self, role: str) -> tuple[Dataset | None, tuple[Finding, ...]]:
-        """Read it as ground truth ("gt") or predictions ("pred"); None with the errors where that cannot be done."""
-        try:
-            if self.store is not None and role == "pred":
-                return _load_stored(self, self.store), ()
-            return load(self.source, role=role, format_name=self.format_name, options=self.options), ()
-        except DataError as error:
-            return None, error.findings
-
-
-def _load_stored(given: Input, store: DiskEngine) -> Dataset:
-    """Read predictions whose boxes are kept on the disk."""
-    # Most evaluations go without.
-    from jaccard_eval.formats import read_stored
-    from jaccard_eval.reading.stored import keep_on_disk
-
-    if isinstance(given.source, str | os.PathLike):
-        options = replace(given.options or ReadOptions(), role="pred")
-        return read_stored(Path(given.source), options, given.format_name, store)
-    return keep_on_disk(load(given.source, role="pred", format_name=given.format_name, options=given.options), store)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Readings:
-    """What could be read of two inputs; `errors` explains why a side is None, or that the two are swapped."""
-
-    gt: Dataset | None
-    pred: Dataset | None
-    errors: tuple[Finding, ...] = ()
-
-
-def load(
-    source: Source, *, role: str = "gt", format_name: str | None = None, options: ReadOptions | None = None
-) -> Dataset:
-    """Read one side of an evaluation.
-
-    Parameters
-    ----------
-    source : path, Dataset, BoxTable or data
-        A file or folder in any known format, or a table, COCO dict or list of dicts as `evaluate` takes them; data that
-        is loaded already is passed through.
-    role : {"gt", "pred"}
-    format_name : str, optional
-        Name of the format; detected if None.
-    options : ReadOptions, optional
-        Encoding, units, class names, images.
-
-    Returns
-    -------
-    Dataset
-
-    Raises
-    ------
-    DataError
-        With every problem of the input, each with its place.
-    UsageError
-        When loaded data is to be predictions and has no scores, or the source is none of these.
-
-    Examples
-    --------
-    >>> from jaccard_eval import load
-    >>> results = [{"image_id": 1, "category_id": 3, "bbox": [0, 0, 10, 10], "score": 0.9}]
-    >>> load(results, role="pred").boxes.score.tolist()
-    [0.9]
-    """
-    if isinstance(source, Dataset | BoxTable):
-        dataset = _wrap(source, role) if isinstance(source, BoxTable) else source
-        if role == "pred" and dataset.boxes.score is None:
-            raise UsageError("predictions need scores: BoxTable.from_arrays(..., score=...) or load(..., role='pred')")
-        return dataset
-    if not isinstance(source, str | os.PathLike):
-        from jaccard_eval.formats import read_object
-
-        found = read_object(source, replace(options or ReadOptions(), role=role))
-        if found is not None:
-            return found
-        kind = type(source).__name__
-        article = "an" if kind[0].lower() in "aeiou" else "a"
-        raise UsageError(
-            f"evaluate() cannot read {article} {kind}. Pass a path, a DataFrame, a COCO dict or a list of dicts."
-        )
-    return read_dataset(Path(source), replace(options or ReadOptions(), role=role), format_name)
-
-
-def read_both(gt: Input, pred: Input) -> Readings:
-    """Read what can be read of both sides; sides that were given in the wrong order are read as what they are."""
-    gt_side, gt_errors = gt.attempt("gt")
-    pred_side, pred_errors = pred.attempt("pred")
-    are_files = all(isinstance(given.source, str | os.PathLike) for given in (gt, pred))
-    if are_files and any(error.code == "score-missing" for error in pred_errors):
-        truth, results = pred.attempt("gt")[0], gt.attempt("pred")[0]
-        if truth is not None and results is not None:
-            detail = f"has no scores, but {results.path}, given as ground truth, has: the two sides are swapped"
-            fix = f"Pass --gt {truth.path} --pred {results.path}."
-            swapped = DataError.single("sides-swapped", Where(truth.path), detail, fix=fix)
-            return Readings(truth, results, swapped.findings)
-    if are_files and gt_side is not None and pred_side is not None:
-        gt_side, pred_side = (
-            _with_names_above(gt_side, pred_side, gt),
-            _with_names_above(pred_side, gt_side, pred),
-        )
-    return Readings(gt_side, pred_side, (*gt_errors, *pred_errors))
-
-
-def _with_names_above(side: Dataset, other: Dataset, given_as: Input) -> Dataset:
-    """Name the classes of a side that only numbers them from the one names file that lies above it, with a note.
-
-    Where all numbers are ids of the other side they correspond to these, whatever a file elsewhere calls them.
-    """
-    keys, names, options = side.labels.keys, other.labels.names, given_as.options
-    is_bare = bool(keys) and not side.labels.named and all(isinstance(key, int) for key in keys)
-    if not is_bare or not other.labels.named or set(keys) <= set(other.labels.keys) or (options and options.names):
-        return side
-    from jaccard_eval.reading.names import names_above, read_names
-
-    found: dict[tuple[str, ...], Path] = {}
-    for path in names_above(Path(side.path), Path(other.path)):
-        with contextlib.suppress(DataError):
-            found.setdefault(read_names(path, FindingLog()), path)
-    indices = [key for key in keys if isinstance(key, int)]
-    fitting = [given for given in found if min(indices) >= 0 and max(indices) < len(given)]
-    # Two that differ leave the choice to the user; one whose names the other side does not know is of other data.
-    known = {fold_name(name) for name in names}
-    if len(fitting) != 1 or len(found) > 1 or not known & {fold_name(fitting[0][index]) for index in indices}:
-        return side
-    (given, path), log = (fitting[0], found[fitting[0]]), FindingLog()
-    detail = f"its classes are numbers; named by the {len(given)} names in {path}"
-    log.note("names-found", Where(side.path), detail, fix=f"For other names, pass --{side.role}-names.")
-    options = replace(options or ReadOptions(), role=side.role, names=given)
-    named, errors = replace(given_as, source=side.path, format_name=side.format, options=options).attempt(side.role)
-    if named is None:
-        raise DataError(errors)
-    return replace(named, findings=(*log.findings(), *named.findings))
-
-
-def read_alone(given: Input, role: str | None = None) -> Dataset:
-    """Read one input by itself, as what it is: predictions where it has scores, else ground truth.
-
-    A `role` decides what to read it as.
-    """
-    if isinstance(given.source, BoxTable) and role is None:
-        role = "gt" if given.source.score is None else "pred"
-    if role is not None or isinstance(given.source, Dataset):
-        side = load(given.source, role=role or "gt", format_name=given.format_name, options=given.options)
-        return in_own_pixels(side)
-    truth, errors = given.attempt("gt")
-    if truth is not None and not truth.ignored.get("score"):
-        return in_own_pixels(truth)
-    predictions, pred_errors = given.attempt("pred")
-    if predictions is not None or truth is not None:
-        return in_own_pixels(predictions or truth)  # type: ignore[arg-type]
-    # A list has no layout of ground truth: what is wrong with it as predictions explains more.
-    is_list = any(error.code in ("layout", "json-lines") for error in errors)
-    raise DataError(pred_errors if is_list else errors)
-
-
-def _wrap(boxes: BoxTable, role: str) -> Dataset:
-    """Make a dataset of bare arrays: image and class rows are their own keys where these have no names."""
-    labels = range(int(boxes.label.max(initial=-1)) + 1)
-    names = boxes.class_names
-    images = _counted_images(int(boxes.image.max(initial=-1)) + 1)
-    if boxes.image_names is not None:
-        n = len(boxes.image_names)
-        # Only images with boxes are known, as in a table of boxes.
-        images = ImageTable(boxes.image_names, (None,) * n, unknown_sizes(n), listed=False)
-    return Dataset(
-        path="<arrays>",
-        format="arrays",
-        role=role,
-        images=images,
-        labels=LabelMap(tuple(labels), tuple(map(str, labels)), named=False)
-        if names is None
-        else LabelMap(tuple(range(len(names))), names, named=True),
-        boxes=replace(boxes, image_names=None, class_names=None),
-        reading=Reading("xyxy", "px", named=("box", "units")),  # how from_arrays reads boxes by default
-    )
-
-
-def _is_counted(source: Source) -> bool:
-    """Whether images are nothing but numbers from 0 on, those of both sides alike."""
-    return isinstance(source, BoxTable) and source.image_names is None
-
-
-def _counted_images(n: int) -> ImageTable:
-    return ImageTable(tuple(range(n)), (None,) * n, unknown_sizes(n), listed=True)
-
-
-def load_and_align(gt: Source, pred: Source, options: SideOptions, store: DiskEngine | None = None) -> Sides:
+def load_and_align(
+    gt: Source, pred: Source, options: SideOptions, store: DiskEngine | None = None, iou_type: str = BOXES
+) -> Sides:
     """Read both sides and bring them to common images, classes and units; `api.evaluate` explains the options.
 
-    A DataError means that an input cannot be used, or that the two do not belong together. Predictions are kept in a
-    `store` where one is given.
+    A DataError means that an input cannot be used, or that the two do not belong together. Boxes are kept in a `store`
+    where one is given. Shapes are read where an `iou_type` compares them.
     """
+    options = with_recorded(options, (gt, pred))
     read = read_both(
-        Input(gt, options.gt_format, options.gt_options),
-        Input(pred, options.pred_format, options.pred_options, store),
+        Input(gt, options.gt_format, with_shapes(options.gt_options, iou_type), store),
+        Input(pred, options.pred_format, with_shapes(options.pred_options, iou_type), store),
     )
     gt_side, pred_side = read.gt, read.pred
     if gt_side is None or pred_side is None or read.errors:
         raise DataError(read.errors)
-    if _is_counted(gt) and _is_counted(pred):
+    if is_counted(gt) and is_counted(pred):
         # Bare arrays have the same images: what only one side uses is an image without boxes on the other.
-        images = _counted_images(max(len(gt_side.images), len(pred_side.images)))
+        images = counted_images(max(len(gt_side.images), len(pred_side.images)))
         gt_side, pred_side = replace(gt_side, images=images), replace(pred_side, images=images)
+    if options.drop_duplicates:
+        gt_side = replace(gt_side, boxes=gt_side.boxes.arranged(len(gt_side.images)))
     if options.drop_duplicates or options.nms is not None:
         pred_side = replace(pred_side, boxes=pred_side.boxes.arranged(len(pred_side.images)))
     if options.drop_duplicates:
@@ -283,9 +89,12 @@ def load_and_align(gt: Source, pred: Source, options: SideOptions, store: DiskEn
         aligned = align_datasets(gt_side, pred_side, options)
     except DataError as error:
         raise _with_split(error, gt, gt_side, pred_side, options) from None
+    if iou_type != BOXES:
+        from jaccard_eval.reading.in_images import with_masks
+
+        aligned = with_masks(aligned, gt_side, pred_side)
     names = aligned.image_names, aligned.class_names
-    gt_rows = row_hashes(aligned.gt, *names)
-    pred_rows = _hashes(aligned.pred, *names)
+    hashes = _hashes(aligned.gt, aligned.pred, names)
     rules = {"class_map": aligned.classes.strategy} if isinstance(options.class_map, str) else {}
     for side in (gt_side, pred_side):
         if side.reading.resized is not None:
@@ -294,7 +103,7 @@ def load_and_align(gt: Source, pred: Source, options: SideOptions, store: DiskEn
         # The fingerprints know no images without boxes; which of these count depends on what the other side lists.
         rules["images_in_common"] = digest_names(aligned.image_names)
     selection = _selection(options, {**rules, **aligned.applied})
-    return Sides(gt_side, pred_side, aligned, selection, (gt_rows, pred_rows))
+    return Sides(gt_side, pred_side, aligned, selection, hashes)
 
 
 def image_files(sides: Sides, folder: PathText | None = None) -> ImageFiles:
@@ -311,17 +120,25 @@ def explain_inputs(
     """Explain a metric of two inputs; `images` is a folder to show them from, which no number depends on."""
     from jaccard_eval.features.explain.compute import explain_sides
 
-    sides = load_and_trust(gt, pred, options)
+    sides = load_and_trust(gt, pred, options, asked.rules.iou_type)
     return replace(explain_sides(sides, asked, version=version), images=image_files(sides, images))
 
 
-def _hashes(pred: BoxTable, image_names: Sequence[str], class_names: Sequence[str]) -> Words | HashSum:
-    """Return a hash of each prediction, or of those that do not fit into memory the sum of all."""
-    if isinstance(pred, BoxTable):
-        return row_hashes(pred, image_names, class_names)
-    from jaccard_eval.reading.stored import hash_sum
+@staged("fingerprinting")
+def _hashes(
+    gt: BoxTable, pred: BoxTable, names: tuple[Sequence[str], Sequence[str]]
+) -> tuple[Words | HashSum, Words | HashSum]:
+    """Return for both sides a hash of each box, or of boxes that do not fit into memory the sum of all."""
+    hasher = RowHasher.of(*names)
 
-    return hash_sum(pred, image_names, class_names)
+    def of(boxes: BoxTable) -> Words | HashSum:
+        if isinstance(boxes, BoxTable):
+            return hasher(boxes)
+        from jaccard_eval.reading.stored import hash_sum
+
+        return hash_sum(boxes, hasher)
+
+    return of(gt), of(pred)
 
 
 SPLITS = ("train", "val", "test")
@@ -329,9 +146,8 @@ SPLITS = ("train", "val", "test")
 
 def _with_split(error: DataError, gt: Source, gt_side: Dataset, pred: Dataset, options: SideOptions) -> DataError:
     """Return an error about images with the split of the ground truth that has them all, where another one has."""
-    is_split = isinstance(gt, str | os.PathLike) and (
-        Path(gt).is_dir() or Path(gt).suffix in (".yaml", ".yml", ".data")
-    )
+    path = path_of(gt) if isinstance(gt, str | os.PathLike) else None
+    is_split = path is not None and (path.is_dir() or path.suffix in (".yaml", ".yml", ".data"))
     if not is_split or not any(finding.code == "image-unknown" for finding in error.findings):
         return error
     given = options.gt_options or ReadOptions()
@@ -350,20 +166,33 @@ def _with_split(error: DataError, gt: Source, gt_side: Dataset, pred: Dataset, o
     return error
 
 
-def load_and_trust(gt: Source, pred: Source, options: SideOptions) -> Sides:
+def load_and_trust(gt: Source, pred: Source, options: SideOptions, iou_type: str = BOXES) -> Sides:
     """Read and align both sides; stop, as `evaluate_inputs` does, where files were beyond doubt read wrongly."""
-    sides = load_and_align(gt, pred, options)
+    sides = load_and_align(gt, pred, options, iou_type=iou_type)
     # A look at a sample settles most cases; the evidence of a stop takes a matching.
     if _may_stop(gt, pred) and is_doubtful(sides.aligned):
-        metrics = match_sides(sides, COCO)
+        metrics = match_sides(sides, COCO.comparing(iou_type))
         found = audit(sides.gt, sides.pred, sides.aligned, metrics, sides.hashes, options=options)
         _raise_errors((*sides.findings, *found))
     return sides
 
 
-def load_as_in_ground_truth(gt: Source, pred: Source, options: SideOptions, *, lossy: bool = False) -> Dataset:
-    """Read predictions as they are to be written: with the image names, image sizes and classes of the ground truth."""
+def load_as_in_ground_truth(
+    gt: Source, pred: Source, options: SideOptions, *, lossy: bool = False, iou_type: str = BOXES
+) -> Dataset:
+    """Read predictions as they are to be written: with the image names, image sizes and classes of the ground truth.
+
+    Shapes are read as well where an `iou_type` names them, as the files have them.
+    """
     from jaccard_eval.features.convert.write import as_in_ground_truth
+    from jaccard_eval.formats import iou_types
+
+    if iou_type != BOXES:
+        options = replace(options, pred_options=with_shapes(options.pred_options, iou_type))
+        # The ground truth only names images and classes, but may have nothing else to be read.
+        kinds = iou_types(gt, options.gt_format)
+        if iou_type in kinds and BOXES not in kinds:
+            options = replace(options, gt_options=with_shapes(options.gt_options, iou_type))
 
     try:
         return as_in_ground_truth(load_and_trust(gt, pred, options), lossy=lossy)
@@ -387,6 +216,12 @@ def _raise_errors(findings: Sequence[Finding]) -> None:
         raise DataError(
             [finding for finding in findings if finding.severity is Severity.ERROR or finding.code not in errors]
         )
+
+
+def pair_images(gt: Dataset, pred: Dataset, options: SideOptions, findings: FindingLog) -> CommonImages:
+    """Return the common images of both sides, as an evaluation pairs them."""
+    way = applied_numbers(gt, pred, options, FindingLog())
+    return align_images(gt, pred, options if way is None else replace(options, match_images=way), findings)
 
 
 @staged("aligning")
@@ -435,17 +270,19 @@ def in_every(gt: Dataset, preds: Sequence[Source], options: SideOptions) -> Data
 
 def _above(pred: Dataset, score_min: float) -> Dataset:
     """Remove predictions below a score, counted."""
-    boxes = pred.boxes.mapped(
-        lambda table: table if table.score is None else table.take(table.score >= score_min),
-    )
+    boxes = pred.boxes.mapped(partial(_rows_above, score_min=score_min))
     return replace(pred, boxes=boxes, ignored={**pred.ignored, "score-min": len(pred.boxes) - len(boxes)})
+
+
+def _rows_above(table: BoxTable, *, score_min: float) -> BoxTable:
+    return table if table.score is None else table.take(table.score >= score_min)
 
 
 def _without_rivals(pred: Dataset, iou: float) -> Dataset:
     """Remove predictions that a better one of their image and class overlaps by more than `iou`, counted."""
     from jaccard_eval.features.nms.compute import Suppression, suppress
 
-    boxes = pred.boxes.mapped(lambda table: suppress(table, Suppression(iou=iou)))
+    boxes = pred.boxes.mapped(partial(suppress, rule=Suppression(iou=iou)))
     return replace(pred, boxes=boxes, ignored={**pred.ignored, "nms": len(pred.boxes) - len(boxes)})
 
 
@@ -462,11 +299,8 @@ def _without_repeats(side: Dataset) -> Dataset:
 def _measure_stored(
     store: DiskEngine, aligned: Alignment, gt: BoxTable, pred: BoxTable, protocol: Protocol, **changes: Any
 ) -> DetectionMetrics:
-    """Match predictions that are on the disk; see `measure_aligned`."""
-    from jaccard_eval.engine.stored import StoredBoxes
-
-    curves = store.measure(gt, cast("StoredBoxes", pred), protocol, n_labels=len(aligned.class_names), **changes)
-    return metrics_of(aligned, curves)
+    """Match boxes that are on the disk; see `measure_aligned`."""
+    return metrics_of(aligned, store.measure(gt, pred, protocol, n_labels=len(aligned.class_names), **changes))
 
 
 def _selection(options: SideOptions, rules: dict[str, str]) -> tuple[str, ...]:
@@ -490,6 +324,7 @@ def _selection(options: SideOptions, rules: dict[str, str]) -> tuple[str, ...]:
     return (*(["drop_duplicates"] if options.drop_duplicates else []), *named)
 
 
+@session()
 def evaluate_inputs(
     gt: Source,
     pred: Source,
@@ -498,32 +333,36 @@ def evaluate_inputs(
     *,
     version: str,
     engine: EngineOptions | None = None,
+    findings: tuple[Finding, ...] = (),
 ) -> EvaluationResult:
     """Evaluate two inputs with all that was asked for, which the result records; `version` is that of the tool.
+
+    Its `findings` begin with those of the caller.
 
     A DataError means that an input cannot be used, or the two do not belong together, or that the protocol needs sizes
     that are unknown.
     """
     from jaccard_eval.engine.choice import takes_disk
 
-    if engine is None or not takes_disk(pred, engine):
-        return _evaluate(gt, pred, protocol, options, version=version)
-    from jaccard_eval.engine.disk import DiskEngine
-    from jaccard_eval.engine.scratch import explained, remove_scratch
+    if engine is None or not takes_disk(listed(gt), listed(pred), engine):
+        return _evaluate(gt, pred, protocol, options, version=version, found=findings)
+    from jaccard_eval.engine.choice import open_engine
+    from jaccard_eval.engine.scratch import explained
 
     refuse_on_disk(protocol, options)
-    store = DiskEngine.open(engine)
+    store = open_engine(engine)
     try:
         with explained(store.scratch):
-            return _evaluate(gt, pred, protocol, options, version=version, store=store)
+            return _evaluate(gt, pred, protocol, options, version=version, found=findings, store=store)
     except BaseException:
-        remove_scratch(store.scratch)
+        store.close()
         raise
 
 
 def refuse_on_disk(protocol: Protocol, options: EvaluateOptions) -> None:
     """Raise a UsageError for what needs the match of every detection, all of it at once."""
     asked = {
+        f"protocol {protocol.name}": needs_memory(protocol),
         "bootstrap": options.bootstrap is not None,
         "errors": options.errors,
         "worst_images": options.worst_images is not None,
@@ -531,7 +370,36 @@ def refuse_on_disk(protocol: Protocol, options: EvaluateOptions) -> None:
     }
     names = ", ".join(name for name, is_asked in asked.items() if is_asked)
     if names:
-        raise UsageError(f"{names}: not available with the disk engine. Pass --engine memory, or omit it.")
+        advice = "Pass --engine memory, or omit it."
+        if options.errors:
+            advice += " The confusion matrix alone is there with --confusion."
+        raise UsageError(f"{names}: not available with the disk engine. {advice}")
+
+
+def _parts(metrics: DetectionMetrics, sides: Sides, options: EvaluateOptions, store: DiskEngine | None) -> list[Part]:
+    """Return the parts that were asked for; those of boxes on the disk are counted by its `store`."""
+    aligned, score = sides.aligned, options.score
+    # They are imported when they are asked for: most evaluations go without.
+    parts: list[Part] = []
+    if score is not None:
+        parts.append(Rows("operating_points", metrics.operating_points(score)))
+    if options.errors:
+        from jaccard_eval.features.errors.compute import report_errors
+
+        parts.append(report_errors(metrics, aligned.gt, aligned.pred, score))
+    if options.confusion:
+        from jaccard_eval.features.errors.confusion import count_confusions
+
+        count = None
+        if store is not None:
+            n_labels = len(aligned.class_names)
+            count = partial(store.confusion, aligned.gt, aligned.pred, metrics.protocol, n_labels=n_labels)
+        parts.append(count_confusions(metrics, aligned.gt, aligned.pred, score, count))
+    if options.worst_images is not None:
+        from jaccard_eval.features.images.compute import count_images
+
+        parts.append(count_images(metrics, score, options.worst_images))
+    return parts
 
 
 def _evaluate(
@@ -541,33 +409,31 @@ def _evaluate(
     options: EvaluateOptions,
     *,
     version: str,
+    found: tuple[Finding, ...] = (),
     store: DiskEngine | None = None,
 ) -> EvaluationResult:
-    sides = load_and_align(gt, pred, options, store)
+    options = with_recorded(options, (gt, pred))
+    given = load_and_align(gt, pred, options, store, protocol.iou_type)
+    sides = judge(given, protocol)
     aligned, score = sides.aligned, options.score
+    release_tables(len(aligned.pred))
     is_stored = not isinstance(aligned.pred, BoxTable)
     measure = partial(_measure_stored, store, aligned) if store is not None and is_stored else None
     metrics = match_sides(sides, protocol, measure)
-    # The parts are imported when they are asked for: most evaluations go without.
-    parts: list[Part] = []
-    choices = []
-    if score is not None:
-        parts.append(Rows("operating_points", metrics.operating_points(score)))
-        choices.append(f"score={score if isinstance(score, str) else repr(float(score))}")
-    if options.errors:
-        from jaccard_eval.features.errors.compute import report_errors
-
-        parts.append(report_errors(metrics, aligned.gt, aligned.pred, score))
-    if options.worst_images is not None:
-        from jaccard_eval.features.images.compute import count_images
-
-        parts.append(count_images(metrics, score, options.worst_images))
+    parts = _parts(metrics, sides, options, store if is_stored else None)
+    choices = [] if score is None else [f"score={score if isinstance(score, str) else repr(float(score))}"]
     gt_summary, pred_summary = sides.summaries()
     stopping = options if _may_stop(gt, pred) else None
+    # A fingerprint is that of the boxes as given; checks look at those that are judged.
+    names = aligned.image_names, aligned.class_names
+    hashes = sides.hashes if sides is given else _hashes(aligned.gt, aligned.pred, names)
     findings = (
+        *found,
         *sides.findings,
-        *audit(sides.gt, sides.pred, aligned, metrics, sides.hashes, options=stopping, measure=measure),
+        *audit(sides.gt, sides.pred, aligned, metrics, hashes, options=stopping, measure=measure),
     )
+    if protocol.oks_box_share is not None:  # no area is read, so that none is missed
+        findings = tuple(finding for finding in findings if finding.code != "area-missing")
     _raise_errors(findings)
     with Stage("measuring"):
         summary = {str(ref): metrics.value(ref) for ref in summary_refs(protocol)}

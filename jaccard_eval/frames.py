@@ -119,7 +119,9 @@ def _curve_columns(curves: NamedCurves) -> dict[str, Any]:
 
 def _class_columns(result: EvaluationResult) -> dict[str, Any]:
     rows = result.per_class
-    counts = {"class": np.array([row.name for row in rows], dtype=np.object_)}
+    counts: dict[str, Any] = {"class": np.array([row.name for row in rows], dtype=np.object_)}
+    if any(row.frequency is not None for row in rows):
+        counts["frequency"] = np.array([row.frequency for row in rows], dtype=np.object_)
     counts |= {
         name: np.array([getattr(row, name) for row in rows], dtype=np.int64) for name in ("gt", "ignored", "pred")
     }

@@ -22,12 +22,14 @@ from jaccard_eval.features.gates.compute import judge, require_comparable
 from jaccard_eval.features.gates.lookup import KINDS, Answers, SavedAnswers, answers_of
 from jaccard_eval.features.gates.noise import PairedRuns, find_ties, gate_findings, weigh_noise
 from jaccard_eval.features.gates.rules import Gates
+from jaccard_eval.features.panoptic.result import PanopticResult
 from jaccard_eval.features.pixels.result import PixelsResult
-from jaccard_eval.findings import DataError, Finding, FindingLog, Where, as_settings, is_address
+from jaccard_eval.findings import DataError, Finding, FindingLog, Where, as_settings
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.options import Bootstrap
 from jaccard_eval.progress import staged
 from jaccard_eval.reading.files import is_there
+from jaccard_eval.reading.remote import path_of
 from jaccard_eval.runs import (
     invalid_document,
     is_saved_run,
@@ -40,13 +42,13 @@ from jaccard_eval.runs import (
 from jaccard_eval.text import printable, quoted_value, shown_json
 
 if TYPE_CHECKING:
-    Source = EvaluationResult | PixelsResult | str | os.PathLike[str]
+    Source = EvaluationResult | PixelsResult | PanopticResult | str | os.PathLike[str]
     # What a result answers, and itself with its match table as far as it has one and rules ask for it.
     Opened = tuple[Answers, EvaluationResult | None]
 
 DUPLICATES = "pred-duplicate"
 
-Judged = TypeVar("Judged", EvaluationResult, PixelsResult)
+Judged = TypeVar("Judged", EvaluationResult, PixelsResult, PanopticResult)
 
 
 class Gating:
@@ -60,12 +62,11 @@ class Gating:
             needing = [rule.id for rule in gates.rules if rule.needs_baseline]
             if needing:
                 raise UsageError(f"rule {quoted_value(needing[0])} needs a baseline; add --baseline FILE")
-        elif isinstance(baseline, EvaluationResult | PixelsResult):
+        elif isinstance(baseline, EvaluationResult | PixelsResult | PanopticResult):
             self.baseline, self.base = _opened(baseline, gates)
         else:
             with as_settings():
-                # An address is opened as well, for the message that only files are read.
-                if is_there(Path(baseline)) or is_address(baseline):
+                if is_there(path_of(baseline)):
                     self.baseline, self.base = _opened(baseline, gates)
             if self.baseline is None and gates.missing_baseline == "error":
                 raise UsageError(
@@ -73,7 +74,7 @@ class Gating:
                     " the rules that need it with --allow-missing-baseline"
                 )
 
-    def drop_other_baseline(self, result: EvaluationResult | PixelsResult) -> bool:
+    def drop_other_baseline(self, result: EvaluationResult | PixelsResult | PanopticResult) -> bool:
         """Ignore a baseline with different rules or ground truth, and return whether it was one."""
         try:
             if self.baseline is not None:
@@ -147,7 +148,7 @@ def judge_result(source: Source, gating: Gating, *, baseline: Source | None, ver
 
 
 def _name_of(source: Source) -> str:
-    in_memory = isinstance(source, EvaluationResult | PixelsResult)
+    in_memory = isinstance(source, EvaluationResult | PixelsResult | PanopticResult)
     return f"<{type(source).__name__}>" if in_memory else str(source)
 
 
@@ -195,9 +196,9 @@ def _remarks(verdicts: Sequence[GateVerdict], *, warned: bool = False) -> tuple[
 
 
 def _opened(source: Source, gates: Gates) -> Opened:
-    if isinstance(source, EvaluationResult | PixelsResult):
+    if isinstance(source, EvaluationResult | PixelsResult | PanopticResult):
         return answers_of(source), source if isinstance(source, EvaluationResult) else None
-    path, run = Path(source), None
+    path, run = path_of(source), None
     if path == run_beside(path):
         run, answers = load_run(path), read_answers(path)
     else:

@@ -10,13 +10,14 @@ import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jaccard_eval.codes import CODES, STOPS
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import CODES, STOPS
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import did_you_mean, quoted_value
 
 if TYPE_CHECKING:
@@ -25,7 +26,14 @@ else:
     PathText = str  # as a document has it: msgspec, which reads it, takes the annotations at their word
 
 BY_FOLDER = "folder"  # what images may be grouped by, if not by a file
+ANGLES = ("deg-cw", "deg-ccw", "rad-cw", "rad-ccw")  # of oriented boxes: unit and direction, as one sees the image
+_SPELLED = {"deg": "degrees", "rad": "radians", "cw": "clockwise", "ccw": "counter-clockwise"}
 BEST_F1 = "best-f1"  # the score of an operating point that is found rather than given
+
+
+def spelled_angle(name: str) -> str:
+    """Return one of `ANGLES` in words."""
+    return ", ".join(_SPELLED[part] for part in name.split("-"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +135,15 @@ class ReadOptions:
         "stretch:640x512" or a factor, "scale:0.5". They are mapped back when both sides meet.
     drop_inverted : bool
         Drop boxes of negative width or height, such as corners in the wrong order.
+    angle : {"deg-cw", "deg-ccw", "rad-cw", "rad-ccw"}, optional
+        Unit and direction of the angles of oriented boxes, clockwise or not as one sees the image.
+    keypoint_order : tuple of int, optional
+        Which point of the file each keypoint is, counted from 0: (0, 2, 1) exchanges the last two of three.
+    hierarchy, image_labels, class_descriptions : path, optional
+        Of Open Images: the hierarchy of classes (JSON), the verified image-level labels (CSV) and the names of classes
+        (CSV), where they do not lie next to the table.
+    iou_type : {"bbox", "segm", "boundary", "keypoints", "obb", "probiou"}
+        What is compared: masks, keypoints and oriented boxes are read only for that.
 
     Examples
     --------
@@ -148,6 +165,12 @@ class ReadOptions:
     origin: int = 0
     resized: str | None = None
     drop_inverted: bool = False
+    angle: str | None = None
+    keypoint_order: tuple[int, ...] | None = None
+    hierarchy: PathText | None = None
+    image_labels: PathText | None = None
+    class_descriptions: PathText | None = None
+    iou_type: str = "bbox"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +193,7 @@ class SideOptions:
     score_min: float | None = field(
         default=None, metadata={"help": "Ignore predictions with a lower score.", "basic": True}
     )
-    nms: float | None = field(default=None, metadata={"help": "Apply per-class NMS at this IoU first."})
+    nms: float | None = field(default=None, metadata={"help": "Apply per-class NMS by IoU of boxes first."})
     drop_duplicates: bool = field(
         default=False, metadata={"help": "Ignore rows that repeat an earlier row of the same side."}
     )
@@ -201,6 +224,7 @@ class EvaluateOptions(SideOptions):
 
     score: float | str | None = None
     errors: bool = False
+    confusion: bool = False
     worst_images: int | None = None
     bootstrap: Bootstrap | None = None
     slices: Sequence[Slice] = ()
@@ -215,8 +239,8 @@ class EvaluateOptions(SideOptions):
 
 def to_document(options: EvaluateOptions) -> dict[str, Any]:
     """Return the options that change the numbers, as JSON has them; without those at their defaults."""
-    # Whether errors and worst images were asked for shows in their parts of the document.
-    in_parts = ("errors", "worst_images")
+    # Whether errors, confusions and worst images were asked for shows in their parts of the document.
+    in_parts = ("errors", "confusion", "worst_images")
     recorded = {name: _plain(value) for name, value in changed(options).items() if name not in in_parts}
     # Codes that only --strict refuses do not belong to the result.
     recorded["allow"] = [code for code in options.allow if code in STOPS]
@@ -257,7 +281,7 @@ def require_lists(**options: object) -> None:
             raise UsageError(f"{name} must be a list, such as [{quoted_value(value)}], got {quoted_value(value)}")
 
 
-ENGINES = ("auto", "memory", "disk")
+ENGINES = ("auto", "memory", "disk", "dask")
 LEAST_MEMORY = 256 * 2**20  # bytes: below it, libraries alone take most of it
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(B|[KMGT]i?B?)?", re.IGNORECASE)
 _UNITS = ("", "k", "m", "g", "t")
@@ -269,25 +293,55 @@ class EngineOptions:
 
     Parameters
     ----------
-    engine : {"auto", "memory", "disk"}
-        "auto" takes the disk where predictions would not fit into the memory limit.
+    engine : {"auto", "memory", "disk", "dask"}
+        "auto" takes the disk where predictions would not fit into the memory limit, and a cluster only with a `client`.
     memory_limit : int or str, optional
         Bytes, or a text such as "2GiB"; by default 60 % of what the container or the machine has.
     workers : int, optional
         Threads of the disk engine; as many as there are processors if None.
     scratch : path, optional
         Folder for what does not fit into memory; that of temporary files if None.
+    keep_scratch : bool
+        Leave the files there.
+    scheduler : str or path, optional
+        Address of a Dask scheduler, or its file; what Dask is configured with if None.
+    tls_ca, tls_cert, tls_key : path, optional
+        Certificates and key for a scheduler at a ``tls://`` address; those that Dask is configured with if None.
+    retries : int
+        How often a task is repeated after an error.
+    no_worker_timeout : float
+        Seconds without any worker after which the run ends.
+    client : distributed.Client, optional
+        A client of the cluster to use.
     """
 
     engine: str = "auto"
     memory_limit: int | str | None = None
     workers: int | None = None
     scratch: PathText | None = None
+    keep_scratch: bool = False
+    scheduler: PathText | None = None
+    tls_ca: PathText | None = None
+    tls_cert: PathText | None = None
+    tls_key: PathText | None = None
+    retries: int = 3
+    no_worker_timeout: float = 120
+    client: Any = None
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
             hint = did_you_mean(self.engine, ENGINES)
             raise UsageError(f"engine must be one of {', '.join(ENGINES)}, got {quoted_value(self.engine)}.{hint}")
+        if self.client is not None and self.engine not in ("auto", "dask"):
+            raise UsageError(f"client is for the engine dask; got engine {quoted_value(self.engine)}")
+        of_cluster = ("scheduler", "tls_ca", "tls_cert", "tls_key")
+        beyond = [name for name in of_cluster if getattr(self, name) is not None]
+        if beyond and self.engine != "dask":
+            raise UsageError(f"{', '.join(beyond)}: for the engine dask only. Pass --engine dask.")
+        if not isinstance(self.retries, int) or self.retries < 0:
+            raise UsageError(f"retries must be a whole number from 0 on, got {quoted_value(self.retries)}")
+        if not self.no_worker_timeout >= 0:
+            raise UsageError(f"no_worker_timeout must not be negative, got {quoted_value(self.no_worker_timeout)}")
         if self.workers is not None and (not isinstance(self.workers, int) or self.workers < 1):
             raise UsageError(f"workers must be a whole number from 1 on, got {quoted_value(self.workers)}")
         if self.memory_limit is not None and self.bytes < LEAST_MEMORY:

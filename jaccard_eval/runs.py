@@ -9,7 +9,7 @@ import pkgutil
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,15 +38,18 @@ from jaccard_eval.features.errors.compute import report_errors
 from jaccard_eval.features.gates.lookup import SavedAnswers, SavedValues
 from jaccard_eval.features.images.compute import count_images
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.candidates import Pairs
+from jaccard_eval.matching.greedy import NO_PLACE, PairChoice
 from jaccard_eval.matching.matchtable import MatchTable, match_boxes
-from jaccard_eval.matching.order import rank_detections
+from jaccard_eval.matching.order import IntArray, rank_detections, starts_of_runs
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
 from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, Slice
 from jaccard_eval.progress import Stage
 from jaccard_eval.reading.files import decode, head, is_folder, is_there, open_regular, read_text
-from jaccard_eval.reading.json import is_finite, is_number, parse_json
+from jaccard_eval.reading.json import is_finite, is_number, parse_json, too_deep
 from jaccard_eval.reading.npz import load_archive
+from jaccard_eval.reading.remote import path_of
 from jaccard_eval.reading.thumbnails import ImageFiles
 from jaccard_eval.report.outputs.npz import (
     BOX_COLUMNS,
@@ -158,7 +161,7 @@ def load_result(path: str | os.PathLike[str]) -> Result:
     0.9
     """
     with Stage(f"reading {path}"):
-        return _load_result(Path(path))
+        return _load_result(path_of(path))
 
 
 def _load_result(path: Path) -> Result:
@@ -177,7 +180,10 @@ def _load_result(path: Path) -> Result:
             raise invalid_document(path, f"cannot be read back: {error}") from None
         given |= {"measured": None, "boxes": None}  # the former follows
     if issubclass(kind, WithParts):
-        given["parts"] = tuple(_parts(document, parts, faults))
+        # A field of the result may bear the name of a part, as the confusions of label maps do.
+        own = {item.name for item in fields(kind)}
+        others = {name: part for name, part in parts.items() if name not in own}
+        given["parts"] = tuple(_parts(document, others, faults))
     result: Any = from_document(kind, document, faults, **given)
     _require(path, faults, f"Write it again with 'jaccard-eval ... -o {path.name}'.")
     result = replace(result, findings=(*result.findings, *known))
@@ -237,7 +243,7 @@ def _with_values(result: EvaluationResult, path: Path, document: Mapping[str, An
 
 def is_saved_run(source: object) -> bool:
     """Whether a source is the path of a saved run; predictions may be archives as well."""
-    path = Path(source) if isinstance(source, str | os.PathLike) else None
+    path = path_of(source) if isinstance(source, str | os.PathLike) else None
     if path is None or path.suffix.lower() not in SUFFIXES or is_folder(path) or not is_there(path):
         return False
     try:
@@ -257,8 +263,8 @@ def run_beside(path: Path) -> Path:
 def saved_run_of(source: object) -> Path | None:
     """Return the saved run that a source means: itself, or that next to its JSON document; else None."""
     if is_saved_run(source):
-        return Path(source)  # type: ignore[arg-type]
-    path = Path(source) if isinstance(source, str | os.PathLike) else None
+        return path_of(source)  # type: ignore[arg-type]
+    path = path_of(source) if isinstance(source, str | os.PathLike) else None
     # Documents are large, and this is asked of any file of predictions: keys are sorted, and the first one decides.
     if path is None or path.suffix.lower() != ".json" or not _FIRST_KEY.match(head(path)):
         return None
@@ -322,7 +328,10 @@ def _require_sound(path: Path, document: Any) -> None:
             where = Where(str(path), field=place or None)
             findings.error("number-not-finite", where, detail, fix="Write null for an undefined value.")
 
-    check(document, "")
+    try:
+        check(document, "")
+    except RecursionError:
+        raise too_deep(path) from None
     findings.raise_errors()
 
 
@@ -348,7 +357,9 @@ def _load_run(path: Path) -> EvaluationResult:
         raise invalid_document(path, f"cannot be read back: {error}", RUN_FIX) from None
     document = run["result"]
     # Numbers come from the match table, not from the document: an archive cannot hold two truths.
-    metrics = DetectionMetrics(table, run["class_names"], run["image_names"], area_known=run["area_known"])
+    frequency = run.get("class_frequency", ())
+    names = run["class_names"], run["image_names"]
+    metrics = DetectionMetrics(table, *names, area_known=run["area_known"], frequency=frequency)
     return EvaluationResult(
         protocol=protocol,
         signature=document["signature"],
@@ -429,12 +440,24 @@ def _read_first(run: Run, arrays: Arrays, protocol: Protocol) -> tuple[Sides, Ma
     columns: dict[str, Any] = {name: arrays[name] for name in _FIRST_LENGTHS if name not in _FIRST_BOXES}
     # The boxes that it kept are those of its detections.
     columns["row"] = np.arange(len(columns["image"]))
+    columns["choice"] = _places(columns["choice"], columns["candidate"], columns["pair_detection"])
     table = MatchTable(protocol=protocol, n_labels=len(run["class_names"]), **columns)
     gt = BoxTable.from_arrays(
         table.gt_image, table.gt_label, arrays["gt_xywh"], source=table.gt_source, encoding="xywh"
     )
     rest: dict[str, Any] = {"score": table.score, "area": table.area, "source": table.source}
     return (gt, BoxTable.from_arrays(table.image, table.label, arrays["xywh"], encoding="xywh", **rest)), table
+
+
+def _places(choice: IntArray, candidate: IntArray, pair_detection: IntArray) -> PairChoice:
+    """Return the places of pairs among those of their own detection, of places among all of them; -1 means none."""
+    first = np.flatnonzero(starts_of_runs(pair_detection))
+    size = np.diff(np.append(first, len(pair_detection)))
+    is_in_order = np.array_equal(pair_detection[first], candidate) and (np.diff(candidate) > 0).all()
+    place = np.where(choice >= 0, choice - first + 1, NO_PLACE) if is_in_order else choice
+    if not is_in_order or ((choice >= 0) & ((place < 1) | (place > size))).any():
+        raise UsageError("choice points to pairs of other detections")
+    return place.astype(np.min_scalar_type(int(size.max(initial=1))))
 
 
 def _problems(arrays: Arrays, protocol: Protocol, run: Run) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """Write the sample: one scene and two models' predictions of it, in every format that the project reads.
 
+The segments of ``panoptic`` are a scene of their own.
+
 Of Parquet and Arrow there are no files: they need an extra, and ``jaccard-eval convert`` writes them.
 
 ``python sample_data/make_sample.py [FOLDER]`` writes the same bytes each time: the scene is a table in ``streets``, the
@@ -23,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_exports import benchmark_files
+from panoptic_exports import panoptic_files
 from streets import CATEGORIES, MODELS, Box, Picture, detect, read_scene
 from tool_exports import Files, ground_truth_files, prediction_files
 
@@ -46,6 +49,7 @@ def write_sample(folder: Path) -> None:
         for picture in seen:
             if picture.boxes:
                 _write_text(folder / f"yolo/{model.name}/{picture.stem}.txt", _yolo_lines(picture, scored=True))
+    _write_files(folder, panoptic_files())
     _write_better(folder, MODELS[0].name, detect(scene, MODELS[0]))
 
 

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,25 @@ def run_here(
         code = run.run([*map(str, argv)])
     said = [stream.buffer.getvalue().decode() for stream in streams]  # type: ignore[attr-defined]
     return subprocess.CompletedProcess([*argv], code, *said)
+
+
+def run_together(*argv: str, env: Mapping[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command line in this process, both streams in one file, as `2>&1` has them."""
+    with tempfile.TemporaryFile() as both, pytest.MonkeyPatch.context() as patch:
+        for name in os.environ:
+            patch.delenv(name)
+        for name, value in env.items():
+            patch.setenv(name, value)
+        patch.chdir(cwd)
+        streams = [io.TextIOWrapper(both, encoding="utf-8", newline="", write_through=True) for _ in range(2)]
+        patch.setattr(sys, "stdout", streams[0])
+        patch.setattr(sys, "stderr", streams[1])
+        code = run.run([*argv])
+        both.seek(0)
+        said = both.read().decode()
+        for stream in streams:
+            stream.detach()
+    return subprocess.CompletedProcess([*argv], code, said)
 
 
 def command(*argv: str | Path) -> list[str]:

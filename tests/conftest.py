@@ -1,15 +1,18 @@
 """Shared fixtures: the folders beside the checkout, and how hypothesis draws."""
 
+import gc
 import importlib.util
 import json
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 from planting import SETS, Pair
+
+from jaccard_eval import native
 
 ROOT = Path(__file__).parents[1]
 # Package -> names that need it.
@@ -18,14 +21,17 @@ OPTIONAL: dict[str, tuple[str, ...]] = {
     "matplotlib": (".png", ".svg"),
     "globox": (),
     "hotcoco": (),
+    "fsspec": (),
     "jinja2": (),
     "torch": (),
     "torchmetrics": (),
 }
 
 hypothesis.settings.register_profile("local", deadline=None)
-hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
-hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, max_examples=50)
+# Where the same tests run a second time, with other packages.
+hypothesis.settings.register_profile("again", deadline=None, derandomize=True, max_examples=10)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "local"))
 
 for variable in ("GITHUB_ACTIONS", "GITHUB_WORKSPACE", "GITLAB_CI", "CI_PROJECT_DIR"):
     os.environ.pop(variable, None)  # what the tests run must not tell the CI system that they run in
@@ -51,6 +57,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             marked = any(package in marker.args for marker in item.iter_markers("needs"))
             if marked or any(word in text for word in words):
                 item.add_marker(pytest.mark.skip(f"needs {package}"))
+
+
+def pytest_collection_finish() -> None:
+    """Keep thousands of collected tests out of each garbage collection, of which reading in parts makes many."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["core", "numpy"])
+def with_core(request: pytest.FixtureRequest) -> Iterator[bool]:
+    """Run a module twice, with the compiled core and without."""
+    if request.param and native.load_core() is None:
+        pytest.skip("no compiled core, or it is turned off")
+    with pytest.MonkeyPatch.context() as patch:
+        if not request.param:
+            patch.setenv(native.VARIABLE, "0")
+        yield request.param
 
 
 @pytest.fixture(scope="session")

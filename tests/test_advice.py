@@ -51,6 +51,11 @@ def test_no_option_of_the_command_line_is_left_in_any_message() -> None:
             {"pred_options"},
             'Rerun with pred_options=ReadOptions(box="xyxy", units="norm"), extra_images="ignore".',
         ),
+        (
+            "Rerun with --pred-keypoint-order 0,2,1.",
+            {"pred_options"},
+            "Rerun with pred_options=ReadOptions(keypoint_order=[0, 2, 1]).",
+        ),
         ("Rerun with --class-map 'a b=c,d=e'.", {}, 'Rerun with class_map={"a b": "c", "d": "e"}.'),
         ("Rerun with --class-map id+1.", {}, 'Rerun with class_map="id+1".'),
         ("--max-dets none counts all.", {}, "max_dets=[] counts all."),

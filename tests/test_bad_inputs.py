@@ -1,9 +1,11 @@
 """The corpus of malformed and hostile inputs through the public call, with both sides compared."""
 
+import gc
 import json
 import os
 import re
 import tarfile
+import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 from overruled import OVERRULED, overruled
 
 from jaccard_eval import DataError, ReadOptions, evaluate
+from jaccard_eval.engine import disk
 from jaccard_eval.errors import ExitCode
 from jaccard_eval.findings import Finding, Severity
 from jaccard_eval.formats import coco
@@ -23,6 +26,7 @@ from jaccard_eval.reading.peek import Peek
 ARCHIVE = Path(__file__).parents[1] / "../shared/oracle/bad_inputs.tar.xz"
 FORMATS = {"coco_json": "coco", "csv": "csv", "yolo": "yolo"}
 N_ENTRIES = {"coco_json": 170, "csv": 99, "yolo": 99}
+SHARE = 12  # one entry in so many is also evaluated on the disk by the fast tests
 UNNAMED = {"coco_json.gt_dev_zero"}  # its file has no name that tells of JSON
 MACHINE = {"root": getattr(os, "geteuid", lambda: 1)() == 0, "windows": os.name == "nt", "unavailable": True}
 
@@ -71,6 +75,26 @@ def test_every_bad_input_meets_its_expectation(entry: dict[str, Any], corpus: Pa
     assert [pattern for pattern in entry["must_not_mention"] if re.search(pattern, text)] == []
 
 
+def _sampled(entry: dict[str, Any]) -> Any:
+    marks = [] if zlib.crc32(entry["id"].encode()) % SHARE == 0 else [pytest.mark.slow]
+    return pytest.param(entry, id=entry["id"], marks=marks)
+
+
+@pytest.mark.parametrize("entry", [_sampled(entry) for entry in ENTRIES])
+def test_the_disk_engine_says_what_memory_says_and_leaves_nothing(
+    entry: dict[str, Any], corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if any(MACHINE[reason] for reason in entry["skip_if"]):
+        pytest.skip(f"not on this machine: {entry['skip_if']}")
+    monkeypatch.setattr(disk, "PART_ROWS", 12)
+    monkeypatch.setattr(disk, "LEAST_PART_ROWS", 1)
+    given = corpus, entry["files"], FORMATS[entry["loader"]]
+    on_disk = _evaluate(*given, engine="disk", scratch=tmp_path)
+    assert on_disk == _evaluate(*given, engine="memory")
+    gc.collect()
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     "entry", [one for one in ENTRIES if one["loader"] == "coco_json"], ids=lambda entry: entry["id"]
 )
@@ -83,7 +107,7 @@ def _is_beside(finding: Finding) -> bool:
     return finding.severity is Severity.WARNING and finding.code in {"image-extra", "class-unknown"}
 
 
-def _evaluate(corpus: Path, files: Mapping[str, str], format_name: str) -> tuple[Sequence[Finding], int]:
+def _evaluate(corpus: Path, files: Mapping[str, str], format_name: str, **where: Any) -> tuple[Sequence[Finding], int]:
     """Return everything that was said, and the exit code."""
     try:
         options = ReadOptions(
@@ -97,6 +121,7 @@ def _evaluate(corpus: Path, files: Mapping[str, str], format_name: str) -> tuple
             pred_format=format_name,
             gt_options=options,
             pred_options=options,
+            **where,
         )
     except DataError as error:
         return error.findings, error.exit_code

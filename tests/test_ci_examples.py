@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 YAML = [yaml.safe_load(text) for language, text in BLOCKS if language == "yaml"]
-MAIN_ON_GITHUB, MAIN_ON_GITLAB, WITH_ACTION, WITHOUT_ACTION, GITLAB = YAML
+MAIN_ON_GITHUB, MAIN_ON_GITLAB, WITH_ACTION, WITHOUT_ACTION, GITLAB, PRE_COMMIT = YAML
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}")
 NAME = re.compile(r"'[^']*'|&&|\|\||[A-Za-z][\w.-]*(?=\W|$)(?!\()")

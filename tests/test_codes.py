@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from jaccard_eval.findings import CODES
+from jaccard_eval.codes import CODES
 
 ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "findings.md"

@@ -111,6 +111,6 @@ def test_a_word_that_is_known_twice_is_proposed_once() -> None:
 @pytest.mark.parametrize("show", [quoted_value, shown_json])
 def test_a_value_nested_deeper_than_python_prints_is_named_by_its_kind(show) -> None:
     value: list = []
-    for _ in range(3_000):  # three times the depth that Python descends
+    for _ in range(100_000):  # deeper than any version of Python descends
         value = [value]
     assert show(value) == "a list, nested too deeply to be shown"

@@ -628,12 +628,6 @@ def test_a_state_holds_no_object() -> None:
         assert {array.dtype.kind for array in archive.values()} <= {"u", "f", "b"}
 
 
-def test_protocols_of_other_shapes_are_refused() -> None:
-    protocol = evaluate(COCO_FILES / "gt.json", COCO_FILES / "better.json").protocol.with_options(iou_type="segm")
-    with pytest.raises(UsageError, match="Evaluator measures boxes"):
-        Evaluator(protocol=protocol)
-
-
 def test_ground_truth_of_arrays_is_known_by_its_numbers() -> None:
     gt = BoxTable.from_arrays([0, 1], [0, 0], [[0, 0, 10, 10], [0, 0, 10, 10]])
     evaluator = Evaluator(gt=gt)

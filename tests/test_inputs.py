@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from jaccard_eval import BoxTable, Dataset
-from jaccard_eval.evaluation import Input, load_and_align, read_alone, read_both
+from jaccard_eval.evaluation import load_and_align
 from jaccard_eval.findings import DataError
+from jaccard_eval.inputs import Input, read_alone, read_both
 from jaccard_eval.options import ReadOptions, SideOptions
 
 BOX = [10, 10, 20, 20]

@@ -193,7 +193,9 @@ def test_label_maps_have_their_own_metrics_in_every_style(tmp_path: Path) -> Non
 def test_what_is_not_a_result_and_unknown_styles_are_refused() -> None:
     with pytest.raises(UsageError, match=r"unknown style 'torchmetric'.*Did you mean 'torchmetrics'"):
         log_metrics(make_result(), style="torchmetric")
-    with pytest.raises(UsageError, match=r"cannot read Inspection\. Pass the result of evaluate, compare or pixels"):
+    with pytest.raises(
+        UsageError, match=r"cannot read Inspection\. Pass the result of evaluate, compare, pixels or panoptic"
+    ):
         log_metrics(inspect(GT))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="prefix must be a str, got NoneType"):
         log_metrics(make_result(), prefix=None)  # type: ignore[arg-type]

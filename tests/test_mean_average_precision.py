@@ -123,10 +123,49 @@ def test_a_wrong_argument_is_named(arguments: dict[str, Any], message: str) -> N
         MeanAveragePrecision(**arguments)
 
 
-def test_masks_are_left_to_torchmetrics_and_arguments_of_every_metric_are_taken() -> None:
-    for iou_type in ("segm", ("bbox", "segm")):
-        with pytest.raises(NotImplementedError, match="use torchmetrics for masks"):
-            MeanAveragePrecision(iou_type=iou_type)
+# Of torchmetrics' documentation: 3 of 5 pixels in common. In float32 the third threshold lies above .6.
+PIXELS = np.zeros((1, 5, 5), dtype=bool)
+PIXELS[0, 1:3, 2:4] = True
+OTHERS = np.zeros((1, 5, 5), dtype=np.uint8)
+OTHERS[0, 1:4, 2] = OTHERS[0, 2, 3] = 1
+MASK_PRED, MASK_TARGET = {"masks": PIXELS, "scores": [0.536], "labels": [0]}, {"masks": OTHERS, "labels": [0]}
+
+
+@pytest.mark.parametrize(("strict", "expected"), [(True, 0.2), (False, 0.3)])
+def test_masks_have_the_values_of_the_documentation(strict: bool, expected: float) -> None:
+    metric = MeanAveragePrecision(iou_type="segm", strict=strict, extended_summary=True)
+    metric.update([MASK_PRED], [MASK_TARGET])
+    found = metric.compute()
+    undefined = -1.0 if strict else np.nan
+    values = {
+        "map": expected,
+        "map_50": 1,
+        "map_75": 0,
+        "map_small": expected,
+        "map_large": undefined,
+        "mar_1": expected,
+    }
+    for name, value in values.items():
+        same(found[name], value)
+    same(np.asarray(found["ious"][0, 0]).reshape(()), 0.6)
+    assert metric.result.protocol.iou_type == "segm"
+    assert pickle.loads(pickle.dumps(metric)).result.to_dict() == metric.result.to_dict()
+
+
+def test_boxes_and_masks_have_keys_of_their_own() -> None:
+    metric = MeanAveragePrecision(iou_type=("bbox", "segm"))
+    metric.update([MASK_PRED | PRED], [MASK_TARGET | TARGET])
+    found = metric.compute()
+    assert {name.partition("_")[0] for name in found} == {"bbox", "segm", "classes"}
+    same(found["bbox_map"], 0.6)
+    same(found["segm_map_50"], 1)
+    with pytest.raises(UsageError, match=r"preds\[image 1\] has no masks; it has boxes, scores, labels"):
+        metric.update([PRED], [TARGET])
+    with pytest.raises(UsageError, match="iou_type must be bbox, segm or a tuple of both, got 'keypoints'"):
+        MeanAveragePrecision(iou_type="keypoints")
+
+
+def test_arguments_of_every_metric_are_taken() -> None:
     MeanAveragePrecision(iou_type=("bbox",), backend="faster_coco_eval", compute_on_cpu=True, dist_sync_on_step=False)
     with pytest.raises(NotImplementedError, match=r"metric\.result\.save\('report\.html'\)"):
         MeanAveragePrecision().plot()
@@ -188,11 +227,11 @@ def test_ranks_are_gathered_and_a_missing_image_id_is_warned_of_once(monkeypatch
                 else ([{**PRED, "scores": [0.9]}], [{**TARGET, "boxes": [[0.0, 0.0, 5.0, 5.0]]}])
             )
         metric.update([], [])
-        group.states[rank] = metric._evaluator.state()
+        group.states[rank] = metric._evaluators["bbox"].state()
     for rank, metric in enumerate(ranks):
         group.rank = rank
         same(metric.compute()["map"], number(expected["map"]))
-    assert ranks[0]._evaluator.state() != ranks[1]._evaluator.state()
+    assert ranks[0]._evaluators["bbox"].state() != ranks[1]._evaluators["bbox"].state()
     alone = MeanAveragePrecision(sync_on_compute=False)
     alone.update([PRED], [{**TARGET, "image_id": 1}])
     same(alone.compute()["map"], 0.6)

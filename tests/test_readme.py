@@ -3,18 +3,21 @@
 Run as a script, this file puts what the commands print now into these pages.
 """
 
+import contextlib
 import doctest
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from command_line import run_together
 
 ROOT = Path(__file__).parents[1]
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -61,31 +64,56 @@ RUN = (
     "docs/command-line.md",
     "docs/noise.md",
     "docs/notebook.md",
+    "docs/panoptic.md",
     "docs/progress.md",
     "docs/report.md",
     "docs/reproducibility.md",
+    "docs/scale.md",
+    "docs/shapes.md",
     "docs/training-loop.md",
     "docs/explanation/*.md",
 )
+# From top to bottom in one folder: what a block writes, the next ones read.
+STORIES = ("docs/examples/*.md", "docs/tasks/*.md")
 # Not installed here: these blocks run among stand-ins, in tests/recipes.
 FRAMEWORKS = re.compile(
-    r"^(?:from|import) (?:detectron2|lightning|mlflow|mmdet|torch|transformers|ultralytics|wandb)\b", re.MULTILINE
+    r"^(?:from|import) (?:detectron2|fiftyone|lightning|mlflow|mmdet|torch|transformers|ultralytics|wandb)\b",
+    re.MULTILINE,
 )
-PAGES = ("README.md", *(str(path.relative_to(ROOT)) for pattern in RUN for path in sorted(ROOT.glob(pattern))))
-BLOCKS = [
-    block
-    for page in PAGES
-    for block in read_blocks((ROOT / page).read_text(encoding="utf-8"), page)
-    if not FRAMEWORKS.search(block.text)
-]
+# A command that needs no shell runs in this process, in a tenth of the time.
+PLAIN = re.compile(r"jaccard-eval (?:[^|<>&;$`*~(){}\\]|\\\n)*")
+
+
+def listed(patterns: Iterable[str]) -> list[str]:
+    return [path.relative_to(ROOT).as_posix() for pattern in patterns for path in sorted(ROOT.glob(pattern))]
+
+
+STORY_PAGES = listed(STORIES)
+PAGES = ("README.md", *listed(RUN), *STORY_PAGES)
+
+
+def blocks_of(page: str) -> list[Block]:
+    """Return the blocks of a page that run; in pages from top to bottom other languages show files."""
+    blocks = read_blocks((ROOT / page).read_text(encoding="utf-8"), page)
+    runs = [block for block in blocks if page not in STORY_PAGES or block.language in {"console", "python"}]
+    return [block for block in runs if not FRAMEWORKS.search(block.text)]
+
+
+BLOCKS = [block for page in PAGES if page not in STORY_PAGES for block in blocks_of(page)]
 
 
 @pytest.fixture
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a copy of the sample, which the blocks may write to."""
-    shutil.copytree(ROOT / "sample_data", tmp_path / "sample_data", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_checkout(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def copy_checkout(folder: Path) -> None:
+    """Copy what pages read of a checkout: the sample, and the scripts of the examples."""
+    for name in ("sample_data", "docs/examples"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
 
 
 @pytest.mark.slow
@@ -96,6 +124,20 @@ def test_block_of_a_page_runs_as_it_stands(block: Block, scratch: Path) -> None:
         run_python(block)
     else:
         run_console(block, scratch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", STORY_PAGES)
+def test_blocks_of_a_page_run_one_after_another(page: str, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for module in (path.stem for path in (ROOT / "docs/examples").glob("*.py")):
+        monkeypatch.setitem(sys.modules, module, None)  # to be removed again, whoever imports it
+        del sys.modules[module]
+    for block in blocks_of(page):
+        if block.language == "python":
+            run_python(block)
+        else:
+            run_console(block, scratch)
 
 
 def test_readme_has_at_most_200_lines() -> None:
@@ -121,9 +163,9 @@ def run_console(block: Block, folder: Path) -> None:
 
 def run_shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a command as a user would see it: both streams in one, this environment's programs first."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    environment = os.environ | {"PATH": path, "PYTHONUTF8": "1", "NO_COLOR": "1"}
-    environment.pop("COLUMNS", None)
+    environment = shell_environment()
+    if PLAIN.fullmatch(command):
+        return run_together(*shlex.split(command.replace("\\\n", " "))[1:], env=environment, cwd=folder)
     return subprocess.run(
         command,
         cwd=folder,
@@ -136,6 +178,13 @@ def run_shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
         encoding="utf-8",
         check=False,
     )
+
+
+def shell_environment() -> dict[str, str]:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    environment = os.environ | {"PATH": path, "PYTHONUTF8": "1", "NO_COLOR": "1"}
+    environment.pop("COLUMNS", None)
+    return environment
 
 
 def run_python(block: Block) -> None:
@@ -152,7 +201,12 @@ def run_python(block: Block) -> None:
 def rewrite_outputs(page: str, folder: Path) -> None:
     """Put what the commands print now into a page: for a change of the report, to be read before it is committed."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    for block in (one for one in read_blocks(text, page) if one.language == "console"):
+    for block in blocks_of(page):
+        if block.language != "console":
+            if page in STORY_PAGES:
+                with contextlib.chdir(folder):
+                    run_python(block)
+            continue
         commands = [one.text for one in read_commands(block.text)]
         fresh = "".join(
             f"$ {one}\n{'' if one.startswith(NOT_RUN) else run_shell(one, folder).stdout}" for one in commands
@@ -164,5 +218,5 @@ def rewrite_outputs(page: str, folder: Path) -> None:
 if __name__ == "__main__":
     for one_page in sys.argv[1:] or PAGES:
         with tempfile.TemporaryDirectory() as scratch_folder:
-            shutil.copytree(ROOT / "sample_data", Path(scratch_folder) / "sample_data")
+            copy_checkout(Path(scratch_folder))
             rewrite_outputs(one_page, Path(scratch_folder))

@@ -19,6 +19,7 @@ from jaccard_eval.findings import Severity
 
 ROOT = Path(__file__).parents[1]
 COCO = ROOT / "sample_data" / "coco"
+SEGMENTS = COCO.parent / "panoptic"
 GT, BETTER, WORSE = COCO / "gt.json", COCO / "better.json", COCO / "worse.json"
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>$x^2$\x1b[31m\n& \"'"
 
@@ -52,13 +53,24 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Result]:
         "explanation": jaccard_eval.explain(gt, pred),
         "inspection": jaccard_eval.inspect(gt, pred),
         "sensitivity": jaccard_eval.sensitivity(gt, pred),
+        "panoptic": jaccard_eval.panoptic(SEGMENTS / "gt.json", SEGMENTS / "worse.json"),
         "pixels": jaccard_eval.pixels(maps["gt"], maps["pred"], classes=["road", HOSTILE]),
         "gate": jaccard_eval.gate(evaluation, ["AP50>=0.999", "AP50<=1"]),
         "verification": jaccard_eval.verify(saved, GT, BETTER),
     }
 
 
-KINDS = ("evaluation", "comparison", "explanation", "inspection", "sensitivity", "pixels", "gate", "verification")
+KINDS = (
+    "evaluation",
+    "comparison",
+    "explanation",
+    "inspection",
+    "sensitivity",
+    "panoptic",
+    "pixels",
+    "gate",
+    "verification",
+)
 
 
 class Tags(html.parser.HTMLParser):
@@ -133,7 +145,10 @@ CALLS: Mapping[str, tuple[Callable[[], Result], tuple[Any, ...]]] = {
         ),
         ("evaluate", GT, BETTER, "--score", "best-f1", "--bootstrap", "20", "--slice", "a=*1*"),
     ),
-    "compare": (lambda: jaccard_eval.compare(GT, BETTER, WORSE), ("compare", GT, BETTER, WORSE)),
+    "compare": (
+        lambda: jaccard_eval.compare(GT, BETTER, WORSE, options=jaccard_eval.CompareOptions(bootstrap=20)),
+        ("compare", GT, BETTER, WORSE, "--bootstrap", "20"),
+    ),
     "explain": (lambda: jaccard_eval.explain(GT, BETTER), ("explain", GT, BETTER)),
     "inspect": (lambda: jaccard_eval.inspect(GT, BETTER), ("inspect", GT, BETTER)),
     "sensitivity": (lambda: jaccard_eval.sensitivity(GT, BETTER), ("sensitivity", GT, BETTER)),
@@ -142,6 +157,7 @@ SUFFIXES = (".json", ".csv", ".md", ".txt", ".xml", ".npz", ".svg", ".png")
 OF_EVALUATIONS = ("images.csv", "confusion.csv", "curves.csv", "thresholds.yaml", "badge.json", "metrics.txt")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_what_is_saved_has_the_bytes_of_the_command_line(name: str, tmp_path: Path) -> None:
     call, argv = CALLS[name]

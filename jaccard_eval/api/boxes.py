@@ -4,39 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from jaccard_eval.data.protocol import AreaRange, Protocol, ProtocolOptions
+from jaccard_eval.data.protocol import BOXES, AreaRange, Protocol, ProtocolOptions
 from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import (
-    Input,
     align_datasets,
     evaluate_inputs,
     explain_inputs,
     in_every,
-    load,
     load_and_trust,
+)
+from jaccard_eval.findings import DataError, Finding
+from jaccard_eval.inputs import (
+    Input,
+    load,
+    needing_boxes,
     read_alone,
     read_both,
+    refuse_shapes,
+    settle_iou_type,
+    with_shapes,
 )
-from jaccard_eval.findings import DataError
 from jaccard_eval.options import Bootstrap, EngineOptions, EvaluateOptions, ReadOptions, SideOptions, changed
+from jaccard_eval.reading.partitions.manifest import both_sides
 from jaccard_eval.text import quoted_value
 from jaccard_eval.version import __version__
 
 if TYPE_CHECKING:
     import os
 
-    import numpy.typing as npt
-
     from jaccard_eval.data.result import EvaluationResult
-    from jaccard_eval.evaluation import Source
     from jaccard_eval.features.compare.comparison import CompareOptions
     from jaccard_eval.features.compare.result import ComparisonResult
     from jaccard_eval.features.explain.result import ExplanationResult
     from jaccard_eval.features.inspect.result import Inspection
     from jaccard_eval.features.scale.result import ScaleOptions, SensitivityResult
-    from jaccard_eval.matching.order import IntArray
+    from jaccard_eval.inputs import Source
     from jaccard_eval.options import Slice
 
 # The features are imported where they are used: most callers use one verb, and each brings modules of its own.
@@ -44,7 +48,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     gt: Source,
-    pred: Source,
+    pred: Source | None = None,
     *,
     protocol: str | Protocol = "coco",
     iou: Sequence[float] | float | None = None,
@@ -52,6 +56,9 @@ def evaluate(
     areas: Sequence[AreaRange] | None = None,
     class_agnostic: bool = False,
     difficult: str | None = None,
+    iou_type: str | None = None,
+    sigmas: Sequence[float] | None = None,
+    dilation_ratio: float | None = None,
     classes: Sequence[str] = (),
     exclude_classes: Sequence[str] = (),
     score_min: float | None = None,
@@ -59,6 +66,7 @@ def evaluate(
     drop_duplicates: bool = False,
     score: float | str | None = None,
     errors: bool = False,
+    confusion: bool = False,
     worst_images: int | None = None,
     bootstrap: Bootstrap | int | None = None,
     slices: Sequence[Slice] = (),
@@ -75,6 +83,14 @@ def evaluate(
     memory_limit: int | str | None = None,
     workers: int | None = None,
     scratch: str | os.PathLike[str] | None = None,
+    keep_scratch: bool = False,
+    scheduler: str | os.PathLike[str] | None = None,
+    tls_ca: str | os.PathLike[str] | None = None,
+    tls_cert: str | os.PathLike[str] | None = None,
+    tls_key: str | os.PathLike[str] | None = None,
+    retries: int = 3,
+    no_worker_timeout: float = 120,
+    client: Any = None,
 ) -> EvaluationResult:
     """Evaluate predictions against ground truth.
 
@@ -85,9 +101,11 @@ def evaluate(
         named as in CSV files; a COCO dict, for predictions also a results list; dicts per image with ``boxes`` (n, 4),
         ``labels`` (n,), for predictions ``scores`` (n,), optional ``image_id`` (else the place in the list),
         ``iscrowd``, ``area`` and ``encoding`` (default xyxy), as arrays of NumPy, PyTorch or others. Loaded
-        data, and arrays of all boxes (`BoxTable.from_arrays`), too.
+        data, and arrays of all boxes (`BoxTable.from_arrays`), too. A folder that ``jaccard-eval partition`` wrote
+        has both sides, and is passed alone.
     protocol : str or Protocol
-        "coco", "voc2007", "voc2012", or a protocol of your own.
+        "coco", "voc2007", "voc2012", "crowdpose", "dota", "dota-area", "lvis", "lvis-fixed", "openimages",
+        "openimages-challenge", or a protocol of your own.
     iou : float or sequence of float, optional
         IoU thresholds instead of the protocol's.
     max_dets : sequence of int, optional
@@ -98,6 +116,13 @@ def evaluate(
         Pool all classes.
     difficult : {"count", "ignore"}, optional
         What objects marked difficult are: ordinary, or neither found nor missed; by default what the protocol asks for.
+    iou_type : {"bbox", "segm", "boundary", "keypoints", "obb", "probiou"}, optional
+        What is compared: boxes, masks, their boundaries, keypoints or oriented boxes. If None: boxes where both sides
+        have them, else the only shapes that both have.
+    sigmas : sequence of float, optional
+        Of each keypoint, where these are not COCO's 17.
+    dilation_ratio : float, optional
+        Width of boundaries as a share of the diagonal of the image; .02 by default.
     classes, exclude_classes : sequence of str
         Ground-truth classes to evaluate, or to ignore.
     score_min : float, optional
@@ -110,6 +135,9 @@ def evaluate(
         Operating point for precision, recall, F1 and counts.
     errors : bool
         Also find the kinds of errors, in ``result.errors``; confusions are those at `score` or the best F1.
+    confusion : bool
+        Also count which classes are predicted as which at `score` or the best F1, in ``result.confusion``; it is
+        there with errors, too.
     worst_images : int, optional
         Also count every image at IoU .5 (or the lowest threshold) and `score` or the best F1, in
         ``result.worst_images``; so many are listed, those with the highest cost first: misses plus the scores of false
@@ -129,14 +157,28 @@ def evaluate(
     gt_format, pred_format, gt_options, pred_options : str and ReadOptions, optional
     allow : sequence of str
         Codes of findings that do not stop the evaluation of files, such as "box-encoding".
-    engine : {"auto", "memory", "disk"}
-        Where predictions are kept; on the disk where they would not fit into memory. No value depends on it.
+    engine : {"auto", "memory", "disk", "dask"}
+        Where boxes are kept and who works on them; auto: on the disk where they would not fit into memory. No value
+        depends on it.
     memory_limit : int or str, optional
         Bytes, or a size such as "2GiB", by which "auto" decides; 60 % of the machine's memory if None.
     workers : int, optional
         Threads of the disk engine; as many as there are processors if None.
     scratch : path, optional
-        Folder of the disk engine's files, which are removed with the result; that of temporary files if None.
+        Folder of the disk engine's files, which are removed with the result; that of temporary files if None. Workers
+        of a cluster need one that all machines share.
+    keep_scratch : bool
+        Leave these files.
+    scheduler : str or path, optional
+        Address of an existing Dask scheduler ("tcp://...", "tls://...") or its file; Dask's configuration if None.
+    tls_ca, tls_cert, tls_key : path, optional
+        Certificates and key for a scheduler at a ``tls://`` address.
+    retries : int
+        How often a task of a cluster is repeated after an error.
+    no_worker_timeout : float
+        Seconds without any worker after which the evaluation ends.
+    client : distributed.Client, optional
+        A client of the cluster to use; given one, "auto" takes it.
 
     Raises
     ------
@@ -154,9 +196,12 @@ def evaluate(
     0.505
     """
     keywords = locals() | {"bootstrap": Bootstrap(n_resamples=bootstrap) if isinstance(bootstrap, int) else bootstrap}
-    rules = _asked(ProtocolOptions, keywords).rules()
-    where = _asked(EngineOptions, keywords)
-    return evaluate_inputs(gt, pred, rules, _asked(EvaluateOptions, keywords), version=__version__, engine=where)
+    asked, where = _asked(ProtocolOptions, keywords), _asked(EngineOptions, keywords)
+    asked.rules()  # a slip is reported before anything is read
+    pred = both_sides(gt) if pred is None else pred
+    options = _asked(EvaluateOptions, keywords)
+    rules, found = _settled(asked, gt, (pred,), options)
+    return evaluate_inputs(gt, pred, rules, options, version=__version__, engine=where, findings=found)
 
 
 def compare(
@@ -170,6 +215,9 @@ def compare(
     areas: Sequence[AreaRange] | None = None,
     class_agnostic: bool = False,
     difficult: str | None = None,
+    iou_type: str | None = None,
+    sigmas: Sequence[float] | None = None,
+    dilation_ratio: float | None = None,
     classes: Sequence[str] = (),
     exclude_classes: Sequence[str] = (),
     score_min: float | None = None,
@@ -198,7 +246,7 @@ def compare(
         How boxes are compared, slices of the images, and the bootstrap for intervals, by default where it is quick.
     names : mapping of str to str, optional
         What reports call the predictions instead of A, B, C, ...: ``{"A": "yolo11n"}``.
-    protocol, iou, max_dets, areas, class_agnostic, difficult
+    protocol, iou, max_dets, areas, class_agnostic, difficult, iou_type, sigmas, dilation_ratio
         As in `evaluate`.
     classes, exclude_classes, score_min, nms, drop_duplicates
         What is chosen from both sides, as in `evaluate`.
@@ -239,19 +287,22 @@ def compare(
         raise UsageError("all predictions are saved runs, which contain their ground truth: remove the other one")
     require_two(len(sources))
     side_names(len(sources), names or {})  # a slip is reported before anything is evaluated
-    rules = asked.rules()
+    asked.rules()
+    unsaved = [pred for pred in sources if saved_run_of(pred) is None]
+    rules, found = _settled(asked, gt, unsaved, how) if gt is not None else (asked.rules(), ())
     # Bare arrays are read already, and each of the predictions may bring images that they do not have.
     if gt is not None and not isinstance(gt, BoxTable):
-        gt = load(gt, format_name=gt_format, options=gt_options)
+        gt = load(gt, format_name=gt_format, options=with_shapes(gt_options, rules.iou_type))
         if images_in_common:
-            gt = in_every(gt, [pred for pred in sources if saved_run_of(pred) is None], how)
+            gt = in_every(gt, unsaved, how)
     results = []
     for pred in sources:
         saved = saved_run_of(pred)
         if saved is not None:
             results.append(load_run(saved))
         elif gt is not None:
-            results.append(evaluate_inputs(gt, pred, rules, how, version=__version__))
+            results.append(evaluate_inputs(gt, pred, rules, how, version=__version__, findings=found))
+            found = ()  # of all of them
         else:
             raise UsageError(f"{quoted_value(str(pred))} is not a saved run; pass its ground truth as gt")
     return compare_results(results, options or CompareOptions(), version=__version__, run=map_in_order, names=names)
@@ -305,10 +356,14 @@ def inspect(
 
     if pred is None:
         given = Input(path, pred_format, pred_options) if role == "pred" else Input(path, gt_format, gt_options)
-        side = read_alone(given, role)
+        with needing_boxes("inspect", given):
+            side = read_alone(given, role)
         is_gt = side.role == "gt"
         return inspect_sides(side if is_gt else None, None if is_gt else side, None, (), version=__version__)
-    read = read_both(Input(path, gt_format, gt_options), Input(pred, pred_format, pred_options))
+    both = Input(path, gt_format, gt_options), Input(pred, pred_format, pred_options)
+    read = read_both(*both)
+    if read.gt is None or read.pred is None:
+        refuse_shapes("inspect", read.errors, *both)
     if read.gt is None and read.pred is None:
         raise DataError(read.errors)
     aligned, errors = None, read.errors
@@ -384,7 +439,13 @@ def sensitivity(
     from jaccard_eval.features.scale.result import ScaleOptions
 
     rules = _asked(ProtocolOptions, keywords).rules()
-    sides = load_and_trust(gt, pred, _asked(SideOptions, keywords))
+    if rules.iou_type != BOXES:
+        raise UsageError(
+            f"sensitivity measures the edges of boxes, but protocol {quoted_value(rules.name)} compares"
+            f" {quoted_value(rules.iou_type)}. Pass a protocol of boxes, such as coco."
+        )
+    with needing_boxes("sensitivity", Input(gt, gt_format), Input(pred, pred_format)):
+        sides = load_and_trust(gt, pred, _asked(SideOptions, keywords))
     return analyse_sides(sides, rules, scale or ScaleOptions(), version=__version__)
 
 
@@ -399,6 +460,9 @@ def explain(
     areas: Sequence[AreaRange] | None = None,
     class_agnostic: bool = False,
     difficult: str | None = None,
+    iou_type: str | None = None,
+    sigmas: Sequence[float] | None = None,
+    dilation_ratio: float | None = None,
     against: str | Protocol | None = None,
     boxes: int = 12,
     classes: Sequence[str] = (),
@@ -429,7 +493,7 @@ def explain(
         AP, of any IoU threshold and class: ``AP50[class=dog]``; AR, of any cap; or precision, recall or F1 at a score:
         ``F1[iou=0.5,score=0.4]``. The score "best-f1" is that of the predictions as they are.
     protocol : str or Protocol
-    iou, max_dets, areas, class_agnostic, difficult
+    iou, max_dets, areas, class_agnostic, difficult, iou_type, sigmas, dilation_ratio
         As in `evaluate`; the first area range is the one that is explained.
     against : str or Protocol, optional
         Another protocol: the metric is measured again, one rule changed after another. A threshold or cap that
@@ -475,110 +539,24 @@ def explain(
         return replace(explain_sides(sides_again(gt), asked, version=__version__), gt=gt.gt, pred=gt.pred)
     if pred is None:
         raise UsageError("explain needs predictions too, or the result of an evaluation in place of both")
-    asked = Question.of(metric, rules.rules(), against=against, boxes=boxes)
-    return explain_inputs(gt, pred, asked, how, version=__version__)
+    Question.of(metric, rules.rules(), against=against, boxes=boxes)  # a slip is reported before anything is read
+    settled, found = _settled(rules, gt, (pred,), how)
+    asked = Question.of(metric, settled, against=against, boxes=boxes)
+    result = explain_inputs(gt, pred, asked, how, version=__version__)
+    return replace(result, findings=(*found, *result.findings))
 
 
-@overload
-def nms(
-    boxes: npt.ArrayLike,
-    scores: npt.ArrayLike,
-    *,
-    labels: npt.ArrayLike | None = None,
-    images: npt.ArrayLike | None = None,
-    iou: float = 0.5,
-    by: str = "iou",
-    encoding: str = "xyxy",
-) -> IntArray: ...
-
-
-@overload
-def nms(
-    boxes: Source,
-    *,
-    iou: float = 0.5,
-    by: str = "iou",
-    class_agnostic: bool = False,
-    format_name: str | None = None,
-    options: ReadOptions | None = None,
-) -> IntArray: ...
-
-
-def nms(
-    boxes: Any,
-    scores: npt.ArrayLike | None = None,
-    *,
-    labels: npt.ArrayLike | None = None,
-    images: npt.ArrayLike | None = None,
-    iou: float = 0.5,
-    by: str = "iou",
-    encoding: str = "xyxy",
-    class_agnostic: bool = False,
-    format_name: str | None = None,
-    options: ReadOptions | None = None,
-) -> IntArray:
-    """Return the boxes that stay when each, the best first, removes the worse ones it overlaps by more than `iou`.
-
-    Parameters
-    ----------
-    boxes : array_like, shape (n, 4), or predictions
-        With predictions alone, as `evaluate` takes them, only boxes of one image and class touch each other.
-    scores : array_like, shape (n,), optional
-        Of equal scores, the earlier row is the better one. None: `boxes` are predictions, which have scores.
-    labels, images : array_like, shape (n,), optional
-        Numbers or texts; boxes of different classes or images never touch each other. None: all are of one.
-    iou : float
-        In [0, 1]; at exactly this overlap both boxes stay.
-    by : {"iou", "ioa"}
-        What overlap is: intersection over union, or over the area of the smaller box.
-    encoding : {"xyxy", "xywh", "cxcywh", "xyxy_norm", "xywh_norm", "cxcywh_norm"}
-        Of arrays.
-    class_agnostic : bool
-        Whether boxes of predictions suppress those of other classes.
-    format_name, options : str and ReadOptions, optional
-        How predictions are read, as in `load`.
-
-    Returns
-    -------
-    ndarray of int64, shape (k,)
-        Rows that stay, by descending score, ties by row; of predictions, rows of the table or file.
-
-    Raises
-    ------
-    UsageError
-        When shapes differ, a number is not finite, a box ends before it starts, or an option is unknown.
-    DataError
-        When predictions cannot be read.
-
-    Notes
-    -----
-    Source: Felzenszwalb et al. (2010), "Object Detection with Discriminatively Trained Part-Based Models", section
-    4.2; more than the threshold, not at least, as in torchvision.
-
-    Examples
-    --------
-    >>> from jaccard_eval import nms
-    >>> nms([[0, 0, 10, 10], [1, 0, 11, 10], [20, 0, 30, 10]], [0.8, 0.9, 0.7], iou=0.6).tolist()
-    [1, 2]
-    >>> nms([{"boxes": [[0, 0, 10, 10], [1, 0, 11, 10]], "labels": [0, 0], "scores": [0.8, 0.9]}]).tolist()
-    [1]
-    """
-    from jaccard_eval.features.nms.compute import Suppression, suppress
-    from jaccard_eval.features.nms.compute import nms as suppress_arrays
-    from jaccard_eval.matching.order import descending_order
-
-    if scores is not None:
-        if class_agnostic or format_name is not None or options is not None:
-            raise UsageError("class_agnostic, format_name and options are those of predictions; pass these alone")
-        return suppress_arrays(boxes, scores, labels=labels, images=images, iou=iou, by=by, encoding=encoding)
-    if labels is not None or images is not None or encoding != "xyxy":
-        raise UsageError("labels, images and encoding are those of arrays; pass scores as well")
-    side = load(boxes, role="pred", format_name=format_name, options=options)
-    kept = suppress(side.boxes, Suppression(iou=iou, by=by), class_agnostic=class_agnostic)
-    # Without a box, there may be no column of scores either.
-    order = slice(None) if kept.score is None else descending_order(kept.score)
-    found: IntArray = kept.source[order]
-    return found
+def _settled(
+    asked: ProtocolOptions, gt: Source, preds: Sequence[Source], options: SideOptions
+) -> tuple[Protocol, tuple[Finding, ...]]:
+    """Return the rules, with what is compared where neither the caller nor the protocol names it, and notes on that."""
+    rules = asked.rules()
+    if asked.iou_type is not None or rules.iou_type != BOXES:
+        return rules, ()
+    iou_type, found = settle_iou_type(
+        Input(gt, options.gt_format), [Input(pred, options.pred_format) for pred in preds]
+    )
+    return (rules if iou_type == BOXES else replace(asked, iou_type=iou_type).rules()), found
 
 
 def _several(preds: Sequence[Any]) -> Sequence[Any]:

@@ -1,4 +1,4 @@
-"""The verbs that judge, repeat and write files, and that measure label maps: each orchestrates what lies below."""
+"""The verbs that judge, repeat and write files, and that measure maps: each orchestrates what lies below."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from jaccard_eval.codes import STOPS
 from jaccard_eval.errors import UsageError
-from jaccard_eval.evaluation import Input, evaluate_inputs, load_as_in_ground_truth, read_alone
-from jaccard_eval.findings import STOPS
+from jaccard_eval.findings import FindingLog
 from jaccard_eval.options import SideOptions, require_lists
+from jaccard_eval.reading.remote import path_of
 from jaccard_eval.version import __version__
 
 if TYPE_CHECKING:
@@ -20,12 +21,13 @@ if TYPE_CHECKING:
 
     from jaccard_eval.data.result import EvaluationResult
     from jaccard_eval.data.verdict import GateResult
-    from jaccard_eval.evaluation import Source
     from jaccard_eval.features.convert.write import Conversion
     from jaccard_eval.features.gates.rules import Gates
+    from jaccard_eval.features.panoptic.result import PanopticResult
     from jaccard_eval.features.pixels.result import PixelsResult
     from jaccard_eval.features.verify.result import Verification
-    from jaccard_eval.options import ReadOptions
+    from jaccard_eval.inputs import Source
+    from jaccard_eval.options import Bootstrap, ReadOptions, Slice
 
     Maps = str | os.PathLike[str] | npt.ArrayLike | Sequence[npt.ArrayLike] | Mapping[str, npt.ArrayLike]
 
@@ -33,22 +35,22 @@ if TYPE_CHECKING:
 
 
 def gate(
-    result: EvaluationResult | PixelsResult | str | os.PathLike[str],
+    result: EvaluationResult | PixelsResult | PanopticResult | str | os.PathLike[str],
     gates: Gates | Sequence[str],
     *,
-    baseline: EvaluationResult | PixelsResult | str | os.PathLike[str] | None = None,
+    baseline: EvaluationResult | PixelsResult | PanopticResult | str | os.PathLike[str] | None = None,
     metrics: Mapping[str, float] | None = None,
 ) -> GateResult:
     """Judge a result by rules.
 
     Parameters
     ----------
-    result : EvaluationResult, PixelsResult or path
+    result : EvaluationResult, PixelsResult, PanopticResult or path
         A path is that of a JSON document, which answers what it holds and what gates asked before, or of a saved run
         (.npz), which answers anything and, for rules with a significance, is next to the document.
     gates : Gates or sequence of str
         Rules, or texts such as ``"AP50>=0.5"`` and ``"FP[iou=0.5,score=0.4]<=20"``; a value on the limit passes.
-    baseline : EvaluationResult, PixelsResult or path, optional
+    baseline : EvaluationResult, PixelsResult, PanopticResult or path, optional
         What to compare with, instead of ``gates.baseline``.
     metrics : mapping of str to float, optional
         Values for rules on ``external.NAME``.
@@ -119,16 +121,19 @@ def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str
     >>> found.equal
     False
     """
+    from jaccard_eval.evaluation import evaluate_inputs
     from jaccard_eval.features.verify.compute import compare_again
     from jaccard_eval.runs import invalid_document, is_saved_run, load_run, read_saved
 
-    saved = read_saved(Path(result))
+    saved = read_saved(path_of(result))
     try:
-        options = replace(saved.options, allow=STOPS, errors="errors" in saved.document)
+        options = replace(
+            saved.options, allow=STOPS, errors="errors" in saved.document, confusion="confusion" in saved.document
+        )
         again = evaluate_inputs(gt, pred, saved.protocol, options, version=__version__)
     except UsageError as error:  # the call is the saved result's, not the user's
-        raise invalid_document(Path(result), f"cannot be run again: {error}") from None
-    run = load_run(Path(result)) if is_saved_run(result) else None
+        raise invalid_document(path_of(result), f"cannot be run again: {error}") from None
+    run = load_run(path_of(result)) if is_saved_run(result) else None
     return compare_again(saved.path, saved.document, again, run=run, known=saved.findings)
 
 
@@ -147,6 +152,7 @@ def convert(
     extra_images: str = "error",
     images_in_common: bool = False,
     class_map: Mapping[str, str] | str | None = None,
+    iou_type: str | None = None,
     lossy: bool = False,
     replace: bool = False,
 ) -> Conversion:
@@ -171,6 +177,8 @@ def convert(
         How to read it.
     match_images, extra_images, images_in_common, class_map
         How the two correspond; see `evaluate`.
+    iou_type : {"bbox", "segm", "keypoints", "obb"}, optional
+        Which shapes are written besides boxes, "bbox" for none; if None those that `source` has and the format holds.
     lossy : bool
         Whether the target may be written though it does not carry all that belongs to the boxes, such as crowd flags.
     replace : bool
@@ -193,12 +201,24 @@ def convert(
     Traceback (most recent call last):
     jaccard_eval.findings.DataError: error[write-loss]: labels: crowd: boxes with crowd set: 1; ...
     """
+    from jaccard_eval.evaluation import load_as_in_ground_truth
     from jaccard_eval.features.convert.write import convert_input, target_format
+    from jaccard_eval.formats import format_module
+    from jaccard_eval.inputs import Input, needing_boxes, read_alone, read_to_write, with_shapes
 
-    path = Path(target)
+    path = path_of(target)
     name = target_format(path, to)
+    given = Input(source, source_format, options)
+    about = format_module(name).FORMAT
     if gt is None:
-        dataset = read_alone(Input(source, source_format, options), role)
+        with needing_boxes("convert", given):
+            dataset, unwritten = read_to_write(
+                given,
+                path,
+                lambda kind: read_alone(Input(source, source_format, with_shapes(options, kind)), role),
+                target_format=about,
+                asked=iou_type,
+            )
     else:
         if role == "gt":
             raise UsageError("gt works with predictions only; remove role='gt'")
@@ -212,8 +232,15 @@ def convert(
             images_in_common=images_in_common,
             class_map=class_map,
         )
-        dataset = load_as_in_ground_truth(gt, source, pairing, lossy=lossy)
-    return convert_input(dataset, path, name, lossy=lossy, replace=replace)
+        with needing_boxes("convert", given, Input(gt, gt_format)):
+            dataset, unwritten = read_to_write(
+                given,
+                path,
+                lambda kind: load_as_in_ground_truth(gt, source, pairing, lossy=lossy, iou_type=kind),
+                target_format=about,
+                asked=iou_type,
+            )
+    return convert_input(dataset, path, name, lossy=lossy, replace=replace, findings=unwritten)
 
 
 def pixels(
@@ -278,7 +305,7 @@ def pixels(
     sides = maps_from(gt), maps_from(pred)
     if list_file is not None and not all(isinstance(side, Path) for side in sides):
         raise UsageError("list_file names files; choose among arrays by passing those to compare")
-    table = None if colors is None else read_color_table(Path(colors))
+    table = None if colors is None else read_color_table(path_of(colors))
     rules = PixelProtocol(
         classes=tuple(classes) if classes is not None else table.names if table is not None else None,
         colors=None if table is None else table.digest,
@@ -291,8 +318,100 @@ def pixels(
         *sides,
         rules,
         colors=table,
-        list_file=None if list_file is None else Path(list_file),
+        list_file=None if list_file is None else path_of(list_file),
         run=partial(map_in_order, workers=workers),
     )
     result = pixels_result(maps, rules, __version__)
     return replace(result, images=WorstMaps(maps.worst, maps.reader)) if maps.reader else result
+
+
+def panoptic(
+    gt: str | os.PathLike[str] | Mapping[str, Any],
+    pred: str | os.PathLike[str] | Mapping[str, Any],
+    *,
+    gt_masks: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    pred_masks: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    iou_type: str = "segm",
+    dilation_ratio: float | None = None,
+    against: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    against_masks: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    bootstrap: Bootstrap | int | None = None,
+    slices: Sequence[Slice] = (),
+    images: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+) -> PanopticResult:
+    """Evaluate panoptic segmentations: panoptic quality (PQ), its parts SQ and RQ, for things, stuff and each class.
+
+    Parameters
+    ----------
+    gt, pred : path, or dict
+        JSON file of COCO's panoptic format, or what it holds; or a folder of Cityscapes' ``*_instanceIds.png``.
+    gt_masks, pred_masks : path, or dict of str to array, optional
+        Folder of the PNG files with ids, or arrays of ids (height, width) by their names. If None, the folder that is
+        called like the JSON file.
+    iou_type : {"segm", "boundary"}
+        "boundary": the IoU of a pair is the smaller one of segments and of their boundaries.
+    dilation_ratio : float, optional
+        Width of boundaries, as a share of the image diagonal; 0.02 if None.
+    against : path, or dict, optional
+        Other predictions to compare with: every metric gets a difference, with a paired interval.
+    against_masks : path, or dict of str to array, optional
+        Their maps.
+    bootstrap : Bootstrap or int, optional
+        How to resample the images for intervals, or how often.
+    slices : sequence of Slice
+        Parts of the images to evaluate as well.
+    images : path, optional
+        Folder of the images, to draw segments over on a page.
+    workers : int, optional
+        Threads; as many as there are processors if None. The result does not depend on it.
+
+    Returns
+    -------
+    PanopticResult
+
+    Raises
+    ------
+    DataError
+        With every record and file that cannot be used: ids that are not listed, or listed and absent, other sizes,
+        other kinds of PNG files, images without a prediction.
+    UsageError
+        When an option is out of range, or an input is neither a path nor a dict.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from jaccard_eval import panoptic
+    >>> record = {"image_id": 1, "file_name": "a.png", "segments_info": [{"id": 1, "category_id": 7}]}
+    >>> gt = {"annotations": [record], "categories": [{"id": 7, "name": "cat", "isthing": 1}]}
+    >>> maps = {"a.png": np.array([[1, 1, 0, 0]])}, {"a.png": np.array([[1, 1, 1, 0]])}
+    >>> panoptic(gt, {"annotations": [record]}, gt_masks=maps[0], pred_masks=maps[1])["PQ"]
+    1.0
+    """
+    from jaccard_eval.engine.threads import map_in_order
+    from jaccard_eval.features.panoptic.counting import count_images, panoptic_result
+    from jaccard_eval.features.panoptic.noise import with_differences, with_intervals, with_slices
+    from jaccard_eval.features.panoptic.result import PanopticProtocol
+    from jaccard_eval.features.panoptic.worst import WorstSegments
+    from jaccard_eval.options import Bootstrap
+    from jaccard_eval.reading.segments.layouts import open_pair
+
+    rules = PanopticProtocol(iou_type=iou_type, dilation_ratio=dilation_ratio)
+    if against is None and against_masks is not None:
+        raise UsageError("against_masks needs against: the predictions that these maps belong to")
+    run = partial(map_in_order, workers=workers)
+    settings = Bootstrap(n_resamples=bootstrap) if isinstance(bootstrap, int) else bootstrap
+    findings = FindingLog()
+    sides = open_pair((gt, gt_masks), (pred, pred_masks), findings)
+    counted = count_images(*sides, rules, findings, run=run)
+    result = panoptic_result(counted, rules, __version__)
+    if settings is not None:
+        result = with_intervals(result, settings, workers=workers)
+    if slices:
+        result = with_slices(result, slices, settings, workers=workers)
+    if against is not None:
+        findings = FindingLog()
+        sides = open_pair((gt, gt_masks), (against, against_masks), findings)
+        others = count_images(*sides, rules, findings, run=run)
+        result = with_differences(result, others, settings, workers=workers)
+    return replace(result, images=WorstSegments.of(counted, None if images is None else path_of(images)))

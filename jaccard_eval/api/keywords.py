@@ -19,9 +19,11 @@ from jaccard_eval.text import is_numeral
 
 READING = frozenset(field.name for field in fields(ReadOptions))
 KEYWORDS = {field.name for option in (EvaluateOptions, ProtocolOptions) for field in fields(option)}
-SWITCHES = frozenset({"class_agnostic", "drop_duplicates", "drop_inverted", "images_in_common", "lossy", "replace"})
+SWITCHES = frozenset(
+    {"class_agnostic", "confusion", "drop_duplicates", "drop_inverted", "images_in_common", "lossy", "replace"}
+)
 LISTS = frozenset({"allow", "classes", "exclude_classes", "names"})
-NUMBER_LISTS = frozenset({"ignore", "max_dets"})
+NUMBER_LISTS = frozenset({"ignore", "keypoint_order", "max_dets"})
 NUMBERS = frozenset({"assume_score", "background", "bootstrap", "nms", "origin", "score", "score_min"})
 # What `compare` takes in its own options.
 RESAMPLING = frozenset({"bootstrap"})
@@ -39,7 +41,7 @@ CALLS: tuple[tuple[str, str], ...] = (
 )
 # Words that follow an option in a sentence; whatever else does is its value.
 _WORDS = "and|are|be|count|counts|file|folder|for|if|is|leave|lists|must|needs|or|should|to|too|where|with"
-_VALUE = rf"(?: (?!(?:{_WORDS})\b|--)('[^']*'|[^\s,;()]*[^\s,;().:?]))?"
+_VALUE = rf"(?: (?!(?:{_WORDS})\b|--)('[^']*'|\d+(?:,\d+)+|[^\s,;()]*[^\s,;().:?]))?"
 _OPTION = rf"(?<![\w-])--([a-z][a-z-]*[a-z]){_VALUE}"
 _RUN = re.compile(rf"{_OPTION}(?: {_OPTION})*")
 _ONE = re.compile(_OPTION)

@@ -7,8 +7,8 @@ import inspect as signatures
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from jaccard_eval import evaluation
-from jaccard_eval.api import boxes, files
+from jaccard_eval import inputs
+from jaccard_eval.api import boxes, files, suppression
 from jaccard_eval.api.keywords import in_python
 from jaccard_eval.errors import JaccardEvalError
 from jaccard_eval.findings import issue_warnings
@@ -45,8 +45,9 @@ evaluate = for_programs(boxes.evaluate)
 explain = for_programs(boxes.explain)
 gate = for_programs(files.gate)
 inspect = for_programs(boxes.inspect)
-load = for_programs(evaluation.load)
-nms = for_programs(boxes.nms)
+load = for_programs(inputs.load)
+nms = for_programs(suppression.nms)
+panoptic = for_programs(files.panoptic)
 pixels = for_programs(files.pixels)
 sensitivity = for_programs(boxes.sensitivity)
 verify = for_programs(files.verify)

@@ -6,17 +6,18 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jaccard_eval.data.document import PIXELS, MetricValue
+from jaccard_eval.data.document import PANOPTIC, PIXELS, MetricValue
 from jaccard_eval.data.protocol import COCO
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import UsageError
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import did_you_mean, quoted_value
 
 if TYPE_CHECKING:
     from jaccard_eval.features.compare.result import ComparisonResult
+    from jaccard_eval.features.panoptic.result import PanopticResult
     from jaccard_eval.features.pixels.result import PixelsResult
 
 # Trackers draw a chart for each name: beyond the first number, only as many classes as the second get one.
@@ -50,7 +51,7 @@ class _Table:
 
 
 def log_metrics(
-    result: EvaluationResult | ComparisonResult | PixelsResult,
+    result: EvaluationResult | ComparisonResult | PixelsResult | PanopticResult,
     *,
     style: str = "plain",
     prefix: str = "val/",
@@ -64,7 +65,7 @@ def log_metrics(
 
     Parameters
     ----------
-    result : EvaluationResult, ComparisonResult or PixelsResult
+    result : EvaluationResult, ComparisonResult, PixelsResult or PanopticResult
         An evaluation gives its summary, the values of each class, and, where a score was asked for, precision, recall,
         F1, counts and the score at that operating point, at IoU 0.5 or the protocol's lowest. A comparison gives the
         values of each side under its name, and how far they are above the first side's under ``delta``.
@@ -106,7 +107,7 @@ def log_metrics(
     table = _table(result)
     # Only COCO's thresholds make what Ultralytics names by their range.
     by_range = not isinstance(result, EvaluationResult) or result.protocol.iou_thresholds == COCO.iou_thresholds
-    name = _plain if getattr(result, "kind", None) == PIXELS else STYLES[style]
+    name = _plain if getattr(result, "kind", None) in (PIXELS, PANOPTIC) else STYLES[style]
     separator, start = SEPARATORS.get(style, "/"), _NOT_IN_NAMES.sub("_", prefix)
     labels, kept = _labels(table.class_names, "class"), frozenset(_worst(table.rank)) if classes else frozenset()
     logged, taken = {}, set[str]()
@@ -153,16 +154,16 @@ SEPARATORS = {"lightning": "_"}  # between metric and class; a slash elsewhere
 def _table(result: Any) -> _Table:
     """Return the numbers of a result, undefined ones included."""
     kind = getattr(result, "kind", None)
-    if kind in (EvaluationResult.kind, PIXELS):
+    if kind in (EvaluationResult.kind, PIXELS, PANOPTIC):
         return _measured(result)
     if kind == "comparison":
         return _compared(result)
     raise UsageError(
-        f"log_metrics() cannot read {type(result).__name__}. Pass the result of evaluate, compare or pixels."
+        f"log_metrics() cannot read {type(result).__name__}. Pass the result of evaluate, compare, pixels or panoptic."
     )
 
 
-def _measured(result: EvaluationResult | PixelsResult) -> _Table:
+def _measured(result: EvaluationResult | PixelsResult | PanopticResult) -> _Table:
     values: list[Mapping[str, MetricValue]] = [row.values for row in result.per_class]
     entries = [_Entry(metric, value.value) for metric, value in result.metrics.items()]
     entries += [_Entry(metric, value.value, row) for row, found in enumerate(values) for metric, value in found.items()]

@@ -14,6 +14,7 @@ from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.result_base import Result
 from jaccard_eval.errors import UsageError
 from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.reading.remote import is_remote, path_of
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.write import plan_outputs, write_outputs
 from jaccard_eval.text import quoted_value
@@ -30,11 +31,13 @@ LISTED_IMAGES = 10  # by files that hold a table of all images, where no other n
 def save(result: Result, path: str | os.PathLike[str]) -> None:
     """Write a report of a result, with the bytes that the command line writes for the same call."""
     # A slash at the end means a folder of pages, as on the command line.
-    named = FolderPath(path) if str(path).endswith(("/", os.sep)) else Path(path)
+    named = path_of(path)
+    if str(path).endswith(("/", os.sep)) and not is_remote(named):
+        named = FolderPath(path)
     outputs = plan_outputs([named], folders=isinstance(result, EvaluationResult))
-    target = outputs[0].target
+    target = Path(os.path.realpath(outputs[0].target))
     for source in _sources(result):
-        origin = Path(os.path.realpath(source))
+        origin = Path(os.path.realpath(path_of(source)))
         if target.exists() and (target == origin or (origin.is_dir() and origin in target.parents)):
             raise UsageError(
                 f"{quoted_value(str(path))} would overwrite the input {quoted_value(source)}; choose another path"

@@ -9,22 +9,25 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoxTable, freeze
+from jaccard_eval.data.boxtable import BoxTable, Shapes, freeze
 from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap, Reading
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading.image_boxes import FILLERS, ImageBoxes, IntArray, narrowed
 from jaccard_eval.reading.npz import Archive, unpack_archive
 from jaccard_eval.runs import saved_protocol
+from jaccard_eval.similarity import KINDS
+from jaccard_eval.similarity.masks import Outlines
 from jaccard_eval.text import quoted_value
 
 AnyArray = npt.NDArray[Any]
@@ -92,15 +95,18 @@ def unpack(data: bytes) -> StreamState:
         document = _document(archive)
         m = len(document.images)
         seen = archive.arrays.get("seen", np.ones(m, dtype=np.int64))
+        protocol = saved_protocol(document.protocol)
+        kind = KINDS[protocol.iou_type].shapes
+        kinds = [] if kind is None else [kind]
         state = StreamState(
             version=document.version,
-            protocol=saved_protocol(document.protocol),
+            protocol=protocol,
             classes=None if document.classes is None else dict(document.classes),
-            gt=None if document.gt is None else _dataset(document.gt, archive),
+            gt=None if document.gt is None else _dataset(document.gt, archive, kinds),
             keys=tuple(document.images),
             seen=_counts(seen, m, "seen"),
-            pred=_boxes(document.pred, archive, "pred", m),
-            target=_boxes(document.target, archive, "target", m),
+            pred=_boxes(document.pred, archive, "pred", m, kinds),
+            target=_boxes(document.target, archive, "target", m, kinds),
         )
     except UsageError as error:
         raise _fault(str(error)) from None
@@ -188,10 +194,12 @@ def _boxes_parts(boxes: ImageBoxes) -> tuple[dict[str, Any], dict[str, AnyArray]
         is_filler = np.isnan(column) if column.dtype.kind == "f" else ~column
         if not is_filler.all():
             arrays[name] = column
+    if boxes.shapes is not None and len(boxes.shapes):
+        arrays |= {f"shapes.{name}": array for name, array in boxes.shapes.to_arrays().items()}
     return document, arrays
 
 
-def _boxes(document: _BoxesDocument, archive: Archive, side: str, m: int) -> ImageBoxes:
+def _boxes(document: _BoxesDocument, archive: Archive, side: str, m: int, kinds: Sequence[type[Shapes]]) -> ImageBoxes:
     sizes = _counts(archive.arrays.get(f"{side}.sizes"), m, f"{side}.sizes")
     n = int(sizes.sum())
     labels: AnyArray = _counts(archive.arrays.get(f"{side}.labels"), n, f"{side}.labels")
@@ -211,7 +219,30 @@ def _boxes(document: _BoxesDocument, archive: Archive, side: str, m: int) -> Ima
         labels=labels,
         columns=columns,
         is_widened=document.widened,
+        shapes=_shapes(archive, side, n, kinds),
     )
+
+
+def _shapes(archive: Archive, side: str, n: int, kinds: Sequence[type[Shapes]]) -> Any:
+    """Return the shapes of a side: the one of some kinds whose arrays are there."""
+    start = f"{side}.shapes."
+    arrays = {name.removeprefix(start): array for name, array in archive.arrays.items() if name.startswith(start)}
+    if not arrays:
+        return None
+    # Numbers were written in the smallest types that hold them.
+    wide = {"f": np.float64, "i": np.int64, "u": np.int64}
+    arrays = {name: array.astype(wide.get(array.dtype.kind, array.dtype)) for name, array in arrays.items()}
+    problem = "is of no known kind"
+    for kind in kinds:
+        try:
+            shapes = kind.from_arrays(arrays)
+        except UsageError as error:
+            problem = str(error)
+            continue
+        if len(shapes) == n:
+            return shapes
+        problem = f"there are {len(shapes)} for {n} boxes"
+    raise UsageError(f"is damaged: {side}.shapes: {problem}")
 
 
 # Columns of ground truth that is kept whole; `source` counts its rows, which messages name.
@@ -267,10 +298,12 @@ def _dataset_parts(gt: Dataset) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         "findings": msgspec.to_builtins(gt.findings),
     }
     arrays = {name: getattr(gt.boxes, name) for name in _GT_COLUMNS}
+    if gt.boxes.shapes is not None and len(gt.boxes):
+        arrays |= {f"shapes.{name}": array for name, array in gt.boxes.shapes.to_arrays().items()}
     return document, arrays | {"sizes": gt.images.sizes}
 
 
-def _dataset(document: _DatasetDocument, archive: Archive) -> Dataset:
+def _dataset(document: _DatasetDocument, archive: Archive, kinds: Sequence[type[Shapes]]) -> Dataset:
     m, n_labels = len(document.images), len(document.label_keys)
     if len(document.file_names) != m or len(document.label_names) != n_labels:
         raise UsageError("is damaged: lists of its ground truth differ in length")
@@ -295,7 +328,8 @@ def _dataset(document: _DatasetDocument, archive: Archive) -> Dataset:
             document.listed,
         ),
         labels=LabelMap(tuple(document.label_keys), tuple(document.label_names), document.named),
-        boxes=freeze(BoxTable(score=None, **columns)),
+        # Files have outlines, which become masks in the images of both sides.
+        boxes=freeze(BoxTable(score=None, shapes=_shapes(archive, "gt", n, [Outlines, *kinds]), **columns)),
         units=document.units,
         units_guessed=document.units_guessed,
         reading=Reading(document.encoding, document.reading_units, document.origin, named=tuple(document.stated)),

@@ -14,10 +14,11 @@ from jaccard_eval.api.stream_state import StreamState, digest_truth, pack, unpac
 from jaccard_eval.data.alignment import in_own_pixels
 from jaccard_eval.data.boxtable import freeze
 from jaccard_eval.data.dataset import Dataset, Key, key_order
-from jaccard_eval.data.protocol import BOXES, AreaRange, Protocol, ProtocolOptions
+from jaccard_eval.data.protocol import AreaRange, Protocol, ProtocolOptions
 from jaccard_eval.errors import UsageError
-from jaccard_eval.evaluation import evaluate_inputs, load
+from jaccard_eval.evaluation import evaluate_inputs
 from jaccard_eval.findings import DataError, Example, Finding, Severity, Where, issue_warnings
+from jaccard_eval.inputs import load, with_shapes
 from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, require_lists
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.image_boxes import ImageBoxes, IntArray, Records, image_place, to_array
@@ -26,7 +27,7 @@ from jaccard_eval.version import __version__
 
 if TYPE_CHECKING:
     from jaccard_eval.data.result import EvaluationResult
-    from jaccard_eval.evaluation import Source
+    from jaccard_eval.inputs import Source
     from jaccard_eval.options import Slice
 
     Boxes = Mapping[str, Any]  # of arrays
@@ -60,6 +61,10 @@ class Evaluator:
         Pool all classes.
     difficult : {"count", "ignore"}, optional
         What objects marked difficult are; by default what the protocol asks for.
+    iou_type : {"bbox", "segm", "boundary", "keypoints", "obb", "probiou"}, optional
+        What is compared: boxes, masks, boundaries of masks, keypoints, or oriented boxes.
+    sigmas, dilation_ratio
+        As in `evaluate`.
     gt : path or data, optional
         Ground truth, in all forms that `evaluate` takes: batches then bring predictions alone, by its images.
 
@@ -95,6 +100,9 @@ class Evaluator:
         areas: Sequence[AreaRange] | None = None,
         class_agnostic: bool = False,
         difficult: str | None = None,
+        iou_type: str | None = None,
+        sigmas: Sequence[float] | None = None,
+        dilation_ratio: float | None = None,
         gt: Source | None = None,
     ) -> None:
         rules = ProtocolOptions(
@@ -104,10 +112,13 @@ class Evaluator:
             areas=areas,
             class_agnostic=class_agnostic,
             difficult=difficult,
+            iou_type=iou_type,
+            sigmas=sigmas,
+            dilation_ratio=dilation_ratio,
         ).rules()
-        if rules.iou_type != BOXES:
-            raise UsageError(f"Evaluator measures boxes; protocol {rules.name} compares {quoted_value(rules.iou_type)}")
-        truth = None if gt is None else without_path(in_own_pixels(load(gt)))
+        truth = None
+        if gt is not None:
+            truth = without_path(in_own_pixels(load(gt, options=with_shapes(None, rules.iou_type))))
         self._begin(rules, _named_classes(classes), truth)
 
     def _begin(self, rules: Protocol, classes: Mapping[int, str] | None, gt: Dataset | None) -> None:
@@ -130,9 +141,11 @@ class Evaluator:
         preds : sequence of mapping
             Of each image ``boxes`` (n, 4), ``labels`` (n,), numbers from 0 or names, and ``scores`` (n,); optional
             ``encoding`` (default "xyxy"). Arrays of NumPy, PyTorch or anything with ``__array__`` or ``__dlpack__``.
+            Where masks are compared also ``masks``: pixels (n, height, width), or a list of RLE; where keypoints are,
+            ``keypoints`` (n, k, 3), or (n, k, 2). Boxes can then be omitted.
         targets : sequence of mapping, optional
             Of each image ``boxes`` and ``labels``; optional ``iscrowd``, ``area``, ``difficult``, ``ignore`` (n,) and
-            ``encoding``. Omitted where the evaluator has `gt`.
+            ``encoding``, masks and keypoints. Omitted where the evaluator has `gt`.
 
         Raises
         ------
@@ -184,6 +197,7 @@ class Evaluator:
         *,
         score: float | str | None = None,
         errors: bool = False,
+        confusion: bool = False,
         worst_images: int | None = None,
         bootstrap: Bootstrap | int | None = None,
         slices: Sequence[Slice] = (),
@@ -192,7 +206,7 @@ class Evaluator:
 
         Parameters
         ----------
-        score, errors, worst_images, bootstrap, slices
+        score, errors, confusion, worst_images, bootstrap, slices
             As in `evaluate`.
 
         Raises
@@ -205,6 +219,7 @@ class Evaluator:
         options = EvaluateOptions(
             score=score,
             errors=errors,
+            confusion=confusion,
             worst_images=worst_images,
             bootstrap=Bootstrap(n_resamples=bootstrap) if isinstance(bootstrap, int) else bootstrap,
             slices=slices,
@@ -273,7 +288,7 @@ class Evaluator:
         def place(at: int) -> str:
             return image_place(keys[at])
 
-        boxes = ImageBoxes.of(Records(dicts, name, place))
+        boxes = ImageBoxes.of(Records(dicts, name, place), self._rules.iou_type)
         if self._classes is None:
             return boxes
         if not boxes.has_names:
@@ -453,7 +468,7 @@ def measure_state(state: StreamState, options: EvaluateOptions) -> EvaluationRes
 
 def _side(state: StreamState, role: str) -> Dataset:
     """Return one side as `evaluate` reads dicts by image."""
-    draft, keys = Draft(PATH, FORMAT, ReadOptions(role=role)), state.keys
+    draft, keys = Draft(PATH, FORMAT, ReadOptions(role=role, iou_type=state.protocol.iou_type)), state.keys
     boxes = state.pred if role == "pred" else state.target
     boxes.add_to(draft, keys, lambda at: image_place(keys[at]), state.classes)
     again = [keys[row] for row in np.flatnonzero(state.seen > 1).tolist()]

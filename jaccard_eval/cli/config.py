@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from jaccard_eval.cli.inputs import AnyPath, InputText, note_inputs
+from jaccard_eval.cli.inputs import AnyPath, InputText, input_path, note_inputs
 from jaccard_eval.cli.parse import parse_toml, read_settings
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import DataError, Finding, FindingLog, Where
+from jaccard_eval.findings import DataError, Finding, FindingLog, Where, is_address
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.storage import public
 from jaccard_eval.text import did_you_mean, quoted_value, shown_json
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def apply_config(command: click.Command, ctx: click.Context, args: Sequence[str]
     # Help, and what else ends the run before it begins, is eager.
     if given.get("isolated") or any(param.is_eager and param.name in given for param in command.get_params(ctx)):
         return
-    path = Path(given["config"]) if given.get("config") else find_config()
+    path = input_path(given["config"]) if given.get("config") else find_config()
     config = None if path is None else read_config(path)
     if config is None or config.tables.get(str(command.name)) is None:
         return
@@ -244,6 +245,8 @@ def _default(value: Any, param: click.Option, config: Config) -> bool | str | li
 
 
 def _led_from(folder: Path, text: str, kind: Any) -> str:
+    if is_address(text):
+        return text
     # The slash at the end of a folder to write is a part of what was asked for, which paths forget.
     path = str(folder / text) + ("/" if text.endswith("/") else "")
     is_path = isinstance(kind, AnyPath) or (isinstance(kind, InputText) and kind.is_file(path))
@@ -255,7 +258,7 @@ def _said(where: Where, param: click.Option, value: bool | str | list[str]) -> F
     if isinstance(value, bool):
         said = name if value else next(iter(param.secondary_opts), f"{name} off")
     else:
-        said = " ".join(f"{name} {text}" for text in ([value] if isinstance(value, str) else value))
+        said = " ".join(f"{name} {public(text)}" for text in ([value] if isinstance(value, str) else value))
     log = FindingLog()
     log.note("option-configured", where, said)
     return log.findings()[0]

@@ -19,6 +19,7 @@ from jaccard_eval.cli.inputs import refuse_overwriting
 from jaccard_eval.cli.run import say_findings
 from jaccard_eval.findings import Severity
 from jaccard_eval.progress import Stage
+from jaccard_eval.storage import without_secrets
 
 if TYPE_CHECKING:
     from jaccard_eval.cli.parse import RunOptions
@@ -107,7 +108,7 @@ def _given_command() -> str:
     for argument in given:
         named = OUTPUT_ARGUMENT.fullmatch(argument)
         if named is None:
-            kept.append(argument)
+            kept.append(without_secrets(argument))
             continue
         kept += [f"-{named['flags']}"] if named["flags"] else []
         if not named["path"] and "=" not in argument:

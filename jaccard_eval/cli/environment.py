@@ -33,10 +33,10 @@ def _libraries() -> list[tuple[str, str]]:
         needed = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:  # run from a copy of the files
         needed = []
-    found = []
+    found: list[tuple[str, str]] = []
     for requirement in needed:
         match = _NEEDED.match(requirement)
-        if match is None or match["extra"] == _TESTS:
+        if match is None or match["extra"] == _TESTS or match["name"] in dict(found):  # several extras may need one
             continue
         try:
             version = metadata.version(match["name"])

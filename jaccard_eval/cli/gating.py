@@ -13,7 +13,7 @@ import click
 
 from jaccard_eval.cli import streams
 from jaccard_eval.cli.config import find_config, read_config
-from jaccard_eval.cli.inputs import InputPath, note_inputs
+from jaccard_eval.cli.inputs import InputPath, input_path, note_inputs
 from jaccard_eval.cli.options import (
     PATH,
     SectionOption,
@@ -28,17 +28,18 @@ from jaccard_eval.cli.options import (
 )
 from jaccard_eval.cli.parse import RunOptions, parse_number, read_settings
 from jaccard_eval.errors import ExitCode, UsageError
-from jaccard_eval.findings import as_settings
+from jaccard_eval.findings import as_settings, is_address
 from jaccard_eval.text import printable, quoted_value
 
 if TYPE_CHECKING:
     from jaccard_eval.data.result import EvaluationResult
     from jaccard_eval.data.verdict import GateVerdict
     from jaccard_eval.features.gates.rules import Gates, Rule
+    from jaccard_eval.features.panoptic.result import PanopticResult
     from jaccard_eval.features.pixels.result import PixelsResult
     from jaccard_eval.report.write import Output
 
-    Judged = TypeVar("Judged", EvaluationResult, PixelsResult)
+    Judged = TypeVar("Judged", EvaluationResult, PixelsResult, PanopticResult)
 
 RULE_OPTIONS: dict[str, tuple[str, str | None]] = {  # the limit, and the significance
     "fail_under": ("min", None),
@@ -59,7 +60,7 @@ class Gatekeeper:
         if found and not options.quiet:
             streams.say(printable(f"gates from {found}"))
         named = options.baseline or (gates and gates.baseline)
-        self.baseline = Path(named) if named else None
+        self.baseline = input_path(named) if named else None
         self.options = options
         if gates is None:
             self._refuse_options_without_rules()
@@ -175,6 +176,11 @@ class Gatekeeper:
         return [baseline, table] if has_table else [baseline]
 
 
+def _beside(path: Path, given: str) -> str:
+    """Return a path of a configuration: relative to its folder, unless it is a URL."""
+    return given if is_address(given) else str(path.parent / given)
+
+
 def configured_gates(options: RunOptions) -> tuple[Gates | None, Path | None]:
     """Return the gates that are configured and given, None without any, and their file where nobody named it."""
     rules = tuple(rule for name in RULE_OPTIONS for rule in getattr(options, name))
@@ -189,11 +195,11 @@ def configured_gates(options: RunOptions) -> tuple[Gates | None, Path | None]:
         found = None if options.config else path
         # Paths in a configuration are relative to it, and from here on to where the command runs.
         if gates.baseline is not None:
-            gates = replace(gates, baseline=str(path.parent / gates.baseline))
+            gates = replace(gates, baseline=_beside(path, gates.baseline))
         if gates.bootstrap and is_group_file(gates.bootstrap.group_by):
-            groups = path.parent / str(gates.bootstrap.group_by)
-            note_inputs([groups])
-            gates = replace(gates, bootstrap=replace(gates.bootstrap, group_by=str(groups)))
+            groups = _beside(path, str(gates.bootstrap.group_by))
+            note_inputs([Path(groups)])
+            gates = replace(gates, bootstrap=replace(gates.bootstrap, group_by=groups))
     elif options.config is not None and not read_config(options.config).tables:
         raise UsageError(
             f"{quoted_value(str(path))} has no gates; add [[gates.rules]] or [[tool.jaccard-eval.gates.rules]]"
@@ -228,8 +234,9 @@ def load_gates(path: Path, *, further: Sequence[Rule] = ()) -> Gates | None:
     lines = [config.text.count("\n", 0, match.end()) + 1 for match in re.finditer(header, config.text)]
 
     def read_names(name: str) -> tuple[str, ...]:
-        note_inputs([path.parent / name])
-        stripped = map(str.strip, read_settings(path.parent / name).splitlines())
+        listed = input_path(_beside(path, name))
+        note_inputs([listed])
+        stripped = map(str.strip, read_settings(listed).splitlines())
         return tuple(line for line in stripped if line and not line.startswith("#"))
 
     place = ConfigText(

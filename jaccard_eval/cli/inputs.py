@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import DataError
+from jaccard_eval.findings import DataError, is_address
 from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
@@ -29,6 +29,18 @@ FILE, LABELS, IMAGES, MAPS = "file", "labels", "images", "maps"
 _READ = "jaccard_eval.read"  # in the context
 
 
+def input_path(value: str | os.PathLike[str]) -> Path:
+    """Return the path that a text means; what lies behind a URL is kept until the command ends."""
+    if "://" not in str(value):
+        return Path(value)
+    from jaccard_eval.reading.remote import path_of, session  # of use to a few runs
+
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.find_root().with_resource(session())
+    return path_of(value)
+
+
 class AnyPath(click.Path):
     """A path as it stands: whether it can be read shows when it is, with the exit code of what it is for."""
 
@@ -39,7 +51,9 @@ class AnyPath(click.Path):
         """Return the path; an empty text, as of a variable that is not set, would be the folder we are in."""
         if value == "":
             self.fail("expected a path, got an empty text", param, ctx)
-        return super().convert(value, param, ctx)
+        path = input_path(value)
+        # Click would have a plain path of it again.
+        return path if is_address(path) else super().convert(value, param, ctx)
 
 
 class OutputPath(AnyPath):
@@ -50,7 +64,7 @@ class OutputPath(AnyPath):
         if isinstance(value, Path):
             return value  # click converts what is converted once more
         path = super().convert(value, param, ctx)
-        if not str(value).endswith(("/", os.sep)):
+        if not str(value).endswith(("/", os.sep)) or is_address(path):
             return path
         from jaccard_eval.atomic import FolderPath  # of use to a few runs
 
@@ -86,7 +100,9 @@ class InputText(TextType):
         return [CompletionItem(incomplete, type="file")]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the text, and note it where it is a path."""
+        """Return the text, and note it where it is a path; of a URL, what may be shown."""
+        if is_address(value):
+            value = str(input_path(value))
         if self.is_file(value):
             _remember(ctx, [value], param)
         return value
@@ -102,7 +118,7 @@ def _remember(
 ) -> None:
     if ctx is not None:  # else a function is called by itself, and writes nothing
         option = param.opts[0] if isinstance(param, click.Option) else param if isinstance(param, str) else ""
-        ctx.meta.setdefault(_READ, []).extend((Path(path), option, kind) for path in paths)
+        ctx.meta.setdefault(_READ, []).extend((input_path(path), option, kind) for path in paths)
 
 
 def refuse_overwriting(outputs: Sequence[tuple[str, Path]], folders: Sequence[Path] = ()) -> None:
@@ -210,8 +226,10 @@ def _is_read_in(folder: Path, target: Path, reads: Reads) -> bool:
 def _walk(folder: Path) -> Iterator[tuple[Identity, list[os.DirEntry[str]]]]:
     """Yield each folder in a folder, itself included, with the files in it; links are followed, circles are not."""
     from jaccard_eval.reading.files import is_folder_entry
+    from jaccard_eval.reading.remote import list_folder
 
     seen: set[Identity] = set()
+    list_folder(folder, recursive=True)
     root = Path(os.path.realpath(folder))
     pending = [] if root == root.parent else [root]  # the root of the file system is not an input
     while pending:

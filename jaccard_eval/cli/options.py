@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,12 +18,9 @@ from jaccard_eval.cli.parse import (
     OneOf,
     RunOptions,
     is_map_file,
-    parse_areas,
     parse_class_map,
-    parse_iou,
-    parse_max_dets,
-    parse_names,
     parse_number,
+    parse_order,
     parse_score,
     parse_sort,
     parse_whole,
@@ -31,10 +28,10 @@ from jaccard_eval.cli.parse import (
 )
 from jaccard_eval.cli.progress import CHOICES, shown_progress
 from jaccard_eval.cli.streams import choose_color
+from jaccard_eval.codes import CODES
 from jaccard_eval.data.known_protocols import RULES
 from jaccard_eval.errors import JaccardEvalError, UsageError
-from jaccard_eval.findings import CODES
-from jaccard_eval.options import BEST_F1, BY_FOLDER, SideOptions
+from jaccard_eval.options import ANGLES, BEST_F1, BY_FOLDER
 from jaccard_eval.text import did_you_mean, quoted_value
 
 if TYPE_CHECKING:
@@ -61,7 +58,7 @@ NAMES: dict[str, Any] = {"metavar": "FILE|A,B,...", "type": InputText(_is_names_
 
 
 HELP = "Messages and help ('jaccard-eval help CODE' explains a finding)"
-_SHOWS_ALL = "jaccard_eval.help_all"  # in the context
+SHOWS_ALL = "jaccard_eval.help_all"  # in the context
 
 
 class SectionOption(click.Option):
@@ -80,7 +77,7 @@ class SectionOption(click.Option):
 
 def _show_all(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked and not ctx.resilient_parsing:
-        ctx.meta[_SHOWS_ALL] = True
+        ctx.meta[SHOWS_ALL] = True
         click.echo(ctx.get_help())
         ctx.exit()
 
@@ -116,7 +113,7 @@ class ListedCommand(click.Command):
         sections: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
-            is_shown = _SHOWS_ALL in ctx.meta or getattr(param, "basic", True)
+            is_shown = SHOWS_ALL in ctx.meta or getattr(param, "basic", True)
             if record is not None and is_shown and isinstance(param, click.Option):
                 sections.setdefault(getattr(param, "section", HELP), []).append(record)
         for title, records in sections.items():
@@ -293,6 +290,18 @@ def _side_options(side: str, what: str) -> list[click.Parameter]:
             metavar="LAYOUT",
             help="Columns: a layout of text files (box-conf), or names of a table's columns (class=a,score=b).",
         ),
+        _input(
+            f"--{side}-angle",
+            type=OneOf(ANGLES),
+            metavar="ANGLE",
+            help="Angles of oriented boxes: " + ", ".join(ANGLES) + ".",
+        ),
+        _input(
+            f"--{side}-keypoint-order",
+            metavar="N,...",
+            callback=parsed_by(parse_order),
+            help="Which point of the file each keypoint is, from 0: 0,2,1 exchanges the last two of three.",
+        ),
     ]
 
 
@@ -302,13 +311,6 @@ _rule = section("Protocol")
 _show = section("Output")
 _find = section(HELP)
 
-
-# Of the options that the fields of a dataclass declare, the type decides how a text is read.
-_BY_TYPE: dict[str, dict[str, Any]] = {
-    "bool": {"is_flag": True},
-    "float | None": NUMBER,
-    "Sequence[str]": {"metavar": "A,B,...", "callback": parsed_by(parse_names)},
-}
 
 PATH_OPTIONS: list[click.Parameter] = [
     _input("--gt", type=InputPath(LABELS), multiple=True, metavar="PATH", help="Ground truth, instead of GT."),
@@ -327,6 +329,24 @@ INPUT_OPTIONS: list[click.Parameter] = [
         help="Image folder, for the list of images, their sizes, and to show them.",
     ),
     _input("--split", default="val", show_default=True, help="Split to read, if the data set has splits."),
+    _input(
+        "--hierarchy",
+        type=InputPath(),
+        metavar="FILE",
+        help="Open Images: hierarchy of classes (JSON), if it is not next to GT.",
+    ),
+    _input(
+        "--image-labels",
+        type=InputPath(),
+        metavar="FILE",
+        help="Open Images: verified image-level labels (CSV), if not next to GT.",
+    ),
+    _input(
+        "--class-descriptions",
+        type=InputPath(),
+        metavar="FILE",
+        help="Open Images: names of classes (CSV), if not next to the tables.",
+    ),
     _input("--assume-score", **NUMBER, help="Score of predictions without one."),
     *_side_options("gt", "ground truth"),
     *_side_options("pred", "predictions"),
@@ -363,57 +383,7 @@ PAIR_OPTIONS: list[click.Parameter] = [
     ),
 ]
 
-PROTOCOL_OPTIONS: list[click.Parameter] = [
-    _rule(
-        "--protocol",
-        **PROTOCOL,
-        default="coco",
-        basic=True,
-        help="Rules (default coco): 'jaccard-eval help protocols'.",
-    ),
-    _rule(
-        "--iou",
-        metavar="IOU",
-        basic=True,
-        callback=parsed_by(parse_iou),
-        help="IoU thresholds: 0.5 or 0.5,0.75 or 0.5:0.95:0.05.",
-    ),
-    _rule(
-        "--max-dets",
-        metavar="N,...|none",
-        basic=True,
-        callback=parsed_by(parse_max_dets),
-        help="Detections kept per image and class.",
-    ),
-    _rule(
-        "--areas",
-        metavar="NAME=LOW:HIGH,...",
-        callback=parsed_by(parse_areas),
-        help="Area ranges in square pixels, such as small=0:32^2,large=32^2:inf.",
-    ),
-    _rule("--class-agnostic", is_flag=True, help="Treat all classes as one."),
-    _rule(
-        "--difficult",
-        type=OneOf(("count", "ignore")),
-        help="Count objects marked difficult, or ignore them. Default: as the protocol does.",
-    ),
-    *(
-        _rule(
-            f"--{field.name.replace('_', '-')}",
-            help=field.metadata["help"],
-            basic=field.metadata.get("basic", False),
-            **_BY_TYPE[str(field.type)],
-        )
-        for field in fields(SideOptions)
-        if field.metadata
-    ),
-    _rule(
-        "--score",
-        **SCORE,
-        basic=True,
-        help="Also precision, recall and F1 at a score threshold.",
-    ),
-]
+
 REMOVED_CONF = removed_option(
     "--conf", "use --score for precision, recall and F1 at a threshold, --score-min to filter predictions."
 )
@@ -584,16 +554,3 @@ SLICE_OPTIONS: list[click.Parameter] = [
         help='TOML file of slices: [slices] with night = ["img/night/**"].',
     ),
 ]
-
-
-def rule_arguments(options: RunOptions) -> dict[str, Any]:
-    """Return the rules as the verbs of `api` take them; area ranges only where some are given."""
-    rules = {name: getattr(options, name) for name in ("protocol", "iou", "max_dets", "class_agnostic", "difficult")}
-    if options.areas is None:
-        return rules
-    from jaccard_eval.data.protocol import get_protocol
-
-    # Headline metrics use the first range: that of the protocol, unless one of its name is given.
-    everything = get_protocol(options.protocol).areas[0]
-    own = [area for area in options.areas if area.name == everything.name] or [everything]
-    return rules | {"areas": (*own, *(area for area in options.areas if area.name != everything.name))}

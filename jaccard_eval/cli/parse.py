@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from jaccard_eval.errors import UsageError
+from jaccard_eval.extensions import extension_names
 from jaccard_eval.findings import DataError, SettingsError, Where, as_settings
 from jaccard_eval.options import BEST_F1, SideOptions
 from jaccard_eval.text import did_you_mean, is_numeral, quoted_value, shown_json
@@ -38,6 +39,9 @@ class RunOptions(SideOptions):
     images: Path | None = None
     split: str = "val"
     assume_score: float | None = None
+    hierarchy: Path | None = None
+    image_labels: Path | None = None
+    class_descriptions: Path | None = None
     gt_box: str | None = None
     gt_units: str | None = None
     gt_origin: str | None = None
@@ -46,6 +50,8 @@ class RunOptions(SideOptions):
     gt_names: str | None = None
     gt_images: Path | None = None
     gt_columns: str | None = None
+    gt_angle: str | None = None
+    gt_keypoint_order: tuple[int, ...] | None = None
     pred_box: str | None = None
     pred_units: str | None = None
     pred_origin: str | None = None
@@ -54,6 +60,8 @@ class RunOptions(SideOptions):
     pred_names: str | None = None
     pred_images: Path | None = None
     pred_columns: str | None = None
+    pred_angle: str | None = None
+    pred_keypoint_order: tuple[int, ...] | None = None
 
     protocol: str = "coco"
     iou: tuple[float, ...] | None = None
@@ -61,6 +69,9 @@ class RunOptions(SideOptions):
     areas: tuple[AreaRange, ...] | None = None
     class_agnostic: bool = False
     difficult: str | None = None
+    iou_type: str | None = None
+    sigmas: tuple[float, ...] | None = None
+    dilation_ratio: float | None = None
     score: float | str | None = None
 
     bootstrap: int | None = None
@@ -74,6 +85,13 @@ class RunOptions(SideOptions):
     memory_limit: str | None = None
     workers: int | None = None
     scratch: Path | None = None
+    keep_scratch: bool = False
+    scheduler: str | None = None
+    tls_ca: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    retries: int | None = None
+    no_worker_timeout: float | None = None
 
     fail_under: tuple[Rule, ...] = ()
     fail_over: tuple[Rule, ...] = ()
@@ -128,15 +146,20 @@ def parsed_by(parse: Callable[[str], Any]) -> Callable[[click.Context, click.Par
 
 
 class OneOf(click.Choice[str]):
-    """A choice that suggests the word that was meant."""
+    """A choice that suggests the word that was meant, and knows what installed packages add to a group."""
+
+    def __init__(self, choices: Sequence[str], group: str | None = None) -> None:
+        super().__init__(choices)
+        self.group = group
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the choice."""
         if value not in self.choices:
-            known = ", ".join(self.choices)
-            self.fail(
-                f"{quoted_value(value)} is not one of {known}.{did_you_mean(str(value), self.choices)}", param, ctx
-            )
+            added = extension_names(self.group) if self.group else []
+            if value not in added:
+                known = [*self.choices, *added]
+                listed = ", ".join(known)
+                self.fail(f"{quoted_value(value)} is not one of {listed}.{did_you_mean(str(value), known)}", param, ctx)
         return str(value)
 
 
@@ -162,6 +185,11 @@ def parse_whole(text: str) -> int:
     if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
         raise UsageError(f"{quoted_value(text)} is not a whole number")
     return int(text)
+
+
+def parse_order(text: str) -> tuple[int, ...]:
+    """Return whole numbers from ``0,2,1``."""
+    return tuple(parse_whole(part) for part in text.split(","))
 
 
 def parse_iou(text: str) -> tuple[float, ...]:
@@ -259,7 +287,9 @@ def parse_class_map(text: str) -> dict[str, str] | str:
     A rule is a name such as ``id+1`` or ``auto``, and is returned as it is.
     """
     if is_map_file(text):
-        return _class_map_of_file(Path(text))
+        from jaccard_eval.reading.remote import path_of
+
+        return _class_map_of_file(path_of(text))
     if "=" not in text:
         from jaccard_eval.data.classmaps import class_map_names
 

@@ -20,6 +20,10 @@ ROLES = ("gt", "pred")
 def two_sides(paths: Sequence[Path], options: RunOptions) -> tuple[Path, Path]:
     """Take ground truth and predictions each from its option, else from the next path."""
     context, rest = click.get_current_context(), list(paths)
+    if len(rest) == 1 and not (options.gt or options.pred):
+        from jaccard_eval.reading.partitions.manifest import is_partitioned
+
+        rest *= 1 + is_partitioned(rest[0])  # which has both sides
     sides = []
     for name, given in (("GT", options.gt), ("PRED", options.pred)):
         if len(given) > 1:
@@ -95,6 +99,12 @@ def read_options(options: RunOptions, log: FindingLog) -> tuple[ReadOptions, Rea
             origin=int(getattr(options, f"{role}_origin") or 0),
             resized=getattr(options, f"{role}_resized"),
             drop_inverted=getattr(options, f"{role}_drop_inverted"),
+            angle=getattr(options, f"{role}_angle"),
+            keypoint_order=getattr(options, f"{role}_keypoint_order"),
+            # Predictions have nothing of this but names.
+            hierarchy=options.hierarchy if role == "gt" else None,
+            image_labels=options.image_labels if role == "gt" else None,
+            class_descriptions=options.class_descriptions,
         )
         for role in ROLES
     )

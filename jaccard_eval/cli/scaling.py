@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from jaccard_eval.cli import streams
-from jaccard_eval.cli.inputs import AnyPath
-from jaccard_eval.cli.options import WHOLE, section
+from jaccard_eval.cli.inputs import AnyPath, InputPath
+from jaccard_eval.cli.options import NUMBER, WHOLE, section
 from jaccard_eval.cli.parse import OneOf, RunOptions
 from jaccard_eval.errors import UsageError
 from jaccard_eval.options import ENGINES, EngineOptions
 
 if TYPE_CHECKING:
+    from jaccard_eval.features.gates.rules import Gates
     from jaccard_eval.report.write import Output
 
 ARCHIVE = ".npz"  # of saved runs, which list every detection
@@ -30,29 +32,76 @@ ENGINE_OPTIONS: list[click.Parameter] = [
     ),
     _engine("--memory-limit", metavar="SIZE", help="Memory to use, such as 2GiB (default: 60 % of the machine's)."),
     _engine("--workers", **WHOLE, help="Threads of the disk engine (default: one per processor)."),
-    _engine("--scratch", type=AnyPath(), metavar="DIR", help="Folder for files of the disk engine."),
+    _engine(
+        "--scratch",
+        type=AnyPath(),
+        metavar="DIR|URL",
+        help="Folder for files of the engine; of a cluster, also URL.",
+    ),
+    _engine("--keep-scratch", is_flag=True, help="Leave these files, and print where."),
+    _engine("--scheduler", metavar="ADDRESS|FILE", help="Dask scheduler: tcp://HOST:PORT, tls://... or its file."),
+    _engine("--tls-ca", type=InputPath(), metavar="FILE", help="Certificate authority of a tls:// scheduler."),
+    _engine("--tls-cert", type=InputPath(), metavar="FILE", help="Certificate for a tls:// scheduler."),
+    _engine("--tls-key", type=InputPath(), metavar="FILE", help="Key for a tls:// scheduler."),
+    _engine("--retries", **WHOLE, help="Repeat a task of a cluster N times after an error (default 3)."),
+    _engine("--no-worker-timeout", **NUMBER, help="End after so many seconds without a Dask worker (default 120)."),
 ]
 
 
-def choose_engine(pred: Path, options: RunOptions) -> dict[str, Any]:
-    """Return the engine that evaluates predictions, and its options, as `evaluate` takes them."""
+def choose_engine(gt: Path, pred: Path, options: RunOptions) -> dict[str, Any]:
+    """Return the engine that evaluates two inputs, and its options, as `evaluate` takes them."""
     from jaccard_eval.engine.choice import takes_disk
 
-    given = {name: getattr(options, name) for name in ("memory_limit", "workers", "scratch")}
-    on_disk = takes_disk(pred, EngineOptions(engine=options.engine, **given))
+    names = {field.name for field in fields(EngineOptions)} - {"engine", "client"}
+    given = {name: value for name in sorted(names) if (value := getattr(options, name)) is not None}
+    on_disk = takes_disk(gt, pred, EngineOptions(engine=options.engine, **given))
+    if options.engine == "dask":
+        _report_cluster()
     if on_disk:
-        from jaccard_eval.engine.scratch import left_behind
+        from jaccard_eval.engine.scratch import KEPT, left_behind
+
+        def report_kept() -> None:
+            for folder in KEPT:
+                streams.say(f"{streams.tagged('note[scratch-kept]', 'plain')}: {folder}")
+
+        if not options.quiet:
+            click.get_current_context().call_on_close(report_kept)  # after a failure, too
 
         left = left_behind(options.scratch)
         if left and not options.quiet:
             streams.say(f"{streams.tagged('note[scratch-left]', 'plain')}: {left}")
-    return {"engine": "disk" if on_disk else "memory", **given}
+    engine = "disk" if on_disk else "memory"
+    return {"engine": "dask" if options.engine == "dask" else engine, **given}
+
+
+def _report_cluster() -> None:
+    """Print what happens to a cluster, a line each."""
+    import logging  # slow to load
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            streams.say(f"{streams.tagged('note[cluster]', 'plain')}: {record.getMessage()}")
+
+    logging.getLogger("jaccard_eval").addHandler(Lines())
 
 
 def refuse_outputs(outputs: Sequence[Output]) -> None:
     """Raise a UsageError for files that need the match of every detection."""
-    refused = [
-        str(output.path) for output in outputs if output.reporter.images or output.path.suffix.lower() == ARCHIVE
-    ]
+    refused = [str(output.path) for output in outputs if _needs_matches(output)]
     if refused:
         raise UsageError(f"{', '.join(refused)}: not available with the disk engine. Pass --engine memory.")
+
+
+def _needs_matches(output: Output) -> bool:
+    reporter = output.reporter
+    # A table of the analysis of errors; reports have others besides, and confusions are counted all the same.
+    is_of_errors = reporter.errors and bool(reporter.names) and not reporter.confusion
+    return reporter.images or is_of_errors or output.path.suffix.lower() == ARCHIVE
+
+
+def refuse_gates(gates: Gates | None) -> None:
+    """Raise a UsageError for rules that resample the images."""
+    names = [rule.id for rule in gates.rules if rule.significance] if gates is not None else []
+    if names:
+        detail = f"{', '.join(names)}: significance is not available with the disk engine"
+        raise UsageError(f"{detail}. Pass --engine memory, or gate on the drop alone: --fail-drop.")

@@ -6,12 +6,12 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from jaccard_eval.findings import CODES, STOPS
+from jaccard_eval.codes import CODES, STOPS
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import aligned
 
 # A wheel has the page inside the package (setup.py puts it there); a checkout has it among the docs.
@@ -57,6 +57,7 @@ def _write_metrics(formatter: click.HelpFormatter) -> None:
             [
                 (", ".join(COCO_SUMMARY[:3]), "all IoU thresholds, or one; also mAP, mAP50, mAP50-95, mAP@0.5"),
                 ("AP_small, AR100", "one area range, at most so many detections per image and class"),
+                ("AP_r, AP_c, AP_f", "classes that are rare, common or frequent (--protocol lvis)"),
                 ("AP50[class=dog]", "one class; also iou, area, max_dets: AP[iou=0.75,area=small]"),
                 ("F1[iou=0.5,score=0.4]", "at a score threshold, or at score=best-f1"),
             ]

@@ -9,7 +9,7 @@ import copy
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,10 +22,13 @@ from jaccard_eval.data.boxtable import FloatArray, to_xywh
 from jaccard_eval.data.protocol import BOXES, COCO
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import issue_warnings
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import detection_metrics
 from jaccard_eval.options import EvaluateOptions
 from jaccard_eval.reading.image_boxes import AnyArray, ImageBoxes, to_array
-from jaccard_eval.similarity.boxes import Corners, overlapping_pairs
+from jaccard_eval.similarity import KINDS
+from jaccard_eval.similarity.boxes import Corners
+from jaccard_eval.similarity.masks import Masks, MaskSide
 from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
 N_CAPS = 3  # of mar_1, mar_10 and mar_100: no backend of torchmetrics takes another number
 USUAL_CAP = 100  # that `map` is taken at there, whatever the caps are
+IOU_TYPES = (BOXES, "segm")
 RANK = 2**40  # images without a key are numbered by rank, then in their order
 # Arguments of every torchmetrics.Metric: those on how ranks are brought together count, others have no meaning here.
 METRIC_ARGUMENTS = (
@@ -56,8 +60,9 @@ class MeanAveragePrecision:
     Parameters
     ----------
     box_format : {"xyxy", "xywh", "cxcywh"}
-    iou_type : {"bbox"}
-        Masks are measured by torchmetrics.
+    iou_type : {"bbox", "segm"} or a tuple of both
+        What is compared: boxes, or masks, whose dicts have ``masks`` (n, height, width) and need no boxes. With both,
+        the keys of `compute` begin with ``bbox_`` and ``segm_``.
     iou_thresholds : list of float, optional
         0.5 to 0.95 in steps of 0.05 if None.
     rec_thresholds : list of float, optional
@@ -84,8 +89,6 @@ class MeanAveragePrecision:
     ------
     UsageError
         When an argument is not one of these.
-    NotImplementedError
-        For masks.
 
     Examples
     --------
@@ -114,10 +117,9 @@ class MeanAveragePrecision:
         strict: bool = False,
         **ignored: Any,
     ) -> None:
-        if iou_type not in (BOXES, (BOXES,), [BOXES]):
-            raise NotImplementedError(
-                f"MeanAveragePrecision measures iou_type='bbox' here, got {iou_type!r}; use torchmetrics for masks"
-            )
+        types = (iou_type,) if isinstance(iou_type, str) else tuple(iou_type)
+        if not types or len(set(types)) < len(types) or not set(types) <= {*IOU_TYPES}:
+            raise UsageError(f"iou_type must be bbox, segm or a tuple of both, got {quoted_value(iou_type)}")
         for name, value, known in (
             ("box_format", box_format, BOX_FORMATS),
             ("average", average, ("macro", "micro")),
@@ -144,7 +146,8 @@ class MeanAveragePrecision:
         self._process_group = ignored.get("process_group")
         self._is_synced = ignored.get("sync_on_compute", True)
         self._class_names = class_names
-        self._evaluator = self._fresh()
+        self.iou_type = types
+        self._evaluators = self._fresh()
         self._has_keys: bool | None = None
         self._count = 0
         self._has_warned = False
@@ -155,10 +158,10 @@ class MeanAveragePrecision:
         Parameters
         ----------
         preds : sequence of mapping
-            Of each image ``boxes`` (n, 4), ``scores`` (n,) and ``labels`` (n,).
+            Of each image ``boxes`` (n, 4), or ``masks`` (n, height, width), ``scores`` (n,) and ``labels`` (n,).
         target : sequence of mapping
-            Of each image ``boxes`` and ``labels``; optional ``iscrowd``, ``area`` and ``image_id``, by which images
-            that several ranks see are known.
+            Of each image ``boxes`` or ``masks``, and ``labels``; optional ``iscrowd``, ``area`` and ``image_id``, by
+            which images that several ranks see are known.
 
         Raises
         ------
@@ -181,11 +184,12 @@ class MeanAveragePrecision:
         rank = 0 if dist is None else int(dist.get_rank(self._process_group))
         numbers = range(rank * RANK + self._count, rank * RANK + self._count + len(target))
         keys = [item["image_id"] for item in target] if keyed == {True} else list(numbers)
-        self._evaluator.update(
-            keys,
-            [self._readable(item, ("labels", "scores")) for item in preds],
-            [self._readable(item, ("labels", "iscrowd", "area")) for item in target],
-        )
+        for kind, evaluator in self._evaluators.items():
+            evaluator.update(
+                keys,
+                [self._readable(item, ("labels", "scores"), kind) for item in preds],
+                [self._readable(item, ("labels", "iscrowd", "area"), kind) for item in target],
+            )
         self._has_keys = next(iter(keyed), self._has_keys)
         self._count += len(target)
 
@@ -203,29 +207,30 @@ class MeanAveragePrecision:
         DataError
             When boxes hold what is not a number, or have a negative size.
         """
-        return self._values(self._gathered(), warned=True)
+        return self._all_values({kind: self._gathered(kind) for kind in self.iou_type}, warned=True)
 
     def forward(self, preds: Sequence[Mapping[str, Any]], target: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Add the boxes of some images, and return the values of these alone."""
         batch = copy.copy(self)
-        batch._evaluator = self._fresh()
+        batch._evaluators = self._fresh()
         self.update(preds, target)
         batch._has_warned = True
         batch.update(preds, target)
-        return batch._values(batch._evaluator.state())
+        return batch._all_values({kind: evaluator.state() for kind, evaluator in batch._evaluators.items()})
 
     __call__ = forward
 
     @property
     def result(self) -> EvaluationResult:
-        """The result of this package: findings, signature, curves, matches, `save`."""
-        result = _Measured.of(unpack(self._gathered()), micro=False).result
+        """The result of this package, for the first `iou_type`: findings, signature, curves, matches, `save`."""
+        result = _Measured.of(unpack(self._gathered(self.iou_type[0])), micro=False).result
         issue_warnings(result.findings)
         return result
 
     def reset(self) -> None:
         """Forget all images."""
-        self._evaluator.reset()
+        for evaluator in self._evaluators.values():
+            evaluator.reset()
         self._count, self._has_keys = 0, None
 
     def to(self, *args: Any, **keywords: Any) -> MeanAveragePrecision:
@@ -236,35 +241,48 @@ class MeanAveragePrecision:
         """Raise a NotImplementedError that names what draws a result."""
         raise NotImplementedError("draw metric.result.plot(), or write a page: metric.result.save('report.html')")
 
-    def _readable(self, item: Any, names: Sequence[str]) -> Any:
-        """Return a dict as the evaluator takes it: in its own encoding, without areas that are none."""
-        if not isinstance(item, Mapping) or "boxes" not in item:
+    def _readable(self, item: Any, names: Sequence[str], kind: str) -> Any:
+        """Return a dict as the evaluator of a kind takes it: in its own encoding, without areas that are none."""
+        key = "boxes" if kind == BOXES else "masks"
+        if not isinstance(item, Mapping) or key not in item:
             return item  # refused there, with its place
         if self._class_names is None and to_array(item.get("labels", [])).dtype.kind in "UO":
             raise UsageError("labels are texts; pass numbers, or class_names with all of them")
         readable: dict[str, Any] = {name: item[name] for name in names if item.get(name) is not None}
-        readable |= {"boxes": item["boxes"], "encoding": self.box_format}
+        readable |= {key: item[key], "encoding": self.box_format}
         if "area" in readable:
             area = to_array(readable["area"])
             # There, an area of 0 means none, which is then that of the box.
             readable["area"] = np.where(area > 0, area, np.nan) if area.dtype.kind in "biuf" else area
+        if kind != BOXES:
+            return readable
         boxes = to_array(item["boxes"])
         if self.strict and boxes.ndim == 2 and boxes.shape[1] == 4 and boxes.dtype.kind in "iuf":
             readable |= {"boxes": _single_sides(boxes, self.box_format), "encoding": "xywh"}
         return readable
 
-    def _gathered(self) -> bytes:
+    def _gathered(self, kind: str) -> bytes:
         """Return the state of all ranks."""
         dist = _distributed() if self._is_synced else None
         if dist is None:
-            return self._evaluator.state()
+            return self._evaluators[kind].state()
         parts: list[Any] = [None] * dist.get_world_size(self._process_group)
-        dist.all_gather_object(parts, self._evaluator.state(), group=self._process_group)
+        dist.all_gather_object(parts, self._evaluators[kind].state(), group=self._process_group)
         first, *others = map(Evaluator.from_state, parts)
         return first.merge(*others).state()
 
-    def _fresh(self) -> Evaluator:
-        return Evaluator(self._class_names, iou=self.iou_thresholds, max_dets=self.max_detection_thresholds)
+    def _fresh(self) -> dict[str, Evaluator]:
+        rules: dict[str, Any] = {"iou": self.iou_thresholds, "max_dets": self.max_detection_thresholds}
+        return {kind: Evaluator(self._class_names, iou_type=kind, **rules) for kind in self.iou_type}
+
+    def _all_values(self, states: Mapping[str, bytes], *, warned: bool = False) -> dict[str, Any]:
+        """Return the values of all kinds by their keys, which name the kind where there are several."""
+        found: dict[str, Any] = {}
+        for kind, data in states.items():
+            values = self._values(data, warned=warned)
+            prefix = f"{kind}_" if len(states) > 1 else ""
+            found |= {name if name == "classes" else prefix + name: value for name, value in values.items()}
+        return found
 
     def _values(self, data: bytes, *, warned: bool = False) -> dict[str, Any]:
         """Return the values of a state by their keys; findings are `warned` of in the name of the caller's caller."""
@@ -274,7 +292,7 @@ class MeanAveragePrecision:
         if len(observed):
             measured = _Measured.of(state, micro=self.average == "micro")
             if warned:
-                issue_warnings(measured.result.findings, stacklevel=3)
+                issue_warnings(measured.result.findings, stacklevel=4)
             tables = measured.tables(self)
         else:
             tables = Tables.undefined(self._params(0))
@@ -379,30 +397,36 @@ def _overlaps(state: StreamState, cap: int, *, pooled: bool) -> dict[tuple[int, 
     """Return by image and class the IoU of detections, by score, and objects (IoA of crowds), shape (D, G)."""
     classes = [0] if pooled else np.union1d(state.pred.labels, state.target.labels).tolist()
     preds, truths = (_of_images(boxes, pooled=pooled) for boxes in (state.pred, state.target))
+    pairs, scores = KINDS[state.protocol.iou_type].pairs, state.pred.column("scores")
+    crowds = state.target.column("iscrowd")
     found: dict[tuple[int, int], Any] = {}
-    for at, ((labels, xywh, rows), (gt_labels, gt_xywh, gt_rows)) in enumerate(zip(preds, truths, strict=True)):
-        score, crowd = state.pred.column("scores")[rows], state.target.column("iscrowd")[gt_rows]
+    for at, ((labels, rows), (gt_labels, gt_rows)) in enumerate(zip(preds, truths, strict=True)):
         for label in classes:
-            dets, objects = np.flatnonzero(labels == label), np.flatnonzero(gt_labels == label)
-            dets = dets[np.argsort(-score[dets], kind="stable")][:cap]
+            dets, objects = rows[labels == label], gt_rows[gt_labels == label]
+            dets = dets[np.argsort(-scores[dets], kind="stable")][:cap]
             found[at, label] = []
             if len(dets) and len(objects):
                 i, j = (grid.ravel() for grid in np.indices((len(dets), len(objects))))
-                sides = Corners.of(xywh[dets]), Corners.of(gt_xywh[objects])
-                i, j, overlap = overlapping_pairs(*sides, i, j, crowd=crowd[objects], threshold=-np.inf)
+                sides, crowd = (_prepared(state.pred, dets), _prepared(state.target, objects)), crowds[objects]
+                i, j, overlap = pairs(*sides, i, j, crowd=crowd, threshold=-np.inf)
                 found[at, label] = np.zeros((len(dets), len(objects)))
                 found[at, label][i, j] = overlap
     return found
 
 
-def _of_images(boxes: ImageBoxes, *, pooled: bool) -> Iterator[tuple[AnyArray, FloatArray, slice]]:
-    """Yield labels, boxes and rows of each image."""
+def _of_images(boxes: ImageBoxes, *, pooled: bool) -> Iterator[tuple[AnyArray, AnyArray]]:
+    """Yield labels and rows of the boxes of each image."""
     labels = np.zeros_like(boxes.labels) if pooled else boxes.labels
-    xywh = to_xywh(boxes.coords, boxes.encoding or "xywh")
     ends = np.cumsum(boxes.sizes)
     for end, size in zip(ends.tolist(), boxes.sizes.tolist(), strict=True):
-        rows = slice(end - size, end)
-        yield labels[rows], xywh[rows], rows
+        yield labels[end - size : end], np.arange(end - size, end)
+
+
+def _prepared(boxes: ImageBoxes, rows: AnyArray) -> Corners | MaskSide:
+    """Return some of the boxes or masks, to be compared."""
+    if isinstance(boxes.shapes, Masks):
+        return MaskSide.of(boxes.shapes.take(rows))
+    return Corners.of(to_xywh(boxes.coords[rows], boxes.encoding or "xywh"))
 
 
 def _given(value: Any, *, strict: bool) -> Any:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, Words, find_too_large, freeze
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, find_too_large, freeze
 from jaccard_eval.data.classmaps import NOWHERE, ClassMatch, match_classes
-from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, key_order
+from jaccard_eval.data.dataset import Dataset, ImageTable, IntegerKeys, Key, LabelMap, key_order
 from jaccard_eval.data.imagekeys import AUTOMATIC, OVERLOOKED, WAYS, ImageMatch, match_by
-from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.data.result import Correspondence, InputSummary
-from jaccard_eval.data.signature import HashSum, digest_rows, signature
+from jaccard_eval.data.imagelabels import ClassFacts
+from jaccard_eval.data.resizing import Resizing
+from jaccard_eval.data.result import Correspondence
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import SideOptions
 from jaccard_eval.text import did_you_mean, example_keys, pluralise, quoted_value
 
@@ -209,13 +211,20 @@ def _keep_extra(extra: _Extra, options: SideOptions, findings: FindingLog) -> bo
 def _with_extra(gt: ImageTable, pred: ImageTable, match: ImageMatch, extra: IntArray) -> CommonImages:
     """Add images to the ground truth's and sort all by key again."""
     n = len(gt)
-    keys = [*gt.keys, *(pred.keys[row] for row in extra)]
-    order = sorted(range(len(keys)), key=lambda row: key_order(keys[row]))
+    keys: Sequence[Key]
+    if isinstance(gt.keys, IntegerKeys) and isinstance(pred.keys, IntegerKeys):
+        values = np.append(gt.keys.values, pred.keys.values[extra])
+        order = np.argsort(values, kind="stable")
+        keys = IntegerKeys(values[order])
+    else:
+        given = [*gt.keys, *(pred.keys[row] for row in extra)]
+        order = np.array(sorted(range(len(given)), key=lambda row: key_order(given[row])), dtype=np.int64)
+        keys = tuple(given[row] for row in order.tolist())
     place = np.empty(len(keys), dtype=np.int32)
     place[order] = np.arange(len(keys))
     names = [*gt.file_names, *(pred.file_names[row] for row in extra)]
     sizes = np.concatenate((gt.sizes, pred.sizes[extra]))
-    table = ImageTable(tuple(keys[r] for r in order), tuple(names[r] for r in order), sizes[order], gt.listed)
+    table = ImageTable(keys, tuple(names[row] for row in order), sizes[order], gt.listed)
     rows = match.rows.copy()
     rows[extra] = np.arange(n, len(keys))
     return CommonImages(table, place[:n], np.where(rows >= 0, place[rows], -1).astype(np.int32), match.strategy)
@@ -267,7 +276,10 @@ def only_images(side: Dataset, kept: BoolArray) -> Dataset:
     """Return a side with some of its images and the boxes on these."""
     rows = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
     return replace(
-        side, images=side.images.take(np.flatnonzero(kept).tolist()), boxes=_renumber(side.boxes, "image", rows)
+        side,
+        images=side.images.take(np.flatnonzero(kept).tolist()),
+        boxes=_renumber(side.boxes, "image", rows),
+        facts=side.facts.renumbered(rows, np.arange(len(side.labels), dtype=np.int32)),
     )
 
 
@@ -292,12 +304,14 @@ class Alignment:
     pred: BoxTable
     placement: Placement  # what it was before classes were matched and chosen
     classes: ClassMatch
-    image_names: tuple[str, ...]
+    image_names: Sequence[str]
     class_names: tuple[str, ...]
     correspondence: Correspondence
     findings: tuple[Finding, ...]
     # Options that nobody gave and the boxes left no doubt of, as a signature names them.
     applied: Mapping[str, str] = field(default_factory=dict)
+    # What is known of the classes besides boxes, in the common rows.
+    facts: ClassFacts = ClassFacts()
 
     @property
     def units(self) -> str:
@@ -309,7 +323,10 @@ def align(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignment:
     """Align predictions with ground truth; raise a DataError about what cannot be aligned."""
     findings = FindingLog()
     placed = place(gt, pred, options, findings)
-    placed = replace(placed, pred=placed.pred.arranged(len(placed.images.table)))
+    n_images = len(placed.images.table)
+    placed = replace(
+        placed, gt=placed.gt.arranged(n_images, placed.pred), pred=placed.pred.arranged(n_images, placed.gt)
+    )
     if pred.has_no_class and not gt.has_no_class and not options.class_map and len(pred.boxes):
         classes = _only_class(gt, pred, findings)
     else:
@@ -323,10 +340,11 @@ def align(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignment:
         pred=_renumber(placed.pred, "label", np.append(chosen, np.int32(-1))[classes.rows]),
         placement=placed,
         classes=classes,
-        image_names=tuple(table.name(row) for row in range(len(table))),
+        image_names=table.names(),
         class_names=tuple(name for row, name in enumerate(gt.labels.names) if chosen[row] >= 0),
         correspondence=_describe(gt, pred, placed.images, classes, chosen),
         findings=findings.findings(),
+        facts=gt.facts.renumbered(placed.images.gt_rows, chosen),
     )
 
 
@@ -381,11 +399,7 @@ def _unresized(side: Dataset, boxes: BoxTable, sizes: FloatArray, name: Callable
             fix="Pass the image folder with --images DIR.",
         )
 
-    def mapped_back(table: BoxTable) -> BoxTable:
-        with np.errstate(over="ignore"):
-            return resizing.mapped_back(table, sizes)
-
-    mapped = boxes.mapped(mapped_back)
+    mapped = boxes.mapped(partial(_mapped_back, resizing=resizing, sizes=sizes))
     large = [row for table in mapped.tables() for row in table.image[find_too_large(table.xywh)].tolist()]
     if large:
         image = quoted_value(name(large[0]))
@@ -393,6 +407,11 @@ def _unresized(side: Dataset, boxes: BoxTable, sizes: FloatArray, name: Callable
         fix = f"Check --{side.role}-resized."
         raise DataError.single("box-too-large", Where(side.path, record=f"image {image}"), detail, fix=fix)
     return mapped
+
+
+def _mapped_back(table: BoxTable, *, resizing: Resizing, sizes: FloatArray) -> BoxTable:
+    with np.errstate(over="ignore"):
+        return resizing.mapped_back(table, sizes)
 
 
 def _check_classes(gt: Dataset, pred: Dataset, classes: ClassMatch, findings: FindingLog) -> None:
@@ -419,14 +438,17 @@ def _check_classes(gt: Dataset, pred: Dataset, classes: ClassMatch, findings: Fi
 
 def _renumber(boxes: BoxTable, column: Literal["image", "label"], rows: RowArray) -> BoxTable:
     """Give boxes common images or classes; drop those whose own has none (-1)."""
+    # Mostly both sides have the same images and classes: the columns are then shared, and not written again.
+    if np.array_equal(rows, np.arange(len(rows))):
+        return boxes
+    return boxes.mapped(partial(_renumbered, column=column, rows=rows))
 
-    def renumbered(table: BoxTable) -> BoxTable:
-        numbers = rows[getattr(table, column)]
-        known = numbers >= 0
-        changed = replace(table, **{column: numbers})
-        return freeze(changed) if known.all() else changed.take(known)
 
-    return boxes.mapped(renumbered)
+def _renumbered(table: BoxTable, *, column: Literal["image", "label"], rows: RowArray) -> BoxTable:
+    numbers = rows[getattr(table, column)]
+    known = numbers >= 0
+    changed = replace(table, **{column: numbers})
+    return freeze(changed) if known.all() else changed.take(known)
 
 
 def _common_units(
@@ -474,13 +496,16 @@ def _to_pixels(
         findings.warning("units-mixed", where, f"{detail}; compared as if they were pixels", fix=fix)
         return boxes
 
-    def scaled(table: BoxTable) -> BoxTable:
-        size = sizes[table.image]
-        xywh = table.xywh * np.concatenate((size, size), axis=1)
-        shapes = None if table.shapes is None else table.shapes.scaled(size)
-        return freeze(replace(table, xywh=xywh, area=xywh[:, 2] * xywh[:, 3], shapes=shapes))
+    return boxes.mapped(partial(_scaled, sizes=sizes))
 
-    return boxes.mapped(scaled)
+
+def _scaled(table: BoxTable, *, sizes: FloatArray) -> BoxTable:
+    size = sizes[table.image]
+    xywh = table.xywh * np.concatenate((size, size), axis=1)
+    shapes = None if table.shapes is None else table.shapes.scaled(size)
+    # Of shapes, the area is that of what lies within them.
+    area = xywh[:, 2] * xywh[:, 3] if shapes is None else table.area * size.prod(axis=1)
+    return freeze(replace(table, xywh=xywh, area=area, shapes=shapes))
 
 
 def _chosen_classes(labels: LabelMap, options: SideOptions) -> RowArray:
@@ -519,58 +544,4 @@ def _describe(
         classes=tuple(pairs),
         gt_only_classes=tuple(name for row, name in enumerate(gt.labels.names) if row not in claimed),
         pred_only_classes=tuple(pred.labels.names[i] for i, row in enumerate(classes.rows) if row < 0),
-    )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sides:
-    """Both sides as read, and what they have in common.
-
-    `selection` is what was chosen, as a signature names it; `hashes` holds one of every aligned row, of the ground
-    truth and of the predictions.
-    """
-
-    gt: Dataset
-    pred: Dataset
-    aligned: Alignment
-    selection: tuple[str, ...]
-    hashes: tuple[Words, Words | HashSum]
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What reading and aligning found."""
-        return (*self.gt.findings, *self.pred.findings, *self.aligned.findings)
-
-    def fingerprints(self) -> tuple[str, str]:
-        """Digest the aligned boxes of either side."""
-        gt, pred = self.hashes
-        return digest_rows(gt, "gt", self.aligned.units), digest_rows(pred, "pred", self.aligned.units)
-
-    def summaries(self) -> tuple[InputSummary, InputSummary]:
-        """Return both sides in short, with their fingerprints."""
-        gt, pred = self.fingerprints()
-        return summarise(self.gt, gt), summarise(self.pred, pred)
-
-    def sign(self, protocol: Protocol, *choices: str, version: str) -> str:
-        """Return the signature of a result: the protocol, what was chosen, further choices, and the inputs.
-
-        Fingerprints leave no trace of images without boxes; rates per image depend on how many there are.
-        """
-        gt, pred = self.fingerprints()
-        selection = (*self.selection, *choices, f"images={len(self.aligned.image_names)}")
-        return signature(protocol, selection=selection, gt=gt, pred=pred, version=version)
-
-
-def summarise(side: Dataset, fingerprint: str) -> InputSummary:
-    """Return one side in short."""
-    return InputSummary(
-        path=side.path,
-        format=side.format,
-        units=side.units,
-        images=len(side.images),
-        boxes=len(side.boxes),
-        classes=len(side.labels),
-        fingerprint=fingerprint,
-        details=side.details,
-        ignored=side.ignored,
     )

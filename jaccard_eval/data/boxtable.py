@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.errors import UsageError
+from jaccard_eval.frozen import dataclass
 
 FloatArray = npt.NDArray[np.float64]
 RowArray = npt.NDArray[np.int32]
@@ -218,7 +219,7 @@ class BoxTable:
         shapes = None if first is None else first.joined([part for part in others if part is not None])
         return freeze(replace(tables[0], **joined, shapes=shapes))
 
-    # What alignment and checks ask of predictions, which may lie on the disk: see `engine.stored`.
+    # What alignment and checks ask of boxes, which may lie on the disk: see `engine.stored`.
 
     def counts(self, column: str, n: int) -> npt.NDArray[np.int64]:
         """Count the boxes of each image or each class ("image", "label"), shape (n,)."""
@@ -232,8 +233,11 @@ class BoxTable:
         """Yield the boxes in tables that fit into memory."""
         yield self
 
-    def arranged(self, n_images: int) -> BoxTable:
-        """Return the boxes so that each image is in one table, for changes that look at all of its boxes."""
+    def arranged(self, n_images: int, other: BoxTable | None = None) -> BoxTable:
+        """Return the boxes so that each image is in one table, for what looks at all of its boxes.
+
+        With the `other` side, whose images are arranged alike, an image is in the same table of either.
+        """
         return self
 
     def whole(self) -> BoxTable:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from jaccard_eval.data.boxtable import RowArray
 from jaccard_eval.data.dataset import LabelMap
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import did_you_mean, quoted_value
 
 NOWHERE = -1

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from operator import eq
 from os import PathLike
+from typing import overload
 
 import numpy as np
+import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoxTable, FloatArray
+from jaccard_eval.data.imagelabels import ClassFacts
 from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.findings import Finding
+from jaccard_eval.frozen import dataclass
 
 Key = int | str
 
@@ -18,12 +23,58 @@ Key = int | str
 MAX_IMAGE_SIDE = 1e7
 
 
+class IntegerKeys(Sequence[Key]):
+    """Keys that are all integers, ascending: 8 bytes each, where objects in a tuple take 40."""
+
+    def __init__(self, values: npt.NDArray[np.int64]) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, at: int) -> Key: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Key]: ...
+    def __getitem__(self, at: int | slice) -> Key | Sequence[Key]:
+        found: Key | Sequence[Key] = self.values[at].tolist()
+        return found
+
+    def __iter__(self) -> Iterator[Key]:
+        return map(int, self.values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class NumberedNames(Sequence[str]):
+    """Names of images that have none but their number, each made when it is asked for."""
+
+    def __init__(self, keys: IntegerKeys) -> None:
+        self.keys = keys
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[str]: ...
+    def __getitem__(self, at: int | slice) -> str | Sequence[str]:
+        return list(map(str, self.keys[at])) if isinstance(at, slice) else str(self.keys[at])
+
+    def __iter__(self) -> Iterator[str]:
+        return map(str, self.keys)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ImageTable:
     """Images of one side, sorted by key: integers ascending, then texts."""
 
     # What the file calls an image: COCO's id, the path or stem elsewhere.
-    keys: tuple[Key, ...]
+    keys: Sequence[Key]
     # The file name of each key, if the format has both.
     file_names: tuple[str | None, ...]
     # Width and height in pixels, (n, 2); NaN where unknown.
@@ -38,6 +89,12 @@ class ImageTable:
     def name(self, row: int) -> str:
         """Return the file name of an image, else its key as text."""
         return self.file_names[row] or str(self.keys[row])
+
+    def names(self) -> Sequence[str]:
+        """Return the names of all images."""
+        if isinstance(self.keys, IntegerKeys) and not any(self.file_names):
+            return NumberedNames(self.keys)
+        return tuple(name or str(key) for name, key in zip(self.file_names, self.keys, strict=True))
 
     def take(self, rows: Sequence[int]) -> ImageTable:
         """Return some of the images; ascending rows stay sorted by key."""
@@ -71,7 +128,10 @@ class Reading:
     # What was done to the images that the boxes are of; the boxes of the data set are not mapped back yet, as the sizes
     # of the images are most often known to the other side alone.
     resized: Resizing | None = None
-    # What of it the caller stated ("box", "units", "resized") rather than the format or the values: it is not doubted.
+    # How angles of oriented boxes were read, one of `options.ANGLES`; empty where there are none.
+    angle: str = ""
+    # What of it the caller stated ("box", "units", "resized", "angle") rather than the format or the values: it is not
+    # doubted.
     named: tuple[str, ...] = field(default=(), compare=False)
 
 
@@ -108,6 +168,8 @@ class Dataset:
         Warnings and notes of the loader.
     image_folder : path-like, optional
         Where the images lie, where they were named or found.
+    facts : ClassFacts
+        What is known of the classes besides boxes, in the rows of its images and classes.
 
     Examples
     --------
@@ -133,6 +195,7 @@ class Dataset:
     ignored: Mapping[str, int] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     image_folder: PathLike[str] | None = None
+    facts: ClassFacts = ClassFacts()
 
     @property
     def key_format(self) -> str:

@@ -6,19 +6,20 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import Field, dataclass, fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from typing import Any
 from typing import Protocol as TypingProtocol
 
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.findings import Finding
+from jaccard_eval.frozen import dataclass
 
 Interval = tuple[float, float]
 
 SCHEMA = 1
 DIGEST = "digest"  # key of what a document or run is known by to be as it was written
-# The kinds of a count of pixels and of an evaluation, which saved results and gates know without their classes.
-PIXELS, EVALUATION = "pixels", "evaluation"
+# The kinds of results that saved results and gates know without their classes.
+PIXELS, PANOPTIC, EVALUATION = "pixels", "panoptic", "evaluation"
 # In the metadata of a field: its key in documents, where that is not its name; None: it has none.
 _KEY = "document"
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 import numpy as np
 
 from jaccard_eval.data.document import document_key
-from jaccard_eval.data.metricref import EXTERNAL, MAP_CLASS_METRICS, MAP_METRICS, MetricRef, split_ref
+from jaccard_eval.data.metricref import EXTERNAL, METRICS, MetricRef, split_ref
 from jaccard_eval.data.saved_values import Fault, described_type
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, parse_finding
@@ -93,6 +93,9 @@ def _hints(kind: type) -> dict[str, Any]:
 
 def _value(kind: Any, value: Any, place: str, faults: list[Fault]) -> Any:  # noqa: PLR0911 - one per type
     origin, inner = get_origin(kind), get_args(kind)
+    if hasattr(origin, "__value__"):  # an alias, which NDArray is from NumPy 2.5 on
+        kind = origin.__value__[inner]
+        origin, inner = get_origin(kind), get_args(kind)
     if kind is Any:
         return value
     if origin in (Union, types.UnionType):
@@ -126,7 +129,7 @@ def _parse_ref(text: str) -> MetricRef:
         return MetricRef.parse(text)
     except UsageError:
         head, items = split_ref(text)
-        if head not in (*MAP_METRICS, *MAP_CLASS_METRICS):
+        if head not in METRICS:
             raise
         return MetricRef(name=head, class_name=str(items["class"]) if "class" in items else None)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import RowArray
-from jaccard_eval.data.dataset import ImageTable, Key
+from jaccard_eval.data.dataset import ImageTable, IntegerKeys, Key
+from jaccard_eval.frozen import dataclass
 
 _COMMON_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 _RARE_SUFFIXES = (".avif", ".dib", ".dng", ".heic", ".heif", ".jp2", ".mpo", ".pgm")
@@ -119,14 +120,27 @@ def match_by(strategy: str, gt: ImageTable, pred: ImageTable) -> ImageMatch:
 
 def _by_id(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
     """Match equal keys of equal type; where both sides also have file names, their stems must agree."""
-    at = {key: row for row, key in enumerate(gt.keys)}
-    rows = _rows(at.get(key, NOWHERE) for key in pred.keys)
+    if isinstance(gt.keys, IntegerKeys) and isinstance(pred.keys, IntegerKeys):
+        rows = _rows_of_integers(gt.keys.values, pred.keys.values)
+    else:
+        at = {key: row for row, key in enumerate(gt.keys)}
+        rows = _rows(at.get(key, NOWHERE) for key in pred.keys)
     agree = all(
         stem_of(gt.file_names[row] or "") == stem_of(name)
         for row, name in zip(rows, pred.file_names, strict=True)
         if row >= 0 and name and gt.file_names[row]
     )
     return rows, agree
+
+
+def _rows_of_integers(gt: npt.NDArray[np.int64], pred: npt.NDArray[np.int64]) -> RowArray:
+    """Return the row of each of the prediction's keys among those of the ground truth, both ascending."""
+    if not len(gt):
+        return np.full(len(pred), NOWHERE, dtype=np.int32)
+    rows = np.searchsorted(gt, pred).astype(np.int32)
+    rows[rows == len(gt)] = 0
+    rows[gt[rows] != pred] = NOWHERE
+    return rows
 
 
 def _by_number(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
@@ -234,6 +248,12 @@ def _rows(rows: Iterable[int]) -> RowArray:
 
 def bare_names(names: Sequence[str]) -> list[str]:
     """Return names without folder and image suffix; with their folders if only these distinguish images."""
-    paths = [without_suffix(posix(name)) for name in names]
-    stems = [last_part(path) for path in paths]
+    # One look at all of them: there are millions at times, and most are file names alone.
+    text = "\0".join(names)
+    paths = (
+        [without_suffix(posix(name)) for name in names]
+        if "\\" in text or "./" in text
+        else [*map(without_suffix, names)]
+    )
+    stems = [last_part(path) for path in paths] if "/" in text or "\\" in text else paths
     return stems if len(set(stems)) == len(stems) else paths

@@ -5,6 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+# What can be compared, in the order of the help; other packages add kinds by their names.
+MASKS = ("segm", "boundary")
+ORIENTED = ("obb", "probiou")  # quadrilaterals
+IOU_TYPES = ("bbox", *MASKS, "keypoints", *ORIENTED)
+
 SMALL_MAX_AREA = 32.0**2  # px², COCO detection evaluation
 MEDIUM_MAX_AREA = 96.0**2  # px², COCO detection evaluation
 LARGEST_AREA = 1e5**2  # px², pycocotools Params.setDetParams
@@ -93,9 +98,177 @@ _VOC2007: dict[str, Any] = _VOC2012 | {
     },
 }
 
+_CROWDPOSE_SOURCE = "CrowdPose at 86fe5e11, crowdpose-api/PythonAPI/crowdposetools/cocoeval.py"
+
+_CROWDPOSE: dict[str, Any] = _COCO | {
+    "areas": {"all": (0.0, LARGEST_AREA)},
+    "max_dets": (20,),
+    "crowd_overlap": "iou",
+    # Poses without labelled points are read as ignored.
+    "ignored_flags": ("crowd", "ignore"),
+    "iou_type": "keypoints",
+    # From left shoulder to neck.
+    "sigmas": tuple(
+        value / 10 for value in (0.79, 0.79, 0.72, 0.72, 0.62, 0.62, 1.07, 1.07, 0.87, 0.87, 0.89, 0.89, 0.79, 0.79)
+    ),
+    "oks_box_share": 0.53,
+    "sources": _COCO["sources"]
+    | {
+        "areas": f"{_CROWDPOSE_SOURCE}: the summary has no size ranges",
+        "max_dets": f"{_CROWDPOSE_SOURCE}: Params.setKpParams",
+        "crowd_overlap": f"{_CROWDPOSE_SOURCE}: COCOeval.computeOks, which knows no crowds",
+        "ignored_flags": f"{_CROWDPOSE_SOURCE}: COCOeval._prepare",
+        "iou_type": f"{_CROWDPOSE_SOURCE}: COCOeval.computeOks",
+        "sigmas": f"{_CROWDPOSE_SOURCE}: COCOeval.computeOks",
+        "oks_box_share": f"{_CROWDPOSE_SOURCE}: the area of an object is .53 of its box, in computeOks and evaluateImg",
+    },
+}
+
+# Task 1, oriented boxes, with the area below the curve. Areas, caps and ties are those of PASCAL VOC, from whose
+# evaluation it was made.
+_DOTA_AREA: dict[str, Any] = _VOC2012 | {
+    "iou_type": "obb",
+    "above_threshold": True,
+    "pixel_offset": 0.0,
+    # A class without ground truth has no AP here, and no part in the mean; the kit counts it as 0.
+    "sources": {rule: source.replace("PASCAL VOC", "DOTA, as PASCAL VOC,") for rule, source in _VOC_SOURCES.items()}
+    | {
+        "iou_thresholds": "DOTA_devkit at 99388551 dota_evaluation_task1.py: ovthresh 0.5",
+        "iou_type": "DOTA_devkit at 99388551 dota_evaluation_task1.py voc_eval: polyiou.iou_poly",
+        "above_threshold": "DOTA_devkit at 99388551 dota_evaluation_task1.py voc_eval: 'ovmax > ovthresh'",
+        "assignment": "DOTA_devkit at 99388551 dota_evaluation_task1.py voc_eval: argmax over all objects",
+        "iou_ties": "DOTA_devkit at 99388551 dota_evaluation_task1.py voc_eval: np.argmax, the first wins",
+        "score_ties": "DOTA_devkit at 99388551 dota_evaluation_task1.py voc_eval: argsort; here stable",
+        "pixel_offset": "DOTA_devkit at 99388551: polygons have no pixel added; its +1 only chooses candidates",
+        "ignored_flags": "DOTA_devkit at 99388551 dota_evaluation_task1.py voc_eval: difficult objects are not counted",
+        "reusable_flags": "DOTA_devkit at 99388551 dota_evaluation_task1.py voc_eval: difficult is neither TP nor FP",
+        "precision_epsilon": "DOTA_devkit at 99388551 dota_evaluation_task1.py voc_eval: tp / (tp + fp)",
+        "interpolation": "DOTA_devkit at 99388551 dota_evaluation_task1.py voc_ap: use_07_metric=False",
+    },
+}
+
+# Eleven points instead, as the kit itself computes it.
+_DOTA: dict[str, Any] = _DOTA_AREA | {
+    "interpolation": "grid",
+    "recall_points": 11,
+    "sources": _DOTA_AREA["sources"]
+    | {
+        "interpolation": "DOTA_devkit at 99388551 dota_evaluation_task1.py main: use_07_metric=True",
+        "recall_points": "DOTA_devkit at 99388551 dota_evaluation_task1.py voc_ap: eleven points",
+    },
+}
+
+_LVIS_SOURCE = "lvis 0.5.3 eval.py"
+
+_LVIS: dict[str, Any] = _COCO | {
+    "max_dets": (300,),
+    "max_dets_per": "image",
+    "crowd_overlap": "iou",
+    "ignored_flags": ("ignore",),
+    "reusable_flags": (),
+    "drop_empty": True,
+    "judging": "federated",
+    "frequencies": ("r", "c", "f"),
+    "sources": {
+        "iou_thresholds": f"{_LVIS_SOURCE} Params.__init__: linspace(.5, .95, 10)",
+        "areas": f"{_LVIS_SOURCE} Params.__init__: area_rng, closed at both ends in LVISEval.evaluate_img",
+        "max_dets": "lvis 0.5.3 results.py LVISResults.__init__: max_dets=300",
+        "max_dets_per": "lvis 0.5.3 results.py LVISResults.limit_dets_per_image: by score over all classes, when read",
+        "assignment": f"{_LVIS_SOURCE} LVISEval.evaluate_img",
+        "iou_ties": f"{_LVIS_SOURCE} LVISEval.evaluate_img: 'continue' only below the best so far",
+        "score_ties": f"{_LVIS_SOURCE} LVISEval.accumulate: images ascending, mergesort",
+        "pixel_offset": "pycocotools 2.0.11 maskApi.c bbIou, which lvis calls: no pixel is added",
+        "crowd_overlap": f"{_LVIS_SOURCE} LVISEval.compute_iou: iscrowd is False for all",
+        "ignored_flags": f"{_LVIS_SOURCE} LVISEval._prepare: 'ignore' of the annotation; iscrowd is not read",
+        "reusable_flags": f"{_LVIS_SOURCE} LVISEval.evaluate_img: whatever was matched is taken",
+        "drop_empty": "lvis 0.5.3 lvis.py LVIS.get_ann_ids: 0 < area < inf, on both sides",
+        "judging": f"{_LVIS_SOURCE} LVISEval._prepare: neg_category_ids and not_exhaustive_category_ids",
+        "frequencies": f"{_LVIS_SOURCE} LVISEval._prepare_freq_group and summarize: APr, APc, APf",
+        "interpolation": f"{_LVIS_SOURCE} LVISEval.accumulate",
+        "recall_points": f"{_LVIS_SOURCE} Params.__init__: linspace(0, 1, 101)",
+        "precision_epsilon": f"{_LVIS_SOURCE} LVISEval.accumulate: np.spacing(1)",
+    },
+}
+
+_FIXED_SOURCE = "Dave et al. 2021, Evaluating Large-Vocabulary Object Detectors: The Devil is in the Details"
+
+_LVIS_FIXED: dict[str, Any] = _LVIS | {
+    "max_dets": (10_000,),
+    "max_dets_per": "class",
+    "sources": _LVIS["sources"]
+    | {
+        "max_dets": f"{_FIXED_SOURCE}: AP fixed, 10,000 detections",
+        "max_dets_per": f"{_FIXED_SOURCE}: of each class over the whole set, without a cap per image",
+    },
+}
+
+_TF = "TensorFlow Object Detection API"
+_OPENIMAGES_SOURCE = f"{_TF}, object_detection_evaluation.py, OpenImagesDetectionEvaluator"
+_PER_IMAGE = f"{_TF}, per_image_evaluation.py, _compute_tp_fp_for_single_class"
+
+_OPENIMAGES: dict[str, Any] = _VOC2012 | {
+    "assignment": "objects_first",
+    "pixel_offset": 0.0,
+    "judging": "with ancestors",
+    "crowd_overlap": "ioa",
+    "ignored_flags": ("group_of", "crowd", "ignore"),
+    # In COCO files of this data a group is a crowd.
+    "reusable_flags": ("group_of", "crowd"),
+    "sources": {
+        "iou_thresholds": f"{_OPENIMAGES_SOURCE}: matching_iou_threshold=0.5, which an equal overlap reaches",
+        "areas": f"{_TF}: no size ranges",
+        "max_dets": f"{_TF}: nms_max_output_boxes=10000 per image and class; here no cap",
+        "assignment": f"{_PER_IMAGE}: the best object of all; what gets none, the best group",
+        "iou_ties": f"{_PER_IMAGE}: np.argmax, the first wins",
+        "score_ties": f"{_TF}, metrics.py, compute_precision_recall: argsort, unspecified; here as in the file",
+        "pixel_offset": f"{_TF}, np_box_ops.py, iou: no pixel is added",
+        "judging": f"{_TF}, oid_hierarchical_labels_expansion.py: boxes count for all classes above but the root",
+        "crowd_overlap": f"{_PER_IMAGE}: ioa, the intersection over the area of the detection",
+        "ignored_flags": f"{_OPENIMAGES_SOURCE}: group_of_weight=0.0",
+        "reusable_flags": f"{_PER_IMAGE}: compute_match_ioa takes any number of detections",
+        "interpolation": f"{_TF}, metrics.py, compute_average_precision: area below the envelope",
+        "precision_epsilon": f"{_TF}, metrics.py, compute_precision_recall: tp / (tp + fp)",
+    },
+}
+
+_CHALLENGE_SOURCE = f"{_TF}, object_detection_evaluation.py, OpenImagesChallengeEvaluator"
+
+_OPENIMAGES_CHALLENGE: dict[str, Any] = _OPENIMAGES | {
+    "judging": "verified",
+    "ignored_flags": ("ignore",),
+    "sources": _OPENIMAGES["sources"]
+    | {
+        "judging": f"{_CHALLENGE_SOURCE}: classes verified on the image; {_TF}, oid_hierarchical_labels_expansion.py",
+        "ignored_flags": f"{_CHALLENGE_SOURCE}: group_of_weight=1.0, each group is one true positive or one miss",
+    },
+}
+
 # What is listed here is accepted by name, in the order of the help; `data.protocol.Protocol` explains each rule.
 RULES: dict[str, dict[str, Any]] = {
     "coco": _COCO,
     "voc2007": _VOC2007,
     "voc2012": _VOC2012,
+    "crowdpose": _CROWDPOSE,
+    "dota": _DOTA,
+    "dota-area": _DOTA_AREA,
+    "lvis": _LVIS,
+    "lvis-fixed": _LVIS_FIXED,
+    "openimages": _OPENIMAGES,
+    "openimages-challenge": _OPENIMAGES_CHALLENGE,
+}
+
+# What a protocol has besides for a kind of similarity, by the names of both.
+RULES_BY_KIND: dict[tuple[str, str], dict[str, Any]] = {
+    # pycocotools 2.0.11 cocoeval.py Params.setKpParams; small objects have no keypoints. Poses without labelled points
+    # are read as ignored (COCOeval._prepare); a crowd is compared as any other (COCOeval.computeOks).
+    ("coco", "keypoints"): {
+        "areas": {
+            "all": (0.0, LARGEST_AREA),
+            "medium": (SMALL_MAX_AREA, MEDIUM_MAX_AREA),
+            "large": (MEDIUM_MAX_AREA, LARGEST_AREA),
+        },
+        "max_dets": (20,),
+        "crowd_overlap": "iou",
+        "ignored_flags": ("crowd", "ignore"),
+    },
 }

@@ -5,15 +5,22 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Literal
 
 from jaccard_eval.errors import UsageError
+from jaccard_eval.extensions import METRICS as ADDED
+from jaccard_eval.extensions import broken_extension, extension_names, load_extension
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import did_you_mean, quoted_value
+
+if TYPE_CHECKING:
+    from jaccard_eval.data.result import OperatingPoint
 
 # What a metric can be taken of.
 BOXES, MAPS, MAP_CLASS = "boxes", "label maps", "a class of label maps"
+SEGMENTS, SEGMENT_CLASS = "segments", "a class of segments"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +39,8 @@ class Metric:
     higher_is_better: bool = True
     number: Literal["iou", "max_dets"] | None = None
     aliases: tuple[str, ...] = ()
+    # Of a metric that another package adds: its value at an operating point of so many images, NaN where undefined.
+    measure: Callable[[OperatingPoint, int], float] | None = None
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -44,15 +53,25 @@ _ALL = (
            " classes", number="iou", aliases=("mAP", "mean average precision")),
     Metric("AR", "average", (BOXES,), "recall over all detections, mean over thresholds and classes",
            number="max_dets", aliases=("mAR", "mean average recall")),
+    Metric("PQ", "ratio", (SEGMENTS, SEGMENT_CLASS), "sum of the IoU of matches / (TP + FP / 2 + FN / 2); mean of the"
+           " classes", aliases=("panoptic quality",)),
+    Metric("SQ", "ratio", (SEGMENTS, SEGMENT_CLASS), "mean IoU of the matches", aliases=("segmentation quality",)),
+    Metric("RQ", "ratio", (SEGMENTS, SEGMENT_CLASS), "TP / (TP + FP / 2 + FN / 2)", aliases=("recognition quality",)),
+    Metric("PQ_things", "ratio", (SEGMENTS,), "mean PQ of the classes of things"),
+    Metric("SQ_things", "ratio", (SEGMENTS,), "mean SQ of the classes of things"),
+    Metric("RQ_things", "ratio", (SEGMENTS,), "mean RQ of the classes of things"),
+    Metric("PQ_stuff", "ratio", (SEGMENTS,), "mean PQ of the classes of stuff"),
+    Metric("SQ_stuff", "ratio", (SEGMENTS,), "mean SQ of the classes of stuff"),
+    Metric("RQ_stuff", "ratio", (SEGMENTS,), "mean RQ of the classes of stuff"),
     Metric("IoU", "ratio", (MAP_CLASS,), "TP / (TP + FP + FN), of pixels", aliases=("Jaccard index",)),
     Metric("precision", "ratio", (BOXES, MAP_CLASS), "TP / (TP + FP)", aliases=("positive predictive value",)),
     Metric("recall", "ratio", (BOXES, MAP_CLASS), "TP / (TP + FN)", aliases=("sensitivity", "true positive rate")),
     Metric("Dice", "ratio", (MAP_CLASS,), "2 TP / (2 TP + FP + FN), of pixels"),
     Metric("F1", "ratio", (BOXES,), "2 TP / (2 TP + FP + FN)", aliases=("F-score",)),
-    Metric("TP", "count", (BOXES,), "detections that match an object", aliases=("true positives",)),
-    Metric("FP", "count", (BOXES,), "detections that match none", higher_is_better=False,
+    Metric("TP", "count", (BOXES, SEGMENT_CLASS), "detections that match an object", aliases=("true positives",)),
+    Metric("FP", "count", (BOXES, SEGMENT_CLASS), "detections that match none", higher_is_better=False,
            aliases=("false positives",)),
-    Metric("FN", "count", (BOXES,), "objects that no detection matches", higher_is_better=False,
+    Metric("FN", "count", (BOXES, SEGMENT_CLASS), "objects that no detection matches", higher_is_better=False,
            aliases=("false negatives",)),
     Metric("FPPI", "mean count", (BOXES,), "FP / images", higher_is_better=False,
            aliases=("FP per image", "false positives per image")),
@@ -63,8 +82,9 @@ _ALL = (
 )  # fmt: skip
 # The one list: what is known, in which bounds it lies, whether a drop is a loss, and the order of columns.
 METRICS = {metric.name: metric for metric in _ALL}
-BOX_METRICS, MAP_METRICS, MAP_CLASS_METRICS = (
-    tuple(metric.name for metric in _ALL if subject in metric.of) for subject in (BOXES, MAPS, MAP_CLASS)
+BOX_METRICS, MAP_METRICS, MAP_CLASS_METRICS, SEGMENT_METRICS, SEGMENT_CLASS_METRICS = (
+    tuple(metric.name for metric in _ALL if subject in metric.of)
+    for subject in (BOXES, MAPS, MAP_CLASS, SEGMENTS, SEGMENT_CLASS)
 )
 # Before the name of a value that is measured elsewhere.
 EXTERNAL = "external."
@@ -83,6 +103,11 @@ COCO_SUMMARY = (
     "AR_medium",
     "AR_large",
 )
+
+_ADDED_NAME = re.compile(
+    r"[A-Za-z][A-Za-z0-9_]*"
+)  # In the place of an area range, how frequent classes are: AP_r, AP_c and AP_f are of rare, common and frequent ones.
+LVIS_SUMMARY = (*COCO_SUMMARY[:6], "AP_r", "AP_c", "AP_f", "AR300", *COCO_SUMMARY[9:])
 
 # Thresholds that differ beyond are one: 0.9 is 0.8999999999999999 among COCO's.
 IOU_DIGITS = 9
@@ -193,6 +218,21 @@ class MetricRef:
     to_document = __str__
 
 
+def find_metric(name: str) -> Metric | None:
+    """Return a metric of this package, or of an installed one that adds it; None where there is none of this name."""
+    if name in METRICS or not _ADDED_NAME.fullmatch(name):
+        return METRICS.get(name)
+    added = load_extension(ADDED, name)
+    if added is None:
+        return None
+    if not isinstance(added, Metric) or added.name != name:
+        raise broken_extension(ADDED, name, "is not a Metric of that name")
+    if added.kind == "average" or added.of != (BOXES,) or added.measure is None or added.number or added.aliases:
+        fault = "must be a ratio, a count or a mean count of boxes, with measure and without number and aliases"
+        raise broken_extension(ADDED, name, fault)
+    return METRICS.setdefault(name, added)
+
+
 def split_ref(text: str) -> tuple[str, dict[str, str | float | int]]:
     """Return the part of a reference before its bracket, and the keys and values in it; raise if it is malformed.
 
@@ -276,6 +316,8 @@ def _spelled(head: str, text: str) -> tuple[str, float | None, bool]:
     name, at = _BY_ALIAS.get(match["name"], match["name"]), match["at"]
     if at is None:
         return f"{name}{match['rest']}", None, False
+    if METRICS[name].number == "max_dets" and at[1:].isdecimal() and at[0] == "@":  # AR@300 of lvis-api
+        return f"{name}{at[1:]}{match['rest']}", None, False
     ious = [float(number) / (1 if "." in number else 100) for number in _IOU_NUMBER.findall(at)]
     is_range = ious in ([0.5, 0.95], [0.5, 0.05, 0.95], [0.5, 0.95, 0.05])
     if METRICS[name].number == "iou" and (is_range or len(ious) == 1):
@@ -295,8 +337,10 @@ def metric_bounds(text: str) -> tuple[float, float]:
     ((0.0, 1.0), (0.0, inf), (-inf, inf))
     """
     # Not parsed: a reference whose class or area is unknown still has bounds.
-    match = _SPELLED.fullmatch(_cut(text)[0].strip())
-    return METRICS[_BY_ALIAS.get(match["name"], match["name"])].bounds if match else (-math.inf, math.inf)
+    head = _cut(text)[0].strip()
+    match = _SPELLED.fullmatch(head)
+    metric = METRICS[_BY_ALIAS.get(match["name"], match["name"])] if match else find_metric(head)
+    return metric.bounds if metric else (-math.inf, math.inf)
 
 
 def suggest_metric(word: str, known: Sequence[str]) -> str:
@@ -324,10 +368,11 @@ def _parse_head(head: str, text: str) -> dict[str, str | float | int | None]:
     match = _HEAD.fullmatch(head)
     number = METRICS[match["name"]].number if match else None
     if match is None or (match["number"] and number is None):
-        known = (*BOX_METRICS, *COCO_SUMMARY)
-        raise UsageError(
-            f"unknown metric {quoted_value(text)}; choose from {', '.join(BOX_METRICS)}.{suggest_metric(head, known)}"
-        )
+        if (added := find_metric(head)) is not None and BOXES in added.of:
+            return {"name": added.name}
+        named = (*BOX_METRICS, *extension_names(ADDED))
+        suggested = suggest_metric(head, (*named, *LVIS_SUMMARY, *COCO_SUMMARY))
+        raise UsageError(f"unknown metric {quoted_value(text)}; choose from {', '.join(named)}.{suggested}")
     fields: dict[str, str | float | int | None] = {"name": match["name"], "area": match["area"]}
     if number and match["number"]:
         fields[number] = int(match["number"]) / 100 if number == "iou" else int(match["number"])

@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.data.document import fields_document, written_as
-from jaccard_eval.data.known_protocols import RULES
+from jaccard_eval.data.known_protocols import IOU_TYPES, RULES, RULES_BY_KIND
 from jaccard_eval.errors import UsageError
+from jaccard_eval.extensions import PROTOCOLS as ADDED
+from jaccard_eval.extensions import broken_extension, extension_names, load_extension
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import require_lists
 from jaccard_eval.text import did_you_mean, quoted_value
 
-BOXES = "bbox"  # the `iou_type` of all files that name none
+BOXES = IOU_TYPES[0]  # the `iou_type` of all files that name none
+EVERY_CLASS = "every class"  # is judged on every image, where no list of verified classes exists
+# Rules that came after the first release, and their values before: where they have these, documents and signatures do
+# not name them, and stay what they were.
+LATER_RULES: dict[str, Any] = {
+    "above_threshold": False,
+    "max_dets_per": "image and class",
+    "drop_empty": False,
+    "judging": EVERY_CLASS,
+    "frequencies": (),
+}
 USUAL_IOU = 0.5  # of AP50; PASCAL VOC's only one
+# Rules that only one kind of similarity has.
+RULES_OF = {"dilation_ratio": "boundary", "sigmas": "keypoints", "oks_box_share": "keypoints"}
 
 MAX_RECALL_POINTS = 100_001  # a curve of them per class, area and threshold has to fit into memory
 
@@ -58,10 +73,10 @@ class Protocol:
     areas : tuple of AreaRange
         The first is the one that headline metrics use. Empty names are not allowed.
     max_dets : tuple of int, or empty
-        Caps on detections per image and class, ascending; empty: no cap.
-    assignment : {"best_free", "best_any"}
+        Caps on detections, ascending, by `max_dets_per`; empty: no cap.
+    assignment : {"best_free", "best_any", "objects_first"}
         What a detection may match: the best ground truth that is still free (COCO), or only the best of all, so that a
-        detection whose best is taken is a false positive (VOC).
+        detection whose best is taken is a false positive (VOC); or that, and a group otherwise (Open Images).
     iou_ties : {"last", "first"}
         Which of several ground truths with equal IoU wins, in file order.
     score_ties : {"image", "file"}
@@ -69,11 +84,13 @@ class Protocol:
     pixel_offset : float
         Added to width and height before areas and overlaps: 1 where coordinates are inclusive pixels.
     crowd_overlap : {"ioa", "iou"}
-        Overlap with a crowd box: intersection over the area of the detection, or plain IoU.
+        Overlap with a crowd box: intersection over the area of the detection, or plain IoU. Where objects come first,
+        all reusable boxes are groups and overlap so.
     ignored_flags : tuple of str
         Ground truth with any of these flags is ignored: it neither counts nor makes false positives.
     reusable_flags : tuple of str
-        Ignored ground truth with any of these flags can absorb any number of detections.
+        Ground truth with any of these flags can absorb any number of detections. Where objects come first and it is not
+        ignored, the best of these detections is a true positive, and the others are ignored.
     interpolation : {"grid", "area"}
         Average precision as the mean of interpolated precision at `recall_points`, or as the area below it.
     recall_points : int
@@ -84,6 +101,27 @@ class Protocol:
         Whether all classes are pooled.
     iou_type : str
         What is compared, and how: "bbox", or another of `jaccard_eval.similarity.KINDS`.
+    above_threshold : bool
+        Whether a pair must overlap by more than a threshold to match; at least by as much otherwise.
+    dilation_ratio : float
+        Width of the boundary of a mask as a share of the diagonal of its image; of "boundary" only.
+    sigmas : tuple of float
+        How far annotators are apart at each keypoint, in units of the square root of the area; empty: COCO's for its 17
+        points. Of "keypoints" only, as is `oks_box_share`.
+    oks_box_share : float, optional
+        The area that distances between keypoints are measured by, as a share of the box; None: the area of the
+        annotation.
+    max_dets_per : {"image and class", "image", "class"}
+        What a cap is one of; of an image over all classes, or of a class over all images, there is one cap alone.
+    drop_empty : bool
+        Whether boxes and masks without an area are removed from both sides before anything else looks at them.
+    judging : str
+        Which detections are judged, by a function of `jaccard_eval.matching.judging`: "every class", or "federated":
+        on each image the classes that it has objects of, or is verified to have none of; "verified": those that are
+        verified at all; "with ancestors": every class, where objects count for the classes above theirs, as they do
+        for "verified".
+    frequencies : tuple of str
+        How frequent classes are ("r", "c", "f"), as the ground truth has it, where AP of each is in the summary.
     sources : tuple of (field, text)
         Where each rule comes from.
 
@@ -99,7 +137,7 @@ class Protocol:
     iou_thresholds: tuple[float, ...]
     areas: tuple[AreaRange, ...]
     max_dets: tuple[int, ...]
-    assignment: Literal["best_free", "best_any"]
+    assignment: Literal["best_free", "best_any", "objects_first"]
     iou_ties: Literal["last", "first"]
     score_ties: Literal["image", "file"]
     pixel_offset: float
@@ -111,6 +149,14 @@ class Protocol:
     precision_epsilon: float
     class_agnostic: bool = False
     iou_type: str = BOXES
+    above_threshold: bool = False
+    dilation_ratio: float = 0.02
+    sigmas: tuple[float, ...] = ()
+    oks_box_share: float | None = None
+    max_dets_per: Literal["image and class", "image", "class"] = "image and class"
+    drop_empty: bool = False
+    judging: str = EVERY_CLASS
+    frequencies: tuple[str, ...] = ()
     sources: tuple[tuple[str, str], ...] = field(default=(), metadata=written_as(None))
 
     def __post_init__(self) -> None:
@@ -123,8 +169,25 @@ class Protocol:
 
     @property
     def judged_threshold(self) -> int:
-        """Place of the threshold that boxes are judged at where one must be chosen: 0.5, or else the lowest."""
+        """Place of the threshold that boxes are judged at where one must be chosen (0.5, or else the lowest)."""
         return self.iou_thresholds.index(USUAL_IOU) if USUAL_IOU in self.iou_thresholds else 0
+
+    @property
+    def covering_flags(self) -> tuple[str, ...]:
+        """Flags of ground truth that overlaps a detection by what it covers of it, where `crowd_overlap` is "ioa"."""
+        return self.reusable_flags if self.assignment == "objects_first" else ("crowd",)
+
+    @property
+    def shared_flags(self) -> tuple[str, ...]:
+        """Flags of groups that count. Any number of detections match one, and the best of these is its hit."""
+        flags = self.reusable_flags if self.assignment == "objects_first" else ()
+        return tuple(flag for flag in flags if flag not in self.ignored_flags)
+
+    def object_areas(self, boxes: BoxTable) -> FloatArray:
+        """Return the areas (n,) that objects are sorted into ranges by, and distances between keypoints measured by."""
+        if self.oks_box_share is None or self.iou_type != RULES_OF["oks_box_share"]:
+            return boxes.area
+        return self.oks_box_share * boxes.xywh[:, 2] * boxes.xywh[:, 3]
 
     def with_options(self, **changes: Any) -> Protocol:
         """Return the protocol with fields replaced."""
@@ -135,7 +198,22 @@ class Protocol:
         document = fields_document(self)
         if self.iou_type == BOXES:  # so that a document of boxes is what it was before there was anything else
             del document["iou_type"]
-        return document
+        for name, before in LATER_RULES.items():
+            if getattr(self, name) == before:
+                del document[name]
+        return {name: value for name, value in document.items() if RULES_OF.get(name, self.iou_type) == self.iou_type}
+
+    def comparing(self, iou_type: str) -> Protocol:
+        """Return the rules for another kind of similarity: those of the protocol, and what differs for that kind."""
+        if iou_type == self.iou_type:
+            return self
+        rules = dict(RULES_BY_KIND.get((self.name, iou_type), {}))
+        usual = PROTOCOLS.get(self.name)
+        # What a caller changed of the protocol stays changed.
+        chosen = {name for name in rules if usual is None or getattr(self, name) != getattr(usual, name)}
+        if "areas" in rules:
+            rules["areas"] = area_ranges(rules["areas"])
+        return self.with_options(iou_type=iou_type, **{name: rules[name] for name in rules.keys() - chosen})
 
 
 def _require_valid(protocol: Protocol) -> None:
@@ -152,12 +230,24 @@ def _require_valid(protocol: Protocol) -> None:
             raise UsageError(f"area range {area.name!r}: {area.low:g} is above {area.high:g}")
     if any(cap < 1 for cap in protocol.max_dets) or list(protocol.max_dets) != sorted(set(protocol.max_dets)):
         raise UsageError(f"caps on detections must be positive and ascend, got {list(protocol.max_dets)}")
+    if protocol.max_dets_per != "image and class" and len(protocol.max_dets) > 1:
+        raise UsageError(
+            f"protocol {protocol.name} caps detections per {protocol.max_dets_per}: name one cap,"
+            f" got {list(protocol.max_dets)}"
+        )
     least = 2 if protocol.interpolation == "grid" else 0
     if not least <= protocol.recall_points <= MAX_RECALL_POINTS:
         raise UsageError(f"recall_points must be from {least} to {MAX_RECALL_POINTS:,}, got {protocol.recall_points:,}")
-    for name in ("pixel_offset", "precision_epsilon"):
+    if not all(0 < sigma < math.inf for sigma in protocol.sigmas):
+        raise UsageError(f"sigmas must be above 0, got {list(protocol.sigmas)}")
+    for name in ("pixel_offset", "precision_epsilon", "dilation_ratio"):
         if not 0 <= getattr(protocol, name) <= 1:
             raise UsageError(f"{name} must lie in [0, 1], got {getattr(protocol, name):g}")
+
+
+def area_ranges(ranges: Mapping[str, tuple[float, float]]) -> tuple[AreaRange, ...]:
+    """Return size ranges from their ends by name."""
+    return tuple(AreaRange(name, low, high) for name, (low, high) in ranges.items())
 
 
 # A protocol is added in `known_protocols`, and nowhere else.
@@ -166,7 +256,7 @@ PROTOCOLS = {
         **{
             **rules,
             "name": name,
-            "areas": tuple(AreaRange(area, low, high) for area, (low, high) in rules["areas"].items()),
+            "areas": area_ranges(rules["areas"]),
             "sources": tuple(rules["sources"].items()),
         }
     )
@@ -176,7 +266,7 @@ COCO, VOC2007, VOC2012 = (PROTOCOLS[name] for name in ("coco", "voc2007", "voc20
 
 
 def get_protocol(name: str) -> Protocol:
-    """Return a named protocol.
+    """Return a named protocol, of this package or of an installed one that adds it.
 
     Raises
     ------
@@ -189,10 +279,16 @@ def get_protocol(name: str) -> Protocol:
     >>> get_protocol("voc2007").recall_points
     11
     """
-    if name not in PROTOCOLS:
-        known = ", ".join(PROTOCOLS)
-        raise UsageError(f"unknown protocol {quoted_value(name)}; choose from {known}.{did_you_mean(name, PROTOCOLS)}")
-    return PROTOCOLS[name]
+    if name in PROTOCOLS:
+        return PROTOCOLS[name]
+    added = load_extension(ADDED, name)
+    if added is None:
+        known = [*PROTOCOLS, *extension_names(ADDED)]
+        listed = ", ".join(known)
+        raise UsageError(f"unknown protocol {quoted_value(name)}; choose from {listed}.{did_you_mean(name, known)}")
+    if not isinstance(added, Protocol) or added.name != name:
+        raise broken_extension(ADDED, name, "is not a Protocol of that name")
+    return added
 
 
 DIFFICULT = ("count", "ignore")  # how objects with that flag are treated, overriding the protocol
@@ -208,12 +304,16 @@ class ProtocolOptions:
     areas: Sequence[AreaRange] | None = None
     class_agnostic: bool = False
     difficult: str | None = None
+    iou_type: str | None = None
+    sigmas: Sequence[float] | None = None
+    dilation_ratio: float | None = None
 
     def rules(self) -> Protocol:
         """Return the protocol with the changes."""
         thresholds: Any = (self.iou,) if isinstance(self.iou, Real) else self.iou
         require_lists(iou=thresholds, max_dets=self.max_dets, areas=self.areas)
         rules = get_protocol(self.protocol) if isinstance(self.protocol, str) else self.protocol
+        rules = rules if self.iou_type is None else rules.comparing(self.iou_type)
         changes: dict[str, Any] = {"class_agnostic": self.class_agnostic or rules.class_agnostic}
         if thresholds is not None:
             changes["iou_thresholds"] = tuple(float(value) for value in thresholds)
@@ -221,6 +321,10 @@ class ProtocolOptions:
             changes["max_dets"] = tuple(sorted(int(value) for value in self.max_dets))
         if self.areas is not None:
             changes["areas"] = tuple(self.areas)
+        if self.sigmas is not None:
+            changes["sigmas"] = tuple(float(sigma) for sigma in self.sigmas)
+        if self.dilation_ratio is not None:
+            changes["dilation_ratio"] = float(self.dilation_ratio)
         if self.difficult not in (None, *DIFFICULT):
             raise UsageError(f"difficult must be one of {', '.join(DIFFICULT)}, got {quoted_value(self.difficult)}")
         if self.difficult is not None:

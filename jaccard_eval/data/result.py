@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, Self
 from typing import Protocol as TypingProtocol
 
@@ -26,9 +26,13 @@ from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.data.verdict import GateVerdict
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, FindingLog
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import Bootstrap
 
 _AT_POINT = frozenset({"precision", "recall", "f1", "tp", "fp", "fn"})
+
+
+_NOT_VALUES = ("class", "gt", "ignored", "pred", "frequency", "intervals")  # of a class in documents
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,16 +45,18 @@ class ClassRow:
     ignored: int
     pred: int
     values: Mapping[str, MetricValue]
+    frequency: str | None = None  # how frequent it is among the images, where the ground truth has that and it counts
 
     def to_document(self) -> dict[str, Any]:
         """Return the counts together with the values."""
-        counts = {"class": self.name, "gt": self.gt, "ignored": self.ignored, "pred": self.pred}
+        counts: dict[str, Any] = {"class": self.name, "gt": self.gt, "ignored": self.ignored, "pred": self.pred}
+        counts |= {} if self.frequency is None else {"frequency": self.frequency}
         return counts | _values_document(self.values)
 
     @staticmethod
     def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
         """Return the name, and the values with what they rest on."""
-        metrics = [name for name in document if name not in ("class", "gt", "ignored", "pred", "intervals")]
+        metrics = [name for name in document if name not in _NOT_VALUES]
         return {
             "name": dig(document, "class"),
             "values": _value_fields(document, dict.fromkeys(metrics, document["gt"])),
@@ -420,6 +426,12 @@ class EvaluationResult(WithParts):
     def errors(self) -> Any:
         """What kinds of errors there are, an `ErrorReport`; None when it was not asked for."""
         return self.part("errors")
+
+    @property
+    def confusion(self) -> Any:
+        """Which classes are predicted as which, a `ConfusionMatrix`; None without it and without errors."""
+        found = self.part("confusion")
+        return self.errors.confusion if found is None and self.errors is not None else found
 
     @property
     def worst_images(self) -> Any:

@@ -1,31 +1,46 @@
-"""What the JSON document of a result can hold: its fields, their types and their bounds. Nothing is read here."""
+"""What the JSON document of a result can hold: its fields, their types and their bounds. Nothing is read here.
+
+Each check is written once, and is both what finds faults and the JSON Schema that others can validate by.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
-from jaccard_eval.data.document import EVALUATION, PIXELS
-from jaccard_eval.data.metricref import MAP_CLASS_METRICS, metric_bounds
+from jaccard_eval.data.document import DIGEST, EVALUATION, PANOPTIC, PIXELS, SCHEMA
+from jaccard_eval.data.metricref import MAP_CLASS_METRICS, SEGMENT_CLASS_METRICS, metric_bounds
 from jaccard_eval.data.signature import signature_fields
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import quoted_value
 
 # By which sums of shares may exceed 1, and percentiles each other.
 ROUNDING = 1e-9
 
 Fault = tuple[str, str]  # the field, and what is wrong with it
-Check = Callable[[Any, str], Iterator[Fault]]  # of a value and the field that it is from
+Finder = Callable[[Any, str], Iterator[Fault]]  # of a value and the field that it is from
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a value can be: what finds its faults, and the same as JSON Schema, as far as that can express it."""
+
+    find: Finder
+    schema: Mapping[str, Any]
+
+    def __call__(self, value: Any, place: str) -> Iterator[Fault]:
+        """Yield what is wrong with a value."""
+        return self.find(value, place)
 
 
 def find_faults(document: Mapping[str, Any]) -> list[Fault]:
-    """Return the fields of an evaluation, or a count of pixels, that are missing or have a value that they cannot have.
+    """Return the fields of a result that gates judge that are missing or have a value that they cannot have.
 
     The document is as it stands in a file; its kind is known.
     """
-    known = {PIXELS: _PIXELS, EVALUATION: _EVALUATION}.get(document["kind"])
+    known = _KINDS.get(document["kind"])
     faults = list((known or _ANY)(document, ""))
     if faults or not known:  # what other kinds hold shows when they are read back
         return faults
@@ -50,6 +65,8 @@ def _repeated_rows(document: Mapping[str, Any]) -> Iterator[Fault]:
     # The name of each class of the ground truth; there are files that give one name to two.
     if document["kind"] == PIXELS:
         names = Counter(document["protocol"].get("classes") or ())
+    elif document["kind"] == PANOPTIC:
+        names = Counter(row["class"] for row in document["per_class"])  # categories may share a name
     else:
         sides = document["correspondence"]
         names = Counter([*(gt for gt, _ in sides["classes"]), *sides["gt_only_classes"]])
@@ -62,55 +79,71 @@ def _repeated_rows(document: Mapping[str, Any]) -> Iterator[Fault]:
                 yield f"{part}[{i}].{keys[0]}", f"{described_type(row[keys[0]])} has two rows"
 
 
-def _any(_value: Any, _place: str) -> Iterator[Fault]:
+def _find_nothing(_value: Any, _place: str) -> Iterator[Fault]:
     """Check nothing: what reads it does."""
     return iter(())
 
 
-def _text(value: Any, place: str) -> Iterator[Fault]:
+def _find_no_text(value: Any, place: str) -> Iterator[Fault]:
     if not isinstance(value, str):
         yield place, f"expected a string, got {described_type(value)}"
 
 
-def _flag(value: Any, place: str) -> Iterator[Fault]:
+def _find_no_flag(value: Any, place: str) -> Iterator[Fault]:
     if not isinstance(value, bool):
         yield place, f"expected true or false, got {described_type(value)}"
 
 
-def _count(value: Any, place: str, *, least: int = 0) -> Iterator[Fault]:
-    # True and False are whole numbers to Python, and not to JSON.
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        yield place, f"expected a whole number >= {least}, got {described_type(value)}"
+def _count_from(least: int) -> Check:
+    def find(value: Any, place: str) -> Iterator[Fault]:
+        # True and False are whole numbers to Python, and not to JSON.
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            yield place, f"expected a whole number >= {least}, got {described_type(value)}"
+
+    return Check(find, {"type": "integer", "minimum": least})
 
 
-def _number(value: Any, place: str, *, low: float = -math.inf, high: float = math.inf) -> Iterator[Fault]:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    # Asked this way round, NaN fails as well.
-    if not is_number or not low - ROUNDING <= value <= high + ROUNDING:
-        bounds = "" if math.isinf(low) else f" >= {low:g}" if math.isinf(high) else f" from {low:g} to {high:g}"
-        yield place, f"expected a number{bounds}, got {described_type(value)}"
+def _number(low: float = -math.inf, high: float = math.inf) -> Check:
+    def find(value: Any, place: str) -> Iterator[Fault]:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        # Asked this way round, NaN fails as well.
+        if not is_number or not low - ROUNDING <= value <= high + ROUNDING:
+            bounds = "" if math.isinf(low) else f" >= {low:g}" if math.isinf(high) else f" from {low:g} to {high:g}"
+            yield place, f"expected a number{bounds}, got {described_type(value)}"
+
+    ends = {name: end for name, end in (("minimum", low), ("maximum", high)) if math.isfinite(end)}
+    return Check(find, {"type": "number", **ends})
 
 
 def _nullable(check: Check) -> Check:
-    return lambda value, place: iter(()) if value is None else check(value, place)
+    kind = check.schema.get("type")
+    return Check(
+        lambda value, place: iter(()) if value is None else check(value, place),
+        {**check.schema, "type": [kind, "null"]} if kind else check.schema,
+    )
 
 
 def _list(check: Check) -> Check:
-    def checked(value: Any, place: str) -> Iterator[Fault]:
+    def find(value: Any, place: str) -> Iterator[Fault]:
         if not isinstance(value, list):
             yield place, f"expected a list, got {described_type(value)}"
             return
         for i, item in enumerate(value):
             yield from check(item, f"{place}[{i}]")
 
-    return checked
+    return Check(find, {"type": "array", "items": check.schema})
 
 
-def _pair(value: Any, place: str, *, check: Check) -> Iterator[Fault]:
-    if isinstance(value, list) and len(value) == 2:
-        yield from _list(check)(value, place)
-    else:
-        yield place, f"expected a list of two, got {described_type(value)}"
+def _pair(check: Check) -> Check:
+    both = _list(check)
+
+    def find(value: Any, place: str) -> Iterator[Fault]:
+        if isinstance(value, list) and len(value) == 2:
+            yield from both(value, place)
+        else:
+            yield place, f"expected a list of two, got {described_type(value)}"
+
+    return Check(find, {**both.schema, "minItems": 2, "maxItems": 2})
 
 
 def _table(
@@ -121,7 +154,7 @@ def _table(
     """Check an object: `others` gives the check of a field by its name, where it is not one of those that are named."""
     named = {**(optional or {}), **required}
 
-    def checked(value: Any, place: str) -> Iterator[Fault]:
+    def find(value: Any, place: str) -> Iterator[Fault]:
         if not isinstance(value, dict):
             yield place, f"expected an object, got {described_type(value)}"
             return
@@ -130,7 +163,15 @@ def _table(
             check = named.get(name) or (others(name) if others else _any)
             yield from check(item, _inner(place, name))
 
-    return checked
+    schema: dict[str, Any] = {"type": "object"}
+    if named:
+        schema["properties"] = {name: check.schema for name, check in named.items()}
+    if required:
+        schema["required"] = list(required)
+    if others:
+        # Whatever the name: bounds that depend on it are beyond a schema.
+        schema["additionalProperties"] = others("").schema
+    return Check(find, schema)
 
 
 def _mapping(check: Check) -> Check:
@@ -139,27 +180,26 @@ def _mapping(check: Check) -> Check:
 
 def _measured(metric: str) -> Check:
     """Check the value of a metric; null where it is undefined."""
-    low, high = metric_bounds(metric)
-    return _nullable(partial(_number, low=low, high=high))
+    return _nullable(_number(*metric_bounds(metric)))
 
 
 def _interval(metric: str) -> Check:
-    low, high = metric_bounds(metric)
+    ends = _pair(_number(*metric_bounds(metric)))
 
-    def checked(value: Any, place: str) -> Iterator[Fault]:
-        faults = list(_pair(value, place, check=partial(_number, low=low, high=high)))
+    def find(value: Any, place: str) -> Iterator[Fault]:
+        faults = list(ends(value, place))
         yield from faults or _ascending(value, place)
 
-    return checked
+    return Check(find, ends.schema)
 
 
-def _cell(value: Any, place: str) -> Iterator[Fault]:
+def _find_in_cell(value: Any, place: str) -> Iterator[Fault]:
     """Check one value that a gate was judged by, by the metric that it names."""
     faults = list(_CELL(value, place))
     yield from faults or _measured(value["metric"])(value["value"], _inner(place, "value"))
 
 
-def _spread(value: Any, place: str) -> Iterator[Fault]:
+def _find_in_spread(value: Any, place: str) -> Iterator[Fault]:
     faults = list(_SPREAD(value, place))
     # An end is null where no resample defines the value; then there is nothing to compare.
     ends = [] if faults else [value["low"], value["high"]]
@@ -187,11 +227,16 @@ def described_type(value: Any) -> str:
     return "null" if value is None else quoted_value(value).lower() if isinstance(value, bool) else quoted_value(value)
 
 
-_SHARE = partial(_number, low=0.0, high=1.0)
-_MAYBE_TEXT, _MAYBE_NUMBER, _MAYBE_SHARE = _nullable(_text), _nullable(_number), _nullable(_SHARE)
+_any = Check(_find_nothing, {})
+_text = Check(_find_no_text, {"type": "string"})
+_flag = Check(_find_no_flag, {"type": "boolean"})
+_count = _count_from(0)
+_real = _number()
+_SHARE = _number(0.0, 1.0)
+_MAYBE_TEXT, _MAYBE_NUMBER, _MAYBE_SHARE = _nullable(_text), _nullable(_real), _nullable(_SHARE)
 _TEXTS, _COUNTS, _INTERVALS = _list(_text), _mapping(_count), _table({}, others=_interval)
 _RESAMPLING: dict[str, Check] = {
-    "n_resamples": partial(_count, least=1),
+    "n_resamples": _count_from(1),
     "confidence_level": _SHARE,
     "rng": _count,
     "unit": _text,
@@ -205,9 +250,9 @@ _GATE = _table(
         **dict.fromkeys(("rule", "metric", "check", "severity", "status", "slice", "slice_digest"), _text),
         **dict.fromkeys(("value", "limit", "margin", "baseline", "delta"), _MAYBE_NUMBER),
         "n": _count,
-        "cells": _list(_cell),
+        "cells": _list(Check(_find_in_cell, _CELL.schema)),
     },
-    {"spread": _nullable(_spread)},
+    {"spread": _nullable(Check(_find_in_spread, _SPREAD.schema))},
 )
 _TOOL = _table({"name": _text, "version": _text})
 _ANY = _table({"tool": _TOOL})
@@ -233,11 +278,13 @@ _CORRESPONDENCE = _table(
         **dict.fromkeys(("image_strategy", "class_strategy"), _text),
         **dict.fromkeys(("matched_images", "n_gt_only_images", "n_pred_only_images"), _count),
         **dict.fromkeys(("gt_only_images", "pred_only_images", "gt_only_classes", "pred_only_classes"), _TEXTS),
-        "classes": _list(partial(_pair, check=_text)),
+        "classes": _list(_pair(_text)),
     }
 )
 _CLASS_ROW = _table(
-    {"class": _text, "gt": _count, "ignored": _count, "pred": _count}, {"intervals": _INTERVALS}, others=_measured
+    {"class": _text, "gt": _count, "ignored": _count, "pred": _count},
+    {"intervals": _INTERVALS, "frequency": _text},
+    others=_measured,
 )
 _POINT = _table(
     {
@@ -256,7 +303,7 @@ _IMAGE_ROW = _table(
         "image": _text,
         **dict.fromkeys(("gt", "tp", "fp", "fn"), _count),
         **dict.fromkeys(("precision", "recall", "f1"), _MAYBE_SHARE),
-        "cost": _number,
+        "cost": _real,
     }
 )
 _WORST_IMAGES = _table(
@@ -280,7 +327,8 @@ _EVALUATION = _table(
     },
 )
 _RUN = _table(
-    {"run_schema": _any, "result": _mapping(_any), "area_known": _flag, "class_names": _TEXTS, "image_names": _TEXTS}
+    {"run_schema": _any, "result": _mapping(_any), "area_known": _flag, "class_names": _TEXTS, "image_names": _TEXTS},
+    {"class_frequency": _TEXTS},
 )
 _PIXEL_ROW = _table(
     {
@@ -299,3 +347,44 @@ _PIXELS = _table(
         "confusion": _list(_table({"gt": _text, "pred": _MAYBE_TEXT, "pixels": _count})),
     }
 )
+_SEGMENTS = _table(
+    {**_INPUT, "masks": _text, "segments": _count, "crowds": _count},
+    {"ignored": _COUNTS},
+)
+_SEGMENT_ROW = _table(
+    {
+        "class": _text,
+        "isthing": _flag,
+        **dict.fromkeys(("gt", "pred", "TP", "FP", "FN"), _count),
+        **{name: _measured(name) for name in SEGMENT_CLASS_METRICS if name not in ("TP", "FP", "FN")},
+    },
+    {"intervals": _INTERVALS},
+)
+_PANOPTIC = _table(
+    {
+        **_HEAD,
+        "protocol": _mapping(_any),
+        "inputs": _table({"gt": _SEGMENTS, "pred": _SEGMENTS}),
+        "per_class": _list(_SEGMENT_ROW),
+    },
+    {"bootstrap": _BOOTSTRAP, "intervals": _INTERVALS, "slices": _list(_SLICE_ROW)},
+)
+_KINDS = {PIXELS: _PIXELS, PANOPTIC: _PANOPTIC, EVALUATION: _EVALUATION}
+_FINDING = _table(
+    {"code": _text, "message": _text, "count": _count, "severity": _text, "examples": _TEXTS}, {"table": _list(_any)}
+)
+_GENERAL: dict[str, Check] = {"warnings": _list(_FINDING), DIGEST: _text}
+
+
+def json_schema(kind: str) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of the documents of a kind that gates judge."""
+    content = _KINDS[kind].schema
+    head = {"schema": {"const": SCHEMA}, "kind": {"const": kind}}
+    general = {name: check.schema for name, check in _GENERAL.items()}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"jaccard-eval: result of kind {kind}",
+        "type": "object",
+        "properties": {**head, **content["properties"], **general},
+        "required": [*head, *content["required"], *general],
+    }

@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable, Words
+from jaccard_eval.data.dataset import NumberedNames
 from jaccard_eval.data.imagekeys import bare_names
-from jaccard_eval.data.protocol import BOXES, PROTOCOLS, Protocol
+from jaccard_eval.data.imagelabels import ClassFacts
+from jaccard_eval.data.protocol import BOXES, LATER_RULES, PROTOCOLS, Protocol
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.progress import staged
 
 # Hexadecimal digits shown: 64 bits.
@@ -21,6 +24,7 @@ FINGERPRINT_DIGITS = 16
 BESIDE_METRICS = ("score", "bootstrap", "slices")
 # Hexadecimal digits of the digest in a short signature.
 RULES_DIGITS = 8
+NAMES_AT_ONCE = 10_000
 _LONG_NUMBER = re.compile(r"(?<=[\[:])\d+\.\d{9,}(?=[:\]])")
 # Of the form for people: hexadecimal digits of a digest, and characters of a list of names.
 ABRIDGED_DIGITS, ABRIDGED_LIST = 8, 60
@@ -44,11 +48,30 @@ class RowHasher:
         """Hash the names, which cost more than rows."""
         # Images and classes without boxes leave no trace, as not every format lists them.
         # Names, not rows: two files of the same data may list images and classes in any order.
-        return cls(_text_hashes(bare_names(image_names)), _text_hashes(class_names))
+        # Of images that are only numbered, each name is its own short form.
+        bare = image_names if isinstance(image_names, NumberedNames) else bare_names(image_names)
+        return cls(_text_hashes(bare), _text_hashes(class_names))
 
     def __call__(self, boxes: BoxTable) -> Words:
         """Hash each row, (n,)."""
         return _hashed(boxes, self.image, self.label)
+
+
+def digest_facts(facts: ClassFacts, image_names: Sequence[str], class_names: Sequence[str]) -> str:
+    """Return a short digest of what is known of classes besides boxes, in any order of images and rows."""
+    names, content = RowHasher.of(image_names, class_names), hashlib.sha256()
+    if facts.images is not None:
+        rows = facts.images
+        state = names.image[rows.image] * _PRIMES[0] + names.label[rows.label] * _PRIMES[1]
+        state += rows.fact.astype(np.uint64) * _PRIMES[2]
+        mix(state)
+        # What is stated twice is stated once.
+        content.update(np.unique(state).astype("<u8").tobytes())
+    frequency = (f"{name}\0{value}" for name, value in zip(class_names, facts.frequency, strict=False))
+    above = (f"{class_names[k]}\0{class_names[row]}" for k, rows in enumerate(facts.ancestors) for row in rows)
+    for texts in (frequency, above):
+        content.update("\n".join(["", *sorted(texts)]).encode("utf-8", "surrogatepass"))
+    return content.hexdigest()[:FINGERPRINT_DIGITS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +103,11 @@ def _hashed(boxes: BoxTable, image: Words, label: Words) -> Words:
         # Adding 0.0 makes -0.0 and 0.0 alike; little-endian on every machine, so that the bits are, too.
         bits = (np.ascontiguousarray(column, dtype="<f8") + 0.0).view("<u8")
         state ^= bits
-        _mix(state)
+        mix(state)
     # Without shapes nothing is mixed in: a fingerprint of boxes stays what it always was.
     if boxes.shapes is not None:
         state ^= boxes.shapes.hashes()
-        _mix(state)
+        mix(state)
     return state
 
 
@@ -109,7 +132,7 @@ def digest_rows(hashes: Words | HashSum, kind: str, units: str) -> str:
 _PRIMES = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
 
 
-def _mix(state: Words) -> None:
+def mix(state: Words) -> None:
     """Spread every bit over the word, in place; the finaliser of MurmurHash3."""
     state ^= state >> np.uint64(33)
     state *= np.uint64(0xFF51AFD7ED558CCD)
@@ -117,8 +140,12 @@ def _mix(state: Words) -> None:
 
 
 def _text_hashes(texts: Sequence[str]) -> Words:
-    digests = (hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in texts)
-    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+    # In pieces, as there may be millions of names: each digest is an object of five times its size.
+    hashes = bytearray()
+    for start in range(0, len(texts), NAMES_AT_ONCE):
+        some = texts[start : start + NAMES_AT_ONCE]
+        hashes += b"".join([blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in some])
+    return np.frombuffer(hashes, dtype="<u8").astype(np.uint64)
 
 
 def signature(protocol: Protocol, *, selection: Sequence[str], gt: str, pred: str, version: str) -> str:
@@ -142,13 +169,46 @@ def signature(protocol: Protocol, *, selection: Sequence[str], gt: str, pred: st
         f"epsilon={_exact(protocol.precision_epsilon)}",
         # Rules that came later are named only where they apply: signatures of the first release stay what they were.
         *(["class_agnostic"] if protocol.class_agnostic else []),
-        *([] if protocol.iou_type == BOXES else [f"iou_type={quoted(protocol.iou_type)}"]),
+        *_later_rules(protocol),
+        *_rules_of_kind(protocol),
         *selection,
         f"gt={gt}",
         f"pred={pred}",
         f"v={version}",
     ]
     return "|".join(parts)
+
+
+def _later_rules(protocol: Protocol) -> list[str]:
+    given = {name: getattr(protocol, name) for name in LATER_RULES}
+    changed = {name: value for name, value in given.items() if value != LATER_RULES[name]}
+    texts = {name: "+".join(map(quoted, value)) for name, value in changed.items() if isinstance(value, tuple)}
+    # What is on or off is named where it is on.
+    return [name if value is True else f"{name}={texts.get(name, value)}" for name, value in changed.items()]
+
+
+def _rules_of_kind(protocol: Protocol) -> list[str]:
+    kind, rules = protocol.iou_type, [] if protocol.iou_type == BOXES else [f"iou_type={quoted(protocol.iou_type)}"]
+    if kind == "boundary":
+        rules.append(f"dilation={_exact(protocol.dilation_ratio)}")
+    if kind == "keypoints" and protocol.sigmas:
+        rules.append(f"sigmas={','.join(map(_exact, protocol.sigmas))}")
+    if kind == "keypoints" and protocol.oks_box_share is not None:
+        rules.append(f"oks_box_share={_exact(protocol.oks_box_share)}")
+    return rules
+
+
+_IOU_TYPE = re.compile(r"\|iou_type=([^|]*)")
+
+
+def overlap_name(rules: Protocol | str) -> str:
+    """Return what reports call the overlap that a protocol, or the signature of a result, names."""
+    if isinstance(rules, str):
+        named = _IOU_TYPE.search(rules)
+        kind = named[1] if named else BOXES
+    else:
+        kind = rules.iou_type
+    return {"keypoints": "OKS", "probiou": "ProbIoU"}.get(kind, "IoU")
 
 
 def with_choices(text: str, *choices: str) -> str:

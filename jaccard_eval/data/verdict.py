@@ -5,13 +5,14 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, overload
 
 from jaccard_eval.data.document import Interval, MetricValue, fields_document, result_document, to_document, written_as
 from jaccard_eval.data.from_document import dig, each
 from jaccard_eval.data.result_base import Result, listed
 from jaccard_eval.findings import Finding, Where
+from jaccard_eval.frozen import dataclass
 
 
 class Status(enum.StrEnum):

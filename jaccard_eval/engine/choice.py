@@ -1,4 +1,4 @@
-"""Which engine does the work: the memory's, as long as predictions fit into it."""
+"""Which engine does the work: the memory's, as long as both sides fit into it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,23 @@ import contextlib
 import importlib
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from jaccard_eval.data.imagekeys import is_image_name
+from jaccard_eval.findings import is_address
 from jaccard_eval.options import EngineOptions
+from jaccard_eval.storage import open_file
 
-ROW_BYTES = 450  # of memory that the memory engine needs for a prediction, with its share of the ground truth
+if TYPE_CHECKING:
+    from jaccard_eval.engine.disk import DiskEngine
+
+ROW_BYTES = 450  # of memory that the memory engine needs for a box, with a margin
+TABLE_ROW_BYTES = 320  # the same of Parquet, whose columns are read without a copy of text
 FREE_SHARE = 0.6  # of the memory of the container or the machine that one run may use unless a limit is given
 SMALL = 32 * 2**20  # bytes of input that fit in any case, so that nothing is looked at
-TEXT_ROW_BYTES = 48  # that a prediction takes at least where it is text: an image, a class, five numbers
+TEXT_ROW_BYTES = 24  # that a prediction takes at least where it is text: a class, five numbers
+LOOKED_AT = 20  # files of a folder of texts
+SAMPLE_BYTES = 65_536  # of each, from its start and from its middle
 PACKED_ROW_BYTES = 12  # the same in a compressed table
 PARQUET = (".parquet", ".pq")
 PACKED = (".arrow", ".feather", ".npz", ".gz")
@@ -21,16 +30,31 @@ PACKED = (".arrow", ".feather", ".npz", ".gz")
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
-def takes_disk(pred: object, options: EngineOptions) -> bool:
-    """Whether the disk engine evaluates some predictions; of tables that are in memory it is not needed."""
-    if options.engine != "auto":
-        return options.engine == "disk"
+def takes_disk(gt: object, pred: object, options: EngineOptions) -> bool:
+    """Whether boxes go to the disk, that of this machine or of a cluster; of tables in memory it is not needed."""
+    if options.engine != "auto" or options.client is not None:
+        return options.engine != "memory"
     if not isinstance(pred, str | os.PathLike):
         return False
-    size = input_size(Path(pred))
-    if size <= SMALL:
+    # A folder of parts is both sides, and one input.
+    sizes = {
+        path: input_size(path) for path in (Path(side) for side in (gt, pred) if isinstance(side, str | os.PathLike))
+    }
+    if sum(sizes.values()) <= SMALL:
         return False
-    return rows_of(Path(pred), size) * ROW_BYTES > (options.bytes or usable_memory())
+    needed = sum(memory_of(path, size) for path, size in sizes.items())
+    return needed > (options.bytes or usable_memory())
+
+
+def open_engine(options: EngineOptions) -> DiskEngine:
+    """Return the engine of boxes on the disk: that of a cluster only where it is asked for."""
+    if options.engine == "dask" or options.client is not None:
+        from jaccard_eval.engine.dask_ import DaskEngine
+
+        return DaskEngine.open(options)
+    from jaccard_eval.engine.disk import DiskEngine
+
+    return DiskEngine.open(options)
 
 
 def usable_memory() -> int:
@@ -46,21 +70,62 @@ def usable_memory() -> int:
 
 
 def input_size(path: Path) -> int:
-    """Return the bytes of a file, or of all files below a folder; 0 where there is none."""
+    """Return the bytes of a file, or of all files below a folder but images; 0 where there is none."""
     try:
-        if not path.is_dir():
-            return path.stat().st_size
-        return sum(entry.stat().st_size for entry in path.rglob("*") if entry.is_file())
+        return sum(file.stat().st_size for file in _files_of(path))
     except OSError:  # the reader has the message
         return 0
 
 
+def fits_memory(path: Path, room: int) -> bool:
+    """Whether the memory engine would read an input in so many bytes."""
+    return memory_of(path, input_size(path)) <= room
+
+
+def memory_of(path: Path, size: int) -> int:
+    """Return how many bytes of memory an input of a size takes, about."""
+    is_table = any(file.suffix.lower() in PARQUET for file in _files_of(path))
+    return rows_of(path, size) * (TABLE_ROW_BYTES if is_table else ROW_BYTES)
+
+
+def _opened(file: Path) -> Any:
+    """Return what is read of a file: the names of those in object stores are here, and not their contents."""
+    return open_file(str(file)) if is_address(file) else file
+
+
 def rows_of(path: Path, size: int) -> int:
-    """Return at most how many predictions an input of a size holds, about."""
-    files = [path] if not path.is_dir() else [entry for entry in path.rglob("*") if entry.is_file()]
+    """Return how many boxes an input of a size holds, about: some of them show how many bytes one takes."""
+    files = _files_of(path)
     if any(file.suffix.lower() in PARQUET for file in files):
         with contextlib.suppress(Exception):  # the reader has the message
             parquet: Any = importlib.import_module("pyarrow.parquet")
-            return sum(parquet.read_metadata(file).num_rows for file in files if file.suffix.lower() in PARQUET)
-    is_packed = any(file.suffix.lower() in PACKED for file in files)
-    return size // (PACKED_ROW_BYTES if is_packed else TEXT_ROW_BYTES)
+            return sum(
+                parquet.read_metadata(_opened(file)).num_rows for file in files if file.suffix.lower() in PARQUET
+            )
+    if any(file.suffix.lower() in PACKED for file in files):
+        return size // PACKED_ROW_BYTES
+    return int(size / _row_bytes(files[:LOOKED_AT]))
+
+
+def _files_of(path: Path) -> list[Path]:
+    if not path.is_dir():
+        # A look into a pipe would wait for whoever writes to it; the reader refuses it.
+        return [] if path.exists() and not path.is_file() else [path]
+    return [entry for entry in path.rglob("*") if entry.is_file() and not is_image_name(entry.name)]
+
+
+def _row_bytes(files: list[Path]) -> float:
+    """Return how many bytes of text a box takes, by samples of each file: one that is a line, or has a box."""
+    n_bytes = n_rows = 0
+    for file in files:
+        with contextlib.suppress(OSError), file.open("rb") as opened:
+            text = opened.read(SAMPLE_BYTES)
+            # Ground truth may begin with its images: boxes are then in the middle.
+            if (middle := file.stat().st_size // 2) > SAMPLE_BYTES:
+                opened.seek(middle)
+                text += opened.read(SAMPLE_BYTES)
+            # A file of JSON may be one line, or have a line for each number.
+            boxes = text.count(b'"bbox"')
+            n_bytes += len(text)
+            n_rows += boxes or text.count(b"\n")
+    return max(n_bytes / n_rows if n_rows else 0, TEXT_ROW_BYTES)

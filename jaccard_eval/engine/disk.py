@@ -1,25 +1,28 @@
-"""The disk engine: predictions are matched part by part, and only what detections count as is kept, in run files."""
+"""The disk engine: boxes are matched part by part, and only what detections count as is kept, in run files."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import field
+from itertools import count
 from pathlib import Path
+from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.engine.choice import usable_memory
 from jaccard_eval.engine.memory import release_memory
-from jaccard_eval.engine.reduced import BUCKET_ROWS, ReducedCurves, Runs, Truth
-from jaccard_eval.engine.runs import Run, write_run
-from jaccard_eval.engine.scratch import make_scratch, remove_scratch
-from jaccard_eval.engine.stored import StoredBoxes
+from jaccard_eval.engine.reduced import BUCKET_ROWS, ReducedCurves, Runs
+from jaccard_eval.engine.scratch import Place, explained, make_scratch, remove_scratch
+from jaccard_eval.engine.stored import Found, Item, StoredBoxes, Tables
+from jaccard_eval.engine.tasks import CountConfusion, MatchPart, TableChange
 from jaccard_eval.engine.threads import map_in_order, usable_processors
-from jaccard_eval.matching.matchtable import MatchTable, ignored_objects, match_boxes
-from jaccard_eval.matching.order import labels_of, stable_order
-from jaccard_eval.matching.ranking import Ranking
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching.order import IntArray
 from jaccard_eval.options import EngineOptions
 from jaccard_eval.progress import Stage
 
@@ -28,7 +31,13 @@ PART_ROW_BYTES = 1_000  # of memory for each of them, when most is in use
 LEAST_PART_ROWS = 20_000
 LIMIT = 2**29  # bytes that are used unless a limit is given: more would be no faster
 
-Change = Callable[[MatchTable], MatchTable]
+
+def portions(options: EngineOptions, workers: int) -> dict[str, int]:
+    """Return how many rows are worked on at once, by each of some workers, within the memory limit."""
+    # Each worker has a part or a bucket of its own; tables of names come on top.
+    room = (options.bytes or LIMIT) // workers
+    part_rows = min(PART_ROWS, max(LEAST_PART_ROWS, room // PART_ROW_BYTES))
+    return {"part_rows": part_rows, "bucket_rows": min(BUCKET_ROWS, max(2 * part_rows, LEAST_PART_ROWS))}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,60 +48,86 @@ class DiskEngine:
     part_rows: int = PART_ROWS
     bucket_rows: int = BUCKET_ROWS
     workers: int = 1
+    room: int = 2**63  # bytes of memory that an input may take which cannot be read in parts
+    kept: bool = False  # whether the files stay
+    _numbers: Iterator[int] = field(init=False, default_factory=count)
 
     @classmethod
     def open(cls, options: EngineOptions) -> DiskEngine:
         """Make a scratch folder, which is removed with the last object that needs it; portions fit the limit."""
         workers = options.workers or usable_processors()
-        # Each worker has a part or a bucket of its own; tables of names and of ground truth come on top.
-        room = (options.bytes or LIMIT) // workers
-        part_rows = min(PART_ROWS, max(LEAST_PART_ROWS, room // PART_ROW_BYTES))
         engine = cls(
-            scratch=make_scratch(options.scratch),
-            part_rows=part_rows,
-            bucket_rows=min(BUCKET_ROWS, max(2 * part_rows, LEAST_PART_ROWS)),
+            scratch=make_scratch(options.scratch, kept=options.keep_scratch),
+            **portions(options, workers),
             workers=workers,
+            room=options.bytes or usable_memory(),
+            kept=options.keep_scratch,
         )
-        weakref.finalize(engine, remove_scratch, engine.scratch)
+        engine.remove_at_end()
         return engine
+
+    def remove_at_end(self) -> None:
+        """Remove the files with the last object that needs them."""
+        if not self.kept:
+            weakref.finalize(self, remove_scratch, self.scratch)
+
+    def close(self) -> None:
+        """Remove the files at once: there will be no result."""
+        if not self.kept:
+            remove_scratch(self.scratch)
 
     def folder(self) -> Path:
         """Make a new folder for files."""
-        folder = self.scratch / f"{len(list(self.scratch.iterdir())):03}"
+        folder = self.scratch / f"{next(self._numbers):03}"
         folder.mkdir()
         return folder
+
+    def shared_folder(self) -> Place:
+        """Make a new folder for what tasks write."""
+        return self.folder()
+
+    def shared(self, boxes: Tables) -> Tables:
+        """Return boxes as tasks read them."""
+        return boxes
+
+    def shows(self, path: Path) -> bool:
+        """Whether tasks can read a file where it lies."""
+        return True
+
+    def map(self, task: Callable[[Item], Found], items: Iterable[Item]) -> Iterator[Found]:
+        """Yield what a task makes of each item, in their order."""
+        # A metric may be asked for long after the evaluation.
+        with explained(self.scratch):
+            yield from map_in_order(task, items, workers=self.workers)
 
     def measure(
         self,
         gt: BoxTable,
-        pred: StoredBoxes,
+        pred: BoxTable,
         protocol: Protocol,
         *,
         n_labels: int,
-        change: Change | None = None,
+        change: TableChange | None = None,
     ) -> ReducedCurves:
-        """Match predictions, which lie by image, and return their curves.
+        """Match predictions, which lie by image as the ground truth does, and return their curves.
 
         A `change` is made to each match table before it is counted.
         """
-        bounds = pred.arranged_bounds
-        folder = self.folder()
-        order = stable_order(gt.image)
-        truth = gt.take(order)
-        cuts = np.searchsorted(truth.image, bounds)
-
-        def match_part(place: int) -> tuple[Run, int]:
-            first, last = int(bounds[place]), int(bounds[place + 1])
-            objects = _from_image(truth.take(np.arange(cuts[place], cuts[place + 1])), first)
-            boxes = _from_image(pred.table(place), first)
-            table = match_boxes(objects, boxes, protocol, n_images=last - first, n_labels=n_labels)
-            table = table if change is None else change(table)
-            run = write_run(folder / f"run-{place:05}", Ranking.of(table, last - first), first)
-            return run, len(boxes)
-
+        sides = cast("StoredBoxes", gt), cast("StoredBoxes", pred)
+        bounds, folder = sides[1].arranged_bounds, self.shared_folder()
+        match_part = MatchPart(
+            protocol=protocol,
+            n_labels=n_labels,
+            bounds=bounds,
+            rows=_rows_of_parts(pred, bounds),
+            gt=self.shared(sides[0].parts),
+            pred=self.shared(sides[1].parts),
+            folder=folder,
+            change=change,
+        )
         runs = []
         with Stage("matching", len(pred)) as stage:
-            for run, n in map_in_order(match_part, range(len(pred.files)), workers=self.workers):
+            for run, n in self.map(match_part, range(len(bounds) - 1)):
                 runs.append(run)
                 stage.advance(n)
                 release_memory(n)
@@ -102,15 +137,37 @@ class DiskEngine:
                 n_images=int(bounds[-1]),
                 n_labels=1 if protocol.class_agnostic else n_labels,
                 runs=tuple(runs),
-                truth=Truth(gt.image.astype(np.int64), labels_of(gt, protocol), ~ignored_objects(gt, protocol)),
-                scratch=folder,
                 engine=self,
-                bucket_rows=self.bucket_rows,
-                workers=self.workers,
             )
         )
 
+    def confusion(
+        self, gt: BoxTable, pred: BoxTable, protocol: Protocol, threshold: int, score: float, *, n_labels: int
+    ) -> npt.NDArray[np.int64]:
+        """Count which classes are predicted as which by detections with at least a score; see `match_any_class`."""
+        sides = cast("StoredBoxes", gt), cast("StoredBoxes", pred)
+        bounds = sides[1].arranged_bounds
+        count_part = CountConfusion(
+            protocol=protocol,
+            n_labels=n_labels,
+            bounds=bounds,
+            rows=_rows_of_parts(pred, bounds),
+            gt=self.shared(sides[0].parts),
+            pred=self.shared(sides[1].parts),
+            threshold=threshold,
+            score=score,
+        )
+        size = 2 if protocol.class_agnostic else n_labels + 1
+        counts = np.zeros((size, size), dtype=np.int64)
+        with Stage("counting confusions", len(pred)) as stage:
+            for of_part, n in self.map(count_part, range(len(bounds) - 1)):
+                counts += of_part
+                stage.advance(n)
+                release_memory(n)
+        return counts
 
-def _from_image(boxes: BoxTable, first: int) -> BoxTable:
-    """Count images from one of them: small keys are found in a table, large ones by search."""
-    return replace(boxes, image=boxes.image - np.int32(first))
+
+def _rows_of_parts(boxes: BoxTable, bounds: IntArray) -> IntArray:
+    """Return how many boxes each part of images holds."""
+    ends = np.concatenate(([0], np.cumsum(boxes.counts("image", int(bounds[-1])))))
+    return np.asarray(np.diff(ends[bounds]))

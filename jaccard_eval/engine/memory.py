@@ -20,6 +20,17 @@ def release_memory(rows: int) -> None:
     _rows[0] = 0
     # The command line has turned the collector off.
     gc.collect()
+    release_pages()
+
+
+def release_tables(rows: int) -> None:
+    """Return to the system what Arrow's pool keeps of the tables that were read."""
+    if rows >= ENOUGH and "pyarrow" in sys.modules:
+        release_pages()
+
+
+def release_pages() -> None:
+    """Return free pages of Arrow's pool and of the heap to the system."""
     arrow = sys.modules.get("pyarrow")
     if arrow is not None:
         arrow.default_memory_pool().release_unused()

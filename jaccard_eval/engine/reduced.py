@@ -6,37 +6,35 @@ parts nor the size of buckets changes a bit. The hits of a class are brought tog
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
-from itertools import pairwise
-from pathlib import Path
+from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.engine.buckets import SAMPLES, Bucket, Chain, plan_buckets
+from jaccard_eval.engine.buckets import SAMPLES, Chain, plan_buckets
 from jaccard_eval.engine.memory import release_memory
-from jaccard_eval.engine.reducers import (
-    BestF1,
-    Cell,
-    CurveRules,
-    Envelope,
-    HitsOfArea,
-    Shared,
-    TiesFirst,
-    append_scores,
-    joined_curve,
-    read_scores,
+from jaccard_eval.engine.reducers import BestF1, Cell, CurveRules, TiesFirst, joined_curve
+from jaccard_eval.engine.runs import Run
+from jaccard_eval.engine.scratch import remove_scratch
+from jaccard_eval.engine.stored import Engine
+from jaccard_eval.engine.tasks import (
+    BestOfScores,
+    CountAtScore,
+    CountFacts,
+    Facts,
+    FindBestF1,
+    FindRecallScores,
+    ReduceCurves,
+    SplitByScore,
 )
-from jaccard_eval.engine.runs import Run, load_ranking
-from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
-from jaccard_eval.matching.order import IntArray, lengths_of_runs, starts_of_runs
-from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
-from jaccard_eval.metrics.curves import Hits, Steps, required_hits
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching.order import IntArray
+from jaccard_eval.matching.ranking import ALL_SIZES
+from jaccard_eval.metrics.curves import Steps
 from jaccard_eval.metrics.detection import NO_TABLE
 from jaccard_eval.progress import Stage
 
@@ -45,20 +43,7 @@ BUCKET_ROWS = 500_000
 Found = TypeVar("Found")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Truth:
-    """Objects of all images, shape (m,) and (A, m)."""
-
-    image: IntArray
-    label: IntArray
-    counts: BoolArray  # whether an object counts in an area range
-
-    def take(self, kept: BoolArray) -> Truth:
-        """Return some of the objects."""
-        return Truth(self.image[kept], self.label[kept], self.counts[:, kept])
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Runs:
     """What was matched, on the disk."""
 
@@ -66,16 +51,13 @@ class Runs:
     n_images: int
     n_labels: int
     runs: tuple[Run, ...]
-    truth: Truth
-    scratch: Path
-    engine: object = None  # whose files these are: they are removed with it
-    bucket_rows: int = BUCKET_ROWS
-    workers: int = 1
+    engine: Engine  # whose files these are: they are removed with it
 
-    def chains(self) -> list[Chain]:
-        """Divide all rows into buckets."""
+    @cached_property
+    def chains(self) -> tuple[Chain, ...]:
+        """All rows, divided into buckets."""
         by_image = self.protocol.score_ties == "image"
-        return list(plan_buckets(self.runs, self.n_labels, self.bucket_rows, by_image=by_image))
+        return tuple(plan_buckets(self.runs, self.n_labels, self.engine.bucket_rows, by_image=by_image))
 
 
 class ReducedCurves:
@@ -89,11 +71,9 @@ class ReducedCurves:
         self._rows = images
         self._ties_first = ties_first
         self._mask: BoolArray | None = None
-        self._truth = runs.truth
         if images is not None:
             self._mask = np.zeros(runs.n_images, dtype=np.bool_)
             self._mask[images] = True
-            self._truth = runs.truth.take(self._mask[runs.truth.image])
         self.protocol = runs.protocol
         self.caps: tuple[int | None, ...] = runs.protocol.max_dets or (None,)
         self._cells: dict[Cell, Any] = {}
@@ -104,16 +84,21 @@ class ReducedCurves:
         """How many images there are."""
         return self._runs.n_images if self._rows is None else len(self._rows)
 
-    @cached_property
+    @property
     def positives(self) -> IntArray:
         """Objects that count, shape (A, K)."""
-        truth, n = self._truth, self._runs.n_labels
-        return np.stack([np.bincount(truth.label[counts], minlength=n) for counts in truth.counts])
+        return self._objects[0]
 
-    @cached_property
+    @property
     def objects(self) -> IntArray:
         """All objects, whether they count or not, shape (K,)."""
-        return np.bincount(self._truth.label, minlength=self._runs.n_labels)
+        return self._objects[1]
+
+    @cached_property
+    def _objects(self) -> tuple[IntArray, IntArray]:
+        runs, mask = self._runs.runs, self._mask
+        counted = [(run.positives, run.objects) if mask is None else run.count_objects(mask) for run in runs]
+        return np.stack([part[0] for part in counted]).sum(axis=0), np.stack([part[1] for part in counted]).sum(axis=0)
 
     @cached_property
     def detections(self) -> IntArray:
@@ -142,7 +127,7 @@ class ReducedCurves:
         """Compute several curves in one pass."""
         missing = [cell for cell in dict.fromkeys(cells) if cell not in self._cells]
         if missing:
-            reducers = self._each_chain(partial(self._reduce_cells, missing), "measuring")
+            reducers = self._each_chain(ReduceCurves(**self._of_all, cells=tuple(missing)), "measuring")
             for cell in missing:
                 self._cells[cell] = joined_curve([found[cell] for found in reducers], self._is_area)
 
@@ -232,7 +217,8 @@ class ReducedCurves:
     def recall_scores(self, area: int, cap: int, grid: FloatArray | None = None) -> FloatArray:
         """Score of the detection that reaches each recall value, those of the curves or a grid from 0; (T, R, K)."""
         grid = self.recall_grid if grid is None else grid
-        found = self._each_chain(partial(self._reduce_scores, area, cap, grid), "measuring")
+        reduce = FindRecallScores(**self._of_all, area=area, cap=cap, grid=grid)
+        found = self._each_chain(reduce, "measuring")
         scores = np.concatenate([scores for scores, _ in found], axis=1)  # (T, K, R)
         scores[:, :, grid == 0] = np.concatenate([first for _, first in found])[:, None]
         return self._undefined(area, np.ascontiguousarray(scores.transpose(0, 2, 1)))
@@ -260,42 +246,38 @@ class ReducedCurves:
     def _counts_of(self, score: float) -> tuple[IntArray, IntArray]:
         """Count hits, and detections that count, with at least a score, by threshold and class (T, K)."""
         if score not in self._counted:
-            found = self._each_chain(partial(self._reduce_counts, score), "counting")
+            found = self._each_chain(CountAtScore(**self._of_all, score=score), "counting")
             self._counted[score] = tuple(np.concatenate(columns, axis=1) for columns in zip(*found, strict=True))  # type: ignore[assignment]
         return self._counted[score]
 
     @cached_property
     def _best(self) -> dict[tuple[int, int | None], tuple[float, int, int]]:
         """Best score of each threshold and class, with its hits and counts; none for classes without detections."""
-        found = self._each_chain(self._reduce_best, "finding the best F1")
+        found = self._each_chain(FindBestF1(**self._of_all), "finding the best F1")
         return {key: best for chain in found for key, best in chain.items()}
 
     @cached_property
     def _best_pooled(self) -> dict[int, tuple[float, int, int]]:
         """Best score of each threshold over all classes, with its hits and counts."""
-        positives = int(self.positives[ALL_SIZES].sum())
-        best = BestF1(positives, len(self.protocol.iou_thresholds))
-        for score, hits, counts in self._by_score():
-            best.add(score, hits, counts)
-        return {t: found for t, found in enumerate(best.found) if found is not None}
-
-    def _by_score(self) -> Iterator[tuple[FloatArray, IntArray, IntArray]]:
-        """Yield all scores of all classes, descending, each once, with how many hit and count (T, s)."""
         runs = self._runs
-        step = max(1, runs.bucket_rows // SAMPLES)
+        n, step = len(self.protocol.iou_thresholds), max(1, runs.engine.bucket_rows // SAMPLES)
         # Copies, as a view would keep all scores of its run.
         samples = [run.read("score", 0, int(run.first[-1]))[::step].copy() for run in runs.runs]
         cuts = np.unique(np.concatenate(samples))[::-SAMPLES]  # descending
-        files = [runs.scratch / f"scores-{id(self)}-{place}" for place in range(len(cuts) + 1)]
-        with Stage("ranking all classes"):
-            for chain in runs.chains():
-                for bucket in chain:
-                    append_scores(self._load(bucket), cuts, files)
-        for file in files:
-            if file.exists():
-                scores, hits, counts = read_scores(file, len(self.protocol.iou_thresholds))
-                file.unlink()
-                yield scores, hits, counts
+        folder = runs.engine.shared_folder()
+        split = SplitByScore(**self._of_all, cuts=cuts, folder=folder)
+        found = self._each_chain(split, "ranking all classes", enumerate(runs.chains))
+        totals = np.sum([totals for _, totals in found], axis=0)
+        best_of = BestOfScores(
+            blocks=tuple(blocks for blocks, _ in found),
+            positives=int(self.positives[ALL_SIZES].sum()),
+            before=np.cumsum(totals, axis=0) - totals,
+        )
+        best = BestF1(best_of.positives, n)
+        for lower in runs.engine.map(best_of, range(len(totals))):
+            best.follow(lower)
+        remove_scratch(folder)
+        return {t: of_threshold for t, of_threshold in enumerate(best.found) if of_threshold is not None}
 
     # Facts of the ranking.
 
@@ -305,9 +287,9 @@ class ReducedCurves:
         return self._facts.tied
 
     @cached_property
-    def _facts(self) -> _Facts:
-        found = self._each_chain(self._reduce_facts, "counting")
-        return _Facts(sum(facts.tied for facts in found), np.concatenate([facts.detections for facts in found]))
+    def _facts(self) -> Facts:
+        found = self._each_chain(CountFacts(**self._of_all), "counting")
+        return Facts(sum(facts.tied for facts in found), np.concatenate([facts.detections for facts in found]))
 
     @property
     def ranking(self) -> NoReturn:
@@ -320,123 +302,20 @@ class ReducedCurves:
 
     # The run files, read once for each of these.
 
-    def _each_chain(self, reduce: Callable[[Chain], Found], name: str) -> list[Found]:
-        chains = self._runs.chains()
+    def _each_chain(self, reduce: Callable[[Any], Found], name: str, items: Iterable[Any] | None = None) -> list[Found]:
+        """Return what each chain, or its item of `items`, is reduced to."""
+        chains = self._runs.chains
         with Stage(name, sum(len(bucket) for chain in chains for bucket in chain)) as stage:
             found = []
-            for chain, reduced in zip(chains, map_in_order(reduce, chains, workers=self._runs.workers), strict=True):
+            given = chains if items is None else items
+            for chain, reduced in zip(chains, self._runs.engine.map(reduce, given), strict=True):
                 found.append(reduced)
                 stage.advance(sum(map(len, chain)))
                 release_memory(sum(map(len, chain)))
         return found
 
-    def _load(self, bucket: Bucket) -> Ranking:
-        return load_ranking(bucket.parts, bucket.labels, self.protocol, self._mask)
-
-    def _reduce_cells(self, cells: Sequence[Cell], chain: Chain) -> dict[Cell, Any]:
-        labels = chain[0].labels
-        kind = HitsOfArea if self._is_area else Envelope
+    @property
+    def _of_all(self) -> dict[str, Any]:
+        """What the tasks of all chains have in common."""
         rules = CurveRules(self.protocol, self.caps, self.positives, self.recall_grid)
-        found = {cell: kind(rules, cell, labels) for cell in cells}
-        for place, bucket in enumerate(chain):
-            ranking = self._load(bucket)
-            shared = Shared(ranking)
-            for cell, reducer in found.items():
-                beyond = self._of_tie(chain, place, cell) if cell[2] is not None and bucket.tied is not None else None
-                reducer.add(ranking, shared, beyond)
-        return found
-
-    def _of_tie(self, chain: Chain, place: int, cell: Cell) -> tuple[IntArray, IntArray]:
-        """Return what moves in front of the hits of a piece of a tie: whole pieces before it, or after it, (T,).
-
-        With hits in front, what counts in earlier pieces is replaced by their hits; behind, what counts in later
-        pieces and does not hit comes in front as well.
-        """
-        tied = chain[place].tied
-        pieces = range(place) if cell[2] else range(place + 1, len(chain))
-        n = len(self.protocol.iou_thresholds)
-        moved = np.zeros(n, dtype=np.int64)
-        for other in pieces:
-            if chain[other].tied == tied:
-                ranking = self._load(chain[other])
-                hits = Hits(ranking, cell[0], self.caps[cell[1]], Shared(ranking).candidates_before)
-                moved += hits.totals() - (hits.stop - hits.start)[:, 0]
-        return (-moved if cell[2] else moved), moved
-
-    def _reduce_scores(self, area: int, cap: int, grid: FloatArray, chain: Chain) -> tuple[FloatArray, FloatArray]:
-        first, last = chain[0].labels
-        needed = np.maximum(required_hits(self.positives[area, first:last], grid), 1)  # (K, R)
-        n = len(self.protocol.iou_thresholds)
-        scores = np.zeros((n, *needed.shape))
-        of_first = np.zeros(last - first)
-        tp = np.zeros((n, last - first), dtype=np.int64)
-        seen = np.zeros(last - first, dtype=np.bool_)
-        for bucket in chain:
-            ranking = self._load(bucket)
-            hits = Hits(ranking, area, self.caps[cap], Shared(ranking).candidates_before)
-            place = needed - 1 - tp[:, :, None]  # (T, K, R) among the hits of the bucket
-            there = (place >= 0) & (place < (hits.stop - hits.start)[:, :, None])
-            at = np.where(there, place + hits.start[:, :, None], 0)
-            of_hit = ranking.score[hits.detection]
-            if len(of_hit):
-                scores = np.where(there, of_hit[at], scores)
-            tp += hits.stop - hits.start
-            labels, rows = np.unique(ranking.label, return_index=True)
-            new = ~seen[labels]
-            of_first[labels[new]] = ranking.score[rows[new]]
-            seen[labels] = True
-        return scores, of_first
-
-    def _reduce_counts(self, score: float, chain: Chain) -> tuple[IntArray, IntArray]:
-        first, last = chain[0].labels
-        n = len(self.protocol.iou_thresholds)
-        tp, counted = (np.zeros((n, last - first), dtype=np.int64) for _ in range(2))
-        for bucket in chain:
-            ranking = self._load(bucket)
-            for t in range(n):
-                hit, counts = ranking.outcomes(t)
-                above = ranking.score >= score
-                tp[t] += np.bincount(ranking.label[hit & above], minlength=last - first)
-                counted[t] += np.bincount(ranking.label[counts & above], minlength=last - first)
-        return tp, counted
-
-    def _reduce_best(self, chain: Chain) -> dict[tuple[int, int | None], tuple[float, int, int]]:
-        first, last = chain[0].labels
-        n = len(self.protocol.iou_thresholds)
-        best = [BestF1(int(self.positives[ALL_SIZES, label]), n) for label in range(first, last)]
-        for bucket in chain:
-            ranking = self._load(bucket)
-            hits, counts = (np.stack(flags) for flags in zip(*map(ranking.outcomes, range(n)), strict=True))
-            bounds = np.searchsorted(ranking.label, np.arange(last - first + 1)).tolist()
-            for label, (start, stop) in enumerate(pairwise(bounds)):
-                if stop > start:
-                    rows = slice(start, stop)
-                    best[label].count_rows(ranking.score[rows], hits[:, rows], counts[:, rows])
-        for of_label in best:
-            of_label.flush()
-        return {
-            (t, first + label): found
-            for label, of_label in enumerate(best)
-            for t, found in enumerate(of_label.found)
-            if found is not None
-        }
-
-    def _reduce_facts(self, chain: Chain) -> _Facts:
-        first, last = chain[0].labels
-        tied, detections = 0, np.zeros(last - first, dtype=np.int64)
-        pieces: dict[float, int] = {}
-        for bucket in chain:
-            ranking = self._load(bucket)
-            detections += np.bincount(ranking.label, minlength=last - first)
-            if bucket.tied is not None:
-                pieces[bucket.tied] = pieces.get(bucket.tied, 0) + len(ranking)
-                continue
-            _, length = lengths_of_runs(starts_of_runs(ranking.score) | starts_of_runs(ranking.label))
-            tied += int(length[length > 1].sum())
-        return _Facts(tied + sum(n for n in pieces.values() if n > 1), detections)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Facts:
-    tied: int
-    detections: IntArray  # (K,)
+        return {"runs": self._runs.runs, "rules": rules, "images": self._mask}

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.matching.order import IntArray, lengths_of_runs, starts_of_runs
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching.order import IntArray, WholeArray, lengths_of_runs, starts_of_runs
 from jaccard_eval.matching.ranking import Ranking
-from jaccard_eval.metrics.curves import Hits, required_hits, running_total
+from jaccard_eval.metrics.curves import required_hits
+from jaccard_eval.metrics.hits import Hits, running_total
 
 # Hits of each tie in front of everything else in it, behind, or where they stand.
 TiesFirst = bool | None
@@ -72,17 +73,18 @@ class CurveReducer:
         if len(self.positives) == 1:
             self._counted[:, 0] += hits.totals()
 
-    def _before(self, hits: Hits, shared: Shared) -> IntArray:
+    def _before(self, hits: Hits, shared: Shared) -> WholeArray:
         """Count what counts in front of each hit in its bucket and class, itself included; see `Curves.steps`."""
         if self.ties_first is None:
-            return hits.weigh(None, hits.places(hits.detection + 1))
+            own = hits.own_counts()
+            return hits.weigh(None, hits.places(hits.detection + 1)) if own is None else own
         start, stop = shared.ties
         first, size = lengths_of_runs(starts_of_runs(hits.threshold) | starts_of_runs(start[hits.detection]))
         before = hits.weigh(None, hits.places((start if self.ties_first else stop)[hits.detection]))
         total = np.arange(len(hits.detection) + 1)
         return before + total[1:] - total[np.repeat(first if self.ties_first else first + size, size)]
 
-    def take(self, hits: Hits, before: IntArray) -> None:
+    def take(self, hits: Hits, before: WholeArray) -> None:
         """Use the hits of a bucket, with what counts before each one in its class."""
         raise NotImplementedError
 
@@ -95,7 +97,7 @@ class Envelope(CurveReducer):
         self._needed = np.maximum(required_hits(self.positives, rules.recall_grid), 1)  # (K, R)
         self.until_next = np.zeros((*self.count.shape, self._needed.shape[1]))
 
-    def take(self, hits: Hits, before: IntArray) -> None:
+    def take(self, hits: Hits, before: WholeArray) -> None:
         """Raise the envelope where the precision at a hit is higher."""
         if not len(before):
             return
@@ -115,9 +117,9 @@ class HitsOfArea(CurveReducer):
 
     def __init__(self, rules: CurveRules, cell: Cell, labels: tuple[int, int]) -> None:
         super().__init__(rules, cell, labels)
-        self.blocks: list[list[IntArray]] = [[] for _ in self.count]  # of each threshold
+        self.blocks: list[list[WholeArray]] = [[] for _ in self.count]  # of each threshold
 
-    def take(self, hits: Hits, before: IntArray) -> None:
+    def take(self, hits: Hits, before: WholeArray) -> None:
         """Keep what counts before each hit."""
         bounds = np.append(hits.start[:, 0], len(before))
         for t, blocks in enumerate(self.blocks):
@@ -145,10 +147,11 @@ def joined_curve(reducers: Sequence[Any], is_area: bool) -> JoinedCurve:
 class BestF1:
     """The score with the highest F1 at each threshold, of scores that come descending."""
 
-    def __init__(self, positives: int, n_thresholds: int) -> None:
+    def __init__(self, positives: int, n_thresholds: int, before: IntArray | None = None) -> None:
         self._positives = positives
-        self._tp, self._counted = (np.zeros(n_thresholds, dtype=np.int64) for _ in range(2))
-        self._highest = np.full(n_thresholds, -1.0)
+        # What hits and what counts so far, (2, T): that of higher scores, which others look at, to begin with.
+        self._tp, self._counted = np.zeros((2, n_thresholds), dtype=np.int64) if before is None else before
+        self.highest = np.full(n_thresholds, -1.0)
         self._waiting: tuple[FloatArray, IntArray, IntArray] | None = None
         self.found: list[tuple[float, int, int] | None] = [None] * n_thresholds
 
@@ -183,41 +186,12 @@ class BestF1:
         f1 = 2 * tp / np.maximum(counted + self._positives, 1)
         for t, best in enumerate(f1.argmax(axis=1).tolist()):
             # Of equal ones the highest score, which came first.
-            if f1[t, best] > self._highest[t]:
-                self._highest[t] = f1[t, best]
+            if f1[t, best] > self.highest[t]:
+                self.highest[t] = f1[t, best]
                 self.found[t] = float(score[best]), int(tp[t, best]), int(counted[t, best])
         self._tp, self._counted = tp[:, -1], counted[:, -1]
 
-
-def append_scores(ranking: Ranking, cuts: FloatArray, files: Sequence[Path]) -> None:
-    """Append scores and what they count as to the file of their range."""
-    n = len(ranking.protocol.iou_thresholds)
-    hits, counts = (np.stack(flags) for flags in zip(*map(ranking.outcomes, range(n)), strict=True))
-    packed = np.packbits(np.concatenate((hits, counts)), axis=0).T  # (n, bytes)
-    place = np.searchsorted(-cuts, -ranking.score, "right")
-    for at in np.unique(place).tolist():
-        rows = place == at
-        with files[at].open("ab") as file:
-            file.write(np.int64(np.count_nonzero(rows)).tobytes())
-            file.write(ranking.score[rows].tobytes())
-            file.write(np.ascontiguousarray(packed[rows]).tobytes())
-
-
-def read_scores(path: Path, n_thresholds: int) -> tuple[FloatArray, IntArray, IntArray]:
-    """Return the different scores of a file, descending, with how many detections hit and count (T, s)."""
-    width = -(-2 * n_thresholds // 8)
-    scores = np.zeros(0)
-    counted = np.zeros((2 * n_thresholds, 0), dtype=np.int64)
-    with path.open("rb") as file:
-        while head := file.read(8):
-            n = int(np.frombuffer(head, dtype=np.int64)[0])
-            given = np.fromfile(file, np.float64, n)
-            packed = np.fromfile(file, np.uint8, n * width).reshape(n, width)
-            flags = np.unpackbits(packed.T, axis=0, count=2 * n_thresholds)
-            every = np.concatenate((scores, given))
-            values = np.concatenate((counted, flags), axis=1)
-            order = np.argsort(-every, kind="stable")
-            first = np.flatnonzero(starts_of_runs(every[order]))
-            # Together at once: where few scores differ, they stay few.
-            scores, counted = every[order][first], np.add.reduceat(values[:, order], first, axis=1, dtype=np.int64)
-    return scores, counted[:n_thresholds], counted[n_thresholds:]
+    def follow(self, lower: BestF1) -> None:
+        """Take over what is better among lower scores."""
+        for t in np.flatnonzero(lower.highest > self.highest).tolist():
+            self.highest[t], self.found[t] = lower.highest[t], lower.found[t]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +10,12 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.engine.scratch import Place, gathered, read_array, read_bytes, write_whole
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import IntArray, descending_order, stable_order
 from jaccard_eval.matching.ranking import Ranking
 
-# Columns stand one behind the other: those of detections, then those of candidates.
+# Columns stand one behind the other: those of detections, of candidates, and of objects.
 _DETECTIONS: dict[str, Any] = {
     "score": np.float64,
     "image": np.int32,
@@ -24,38 +24,98 @@ _DETECTIONS: dict[str, Any] = {
     "in_range": np.uint32,  # a bit per area range
 }
 MOST_AREAS = 32
+SEARCHED = 2**14  # rows that are read at once, where a place among sorted ones is looked for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
     """Rows of consecutive images in class order, on the disk."""
 
-    path: Path
+    path: Place
     first: IntArray  # row where each class begins, and the end (K + 1,)
     starts: dict[str, int]  # where each column begins, in bytes
-    n_candidates: int
+    first_candidate: IntArray  # the same of candidates (K + 1,)
     outcome_bytes: int  # of a candidate
+    positives: IntArray  # objects that count (A, K)
+    objects: IntArray  # and all of them (K,)
 
     def read(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
         """Return some rows of a column."""
-        dtype = np.dtype(_DETECTIONS[name])
-        return np.fromfile(self.path, dtype, stop - start, offset=self.starts[name] + start * dtype.itemsize)
+        return self._column(name, _DETECTIONS[name], start, stop)
+
+    def _column(self, name: str, dtype: Any, start: int, stop: int) -> npt.NDArray[Any]:
+        return read_array(self.path, dtype, self.starts[name] + start * np.dtype(dtype).itemsize, stop - start)
+
+    def _search(self, column: tuple[str, Any, int], value: float, low: int, high: int, *, behind: bool) -> int:
+        """Return where rows from `low` to `high` that stand in front of a value end, or behind it.
+
+        A column has a name, a type, and 1 where it ascends, -1 where it descends. Few rows of it are read.
+        """
+        name, dtype, sign = column
+        while high - low > SEARCHED:
+            middle = (low + high) // 2
+            found = sign * self._column(name, dtype, middle, middle + 1)[0].item()
+            if found < sign * value or (behind and found == sign * value):
+                low = middle + 1
+            else:
+                high = middle
+        rows = sign * self._column(name, dtype, low, high)
+        return low + int(np.searchsorted(rows, sign * value, "right" if behind else "left"))
+
+    def place(self, low: int, high: int, score: float, *, behind: bool) -> int:
+        """Return where the rows of a class, from `low` to `high`, that stand in front of a score end, or behind it."""
+        if high <= low:
+            return low
+        return self._search(("score", np.float64, -1), score, int(low), int(high), behind=behind)
 
     def candidates(self, start: int, stop: int) -> tuple[IntArray, npt.NDArray[np.uint8]]:
         """Return which of some rows are candidates, and the packed outcomes of these (c, bytes)."""
-        if not self.n_candidates:
+        low, high = self._candidate(start), self._candidate(stop)
+        if high <= low:
             return np.zeros(0, dtype=np.int64), np.zeros((0, self.outcome_bytes), dtype=np.uint8)
-        # Mapped, as a search touches a few pages; all of it is read where all of it is wanted.
-        rows = np.memmap(self.path, np.int32, "r", self.starts["candidate"], (self.n_candidates,))
-        low, high = (int(place) for place in np.searchsorted(rows, [start, stop]))
+        rows = self._column("candidate", np.int32, low, high)
         offset = self.starts["outcomes"] + low * self.outcome_bytes
-        packed = np.fromfile(self.path, np.uint8, (high - low) * self.outcome_bytes, offset=offset)
-        return rows[low:high].astype(np.int64) - start, packed.reshape(high - low, self.outcome_bytes)
+        packed = read_array(self.path, np.uint8, offset, (high - low) * self.outcome_bytes)
+        return rows.astype(np.int64) - start, packed.reshape(high - low, self.outcome_bytes)
+
+    def _candidate(self, row: int) -> int:
+        """Return how many candidates stand in front of a row."""
+        label = int(np.searchsorted(self.first, row, "right")) - 1
+        low = int(self.first_candidate[label])
+        if row == self.first[label]:
+            return low
+        high = int(self.first_candidate[label + 1])
+        return self._search(("candidate", np.int32, 1), row, low, high, behind=False)
+
+    def count_objects(self, images: BoolArray) -> tuple[IntArray, IntArray]:
+        """Return `positives` and `objects` of the images in a mask alone."""
+        n, n_areas = int(self.objects.sum()), len(self.positives)
+        # Three columns of four bytes, one behind the other.
+        packed = read_bytes(self.path, self.starts["gt_image"], 12 * n)
+        image, label, counts = np.frombuffer(packed, np.uint32).reshape(3, n)
+        kept = images[image]
+        return _count_objects(label[kept].astype(np.int64), _unpacked(counts[kept], n_areas), len(self.objects))
 
 
-def write_run(path: Path, ranking: Ranking, first_image: int) -> Run:
+def _count_objects(label: IntArray, counts: BoolArray, n_labels: int) -> tuple[IntArray, IntArray]:
+    """Count the objects that count by area range and class (A, K), and all by class (K,)."""
+    positives = np.stack([np.bincount(label[of_area], minlength=n_labels) for of_area in counts])
+    return positives, np.bincount(label, minlength=n_labels)
+
+
+def _packed(flags: BoolArray) -> npt.NDArray[np.uint32]:
+    """Return a bit per area range (n,) of flags (A, n)."""
+    bits = (1 << np.arange(len(flags), dtype=np.uint32))[:, None]
+    return np.asarray((flags * bits).sum(axis=0, dtype=np.uint32))
+
+
+def _unpacked(bits: npt.NDArray[np.uint32], n_areas: int) -> BoolArray:
+    """Return flags (A, n) of a bit per area range (n,)."""
+    return np.stack([(bits >> area & 1).astype(np.bool_) for area in range(n_areas)])
+
+
+def write_run(path: Place, ranking: Ranking, first_image: int) -> Run:
     """Write the ranking of a part, whose images count from `first_image`: whole or not at all."""
-    bits = (1 << np.arange(len(ranking.in_range), dtype=np.uint32))[:, None]
     n = len(ranking.candidate)
     flags = np.stack((ranking.hits, ranking.counts))
     flags = flags.reshape(flags.size // n if n else 0, n)  # (2 A T, c)
@@ -64,22 +124,25 @@ def write_run(path: Path, ranking: Ranking, first_image: int) -> Run:
         "image": ranking.image + first_image,
         "rank": ranking.rank,
         "tie": ranking.tie,
-        "in_range": (ranking.in_range * bits).sum(axis=0, dtype=np.uint32),
+        "in_range": _packed(ranking.in_range),
     }
     if ranking.protocol.score_ties == "image":
         del columns["tie"]
     written = [(name, columns[name].astype(dtype)) for name, dtype in _DETECTIONS.items() if name in columns]
     packed = np.ascontiguousarray(np.packbits(flags, axis=0).T)
     written += [("candidate", ranking.candidate.astype(np.int32)), ("outcomes", packed)]
-    starts = {}
-    temporary = path.with_suffix(".part")
-    with temporary.open("wb") as file:
-        for name, column in written:
-            starts[name] = file.tell()
-            file.write(column.tobytes())
-    temporary.rename(path)
-    first = np.searchsorted(ranking.label, np.arange(ranking.n_labels + 1))
-    return Run(path, first, starts, n, packed_size(ranking.protocol))
+    written += [
+        ("gt_image", (ranking.gt_image + first_image).astype(np.int32)),
+        ("gt_label", ranking.gt_label.astype(np.int32)),
+        ("gt_counts", _packed(ranking.gt_counts)),
+    ]
+    ends = np.cumsum([0, *(column.nbytes for _, column in written)]).tolist()
+    starts = {name: start for (name, _), start in zip(written, ends, strict=False)}
+    write_whole(path, (column.tobytes() for _, column in written))
+    first = np.searchsorted(ranking.label, np.arange(ranking.n_labels + 1, dtype=ranking.label.dtype))
+    objects = _count_objects(ranking.gt_label, ranking.gt_counts, ranking.n_labels)
+    candidates = np.searchsorted(ranking.candidate, first)
+    return Run(path, first, starts, candidates, packed_size(ranking.protocol), *objects)
 
 
 def packed_size(protocol: Protocol) -> int:
@@ -87,28 +150,31 @@ def packed_size(protocol: Protocol) -> int:
     return -(-2 * len(protocol.areas) * len(protocol.iou_thresholds) // 8)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """Consecutive rows of one run."""
-
-    run: Run
-    start: int
-    stop: int
-
-
 def load_ranking(
-    parts: Sequence[Rows], labels: tuple[int, int], protocol: Protocol, images: BoolArray | None = None
+    runs: Sequence[Run],
+    rows: IntArray,
+    labels: tuple[int, int],
+    protocol: Protocol,
+    images: BoolArray | None = None,
 ) -> Ranking:
     """Return rows of several runs, which ascend by image, as one ranking; classes count from the first of `labels`.
 
-    Objects are not in it. Where a mask of `images` is given, only rows of these are kept.
+    Each of `rows` (r, 3) is a run, the first row and the end. Objects are not in it. Where a mask of `images` is given,
+    only rows of these are kept.
     """
+    parts = [(runs[run], start, stop) for run, start, stop in rows.tolist()]
     names = [name for name in _DETECTIONS if name != "tie" or protocol.score_ties != "image"]
-    loaded = {name: np.concatenate([part.run.read(name, part.start, part.stop) for part in parts]) for name in names}
-    bounds = [np.clip(part.run.first[labels[0] : labels[1] + 1], part.start, part.stop) for part in parts]
+
+    def read(part: tuple[Run, int, int]) -> tuple[dict[str, Any], tuple[IntArray, npt.NDArray[np.uint8]]]:
+        run, start, stop = part
+        return {name: run.read(name, start, stop) for name in names}, run.candidates(start, stop)
+
+    each = gathered(read, parts, parts[0][0].path)
+    loaded = {name: np.concatenate([columns[name] for columns, _ in each]) for name in names}
+    bounds = [np.clip(run.first[labels[0] : labels[1] + 1], start, stop) for run, start, stop in parts]
     label = np.concatenate([np.repeat(np.arange(labels[1] - labels[0]), np.diff(ends)) for ends in bounds])
-    found = [part.run.candidates(part.start, part.stop) for part in parts]
-    starts = np.cumsum([0, *(part.stop - part.start for part in parts)])
+    found = [candidates for _, candidates in each]
+    starts = np.cumsum([0, *(stop - start for _, start, stop in parts)])
     number = np.full(len(label), -1)  # of the candidate that a row is
     given = np.concatenate([rows + start for (rows, _), start in zip(found, starts[:-1], strict=True)])
     number[given] = np.arange(len(given))
@@ -133,7 +199,7 @@ def load_ranking(
         rank=columns["rank"],
         tie=columns.get("tie", columns["image"]),
         score=columns["score"],
-        in_range=np.stack([(in_range >> area & 1).astype(np.bool_) for area in range(shape[1])]),
+        in_range=_unpacked(in_range, shape[1]),
         candidate=candidate,
         hits=hits,
         counts=counts,

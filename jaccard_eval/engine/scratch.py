@@ -1,28 +1,97 @@
-"""A folder for what does not fit into memory: removed however the work ends, and known again where that failed."""
+"""A folder for what does not fit into memory: removed however the work ends, and known again where that failed.
+
+It is one of this machine, or for the workers of a cluster one in an object store; here files of both are read and
+written.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
-import secrets
-import shutil
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
+from typing import Any, TypeVar
 
-from jaccard_eval.errors import MachineError
-from jaccard_eval.findings import reason_of
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval import storage
+from jaccard_eval.errors import MachineError, UsageError
+from jaccard_eval.findings import is_address, reason_of
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.storage import public
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 PREFIX = "jaccard-eval-scratch-"  # of scratch folders, followed by the process that made it
-_OPEN: set[Path] = set()
+IN_USE = "in-use"  # a file that is there as long as the folder of a store is: without it, nothing is written there
 
 
-def make_scratch(parent: str | os.PathLike[str] | None) -> Path:
-    """Make a folder below `parent`, or where the system keeps temporary files."""
+@dataclass(frozen=True, slots=True)
+class StorePlace:
+    """A place below a scratch folder in an object store: what `Path` is to one of this machine."""
+
+    folder: str  # URL of the scratch folder
+    inner: str = ""  # path below it
+
+    def __str__(self) -> str:
+        return f"{self.folder}/{self.inner}" if self.inner else self.folder
+
+    def __truediv__(self, name: str) -> StorePlace:
+        return StorePlace(self.folder, f"{self.inner}/{name}" if self.inner else name)
+
+    def __reduce__(self) -> Any:
+        # Workers reach the store by the same settings, and with credentials of their own.
+        return _arrived, (storage.portable(self.folder), self.inner)
+
+    @property
+    def name(self) -> str:
+        """The last part."""
+        return str(self).rpartition("/")[2]
+
+    @property
+    def parent(self) -> str:
+        """The folder that the scratch folder lies in."""
+        return self.folder.rpartition("/")[0]
+
+
+def _arrived(folder: str, inner: str) -> StorePlace:
+    return StorePlace(storage.admit(folder), inner)
+
+
+Place = Path | StorePlace
+
+
+def place_of(text: str) -> Place:
+    """Return the place that a path or a URL means."""
+    return StorePlace(storage.admit(text)) if is_address(text) else Path(text)
+
+
+def portable(place: Place) -> str:
+    """Return a place as `place_of` takes it on another machine."""
+    return storage.portable(str(place)) if isinstance(place, StorePlace) else str(place)
+
+
+_OPEN: set[Place] = set()
+KEPT: list[Place] = []  # folders that the process made, and that stay
+
+
+def make_scratch(parent: str | os.PathLike[str] | None, *, kept: bool = False) -> Path:
+    """Make a folder below `parent`, or where the system keeps temporary files; one that is `kept` is never removed."""
+    if parent is not None and is_address(str(parent)):
+        raise UsageError(
+            f"--scratch {public(str(parent))}: files of the disk engine need a folder of this machine."
+            " Pass --scratch DIR, or --engine dask for a cluster."
+        )
     place = _place(parent)
-    folder = place / f"{PREFIX}{os.getpid()}-{secrets.token_hex(8)}"
-    _OPEN.add(folder)  # before it is there: a signal may come at any time
+    folder = place / f"{PREFIX}{os.getpid()}-{os.urandom(8).hex()}"
+    if kept:
+        KEPT.append(folder)
+    else:
+        _OPEN.add(folder)  # before it is there: a signal may come at any time
     try:
         folder.mkdir(mode=0o700)
     except OSError as error:
@@ -31,15 +100,97 @@ def make_scratch(parent: str | os.PathLike[str] | None) -> Path:
     return folder
 
 
-def remove_scratch(folder: Path) -> None:
+def make_store_scratch(url: str, *, kept: bool = False) -> StorePlace:
+    """Make a folder below a URL; one that is `kept` is never removed."""
+    parent = storage.admit(url).rstrip("/")
+    storage.require_place(parent)
+    folder = StorePlace(f"{parent}/{PREFIX}{os.getpid()}-{os.urandom(8).hex()}")
+    if kept:
+        KEPT.append(folder)
+    else:
+        _OPEN.add(folder)
+    try:
+        storage.write(str(folder / IN_USE), b"")
+    except BaseException:
+        _OPEN.discard(folder)
+        raise
+    return folder
+
+
+def remove_scratch(folder: Place) -> None:
     """Remove a folder and all that is in it."""
-    shutil.rmtree(folder, ignore_errors=True)
+    if isinstance(folder, StorePlace):
+        with contextlib.suppress(MachineError):  # a store that is gone; what brought it to light is reported
+            # What is written from here on is removed by who wrote it.
+            storage.remove(str(folder / IN_USE))
+            storage.remove_folder(str(folder))
+    else:
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
     _OPEN.discard(folder)
+
+
+def write_whole(place: Place, chunks: Iterable[bytes | memoryview]) -> None:
+    """Write a file piece by piece: whole or not at all."""
+    if isinstance(place, StorePlace):
+        with storage.output(str(place)) as stream:
+            for chunk in chunks:
+                stream.write(chunk)
+        # The run may have ended meanwhile, and have removed all that it saw.
+        if storage.look_up(f"{place.folder}/{IN_USE}") is None:
+            storage.remove(str(place))
+            raise MachineError(f"{place.folder}: the scratch folder was removed")
+        return
+    # A name of its own: where a worker is thought dead, another one writes the same.
+    temporary = place.with_name(f"{place.name}-{os.urandom(4).hex()}.part")
+    with temporary.open("wb") as file:
+        for chunk in chunks:
+            file.write(chunk)
+    temporary.replace(place)
+
+
+def read_bytes(place: Place, start: int = 0, n: int | None = None) -> bytes:
+    """Return some bytes of a file, all where no number is given."""
+    if isinstance(place, StorePlace):
+        with storage.explained(str(place)):
+            file = _opened(str(place))
+            data: bytes = file.read_at(file.size() - start if n is None else n, start)
+            return data
+    with place.open("rb") as opened:
+        opened.seek(start)
+        return opened.read(-1 if n is None else n)
+
+
+def is_there(place: Place) -> bool:
+    """Whether there is a file."""
+    return storage.look_up(str(place)) is not None if isinstance(place, StorePlace) else place.exists()
+
+
+def read_array(place: Place, dtype: npt.DTypeLike, start: int, n: int) -> npt.NDArray[Any]:
+    """Return some numbers of a file, which begin at a byte."""
+    if isinstance(place, StorePlace):
+        return np.frombuffer(read_bytes(place, start, n * np.dtype(dtype).itemsize), dtype)
+    return np.fromfile(place, dtype, n, offset=start)
+
+
+def gathered(work: Callable[[Item], Made], items: Sequence[Item], place: Place) -> list[Made]:
+    """Do some work that reads files: many at once where each read waits for a store."""
+    return list(storage.mapped(work, items) if isinstance(place, StorePlace) else map(work, items))
+
+
+@lru_cache(maxsize=1024)
+def _opened(url: str) -> Any:
+    """Return a file to read parts of: it costs a request to open one."""
+    return storage.open_file(url)
 
 
 def remove_all() -> None:
     """Remove what is still there, before the process ends at once."""
     for folder in list(_OPEN):
+        if isinstance(folder, StorePlace):
+            remove_scratch(folder)
+            continue
         # Other threads are still at work: under its old name they make no more files in it.
         with contextlib.suppress(OSError):
             remove_scratch(folder.rename(folder.with_name(f"{folder.name}-removed")))
@@ -62,6 +213,8 @@ def explained(folder: Path) -> Iterator[None]:
 
 def left_behind(parent: str | os.PathLike[str] | None) -> str:
     """Describe the folders that killed processes left there, and how to remove them; empty where there are none."""
+    if parent is not None and is_address(str(parent)):
+        return ""  # processes of other machines, too
     place = _place(parent)
     left = [folder for folder in sorted(place.glob(f"{PREFIX}*")) if _is_abandoned(folder)]
     if not left:
@@ -72,7 +225,11 @@ def left_behind(parent: str | os.PathLike[str] | None) -> str:
 
 
 def _place(parent: str | os.PathLike[str] | None) -> Path:
-    return Path(parent if parent is not None else tempfile.gettempdir())
+    if parent is not None:
+        return Path(parent)
+    import tempfile
+
+    return Path(tempfile.gettempdir())
 
 
 def _is_abandoned(folder: Path) -> bool:

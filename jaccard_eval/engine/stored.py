@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, Protocol, TypeVar, cast
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import FLAGS, BoxTable, freeze
+from jaccard_eval.data.boxtable import FLAGS, BoxTable, RowArray, freeze
+from jaccard_eval.engine.scratch import Place, StorePlace, explained, read_bytes
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import IntArray, stable_order
 from jaccard_eval.progress import Stage
 
-# As they lie in a file, block after block: a count of rows, then the columns. The flags are the bits of one byte.
+# As they lie in a file, block after block: a count of rows, then the columns. The flags are the bits of one byte, and
+# ground truth has no scores.
 COLUMNS: tuple[tuple[str, Any, int], ...] = (
     ("image", np.int32, 1),
     ("label", np.int32, 1),
@@ -24,6 +29,8 @@ COLUMNS: tuple[tuple[str, Any, int], ...] = (
     ("source", np.int64, 1),
     ("flags", np.uint8, 1),
 )
+Item = TypeVar("Item")
+Found = TypeVar("Found")
 MOST_PARTS = 400  # files that are written, and later read, at once
 
 
@@ -34,31 +41,89 @@ class Store(Protocol):
     def part_rows(self) -> int:
         """How many boxes are worked on at once, about."""
 
+    @property
+    def room(self) -> int:
+        """How many bytes of memory an input that cannot be read in parts may take."""
+
     def folder(self) -> Path:
-        """Make a new folder."""
+        """Make a new folder of this machine."""
+
+    def shows(self, path: Path) -> bool:
+        """Whether whoever does the work can read a file where it lies."""
+
+
+class Engine(Store, Protocol):
+    """Who does the work as well."""
+
+    @property
+    def bucket_rows(self) -> int:
+        """How many detections are reduced at once, about."""
+
+    def shared_folder(self) -> Place:
+        """Make a new folder for what tasks write."""
+
+    def map(self, task: Callable[[Item], Found], items: Iterable[Item]) -> Iterator[Found]:
+        """Yield what a task makes of each item, in their order."""
+
+
+class Piece(Protocol):
+    """Boxes that lie elsewhere: consecutive images, few enough boxes for memory."""
+
+    def read(self) -> BoxTable:
+        """Return the boxes."""
+
+    def absolute(self) -> Piece:
+        """Return the same as another process finds it, wherever that runs."""
+
+
+Change = Callable[[BoxTable], BoxTable]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tables:
+    """Files of boxes, and the changes made to each table as it is read: what a worker needs of stored boxes."""
+
+    files: tuple[Place | Piece, ...]
+    changes: tuple[Change, ...] = ()
+    scored: bool = True  # whether these are predictions
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, place: int) -> BoxTable:
+        file = self.files[place]
+        table = read_boxes(file, scored=self.scored) if isinstance(file, Path | StorePlace) else file.read()
+        # What was put together by image twice, in other parts each time, comes from several files: equal scores of
+        # VOC go by the order of the input.
+        if (table.source[1:] < table.source[:-1]).any():
+            table = table.take(np.argsort(table.source, kind="stable"))
+        for change in self.changes:
+            table = change(table)
+        return table
 
 
 class StoredBoxes:
-    """Predictions on the disk, which answer what alignment and checks ask of a `BoxTable`.
+    """Boxes of one side on the disk, which answer what alignment and checks ask of a `BoxTable`.
 
     Changes are made to each table as it is read. Those that look at more than a row need an image to be in one table,
-    as `by_image` puts it.
+    as `arranged` puts it.
     """
 
     def __init__(
         self,
-        files: tuple[Path, ...],
+        files: tuple[Place | Piece, ...],
         store: Store,
         *,
-        changes: tuple[Callable[[BoxTable], BoxTable], ...] = (),
+        scored: bool = True,
+        changes: tuple[Change, ...] = (),
         bounds: IntArray | None = None,
+        counts: Mapping[str, RowArray] | None = None,
     ) -> None:
-        self.files = files
+        self.parts = Tables(files, changes, scored)
         self.bounds = bounds  # where each file has whole images: the first one of each, and the end
         self._store = store
-        self._changes = changes
-        self._length: int | None = None
-        self._counts: dict[str, IntArray] = {}
+        self._counts = counts  # of boxes by image and by class, once they are known
+        self._spans: IntArray | None = None
 
     @property
     def arranged_bounds(self) -> IntArray:
@@ -68,49 +133,93 @@ class StoredBoxes:
         return self.bounds
 
     def __len__(self) -> int:
-        if self._length is None:
-            self._length = sum(len(table) for table in self.tables())
-        return self._length
+        return int(self.counts("image", 0).sum())
 
     def counts(self, column: str, n: int) -> IntArray:
         """Count the boxes of each image or each class ("image", "label"), shape (n,)."""
-        if column not in self._counts:
+        if self._counts is None:
             # Both at once, as one costs as much as both.
-            found = {name: np.zeros(0, dtype=np.int64) for name in ("image", "label")}
+            found = {name: np.zeros(0, dtype=np.int32) for name in ("image", "label")}
             for table in self.tables():
-                for name, before in found.items():
-                    counted = table.counts(name, len(before))
-                    counted[: len(before)] += before
-                    found[name] = counted
+                found = {name: added_counts(before, table.counts(name, 0)) for name, before in found.items()}
             self._counts = found
         known = self._counts[column]
-        return np.concatenate((known, np.zeros(max(n - len(known), 0), dtype=np.int64)))
+        counts = np.zeros(max(n, len(known)), dtype=np.int64)
+        counts[: len(known)] = known
+        return counts
 
-    def mapped(self, change: Callable[[BoxTable], BoxTable]) -> BoxTable:
+    def mapped(self, change: Change) -> BoxTable:
         """Return the boxes after a change."""
-        changes = (*self._changes, change)
-        return as_table(StoredBoxes(self.files, self._store, changes=changes, bounds=self.bounds))
+        parts, changes = self.parts, (*self.parts.changes, change)
+        return as_table(StoredBoxes(parts.files, self._store, scored=parts.scored, changes=changes, bounds=self.bounds))
 
-    def arranged(self, n_images: int) -> BoxTable:
-        """Return the boxes written anew, so that each image is in one table."""
-        return as_table(by_image(self, n_images, self._store))
+    def arranged(self, n_images: int, other: BoxTable | None = None) -> BoxTable:
+        """Return the boxes so that each image is in one table, in the same one of the `other` side.
+
+        Pieces that lie so are used where they are; else the boxes are written anew.
+        """
+        bounds = self._bounds_of_pieces(n_images, other)
+        if bounds is None:
+            return as_table(by_image(self, self._bounds(n_images, other), self._store))
+        parts = self.parts
+        found = StoredBoxes(parts.files, self._store, scored=parts.scored, changes=parts.changes, bounds=bounds)
+        found._counts = self._counts
+        return as_table(found)
+
+    def _bounds_of_pieces(self, n_images: int, other: BoxTable | None) -> IntArray | None:
+        """Return where pieces of both sides begin, and the end, if images ascend from piece to piece; else None."""
+        spans = [side.spans() for side in (self, other) if isinstance(side, StoredBoxes)]
+        if (other is not None and len(spans) < 2) or len({len(span) for span in spans}) > 1 or not len(spans[0]):
+            return None
+        first = np.min([span[:, 0] for span in spans], axis=0)
+        end = np.maximum.accumulate(np.max([span[:, 1] for span in spans], axis=0))
+        if (first[1:] < end[:-1]).any():
+            return None
+        return np.concatenate(([0], end[:-1], [n_images]))
+
+    def spans(self) -> IntArray:
+        """Return the first image of each piece, and the first behind it (n, 2); nothing of files written here."""
+        if self._spans is None:
+            spans = np.zeros((0, 2), dtype=np.int64)
+            if not any(isinstance(file, Path) for file in self.parts.files):
+                # An empty one lies between any two.
+                limits = np.iinfo(np.int64).max, 0
+                found = (
+                    (table.image.min(), table.image.max() + 1) if len(table) else limits for table in self.tables()
+                )
+                spans = np.array(list(found), dtype=np.int64).reshape(-1, 2)
+            self._spans = spans
+        return self._spans
+
+    def _bounds(self, n_images: int, other: BoxTable | None) -> IntArray:
+        """Return where tables begin, and where the last one ends; both sides get the same."""
+        counts = self.counts("image", n_images)[:n_images]
+        if other is not None:
+            counts += other.counts("image", n_images)[:n_images]
+        if not n_images:
+            return np.zeros(2, dtype=np.int64)
+        total = np.cumsum(counts)
+        rows_per_part = max(self._store.part_rows, -(-int(total[-1]) // MOST_PARTS))
+        # An image begins a part where the boxes in front of it fill one more.
+        filled = (total - counts) // rows_per_part
+        return np.append(np.flatnonzero(np.diff(filled, prepend=-1)), n_images)
 
     def tables(self) -> Iterator[BoxTable]:
         """Yield the boxes table by table; there may be empty ones."""
-        for place in range(len(self.files)):
-            yield self.table(place)
-
-    def table(self, place: int) -> BoxTable:
-        """Return the boxes of one file."""
-        table = read_boxes(self.files[place])
-        for change in self._changes:
-            table = change(table)
-        return table
+        yield from map(self.parts.__getitem__, range(len(self.parts)))
 
     def whole(self) -> BoxTable:
         """Return one table of all boxes, in the order of the input: for few of them."""
         table = BoxTable.concat(list(self.tables()))
         return table.take(np.argsort(table.source, kind="stable"))
+
+
+def added_counts(counts: RowArray, more: IntArray) -> RowArray:
+    """Add counts; half as wide as usual, as there may be millions of images."""
+    if len(more) > len(counts):
+        counts = np.append(counts, np.zeros(len(more) - len(counts), dtype=np.int32))
+    counts[: len(more)] += more.astype(np.int32)
+    return counts
 
 
 def as_table(boxes: StoredBoxes) -> BoxTable:
@@ -125,57 +234,62 @@ def stored(boxes: BoxTable) -> StoredBoxes | None:
 
 
 def write_boxes(file: BinaryIO, boxes: BoxTable) -> None:
-    """Append a block of predictions."""
+    """Append a block of boxes."""
+    if not len(boxes):
+        return
     columns: dict[str, Any] = boxes.columns()
     columns["flags"] = np.packbits([columns[name] for name in FLAGS], axis=0, bitorder="little")[0]
     file.write(np.int64(len(boxes)).tobytes())
     for name, dtype, _ in COLUMNS:
-        file.write(np.ascontiguousarray(columns[name], dtype=dtype).data if len(boxes) else b"")
+        if columns[name] is not None:
+            file.write(np.ascontiguousarray(columns[name], dtype=dtype).data)
 
 
 def store_boxes(tables: Iterable[BoxTable], store: Store) -> tuple[Path, ...]:
-    """Write predictions in their order, in files that fit into memory."""
+    """Write boxes in their order, in files that fit into memory; there is at least one file."""
     folder = store.folder()
     files: list[Path] = []
-    for table in tables:
-        for first in range(0, len(table), store.part_rows):
-            files.append(folder / f"boxes-{len(files):05}")
-            with files[-1].open("wb") as file:
-                write_boxes(file, _rows(table, slice(first, first + store.part_rows)))
+    try:
+        for table in tables:
+            # The first table has a file even where it is empty.
+            for first in range(0, len(table) or not files, store.part_rows):
+                files.append(folder / f"boxes-{len(files):05}")
+                # Here, as around it errors are those of the input that is read.
+                with explained(folder.parent), files[-1].open("wb") as file:
+                    write_boxes(file, _rows(table, slice(first, first + store.part_rows)))
+    except BaseException:
+        # The same input may be stored again, read in another way, and needs the room.
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     return tuple(files)
 
 
-def read_boxes(path: Path) -> BoxTable:
-    """Return all blocks of a file as one table."""
-    blocks: dict[str, list[Any]] = {name: [] for name, *_ in COLUMNS}
-    with path.open("rb") as file:
+def read_boxes(path: Place, *, scored: bool = True) -> BoxTable:
+    """Return all blocks of a file as one table; those of ground truth are not `scored`."""
+    layout = [column for column in COLUMNS if scored or column[0] != "score"]
+    blocks: dict[str, list[Any]] = {name: [] for name, *_ in layout}
+    with BytesIO(read_bytes(path)) if isinstance(path, StorePlace) else path.open("rb") as file:
         while head := file.read(8):
             n = int(np.frombuffer(head, dtype=np.int64)[0])
-            for name, dtype, width in COLUMNS:
-                column = np.fromfile(file, dtype=dtype, count=n * width)
+            for name, dtype, width in layout:
+                column = np.frombuffer(file.read(n * width * np.dtype(dtype).itemsize), dtype)
                 blocks[name].append(column.reshape(n, width) if width > 1 else column)
-    columns: dict[str, Any] = {
-        name: np.concatenate(blocks[name]) if blocks[name] else np.zeros((0, width)[: 1 + (width > 1)], dtype=dtype)
-        for name, dtype, width in COLUMNS
-    }
+    columns: dict[str, Any] = {"score": None}
+    for name, dtype, width in layout:
+        none = np.zeros((0, width)[: 1 + (width > 1)], dtype=dtype)
+        # One after the other, so that no more than one column is there twice.
+        columns[name] = np.concatenate(blocks.pop(name) or [none])
     flags = columns.pop("flags")
     columns |= {name: (flags >> bit & 1).astype(np.bool_) for bit, name in enumerate(FLAGS)}
     return freeze(BoxTable(**columns))
 
 
-def by_image(boxes: StoredBoxes, n_images: int, store: Store) -> StoredBoxes:
-    """Write boxes again, in parts of whole images; rows keep their order, and images ascend from part to part."""
-    counts = boxes.counts("image", n_images)[:n_images]
-    total = np.cumsum(counts)
-    n_boxes = int(total[-1]) if n_images else 0
-    rows_per_part = max(store.part_rows, -(-n_boxes // MOST_PARTS))
-    # An image begins a part where the boxes in front of it fill one more.
-    filled = (total - counts) // rows_per_part
-    bounds = np.append(np.flatnonzero(np.diff(filled, prepend=-1)), n_images) if n_images else np.zeros(2, np.int64)
+def by_image(boxes: StoredBoxes, bounds: IntArray, store: Store) -> StoredBoxes:
+    """Write boxes again, the images from each of the `bounds` to the next in one file; rows keep their order."""
     folder = store.folder()
-    part_of = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    part_of = np.repeat(np.arange(len(bounds) - 1, dtype=np.int16), np.diff(bounds))
     files = tuple(folder / f"boxes-{part:05}" for part in range(len(bounds) - 1))
-    with ExitStack() as opened, Stage("partitioning", n_boxes) as stage:
+    with ExitStack() as opened, Stage("partitioning", len(boxes)) as stage:
         handles = [opened.enter_context(path.open("wb")) for path in files]
         for table in boxes.tables():
             parts = part_of[table.image]
@@ -186,7 +300,7 @@ def by_image(boxes: StoredBoxes, n_images: int, store: Store) -> StoredBoxes:
                 rows = slice(cuts[part], cuts[part + 1])
                 write_boxes(handles[part], _rows(ordered, rows))
             stage.advance(len(table))
-    return StoredBoxes(files, store, bounds=bounds)
+    return StoredBoxes(files, store, scored=boxes.parts.scored, bounds=bounds, counts=boxes._counts)
 
 
 def _rows(boxes: BoxTable, rows: slice) -> BoxTable:

@@ -3,23 +3,26 @@
 A format module has ``looks_like(peek) -> Likeness | None``, ``read(path, draft, options)`` and one frozen value
 ``FORMAT``; one that can be written has ``write(dataset, path, findings)`` as well, and ``write_as_read`` if a dataset
 of its own format is written another way. If the suffixes of ``FORMAT`` do not show which files of a folder are
-read, ``reads_name(name)`` does; where an input leads to files outside of it, ``leads_to(path, split)`` returns them. No
-format knows of another: the one that is surest of an input reads it. Modules that start with an underscore are shared
-parts, not formats. Third parties add formats through the entry-point group ``jaccard_eval.formats``.
+read, ``reads_name(name)`` does; where an input leads to files outside of it, ``leads_to(path, split)`` returns them.
+Where inputs may have other things to compare than boxes, ``iou_types(peek)`` returns those that the input begins with.
+No format knows of another: the one that is surest of an input reads it. Modules that start with an underscore are
+shared parts, not formats. Third parties add formats through the entry-point group ``jaccard_eval.formats``.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from jaccard_eval.errors import UsageError
+from jaccard_eval.errors import JaccardEvalError, UsageError
+from jaccard_eval.extensions import FORMATS, broken_extension, extension_names, load_extension
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.progress import Stage
 from jaccard_eval.text import did_you_mean, quoted_value
@@ -29,8 +32,6 @@ if TYPE_CHECKING:
     from jaccard_eval.engine.stored import Store
     from jaccard_eval.reading.draft import Draft
     from jaccard_eval.reading.peek import Likeness, Peek
-
-ENTRY_POINT_GROUP = "jaccard_eval.formats"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +50,13 @@ class Format:
         A small valid input, as text. For binary files, the code that makes one; the module then has
         ``write_example(path)``, which does that.
     carries : tuple of str
-        Among "images", "sizes", "names", "scores", "crowd", "difficult", "group_of", "ignore", "area".
+        Among "images", "sizes", "names", "scores", "crowd", "difficult", "group_of", "ignore", "area", "image_labels".
     suffixes : tuple of str
         File suffixes it usually has; empty for folders.
+    shapes : tuple of str
+        What it is written with besides boxes, among "segm", "keypoints" and "obb".
+    shapes_if_asked : tuple of str
+        The same, where the file then holds them in place of boxes.
     member : str
         Where the format is a folder of files: the suffix of these.
     """
@@ -63,6 +68,8 @@ class Format:
     carries: tuple[str, ...]
     suffixes: tuple[str, ...] = ()
     member: str = ".txt"
+    shapes: tuple[str, ...] = ()
+    shapes_if_asked: tuple[str, ...] = ()
 
 
 class FormatModule(Protocol):
@@ -97,7 +104,7 @@ class FormatWriter(Protocol):
 
 def format_names() -> list[str]:
     """Names of all formats, those of installed packages included, without importing them."""
-    return sorted({*_own_modules(), *_foreign_modules()})
+    return sorted({*_own_modules(), *extension_names(FORMATS)})
 
 
 def format_module(name: str) -> FormatModule:
@@ -105,9 +112,11 @@ def format_module(name: str) -> FormatModule:
     own = _own_modules()
     if name in own:
         return importlib.import_module(f"{__name__}.{own[name]}")
-    foreign = _foreign_modules()
-    if name in foreign:
-        return importlib.import_module(foreign[name])
+    foreign: FormatModule | None = load_extension(FORMATS, name)
+    if foreign is not None:
+        if not hasattr(foreign, "looks_like") and not hasattr(foreign, "sniff"):
+            raise broken_extension(FORMATS, name, "is not a module with FORMAT, looks_like and read")
+        return foreign
     known = format_names()
     raise UsageError(f"unknown format {quoted_value(name)}; choose from {', '.join(known)}.{did_you_mean(name, known)}")
 
@@ -155,9 +164,9 @@ def find_input(path: Path) -> tuple[Path, str]:
 def surest_formats(peek: Peek) -> list[str]:
     """Return the names of the formats that are surest of an input: one where all is well, several, or none."""
     # Looking for installed packages reads the metadata of every one of them: only where no format of ours will do.
-    for modules in (_own_modules, _foreign_modules):
+    for list_names in (_own_modules, partial(extension_names, FORMATS)):
         rated: list[tuple[Likeness, str]] = []
-        for name in sorted(modules()):
+        for name in sorted(list_names()):
             level = likeness(format_module(name), peek)
             if level:
                 rated.append((level, name))
@@ -173,43 +182,107 @@ def likeness(module: FormatModule, peek: Peek) -> Likeness | None:
 
     if hasattr(module, "looks_like"):
         return module.looks_like(peek)
+    import warnings
+
+    name = getattr(module, "__name__", "a format")
+    warnings.warn(f"{name} has sniff(path); release 0.3 asks looks_like(peek)", DeprecationWarning, stacklevel=2)
     # Such a module knows yes and no only; CONTENT lets those go before it that know more.
     return Likeness.CONTENT if cast("SniffingModule", module).sniff(peek.path) else None
 
 
+def iou_types(source: object, format_name: str | None = None) -> frozenset[str]:
+    """Return what of an input can be compared, as far as its beginning shows; empty where nothing is recognised."""
+    from jaccard_eval.data.protocol import BOXES
+    from jaccard_eval.reading.partitions.manifest import is_partitioned
+    from jaccard_eval.reading.peek import Peek
+    from jaccard_eval.reading.remote import path_of
+
+    if not isinstance(source, str | os.PathLike):
+        from jaccard_eval.formats import _objects
+
+        return frozenset(_objects.iou_types(source))
+    path = path_of(source)
+    try:
+        if is_partitioned(path):
+            return frozenset({BOXES})
+        found, name = (path, format_name) if format_name else find_input(path)
+        module = format_module(name)
+        return frozenset(module.iou_types(Peek(found)) if hasattr(module, "iou_types") else (BOXES,))
+    except (JaccardEvalError, OSError):
+        return frozenset()  # what is wrong is reported when it is read
+
+
 def read_dataset(path: Path | str, options: ReadOptions, format_name: str | None = None) -> Dataset:
     """Read one side of an evaluation; a DataError has every problem of the input."""
+    from jaccard_eval.reading import remote
     from jaccard_eval.reading.draft import Draft
     from jaccard_eval.reading.files import refusals_explained
+    from jaccard_eval.reading.partitions.manifest import is_partitioned
 
-    path = Path(path)
-    with Stage(f"reading {path}"), refusals_explained(path):
+    path = remote.path_of(path)
+    if is_partitioned(path):
+        from jaccard_eval.reading.partitions.sides import read_side
+
+        with remote.session():
+            return read_side(path, options)
+    with Stage(f"reading {path}"), remote.session(), refusals_explained(path):
         found, name = (path, format_name) if format_name else find_input(path)
+        if name not in _own_modules():
+            remote.bring_below(found)
         draft = Draft(str(found), name, options)
         if found != path:
             detail = f"read {found} ({name}), the only file with boxes in the folder"
             draft.findings.note("input-found", Where(str(path)), detail)
+        _require_companions(name, options)
         format_module(name).read(found, draft, options)
         return draft.build()
 
 
+def _require_companions(name: str, options: ReadOptions) -> None:
+    """Raise a UsageError for files that a format of ground truth does not read."""
+    files = ("hierarchy", "image_labels", *(("class_descriptions",) if options.role == "gt" else ()))
+    given = [option for option in files if getattr(options, option) is not None]
+    if given and "image_labels" not in format_module(name).FORMAT.carries:
+        asked = ", ".join(f"--{option.replace('_', '-')}" for option in given)
+        raise UsageError(
+            f"{asked}: read with ground truth in the tables of Open Images, and {options.role} is of the format {name}."
+            " Convert it to openimages first."
+        )
+
+
 def read_stored(path: Path, options: ReadOptions, format_name: str | None, store: Store) -> Dataset:
-    """Read predictions and keep their boxes in a store: in parts where the format can, else whole."""
+    """Read one side and keep its boxes in a store: in parts where the format can and the parts agree, else whole."""
+    from jaccard_eval.engine.choice import fits_memory
+    from jaccard_eval.reading import remote
     from jaccard_eval.reading.draft import Draft
     from jaccard_eval.reading.files import refusals_explained
+    from jaccard_eval.reading.partitions.manifest import is_partitioned
     from jaccard_eval.reading.stored import keep_on_disk, read_parts
 
-    with refusals_explained(path):
+    if is_partitioned(path):
+        from jaccard_eval.reading.partitions.sides import read_side
+
+        with remote.session():
+            return read_side(path, options, store)
+    with remote.session(), refusals_explained(path):
         found, name = (path, format_name) if format_name else find_input(path)
         module = format_module(name)
         if not hasattr(module, "read_parts"):
             return keep_on_disk(read_dataset(path, options, format_name), store)
-        with Stage(f"reading {path}"):
-            draft = Draft(str(found), name, options)
-            if found != path:
-                detail = f"read {found} ({name}), the only file with boxes in the folder"
-                draft.findings.note("input-found", Where(str(path)), detail)
-            return read_parts(module.read_parts(found, draft, options, store.part_rows), draft, store)
+        try:
+            with Stage(f"reading {path}"):
+                draft = Draft(str(found), name, options)
+                if found != path:
+                    detail = f"read {found} ({name}), the only file with boxes in the folder"
+                    draft.findings.note("input-found", Where(str(path)), detail)
+                _require_companions(name, options)
+                return read_parts(module.read_parts(found, draft, options, store.part_rows), draft, store)
+        except DataError as error:
+            # Reading the whole decides what a part cannot, and shows all that is wrong: where there is room for it.
+            is_changed = any(finding.code == "input-changed" for finding in error.findings)
+            if is_changed or not fits_memory(found, store.room):
+                raise
+        return keep_on_disk(read_dataset(path, options, format_name), store)
 
 
 def read_object(source: object, options: ReadOptions) -> Dataset | None:
@@ -241,10 +314,12 @@ def write_dataset(
     warning, or an error unless the output may be `lossy`.
     """
     from jaccard_eval.atomic import require_free
+    from jaccard_eval.reading.remote import path_of
     from jaccard_eval.reading.writing import LossErrors
 
     writer = format_writer(format_name or dataset.format)
-    require_free(Path(path), inputs, replace=replace)
+    path = path_of(path)
+    require_free(path, inputs, replace=replace)
     findings = FindingLog() if lossy else LossErrors()
     if dataset.reading.origin:
         detail = f"pixels are counted from 0 here, from {dataset.reading.origin} in {dataset.path}"
@@ -253,7 +328,7 @@ def write_dataset(
     # Text labels in pixels stay so in their own format: what the format prescribes needs the sizes of the images.
     write = getattr(writer, "write_as_read", writer.write) if format_name is None else writer.write
     with Stage(f"writing {path}"):
-        write(dataset, Path(path), findings)
+        write(dataset, path, findings)
     return findings.findings()
 
 
@@ -300,9 +375,3 @@ def format_for_path(path: Path) -> str | None:
 def _own_modules() -> dict[str, str]:
     modules = (info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_"))
     return {module.rstrip("_"): module for module in modules}
-
-
-def _foreign_modules() -> dict[str, str]:
-    from importlib.metadata import entry_points
-
-    return {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}

@@ -7,16 +7,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jaccard_eval.data.dataset import Key
+from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.errors import UsageError
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.image_boxes import ImageBoxes, Records, image_place, to_array
+from jaccard_eval.reading.outlines import is_rectangle
 from jaccard_eval.text import quoted_value
 
+_RESULT_FIELDS = {"bbox", "segmentation", "keypoints"}
+# What dicts by image have, which may have keypoints as well.
+_IMAGE_FIELDS = {"boxes", "labels", "masks", "obb", "scores"}
+_LOOKED_AT = 20  # records, for what can be compared
+_IOU_TYPES = {"bbox": BOXES, "boxes": BOXES, "segmentation": "segm", "keypoints": "keypoints", "obb": "obb"}  # by field
 _SECTIONS = frozenset({"images", "annotations", "categories"})
 
 
@@ -43,8 +50,33 @@ def form_of(source: object, role: str) -> Form | None:
     if source:
         if not isinstance(source[0], Mapping):
             return None
-        is_results = "bbox" in source[0] and "boxes" not in source[0]
+        is_results = bool(_RESULT_FIELDS & source[0].keys()) and not _IMAGE_FIELDS & source[0].keys()
     return Form("<list>", "coco", _add_coco) if is_results else Form("<list>", "arrays by image", _add_images)
+
+
+def iou_types(source: object) -> set[str]:
+    """Return what of an object can be compared, as far as its first records show."""
+    found = {BOXES}
+    records = source.get("annotations", ()) if isinstance(source, Mapping) else source
+    if isinstance(records, list | tuple):
+        first = [record for record in records[:_LOOKED_AT] if isinstance(record, Mapping)]
+        given = {name for record in first for name in record if _is_given(record[name])}
+        found = {kind for field, kind in _IOU_TYPES.items() if field in given} or found
+        sides = [record["bbox"] for record in first if isinstance(record.get("bbox"), list | tuple)]
+        if BOXES in found and any(len(box) in (5, 8) for box in sides):
+            found = found - {BOXES} | {"obb"}
+        masks = [record.get("segmentation") for record in first if _is_given(record.get("segmentation"))]
+        # Boxes once more, as some tools write them.
+        if BOXES in found and all(
+            isinstance(mask, list) and len(mask) == 1 and isinstance(mask[0], list) and is_rectangle(mask[0])
+            for mask in masks
+        ):
+            found.discard("segm")
+    return found
+
+
+def _is_given(value: object) -> bool:
+    return value is not None and (not isinstance(value, list | tuple | str) or len(value) > 0)
 
 
 def _add_frame(source: Any, draft: Draft) -> None:
@@ -74,7 +106,7 @@ def _plain(value: object) -> Any:
 
 def _add_images(source: Sequence[Any], draft: Draft) -> None:
     """Add boxes by image, as torchvision and torchmetrics have them."""
-    boxes = ImageBoxes.of(Records(source, draft.path, "[{}]".format))
+    boxes = ImageBoxes.of(Records(source, draft.path, "[{}]".format), draft.options.iou_type)
     keys = [_image_key(record, at, draft) for at, record in enumerate(source)]
     first: dict[Key, int] = {}
     for at, key in enumerate(keys):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jaccard_eval.data.imagekeys import is_image_name
 from jaccard_eval.findings import DataError, FindingLog, Where, reason_of
-from jaccard_eval.reading.files import SNIFF_BYTES, decode, read_bytes, record_failures
+from jaccard_eval.reading.files import SNIFF_BYTES, decode, list_folder, read_bytes, record_failures
 from jaccard_eval.reading.peek import LEVELS, Peek
 from jaccard_eval.text import printable, quoted_value
 
@@ -56,17 +56,18 @@ def explain_unknown(peek: Peek, inputs: Sequence[tuple[Path, str]]) -> DataError
 def _explain_folder(peek: Peek, inputs: Sequence[tuple[Path, str]]) -> DataError:
     folder = peek.path
     try:
-        entries = sorted(folder.iterdir())
+        folders, names = list_folder(folder)
     except OSError as error:
         return DataError.single("folder-unreadable", Where(str(folder)), f"cannot be listed: {reason_of(error)}")
-    where, detail = Where(str(folder)), f"{_UNKNOWN}; {_contents(entries)}"
+    entries = sorted(folder / name for name in names)
+    where, detail = Where(str(folder)), f"{_UNKNOWN}; {_contents(folders, names)}"
     if inputs:
         # With the folder, so that it can be pasted from where the user stands.
         choices = [f"{shlex.quote(str(path))} ({name})" for path, name in inputs]
         more = f" and {len(choices) - MAX_KINDS} more" if len(choices) > MAX_KINDS else ""
         fix = f"Pass the one with the boxes: {', '.join(choices[:MAX_KINDS])}{more}."
         return DataError.single("format-unknown", where, detail, fix=fix)
-    files = [entry for entry in entries if not entry.is_dir() and not is_image_name(entry.name)][:MAX_ENTRIES]
+    files = [entry for entry in entries if not is_image_name(entry.name)][:MAX_ENTRIES]
     foreign = [found for file in files if (found := _foreign(file)) is not None]
     if foreign and len(foreign) == len(files):
         log = FindingLog()
@@ -90,10 +91,10 @@ def _foreign(file: Path) -> DataError | None:
     return DataError.single("file-empty", Where(str(file)), detail, fix="Export it again.")
 
 
-def _contents(entries: Sequence[Path]) -> str:
+def _contents(inner: Sequence[str], names: Sequence[str]) -> str:
     """Describe what lies in a folder, by the suffixes of the files and the names of the folders."""
-    folders = [quoted_value(entry.name) for entry in entries if entry.is_dir()]
-    kinds = Counter(entry.suffix.lower() or "without suffix" for entry in entries if not entry.is_dir())
+    folders = [quoted_value(name) for name in sorted(inner)]
+    kinds = Counter(Path(name).suffix.lower() or "without suffix" for name in sorted(names))
     files = [f"{count:,} {printable(kind)}" for kind, count in kinds.most_common()]
     said = [
         f"{what} ({', '.join(names[:MAX_KINDS])}{', ...' if len(names) > MAX_KINDS else ''})"

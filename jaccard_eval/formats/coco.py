@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from jaccard_eval.data.dataset import Dataset
@@ -13,6 +14,8 @@ from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
 
 FORMAT = Format(
+    shapes=("segm", "keypoints"),
+    shapes_if_asked=("obb",),
     name="coco",
     summary="COCO JSON; detections as a results list, a COCO object with scores, or JSON Lines; plain or gzip",
     source="https://cocodataset.org/#format-data",
@@ -31,6 +34,14 @@ _RESULT = frozenset({"image_id", "bbox"})
 _WRAPPERS = frozenset({"results", "predictions"})  # refused by the reader, which names what to pass instead
 _CATEGORIES = re.compile(rb'"categories"\s*:\s*\[')
 _NESTED = re.compile(rb"\[\s*\[\s*[{\]]")  # of a list per image
+# Of what can be compared, the first value: a number, a corner of a polygon, runs.
+_FIELDS = {
+    "bbox": re.compile(rb'"bbox"\s*:\s*\[\s*[^\]\s]'),
+    "segm": re.compile(rb'"segmentation"\s*:\s*(?:\{|\[\s*[^\]\s])'),
+    "keypoints": re.compile(rb'"keypoints"\s*:\s*\[\s*[-0-9.]'),
+}
+_ORIENTED = re.compile(rb'"bbox"\s*:\s*\[(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]')  # of five or eight numbers
+_RING = re.compile(rb'"segmentation"\s*:\s*\[\s*\[([-+0-9.eE,\s]+)\]\s*\]')  # a mask of one polygon
 _JSON_NAME = re.compile(r"\.(json|jsonl|ndjson)(\.gz)?$", re.IGNORECASE)
 
 
@@ -55,11 +66,44 @@ def looks_like(peek: Peek) -> Likeness | None:
     return Likeness.SUFFIX if is_claimed else None
 
 
+def iou_types(peek: Peek) -> set[str]:
+    """Return what the first records have that is not empty: exporters write `[]` for masks and boxes that are none.
+
+    Masks that are all rectangles are boxes once more, as others write them.
+    """
+    from jaccard_eval.reading import files
+
+    text = peek.head
+    if peek.top_keys & _SECTIONS:
+        # Ground truth may list all of its images first.
+        data = files.read_bytes(peek.path)
+        start = max(data.find(b'"annotations"'), 0)
+        text = data[start : start + len(text)]
+    text = text[: text.rfind(b"]") + 1]  # the last value may be cut
+    found = {name for name, field in _FIELDS.items() if field.search(text)}
+    rings = [ring.translate(None, b" \t\r\n").split(b",") for ring in _RING.findall(text)]
+    if "bbox" in found and _ORIENTED.search(text):
+        found = found - {"bbox"} | {"obb"}
+    if "bbox" in found and rings and len(rings) == len(_FIELDS["segm"].findall(text)):
+        from jaccard_eval.reading.outlines import is_rectangle  # all about masks, which most inputs have none of
+
+        if all(map(is_rectangle, rings)):
+            found.discard("segm")
+    return found
+
+
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, categories and boxes of a COCO JSON file."""
     from jaccard_eval.formats._coco.dataset import read_file  # not needed to look for a format
 
     read_file(path, draft, options)
+
+
+def read_parts(path: Path, draft: Draft, options: ReadOptions, rows: int) -> Iterator[Draft]:
+    """Yield drafts of about so many detections each; of ground truth one."""
+    from jaccard_eval.formats._coco.parts import read_in_parts
+
+    return read_in_parts(path, draft, rows)
 
 
 def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:

@@ -7,6 +7,7 @@ without objects.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from jaccard_eval.data.dataset import Dataset
@@ -41,11 +42,27 @@ def looks_like(peek: Peek) -> Likeness | None:
     return Likeness.SUFFIX if peek.suffix in FORMAT.suffixes else None
 
 
+def iou_types(peek: Peek) -> set[str]:
+    """Return what there is, by the first line: upright boxes are only those around oriented ones."""
+    from jaccard_eval.reading.tabular.columns import is_oriented
+    from jaccard_eval.reading.tabular.rows import first_line, split_first_line
+
+    _, line = first_line(peek.text)
+    return {"obb"} if is_oriented(split_first_line(line)[1]) else {"bbox"}
+
+
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of a delimited file to the draft."""
     from jaccard_eval.reading.tabular.delimited import add_delimited  # not needed to look for a format
 
     add_delimited(path, draft)
+
+
+def read_parts(path: Path, draft: Draft, options: ReadOptions, rows: int) -> Iterator[Draft]:
+    """Yield drafts of about so many rows each."""
+    from jaccard_eval.reading.tabular.delimited import delimited_in_parts  # not needed to look for a format
+
+    return delimited_in_parts(path, draft, rows)
 
 
 def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:

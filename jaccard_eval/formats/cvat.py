@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE
+from jaccard_eval.data.known_protocols import MASKS
 from jaccard_eval.findings import Severity, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
@@ -23,6 +24,8 @@ from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
+
+    from jaccard_eval.similarity.masks import Outlines
 
 FORMAT = Format(
     name="cvat",
@@ -44,7 +47,8 @@ _ROOT = "annotations"
 _FILE = "annotations.xml"  # as CVAT calls it in its archives
 _CORNERS = ("xtl", "ytl", "xbr", "ybr")
 _SIDES = ("width", "height")
-_SHAPES = ("polygon", "polyline", "points", "mask", "ellipse", "cuboid", "skeleton", "tag")
+_POLYGON = "polygon"
+_SHAPES = (_POLYGON, "polyline", "points", "mask", "ellipse", "cuboid", "skeleton", "tag")
 _FRAME_NAME = "frame_{:06d}"  # as CVAT names the images of a video
 _FRAME_DIGITS = 18
 
@@ -59,7 +63,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of a CVAT file to the draft."""
     file = path / _FILE if files.is_folder(path) else path
     root = parse_xml(file, _ROOT)
-    tree = _Tree(file)
+    tree = _Tree(file, draft.options.iou_type in MASKS)
     for element in root.iterfind("image"):
         tree.add_image(element)
     for number, track in enumerate(root.iterfind("track")):
@@ -69,13 +73,15 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     declared = [text_of(label, "name") for label in root.iterfind("meta//labels/label")]
     names = [name for name in dict.fromkeys((*declared, *sorted(set(tree.labels)))) if name]
     draft.set_classes(names, names)
+    corners = _numbers(tree, tree.corners, _CORNERS, draft).reshape(-1, 4)
     draft.add_boxes(
         RawBoxes(
             image=tree.image,
             label=tree.labels,
-            coords=_upright(tree, _numbers(tree, tree.corners, _CORNERS, draft).reshape(-1, 4), draft),
+            coords=_upright(tree, corners, draft),
             encoding="xyxy",
             units="px",
+            shapes=_outlines(tree, corners, draft) if tree.reads_masks and not draft.findings.has_errors else None,
             place=tree.where,
         )
     )
@@ -89,7 +95,17 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         draft.ignored["shape"] += tree.shapes.total()
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(tree.shapes.items()))
         fix = "Draw boxes, or export in a format that includes bounding boxes."
-        draft.findings.warning("shape-unused", where, f"ignored shapes other than boxes: {kinds}", fix=fix)
+        read = "boxes"
+        if tree.reads_masks:
+            read, fix = "boxes and polygons", "Draw polygons, or export masks as COCO JSON."
+        draft.findings.warning("shape-unused", where, f"ignored shapes other than {read}: {kinds}", fix=fix)
+
+
+def iou_types(peek: Peek) -> set[str]:
+    """Return what the file begins with: boxes, masks or both."""
+    head = (peek.at(peek.path / _FILE) if peek.is_folder else peek).head
+    found = {iou_type for tag, iou_type in ((b"<box", "bbox"), (b"<polygon", "segm")) if tag in head}
+    return found or {"bbox"}
 
 
 @dataclass(slots=True)
@@ -97,6 +113,7 @@ class _Tree:
     """The content of a tree, as text: a row per image, and a row per box."""
 
     path: Path
+    reads_masks: bool
     images: list[str] = field(default_factory=list)
     sizes: list[str] = field(default_factory=list)  # width and height of each image
     image: list[str] = field(default_factory=list)  # of each box
@@ -104,44 +121,100 @@ class _Tree:
     corners: list[str] = field(default_factory=list)  # four of each box
     rotation: list[str] = field(default_factory=list)
     record: list[str] = field(default_factory=list)  # place of each box
+    rings: list[list[float]] = field(default_factory=list)  # corners of each polygon; of a box none
     occluded: int = 0
     outside: int = 0
     shapes: Counter[str] = field(default_factory=Counter)
-    bad_frames: list[tuple[Where, str]] = field(default_factory=list)
+    bad_values: list[tuple[Where, str]] = field(default_factory=list)
 
     def add_image(self, element: Element) -> None:
         """Add an image and its boxes."""
         name = element.get("name", "")
         self.images.append(name)
         self.sizes += [element.get(side, "") for side in _SIDES]
-        for number, box in enumerate(element.iterfind("box")):
-            self._add_box(name, box.get("label", ""), box, f"image {quoted_value(name)}.box[{number}]")
-        self.shapes.update(child.tag for child in element if child.tag in _SHAPES)
+        for tag in self._tags:
+            for number, box in enumerate(element.iterfind(tag)):
+                self._add_box(name, box.get("label", ""), box, f"image {quoted_value(name)}.{tag}[{number}]")
+        self._count_others(element)
 
     def add_track(self, number: int, track: Element) -> None:
         """Add the boxes of a track, except in the frames in which its object is out of sight."""
-        for place, box in enumerate(track.iterfind("box")):
-            record, frame = f"track[{number}].box[{place}]", box.get("frame", "")
+        for place, box in enumerate(box for tag in self._tags for box in track.iterfind(tag)):
+            record, frame = f"track[{number}].{box.tag}[{place}]", box.get("frame", "")
             if box.get("outside") == "1":
                 self.outside += 1
             elif not (frame.isascii() and frame.isdigit() and len(frame) <= _FRAME_DIGITS):
                 where = Where(str(self.path), record=record, field="frame")
-                self.bad_frames.append((where, f"is {quoted_value(frame)}, expected a whole number"))
+                self.bad_values.append((where, f"is {quoted_value(frame)}, expected a whole number"))
             else:
                 self._add_box(_FRAME_NAME.format(int(frame)), track.get("label", ""), box, record)
-        self.shapes.update(child.tag for child in track if child.tag in _SHAPES)
+        self._count_others(track)
 
     def where(self, row: int, name: str | None = None) -> Where:
         """Return the place of a box."""
         return Where(str(self.path), record=self.record[row], field=name)
 
+    @property
+    def _tags(self) -> tuple[str, ...]:
+        return ("box", _POLYGON) if self.reads_masks else ("box",)
+
+    def _count_others(self, parent: Element) -> None:
+        self.shapes.update(child.tag for child in parent if child.tag in _SHAPES and child.tag not in self._tags)
+
     def _add_box(self, image: str, label: str, box: Element, record: str) -> None:
+        ring = self._ring(box.get("points", ""), record) if box.tag == _POLYGON else []
+        if box.tag == _POLYGON and not ring:
+            return
         self.image.append(image)
         self.labels.append(label.strip())
-        self.corners += [box.get(corner, "") for corner in _CORNERS]
+        self.rings.append(ring)
+        ends = (min(ring[::2]), min(ring[1::2]), max(ring[::2]), max(ring[1::2])) if ring else ()
+        self.corners += map(repr, ends) if ring else [box.get(corner, "") for corner in _CORNERS]
         self.rotation.append(box.get("rotation") or "0")
         self.record.append(record)
         self.occluded += box.get("occluded") == "1"
+
+    def _ring(self, text: str, record: str) -> list[float]:
+        """Return the corners of a polygon, which are written as ``x,y;x,y``; nothing where they cannot be used."""
+        from jaccard_eval.reading.tabular.columns import parse_numbers
+
+        pairs = [pair.split(",") for pair in text.split(";")]
+        texts = [number.strip() for pair in pairs for number in pair]
+        numbers, bad = parse_numbers(np.array(texts, dtype=np.object_))
+        problem = ""
+        if len(bad):
+            problem = f"{quoted_value(texts[bad[0]])} is not a plain finite number"
+        elif any(len(pair) != 2 for pair in pairs) or len(pairs) < 3:
+            problem = f"has {len(pairs)} points; expected at least 3, each x,y"
+        if problem:
+            self.bad_values.append((Where(str(self.path), record=record, field="points"), problem))
+        ring: list[float] = [] if problem else numbers.tolist()
+        return ring
+
+
+def _outlines(tree: _Tree, corners: FloatArray, draft: Draft) -> Outlines:
+    """Return the masks of all objects, whose areas are those of their pixels; boxes are turned as they are drawn."""
+    from jaccard_eval.reading.outlines import OutlineDraft  # most files are read for their boxes
+
+    masks = OutlineDraft()
+    for ring, box, degrees in zip(tree.rings, corners, tree.rotation, strict=True):
+        masks.add_polygons([ring or _turned(box, float(degrees))])
+    outlines, problems = masks.build()
+    for row, problem in problems:
+        draft.findings.error("segmentation-invalid", tree.where(row, "points"), problem)
+    return replace(outlines, counts_pixels=np.ones(len(outlines), dtype=np.bool_))
+
+
+def _turned(box: FloatArray, degrees: float) -> list[float]:
+    """Return the corners of a box (4,) after a turn about its centre, clockwise."""
+    left, top, right, bottom = box
+    ring = np.array([[left, top], [left, bottom], [right, bottom], [right, top]])
+    if degrees % 360:
+        cos, sin = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+        centre = (box[:2] + box[2:]) / 2
+        ring = (ring - centre) @ np.array([[cos, sin], [-sin, cos]]) + centre
+    corners: list[float] = ring.ravel().tolist()
+    return corners
 
 
 def _set_images(tree: _Tree, root: Element, draft: Draft) -> None:
@@ -168,8 +241,8 @@ def _check_names(tree: _Tree, draft: Draft) -> None:
     if n_nameless:
         detail = f"is missing or empty in {n_nameless:,} images"
         draft.findings.error("field-missing", Where(str(tree.path), record="image", field="name"), detail, fix=fix)
-    rows = range(len(tree.bad_frames))
-    draft.findings.add_rows(Severity.ERROR, "number-invalid", rows, tree.bad_frames.__getitem__, fix=fix)
+    rows = range(len(tree.bad_values))
+    draft.findings.add_rows(Severity.ERROR, "number-invalid", rows, tree.bad_values.__getitem__, fix=fix)
 
 
 def _numbers(tree: _Tree, texts: list[str], names: tuple[str, ...], draft: Draft) -> FloatArray:
@@ -195,8 +268,9 @@ def _upright(tree: _Tree, corners: FloatArray, draft: Draft) -> FloatArray:
     turned = np.flatnonzero(degrees % 360 != 0)
     if not len(turned):
         return corners
-    detail = f"{len(turned):,} rotated boxes are read as their bounding boxes"
-    draft.findings.note("outline", Where(draft.path), detail)
+    if not tree.reads_masks:
+        detail = f"{len(turned):,} rotated boxes are read as their bounding boxes"
+        draft.findings.note("outline", Where(draft.path), detail)
     angle = np.radians(degrees[turned])
     cos, sin = np.abs(np.cos(angle)), np.abs(np.sin(angle))
     centre = (corners[turned, :2] + corners[turned, 2:]) / 2  # (n_turned, 2)

@@ -1,25 +1,30 @@
 """DOTA: text files of oriented boxes, one per image (x1 y1 ... x4 y4 category difficult); results one per class.
 
-Oriented boxes are read as the upright boxes around them.
+Oriented boxes are read as the upright boxes around them, unless they are what is compared.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jaccard_eval.atomic import replace_folder
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.findings import Where
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.imagekeys import without_suffix
+from jaccard_eval.data.known_protocols import ORIENTED
+from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.reading.rawboxes import RawBoxes
-from jaccard_eval.text import is_numeral, pluralise
+from jaccard_eval.text import is_numeral, pluralise, quoted_value
 
 if TYPE_CHECKING:
     from jaccard_eval.reading.lines import TextBoxes
@@ -30,14 +35,18 @@ FORMAT = Format(
     source="https://captain-whu.github.io/DOTA/tasks.html",
     example="imagesource:GoogleEarth\ngsd:0.15\n10 20 110 20 110 220 10 220 plane 0\n",
     carries=("images", "scores", "difficult"),
+    shapes=("obb",),
 )
 
 _LABELS = "labelTxt"  # next to the images
 _RESULT = re.compile(r"Task1_(?P<label>.+)\.txt", re.IGNORECASE)
+_UPRIGHT_RESULT = re.compile(r"Task2_(?P<label>.+)\.txt", re.IGNORECASE)
+_PATCH = re.compile(r".+__[\d.]+__\d+___\d+")  # as the kit calls what it cuts out of an image: P0001__1__0___824
 _HEADERS = ("imagesource:", "gsd:")  # of an image: where it is from, metres per pixel
 _MARKS = re.compile(r"[,\s]+")
 _SIDES = 8  # numbers of four points
 _NAMES = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")
+_BLANK = " (a blank in the category? write large-vehicle, or commas between columns)"
 _DIFFICULT = frozenset({"0", "1", "2"})  # 2: newer releases mark the hardest so
 _UPRIGHT = 1e-9  # share of the box around it by which an upright box may be smaller: rounding
 
@@ -49,18 +58,26 @@ def looks_like(peek: Peek) -> Likeness | None:
         fields = _split(line)
         return len(fields) > _SIDES and all(map(is_numeral, fields[:_SIDES])) and not is_numeral(fields[_SIDES])
 
-    if results := peek.rate_class_files(_RESULT):
+    if results := peek.rate_class_files(_RESULT) or peek.rate_class_files(_UPRIGHT_RESULT):
         return results
     folder = peek.at(files.inner_folder(peek.path, _LABELS))
     found = folder.first_files(lambda name: name.lower().endswith(".txt"))
     # Of each file the first line about an object; what the image is from stands before it.
     lines = [line for file in found if (line := next(filter(_split, file.lines), ""))]
-    return Likeness.STRUCTURE if lines and sum(map(is_object, lines)) * 2 > len(lines) else None
+    # Half are enough: the reader names what is damaged, or something else.
+    return Likeness.STRUCTURE if lines and sum(map(is_object, lines)) * 2 >= len(lines) else None
+
+
+def iou_types(peek: Peek) -> set[str]:
+    """Return what there is: upright boxes are only those around oriented ones."""
+    return {"obb"}
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of a folder of label files, or of results, to the draft."""
     from jaccard_eval.reading.lines import Layout, read_class_files  # not needed to look for a format
+    from jaccard_eval.reading.oriented import check_outlines
+    from jaccard_eval.similarity.quads import Quads
 
     results = files.files_by_class(path, _RESULT)
     difficult: list[bool] | None = None
@@ -72,6 +89,11 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             split=_split,
         )
         lines, numbers = read_class_files(path, results, layout, draft)
+        _note_patches(lines, draft)
+    elif upright := files.files_by_class(path, _UPRIGHT_RESULT):
+        (first, *_), *_ = upright.values()
+        detail = "results of Task 2 have upright boxes, four numbers each; those of Task 1 are oriented"
+        raise DataError.single("layout", Where(str(first)), detail, fix="Pass the folder with the Task1_*.txt files.")
     else:
         lines, difficult = _read_labels(files.inner_folder(path, _LABELS), draft)
         names = sorted(set(lines.labels))
@@ -79,7 +101,12 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         numbers = lines.read(draft.findings, fix="Write x1 y1 x2 y2 x3 y3 x4 y4 category difficult.")
     points = numbers[:, -_SIDES:].reshape(-1, 4, 2)  # (n, points, x and y)
     corners = np.concatenate((points.min(axis=1), points.max(axis=1)), axis=1)
-    _note_oriented(points, corners, draft)
+    shapes = None
+    if options.iou_type in ORIENTED:
+        shapes = Quads(points)
+        check_outlines(shapes, lines.where, draft)
+    else:
+        _note_oriented(points, corners, draft)
     draft.add_boxes(
         RawBoxes(
             image=lines.images,
@@ -90,13 +117,71 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             encoding="xyxy",
             units="px",
             place=lines.where,
+            shapes=shapes,
         )
     )
 
 
+def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
+    """Write a label file per image, or a result file per class; upright boxes by their four corners."""
+    from jaccard_eval.reading import writing
+    from jaccard_eval.similarity.quads import Quads
+
+    writing.require_pixels(dataset, "DOTA")
+    writing.require_names(dataset, "DOTA", findings)
+    boxes, names = dataset.boxes, dataset.labels.names
+    carried = ("shapes", "difficult", "images") if dataset.role == "gt" else ("shapes", "names")
+    writing.report_losses(dataset, path, findings, carried)
+    stems = [without_suffix(dataset.images.name(row)).replace("\\", "/") for row in range(len(dataset.images))]
+    files = writing.below_shared_place(stems, path, findings)
+    _require_words(names if dataset.role == "gt" else files, dataset, findings)
+    if dataset.role == "gt":
+        writing.require_file_names(dataset, files, findings)
+    else:
+        writing.require_file_names(dataset, [f"Task1_{name}" for name in names], findings)
+    findings.raise_errors()
+    shapes: object = boxes.shapes
+    if isinstance(shapes, Quads):
+        corners = shapes.corners.reshape(-1, _SIDES)
+    else:
+        upright, exact = writing.exact_coords(boxes.xywh, "xyxy")
+        corners = upright[:, [0, 1, 2, 1, 2, 3, 0, 3]]
+        writing.report_rounded(exact, path, findings)
+    rows = writing.number_rows(corners, " ")
+    keys = boxes.image.tolist(), boxes.label.tolist()
+    if boxes.score is None:
+        parts = {f"{file}.txt": [] for file in files}  # type: dict[str, list[str]]
+        for image, label, row, difficult in zip(*keys, rows, boxes.difficult.tolist(), strict=True):
+            parts[f"{files[image]}.txt"].append(f"{row} {names[label]} {difficult:d}\n")
+    else:
+        parts = {f"Task1_{name}.txt": [] for name in names}
+        scores = writing.number_rows(boxes.score[:, None], " ")
+        for image, label, row, score in zip(*keys, rows, scores, strict=True):
+            parts[f"Task1_{names[label]}.txt"].append(f"{files[image]} {score} {row}\n")
+    replace_folder(path, {name: "".join(lines).encode() for name, lines in parts.items()})
+
+
+def _require_words(names: Sequence[str], dataset: Dataset, findings: FindingLog) -> None:
+    """Record an error where a name has a blank or a comma, which separate the columns."""
+    # A category behind eight numbers must not be another one.
+    is_category = dataset.role == "gt"
+    broken = [name for name in names if _MARKS.search(name) or not name or (is_category and is_numeral(name))]
+    findings.add_rows(
+        Severity.ERROR,
+        "write-name",
+        range(len(broken)),
+        lambda row: (Where(dataset.path), f"{quoted_value(broken[row])} cannot stand in a line of DOTA"),
+        fix="Rename it: no blanks or commas, as in large-vehicle, and not a number.",
+    )
+
+
 def _split(line: str) -> list[str]:
-    """Return the fields of a line, which blanks or commas separate; none of a header."""
-    return [] if line.strip().lower().startswith(_HEADERS) else [field for field in _MARKS.split(line) if field]
+    """Return the fields of a line, which commas or else blanks separate; none of a header."""
+    if line.strip().lower().startswith(_HEADERS):
+        return []
+    if line.count(",") >= _SIDES:
+        return [field.strip() for field in line.strip().rstrip(",").split(",")]
+    return [field for field in _MARKS.split(line) if field]
 
 
 def _read_labels(folder: Path, draft: Draft) -> tuple[TextBoxes, list[bool]]:
@@ -106,17 +191,33 @@ def _read_labels(folder: Path, draft: Draft) -> tuple[TextBoxes, list[bool]]:
 
     lines, difficult = TextBoxes(_NAMES), list[bool]()
     for image, place, fields in split_files(add_label_images(folder, draft), draft.findings, _split):
-        flag = fields[-1] if len(fields) > _SIDES + 1 and fields[-1] in _DIFFICULT else ""
-        category = " ".join(fields[_SIDES : len(fields) - bool(flag)])  # which may have blanks
-        if sum(map(is_numeral, fields[_SIDES:])) >= _SIDES - 1:
+        flag = fields[_SIDES + 1] if len(fields) > _SIDES + 1 else "0"
+        if len(fields) > _SIDES and (is_numeral(fields[_SIDES]) > fields[_SIDES].isdecimal() or not fields[_SIDES]):
+            lines.refuse(
+                place, f"category is {quoted_value(fields[_SIDES])} (YOLO labels, which begin with the class?)"
+            )
+        elif len(fields) in (_SIDES + 1, _SIDES + 2) and flag in _DIFFICULT:
+            lines.add(place, image, fields[_SIDES], fields[:_SIDES])
+            difficult.append(flag != "0")
+        elif sum(map(is_numeral, fields[_SIDES:])) >= _SIDES - 1:
             # Without a break the flag of the first object, or its category, runs into a number of the second.
             lines.refuse(place, f"expected 9 or 10 columns, got {len(fields)}: two objects on one line?")
-        elif category:
-            lines.add(place, image, category, fields[:_SIDES])
-            difficult.append(flag not in ("", "0"))
+        elif len(fields) == _SIDES + 2:
+            lines.refuse(place, f"difficult is {quoted_value(flag)}; expected 0, 1 or 2{_BLANK}")
         else:
-            lines.refuse(place, f"expected 9 or 10 columns, got {len(fields)}")
+            lines.refuse(place, f"expected 9 or 10 columns, got {len(fields)}{_BLANK * (len(fields) > _SIDES)}")
     return lines, difficult
+
+
+def _note_patches(lines: TextBoxes, draft: Draft) -> None:
+    """Report results of patches, which the kit merges before it evaluates them."""
+    patches = sorted({image for image in lines.images if _PATCH.fullmatch(image)})
+    if patches:
+        detail = (
+            f"results of {pluralise(len(patches), 'patch', 'patches')} of images, such as {quoted_value(patches[0])}"
+        )
+        fix = "Where the ground truth is of whole images, merge them first, as DOTA_devkit's ResultMerge does."
+        draft.findings.note("dota-patches", Where(draft.path, field="image"), detail, fix=fix)
 
 
 def _note_oriented(points: FloatArray, corners: FloatArray, draft: Draft) -> None:

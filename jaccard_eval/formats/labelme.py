@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
 
 from jaccard_eval.data.imagekeys import is_image_name, without_suffix
@@ -11,7 +13,7 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
-from jaccard_eval.reading.records import UNKNOWN_SIZE, RecordCollector, document_records
+from jaccard_eval.reading.records import UNKNOWN_SIZE, Record, RecordCollector, document_records
 from jaccard_eval.text import quoted_value
 
 FORMAT = Format(
@@ -33,6 +35,9 @@ FORMAT = Format(
 )
 
 
+_KIND = re.compile(rb'"shape_type"\s*:\s*"(\w+)"')
+
+
 def looks_like(peek: Peek) -> Likeness | None:
     """Rate a file by its keys, and a folder by its files."""
     return peek.rate_documents(_rate)
@@ -52,6 +57,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         if file_name:
             claims.setdefault(str(document.parent / without_suffix(file_name)), []).append((document, name))
         collector.add_image(key, file_name=file_name or None, size=size)
+        if collector.reads_masks:
+            _add_masks(collector, key, record)
+            continue
         for shape in record.records("shapes"):
             # Files before 3.0 name no type, and mean polygons.
             kind = shape.text("shape_type") if shape.has("shape_type") else "polygon"
@@ -62,6 +70,34 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     for image, documents in claims.items():
         _refuse_copies(image, documents, draft)
     collector.to_draft(encoding="xyxy", listed=False)
+
+
+def iou_types(peek: Peek) -> set[str]:
+    """Return what the first documents have: boxes, masks or both."""
+    kinds = {kind for document in peek.documents() for kind in _KIND.findall(document.head)}
+    return {iou_type for kind, iou_type in ((b"rectangle", "bbox"), (b"polygon", "segm")) if kind in kinds}
+
+
+def _add_masks(collector: RecordCollector, key: str, record: Record) -> None:
+    """Add polygons and rectangles as masks; those of one label and group are parts of one object."""
+    groups: dict[tuple[str, str], tuple[list[list[float]], Where]] = {}
+    for at, shape in enumerate(record.records("shapes")):
+        kind = shape.text("shape_type") if shape.has("shape_type") else "polygon"
+        if kind not in ("polygon", "rectangle"):
+            collector.count_shape(kind)
+            continue
+        label = shape.text("label")
+        if kind == "rectangle":
+            left, top, right, bottom = shape.corners("points")
+            ring = [left, top, left, bottom, right, bottom, right, top]
+        else:
+            points = shape.entries("points")
+            ring = shape.ring([points.numbers(name, 2) for name in points.values])
+        group = str(shape.values["group_id"]) if shape.has("group_id") else f"shapes[{at}]"
+        if ring and all(map(math.isfinite, ring)):
+            groups.setdefault((label, group), ([], shape.where))[0].append(ring)
+    for (label, _), (rings, where) in groups.items():
+        collector.add_polygons(key, label, rings, where)
 
 
 def _refuse_copies(image: str, documents: list[tuple[Path, str]], draft: Draft) -> None:

@@ -5,9 +5,10 @@ The challenge's submissions are read as well: all boxes of an image in a Predict
 
 from __future__ import annotations
 
-import io
 import re
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,14 +17,15 @@ import numpy as np
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.formats import Format
+from jaccard_eval.formats._openimages.beside import MID_STARTS, descriptions_of, may_lie_beside, read_descriptions
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Kind, Likeness, Peek
 from jaccard_eval.reading.rawboxes import CodedKeys
 from jaccard_eval.text import inert, quoted
 
 if TYPE_CHECKING:
+    from jaccard_eval.reading.tabular.columns import RowIndices
     from jaccard_eval.reading.tabular.table import Table
 
 FORMAT = Format(
@@ -31,13 +33,11 @@ FORMAT = Format(
     summary="Open Images CSV: fractions as XMin, XMax, YMin, YMax; class names from class-descriptions*.csv next to it",
     source="https://storage.googleapis.com/openimages/web/download_v7.html",
     example="ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsGroupOf\nstreet,,dog,1,0.1,0.3,0.2,0.5,0\n",
-    carries=("scores", "group_of"),
+    carries=("scores", "group_of", "image_labels"),
     suffixes=(".csv",),
 )
 
 NEEDED = ("ImageID", "LabelName", "XMin", "XMax", "YMin", "YMax")
-DESCRIPTIONS = "*class-descriptions*.csv"
-MID_STARTS = ("/m/", "/g/", "/t/")  # machine-generated ids of the knowledge graph
 HEADER = ("ImageID", "LabelName", "Confidence", "XMin", "XMax", "YMin", "YMax", "IsGroupOf")
 
 _NEEDED = frozenset(name.lower() for name in NEEDED)
@@ -83,8 +83,30 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         fix = f"Pass --{draft.options.role}-units px if they are pixels."
         draft.findings.error("coordinate-range", Where(draft.path), detail, fix=fix)
     add_boxes(table, columns, cells, draft)
-    labels, _ = table.columns[columns.label].keys(cells.rows)
-    _name_classes(path, sorted(map(str, labels.distinct)), draft)
+    images, classes = (table.columns[at].keys(cells.rows)[0] for at in (columns.image, columns.label))
+    labels = {str(label) for label in classes.distinct}
+    described = descriptions_of(path, options) if options.class_descriptions or _has_mid(labels) else []
+    names = read_descriptions(described)
+    if options.role == "gt":
+        from jaccard_eval.formats._openimages.facts import BoxKeys, add_facts
+
+        labels.update(add_facts(path, BoxKeys(images, classes, partial(_place, table, cells.rows)), names, draft))
+    known = [label for label in labels if label in names]
+    if known:
+        draft.details.append(f"{len(known):,} class names from {', '.join(file.name for file in described)}")
+    are_ids = bool(labels) and all(label.startswith(MID_STARTS) for label in labels)
+    if known or draft.class_parents or are_ids:
+        keys = sorted(labels)
+        # Ids that nothing describes are not names: the other side may have both.
+        draft.set_classes(keys, [names.get(label, label) for label in keys], named=bool(known) or not are_ids)
+
+
+def _has_mid(labels: Iterable[str]) -> bool:
+    return any(label.startswith(MID_STARTS) for label in labels)
+
+
+def _place(table: Table, rows: RowIndices, row: int) -> Where:
+    return table.where(int(rows[row]))
 
 
 def _with_known_groups(table: Table, column: int, draft: Draft) -> Table:
@@ -100,31 +122,9 @@ def _with_known_groups(table: Table, column: int, draft: Draft) -> Table:
     return replace(table, columns={**table.columns, column: TextColumn(CodedKeys(known, flags.codes))})
 
 
-def _name_classes(path: Path, labels: list[str], draft: Draft) -> None:
-    """Name classes that are MIDs by the descriptions next to the table, if there are any."""
-    import csv
-
-    from jaccard_eval.reading.tabular.rows import fields_up_to
-
-    mids = [label for label in labels if label.startswith(MID_STARTS)]
-    described = sorted(path.parent.glob(DESCRIPTIONS)) if mids else []
-    names: dict[str, str] = {}
-    for file in described:
-        text = files.read_text(file)
-        with fields_up_to(len(text)):
-            for row in csv.reader(io.StringIO(text, newline="")):
-                # The first field of a header is not a MID.
-                if len(row) > 1 and row[0].startswith(MID_STARTS) and row[1].strip():
-                    names[row[0]] = row[1].strip()
-    known = [label for label in mids if label in names]
-    if known:
-        draft.set_classes(labels, [names.get(label, label) for label in labels])
-        draft.details.append(f"{len(known):,} class names from {', '.join(file.name for file in described)}")
-
-
 def leads_to(path: Path, _: str) -> list[Path]:
-    """Return the files next to a table that name its classes."""
-    return [] if files.is_folder(path) else sorted(path.parent.glob(DESCRIPTIONS))
+    """Return the files next to a table that name its classes, or hold their hierarchy or image-level labels."""
+    return may_lie_beside(path)
 
 
 def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:

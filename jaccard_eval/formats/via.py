@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,8 +47,8 @@ _SECTIONS = frozenset({"project", "file", "view", "metadata"})  # of version 3
 _SHAPE, _ATTRIBUTES = "shape_attributes", "region_attributes"
 _SIDES = ("x", "y", "width", "height")
 _USUAL = ("class", "label", "category", "name", "type", "object")  # what people call the class, the likeliest first
-_RECTANGLE = "rect"
-_KINDS = {1: "point", 2: _RECTANGLE, 3: "circle", 4: "ellipse", 5: "line", 6: "polyline", 7: "polygon"}  # of version 3
+_RECTANGLE, _POLYGON = "rect", "polygon"
+_KINDS = {1: "point", 2: _RECTANGLE, 3: "circle", 4: "ellipse", 5: "line", 6: "polyline", 7: _POLYGON}  # of version 3
 
 Content = tuple[list[str], list[tuple[str, Record]]]  # the files of an export, and the regions, each with its file
 
@@ -74,15 +75,39 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     for image, region in regions:
         shape = region.record(_SHAPE)
         kind = shape.text("name")
-        if kind == _RECTANGLE:
+        if kind == _RECTANGLE or (kind == _POLYGON and collector.reads_masks):
             boxes.append((image, region, shape))
         elif kind:
             collector.count_shape(kind)
     name = _class_attribute([region for _, region, _ in boxes], draft)
     for image, region, shape in boxes:
+        if collector.reads_masks:
+            ring = _ring(shape)
+            if ring and all(map(math.isfinite, ring)):
+                collector.add_polygons(image, _class_name(region, name), [ring], region.where)
+            continue
         coords = [shape.number(side) for side in _SIDES]
         collector.add_box(image, _class_name(region, name), coords, region.where)
-    collector.to_draft(encoding="xywh", listed=True)
+    collector.to_draft(encoding="xyxy" if collector.reads_masks else "xywh", listed=True)
+
+
+def iou_types(peek: Peek) -> set[str]:
+    """Return what the first regions are: boxes, masks or both."""
+    found = {"bbox"} if b"rect" in peek.head else set()
+    return found | ({"segm"} if b"all_points_x" in peek.head else set()) or {"bbox"}
+
+
+def _ring(shape: Record) -> list[float]:
+    """Return the corners of a polygon or a rectangle."""
+    if shape.values.get("name") == _RECTANGLE:
+        x, y, width, height = (shape.number(side) for side in _SIDES)
+        return [x, y, x, y + height, x + width, y + height, x + width, y]
+    xs, ys = (shape.entries(f"all_points_{axis}") for axis in "xy")
+    if len(xs.values) != len(ys.values):
+        detail = f"has {len(ys.values)} values; all_points_x has {len(xs.values)}"
+        shape.error("segmentation-invalid", "all_points_y", detail)
+        return []
+    return shape.ring([(xs.number(x), ys.number(y)) for x, y in zip(xs.values, ys.values, strict=True)])
 
 
 def _read_json(path: Path, text: str, draft: Draft) -> Content:
@@ -139,6 +164,8 @@ def _entries(project: Record, section: str) -> Iterator[tuple[str, Record]]:
 
 def _shape(region: Record, xy: list[Any]) -> dict[str, Any]:
     kind = _KINDS.get(xy[0], "unknown") if isinstance(xy[0], int) else "unknown"
+    if kind == _POLYGON:
+        return {"name": kind, "all_points_x": xy[1::2], "all_points_y": xy[2::2]}
     if kind != _RECTANGLE:
         return {"name": kind}
     if len(xy) != 1 + len(_SIDES):

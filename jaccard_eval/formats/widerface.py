@@ -7,6 +7,7 @@ benchmark: they are read as crowds.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -54,7 +55,11 @@ def _is_text(name: str) -> bool:
 
 def _is_block(peek: Peek) -> bool:
     """Whether a text starts with a name, a count, and a line of so many numbers where the count is not 0."""
-    if len(peek.lines) < 2 or is_numeral(peek.lines[0].strip()) or not peek.lines[1].strip().isdigit():
+    if (
+        len(peek.lines) < 2
+        or is_numeral(peek.lines[0].strip())
+        or not re.fullmatch(r"[0-9]{1,9}", peek.lines[1].strip())
+    ):
         return False
     if len(peek.lines) == 2:
         return int(peek.lines[1]) == 0

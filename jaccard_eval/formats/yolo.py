@@ -3,14 +3,16 @@
 A folder of label files (read with its subfolders), Ultralytics' data.yaml, or darknet's obj.data. Boxes are centre-size
 fractions as YOLO has them, or pixels as corners or left-top-size, with class indices or class names; what a set uses is
 detected from all of it. The layouts that ``columns`` names: ``box``, ``box-conf``, ``conf-box``, ``box-track``,
-``box-conf-track``, ``polygon``, ``polygon-conf``, ``polygon-conf-track``, ``obb``, ``obb-conf``. Polygons and oriented
-boxes are read as the boxes around them, polygons among boxes too. The word ``difficult`` may end an object of ground
+``box-conf-track``, ``polygon``, ``polygon-conf``, ``polygon-conf-track``, ``obb``, ``obb-conf``, ``xywhr``,
+``xywhr-conf``. Polygons and oriented boxes are read as the boxes around them unless they are what is compared,
+polygons among boxes too. The word ``difficult`` may end an object of ground
 truth, as in Cartucho's evaluator.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
 
@@ -28,10 +30,12 @@ FORMAT = Format(
     summary="text files, one per image: class cx cy w h [conf], normalised; corners or x y w h in pixels; polygons",
     source="Ultralytics, Darknet, CVAT, Label Studio, Roboflow; text labels of Padilla's and Cartucho's evaluators",
     example="0 0.512500 0.430000 0.102300 0.200000\n",
+    shapes_if_asked=("segm", "keypoints", "obb"),
     carries=("images", "sizes", "names", "scores"),  # the word difficult is read, not written: YOLO has none
 )
 
 BOX_NUMBERS = 4
+_BOX_COLUMNS = 7  # at most: class, box, score and track id; polygons that matter have more
 
 _DESCRIPTION_SUFFIXES = (".yaml", ".yml", ".data")
 _SPLIT_FOLDERS = ("train", "val", "valid", "test")
@@ -62,7 +66,30 @@ def looks_like(peek: Peek) -> Likeness | None:
     written = [file.lines[0] for file in found if file.lines]
     n_labels = sum(map(_is_label_line, written))
     # Half are enough: the reader names a file that is damaged, or something else. Empty files have no objects.
-    return Likeness.STRUCTURE if found and n_labels * 2 >= len(written) else None
+    if not found or n_labels * 2 < len(written):
+        return None
+    # The other half may be the rule, and numbers alone the damage: who knows the other half is surer.
+    return Likeness.CONTENT if written and n_labels * 2 == len(written) else Likeness.STRUCTURE
+
+
+_OBB_COLUMNS = (9, 10)  # the class and four corners; with a score
+
+
+def iou_types(peek: Peek) -> set[str]:
+    """Return what labels have: keypoints by the description, masks where most lines are longer than those of boxes."""
+    from jaccard_eval.findings import FindingLog
+    from jaccard_eval.formats._yolo.sources import find_description, find_kpt_shape, labels_of_folder, read_description
+
+    description, log = find_description(peek.path), FindingLog()
+    split = ReadOptions().split
+    source = read_description(description, split, log) if description else labels_of_folder(peek.path, split, log)
+    if source.kpt_shape or find_kpt_shape(source.root):
+        return {"bbox", "keypoints"}
+    written = [line.split() for file in [*source.files.values()][:FIRST] for line in peek.at(file).lines[:1]]
+    if written and all(len(fields) in _OBB_COLUMNS for fields in written):
+        return {"obb"}
+    n_long = sum(len(fields) > _BOX_COLUMNS for fields in written)
+    return {"bbox", "segm"} if n_long * 2 > len(written) else {"bbox"}
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
@@ -70,6 +97,13 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     from jaccard_eval.formats._yolo.reader import read_labels  # not needed to look for a format
 
     read_labels(path, draft, options)
+
+
+def read_parts(path: Path, draft: Draft, options: ReadOptions, rows: int) -> Iterator[Draft]:
+    """Yield drafts of about so many predictions each, of whole files; of ground truth one."""
+    from jaccard_eval.formats._yolo.reader import read_labels_in_parts
+
+    return read_labels_in_parts(path, draft, options, rows)
 
 
 def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:

@@ -6,20 +6,29 @@ waiting competes with are decided at once, for all area ranges and thresholds to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.candidates import Pairs
 from jaccard_eval.matching.order import IntArray, stable_order, starts_of_runs
 
-NO_PAIR = -1
+NO_PLACE = 0
 # pycocotools: a box always matches its exact copy, whatever rounding did. No tolerance: lower thresholds stay exact.
 LARGEST_THRESHOLD = 1 - 1e-10
 
-PairChoice = npt.NDArray[np.int32]
+# Which of its own pairs a detection matches, counted from 1, `NO_PLACE` for none: one byte suffices for nearly all.
+PairChoice = npt.NDArray[np.unsignedinteger]
+
+
+def least_overlaps(protocol: Protocol) -> FloatArray:
+    """Return the smallest overlap that matches at each threshold, (T,)."""
+    thresholds = np.minimum(protocol.iou_thresholds, LARGEST_THRESHOLD)
+    return np.nextafter(thresholds, 1.0) if protocol.above_threshold else thresholds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +40,7 @@ class MatchProblem:
     thresholds: FloatArray  # (T,)
     # Ground truth that does not count, by area range, (A, n_gt): wanted only where nothing that counts is free.
     ignored: BoolArray
-    # Ground truth that can be matched any number of times (crowd), (n_gt,).
+    # Ground truth that can be matched any number of times (crowds, groups), (n_gt,).
     reusable: BoolArray
     # Which of several ground truths with equal overlap is preferred: the last by COCO, the first by VOC.
     last_wins: bool
@@ -41,7 +50,8 @@ def assign_best_free(problem: MatchProblem) -> tuple[IntArray, PairChoice]:
     """Let each detection, by score, take the best ground truth that is still free (COCO).
 
     Ground truth that counts comes before ignored, then the highest overlap, then the later one in the file. Returns
-    the detections that have any candidate (c,), ascending, and the pair that each one takes (A, T, c), or `NO_PAIR`.
+    the detections that have any candidate (c,), ascending, and the place of the pair that each one takes among its own
+    (A, T, c), or `NO_PLACE`.
 
     Source: pycocotools 2.0.11 ``cocoeval.py``, ``COCOeval.evaluateImg``.
     """
@@ -55,7 +65,7 @@ def assign_best_free(problem: MatchProblem) -> tuple[IntArray, PairChoice]:
     wanted_by_others[problem.pairs.gt[pairs]] = True
     alone = single & ~wanted_by_others[problem.pairs.gt[segments.start]]
     settled, waiting = segments.take(alone), segments.take(~alone)
-    first_come = np.full((len(problem.thresholds), len(segments)), NO_PAIR, dtype=np.int32)
+    first_come = np.full((len(problem.thresholds), len(segments)), NO_PLACE, dtype=segments.place_type)
     first_come[:, settled.number] = _first_come(problem, settled.start)
     choice = np.repeat(first_come[None], n_areas, axis=0)
     preferred = _by_preference(problem, waiting)
@@ -82,16 +92,58 @@ def assign_best_any(problem: MatchProblem) -> tuple[IntArray, PairChoice]:
     # (c,) The most preferred pair of each detection. Whether it counts plays no part: the kit takes the maximum over
     # all boxes of the image, difficult and taken ones too, before it looks at either.
     best = _by_preference(problem, segments)[segments.stop - 1]
+    choice = _nothing_chosen(problem, segments)
+    _claim(problem, segments, best, choice, np.ones(len(best), dtype=np.bool_))
+    return segments.detection, choice
+
+
+def assign_objects_first(problem: MatchProblem) -> tuple[IntArray, PairChoice]:
+    """Let each detection claim the object it overlaps most, else the group it lies in most (Open Images).
+
+    Objects are claimed as by `assign_best_any`. What gets none of them goes to a group, which is reusable: it takes any
+    number of detections. Returns what `assign_best_free` does.
+
+    Source: TensorFlow Object Detection API, ``per_image_evaluation.py``, ``_compute_tp_fp_for_single_class``.
+    """
+    segments = _Segments.of(problem.pairs)
+    choice = _nothing_chosen(problem, segments)
+    for wanted in (~problem.reusable, problem.reusable):
+        best = _by_preference(problem, segments, wanted)[segments.stop - 1]
+        _claim(problem, segments, best, choice, wanted[problem.pairs.gt[best]])
+    return segments.detection, choice
+
+
+def _nothing_chosen(problem: MatchProblem, segments: _Segments) -> PairChoice:
+    shape = len(problem.ignored), len(problem.thresholds), len(segments)
+    return np.full(shape, NO_PLACE, dtype=segments.place_type)
+
+
+def _claim(
+    problem: MatchProblem, segments: _Segments, best: IntArray, choice: PairChoice, may_claim: BoolArray
+) -> None:
+    """Give what detections want most, the pair `best` (c,), to the first that reaches it, or to all that share it.
+
+    Only those take part that have chosen nothing yet and `may_claim` (c,); `choice` is written to.
+    """
     gt = problem.pairs.gt[best]
-    reaches = problem.pairs.overlap[best] >= problem.thresholds[:, None]  # (T, c)
-    choice = np.full((len(problem.ignored), *reaches.shape), NO_PAIR, dtype=np.int32)
+    reaches = (problem.pairs.overlap[best] >= problem.thresholds[:, None]) & may_claim  # (T, c)
+    place = best - segments.start + 1
     for a, ignored in enumerate(problem.ignored):
+        # What is reusable and counts is a group: all may have it, and the ranking counts the best of them.
+        shared = ignored | problem.reusable
         for t, reached in enumerate(reaches):
             # By descending score, as detections of a class stand in that order: the first claim is the best one.
-            claims = np.flatnonzero(reached)
-            wins = ignored[gt[claims]] | _first_of_each(gt[claims])
-            choice[a, t, claims[wins]] = best[claims[wins]]
-    return segments.detection, choice
+            claims = np.flatnonzero(reached & (choice[a, t] == NO_PLACE))
+            wins = shared[gt[claims]] | _first_of_each(gt[claims])
+            choice[a, t, claims[wins]] = place[claims[wins]]
+
+
+# By the names that protocols have for them.
+ASSIGNMENTS: dict[str, Callable[[MatchProblem], tuple[IntArray, PairChoice]]] = {
+    "best_free": assign_best_free,
+    "best_any": assign_best_any,
+    "objects_first": assign_objects_first,
+}
 
 
 def _first_of_each(values: IntArray) -> BoolArray:
@@ -120,6 +172,11 @@ class _Segments:
     def __len__(self) -> int:
         return len(self.number)
 
+    @property
+    def place_type(self) -> np.dtype[np.unsignedinteger]:
+        """The smallest type that counts the pairs of any detection."""
+        return np.min_scalar_type(int((self.stop - self.start).max(initial=1)))
+
     def take(self, chosen: BoolArray) -> _Segments:
         return _Segments(self.detection[chosen], self.number[chosen], self.start[chosen], self.stop[chosen])
 
@@ -130,32 +187,36 @@ class _Segments:
         return np.arange(int(sizes.sum())) + np.repeat(self.start - offset, sizes), offset
 
 
-def _first_come(problem: MatchProblem, pairs: IntArray) -> PairChoice:
-    """Give each ground truth to the first detection that reaches the threshold; shape (T, p)."""
+def _first_come(problem: MatchProblem, pairs: IntArray) -> BoolArray:
+    """Return which pairs win, as each ground truth is given to the first that reaches the threshold; shape (T, p)."""
     # `reduceat` refuses to reduce nothing.
     if len(pairs) == 0:
-        return np.zeros((len(problem.thresholds), 0), dtype=np.int32)
+        return np.zeros((len(problem.thresholds), 0), dtype=np.bool_)
     # Pairs come by detection, so that a stable sort by ground truth leaves those of each in the order of their scores.
     order = stable_order(problem.pairs.gt[pairs])
-    gt, pair = problem.pairs.gt[pairs][order], pairs[order].astype(np.int32)
+    gt, pair = problem.pairs.gt[pairs][order], pairs[order]
     new = starts_of_runs(gt)
     place = np.arange(len(order), dtype=np.int32)
     reaches = problem.pairs.overlap[pair] >= problem.thresholds[:, None]  # (T, p)
     # Where nobody reaches a threshold, the first place is one that does not exist.
     first = np.minimum.reduceat(np.where(reaches, place, len(order)), np.flatnonzero(new), axis=1)
     wins = reaches & ((first[:, np.cumsum(new) - 1] == place) | problem.reusable[gt])
-    choice = np.full(wins.shape, NO_PAIR, dtype=np.int32)
-    choice[:, order] = np.where(wins, pair, NO_PAIR)
-    return choice
+    in_turn = np.zeros(wins.shape, dtype=np.bool_)
+    in_turn[:, order] = wins
+    return in_turn
 
 
-def _by_preference(problem: MatchProblem, segments: _Segments) -> IntArray:
-    """Return the pairs of each segment, in its place, the most preferred last: by overlap, then place in the file."""
+def _by_preference(problem: MatchProblem, segments: _Segments, wanted: BoolArray | None = None) -> IntArray:
+    """Return the pairs of each segment, in its place, the most preferred last: by overlap, then place in the file.
+
+    Those with ground truth that is `wanted` (n_gt,), where that is given, come after all others.
+    """
     # `lexsort` sorts by its last key first; detections keep their places, as they come in ascending order already.
     pairs, _ = segments.expand()
     det, gt, overlap = problem.pairs.det[pairs], problem.pairs.gt[pairs], problem.pairs.overlap[pairs]
     preferred = np.arange(len(problem.pairs))
-    preferred[pairs] = pairs[np.lexsort((gt if problem.last_wins else -gt, overlap, det))]
+    keys = (gt if problem.last_wins else -gt, overlap, *(() if wanted is None else (wanted[gt],)), det)
+    preferred[pairs] = pairs[np.lexsort(keys)]
     return preferred
 
 
@@ -190,4 +251,4 @@ def _choose(problem: MatchProblem, served: _Segments, preferred: IntArray, taken
     won = problem.pairs.gt[chosen[a, t, s]]
     # No two of those served want one ground truth, but a crowd, which is never taken: no assignment is lost.
     taken[a, t, won] = ~problem.reusable[won]
-    return np.where(best > 0, chosen, NO_PAIR).astype(np.int32)
+    return np.where(best > 0, chosen - served.start + 1, NO_PLACE).astype(served.place_type)

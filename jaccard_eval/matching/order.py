@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray
 from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.native import matching as native
 
 IntArray = npt.NDArray[np.int64]
+WholeArray = npt.NDArray[np.integer]  # of 32 or 64 bits
 
 DENSE_TABLE_CELLS = 1 << 20  # a table over all (class, image) keys is used up to this size, or 4 cells a box
 
@@ -86,7 +88,7 @@ def labels_of(table: BoxTable, protocol: Protocol) -> IntArray:
     return np.zeros(len(table), dtype=np.int64) if protocol.class_agnostic else table.label.astype(np.int64)
 
 
-def rank_detections(pred: BoxTable, protocol: Protocol, n_images: int) -> tuple[IntArray, IntArray, IntArray]:
+def rank_detections(pred: BoxTable, protocol: Protocol, n_images: int) -> tuple[IntArray, IntArray, RowArray]:
     """Put predictions in class order and drop those beyond the protocol's largest cap.
 
     Returns for each one kept its row in `pred`, its key ``class · n_images + image``, and its rank within that key.
@@ -96,13 +98,17 @@ def rank_detections(pred: BoxTable, protocol: Protocol, n_images: int) -> tuple[
     # Stable sorts, the least important first: equal scores stay by image, or as the file has them (VOC), then in the
     # order of the file. pycocotools gets the same by concatenating images in ascending order before it sorts.
     by_image = stable_order(_image_major(pred, protocol)) if protocol.score_ties == "image" else np.arange(len(pred))
+    cap = protocol.max_dets[-1] if protocol.max_dets else len(pred)
+    ranked = native.rank(score, label, pred.image, by_image, n_images=n_images, cap=cap)
+    if ranked is not None:
+        return ranked
     order = by_image[class_and_score_order(label[by_image], score[by_image])]
     key = label[order] * n_images + pred.image[order]
     rank = group_ranks(key)
     # The cap is one of an image and class, as in pycocotools, not of an image; smaller caps are views of the ranking.
-    if not protocol.max_dets or rank.max(initial=0) < protocol.max_dets[-1]:
+    if rank.max(initial=-1) < cap:
         return order, key, rank
-    kept = rank < protocol.max_dets[-1]
+    kept = rank < cap
     return order[kept], key[kept], rank[kept]
 
 
@@ -119,12 +125,12 @@ def ground_truth_order(gt: BoxTable, key: IntArray, protocol: Protocol) -> IntAr
     return stable_order(_image_major(gt, protocol)) if protocol.class_agnostic else stable_order(key)
 
 
-def group_ranks(key: IntArray) -> IntArray:
+def group_ranks(key: IntArray) -> RowArray:
     """Return the rank of each row among the rows of its key, in row order."""
     order = stable_order(key)
     ordered = key[order]
     first, sizes = lengths_of_runs(starts_of_runs(ordered))
-    ranks = np.empty(len(key), dtype=np.int64)
+    ranks = np.empty(len(key), dtype=np.int32)
     ranks[order] = np.arange(len(key)) - np.repeat(first, sizes)
     return ranks
 
@@ -137,7 +143,7 @@ class Blocks:
     stop: IntArray
 
     @classmethod
-    def of(cls, sorted_keys: IntArray, queries: IntArray) -> Blocks:
+    def of(cls, sorted_keys: WholeArray, queries: WholeArray) -> Blocks:
         """Find the blocks; by a table over all keys where it is small enough, else by binary search."""
         n_keys = int(max(sorted_keys.max(initial=-1), queries.max(initial=-1))) + 1
         # A table answers 250,000 queries several times faster than a search, but thousands of classes on as many

@@ -6,13 +6,14 @@ concatenate the rows and sort the detections by (class, score descending, tie, r
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.boxtable import BoolArray, FloatArray, RowArray
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.matching.greedy import NO_PAIR
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching.greedy import NO_PLACE
 from jaccard_eval.matching.matchtable import MatchTable
 from jaccard_eval.matching.order import IntArray
 
@@ -27,11 +28,11 @@ class Ranking:
     n_images: int
     n_labels: int
     # Of each detection, (n,), in class order: by class, then score descending, then tie, then rank in image and class.
-    image: IntArray
-    label: IntArray
-    rank: IntArray
+    image: RowArray
+    label: RowArray
+    rank: RowArray
     # What orders equal scores under this protocol: the image, or the place in the file.
-    tie: IntArray
+    tie: RowArray | IntArray
     score: FloatArray
     # Detections that are false positives if they match nothing, (A, n); those of another size are ignored.
     in_range: BoolArray
@@ -53,12 +54,20 @@ class Ranking:
         """Read a ranking off a match table; columns are shared with it."""
         areas = table.protocol.areas
         in_range = np.stack([(table.area >= area.low) & (table.area <= area.high) for area in areas])
+        if table.unpunished is not None:
+            in_range &= ~table.unpunished
         hits, counts = (np.empty(table.choice.shape, dtype=np.bool_) for _ in range(2))
+        before = table.first_pair - np.int32(1)
         for a, choice in enumerate(table.choice):
-            # A closing False is what `NO_PAIR`, -1, finds.
-            np.append(~table.gt_ignored[a][table.pair_gt], False).take(choice, out=hits[a])
-            # The size of a detection decides only where it matches nothing; a match counts as its object does.
-            np.logical_and(choice == NO_PAIR, in_range[a][table.candidate], out=counts[a])
+            counting = ~table.gt_ignored[a][table.pair_gt]
+            # Threshold by threshold, as places among all pairs take four times the memory of the choice.
+            for t, place in enumerate(choice):
+                np.logical_and(place != NO_PLACE, counting[before + place], out=hits[a, t])
+                if table.gt_shared is not None:
+                    hits[a, t] &= _is_best_of_group(table, table.gt_shared, hits[a, t], before + place)
+            # The size of a detection decides only where it matches nothing; a match counts as its object does, and
+            # what else a group takes besides its best detection is ignored.
+            np.logical_and(choice == NO_PLACE, in_range[a][table.candidate], out=counts[a])
             counts[a] |= hits[a]
         return cls(
             protocol=table.protocol,
@@ -82,7 +91,7 @@ class Ranking:
         """Return the ranking of some images, ascending rows that are then counted from 0."""
         kept, truth = np.isin(self.image, images), np.isin(self.gt_image, images)
         candidates = kept[self.candidate]
-        image = np.searchsorted(images, self.image[kept])
+        image = np.searchsorted(images, self.image[kept]).astype(np.int32)
         return replace(
             self,
             n_images=len(images),
@@ -107,3 +116,19 @@ class Ranking:
         counts = self.in_range[ALL_SIZES].copy()
         counts[self.candidate] = self.counts[ALL_SIZES, threshold]
         return hit, counts
+
+
+def _is_best_of_group(table: MatchTable, shared: BoolArray, hits: BoolArray, pairs: RowArray) -> BoolArray:
+    """Mark the hits (c,) that count: all on single objects, the first on each group that counts, if above 0.
+
+    Source: TensorFlow Object Detection API, ``per_image_evaluation.py``: the score of a group starts at 0.
+    """
+    gt = table.pair_gt[pairs]
+    counts = hits & ~shared[gt]
+    # Candidates stand in the order of their scores; backwards, the first of each group is written last.
+    grouped = np.flatnonzero(hits & shared[gt])[::-1]
+    first = np.empty(len(shared), dtype=np.int64)
+    first[gt[grouped]] = grouped
+    best = grouped[first[gt[grouped]] == grouped]
+    counts[best] = table.score[table.candidate[best]] > 0
+    return counts

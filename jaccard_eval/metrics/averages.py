@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,8 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.errors import UsageError
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching.order import IntArray
 from jaccard_eval.metrics.curves import Curves, CurveSource
 from jaccard_eval.text import did_you_mean, quoted_value
 
@@ -26,6 +27,7 @@ class Axes:
 
     protocol: Protocol
     class_names: tuple[str, ...]
+    frequency: tuple[str, ...] = ()  # of each class, where the ground truth has it
 
     def thresholds(self, ref: MetricRef) -> slice | list[int]:
         """Return which thresholds a metric is taken over."""
@@ -64,14 +66,21 @@ class Axes:
     def area(self, ref: MetricRef) -> int:
         """Return the area range, the first by default."""
         names = [area.name for area in self.protocol.areas]
-        if ref.area is None:
+        if ref.area is None or self.classes(ref) is not None:
             return 0
         if ref.area not in names:
+            known = [*names, *self.protocol.frequencies]
             raise UsageError(
                 f"metric {quoted_value(str(ref))}: unknown area range {quoted_value(ref.area)}; choose from "
-                f"{', '.join(names)}.{did_you_mean(ref.area, names)}"
+                f"{', '.join(known)}.{did_you_mean(ref.area, known)}"
             )
         return names.index(ref.area)
+
+    def classes(self, ref: MetricRef) -> IntArray | None:
+        """Return the classes of a frequency, where a metric names one in place of an area range: AP_r."""
+        if ref.area not in self.protocol.frequencies or any(ref.area == area.name for area in self.protocol.areas):
+            return None
+        return np.flatnonzero(np.array(self.frequency, dtype=object) == ref.area)
 
     def cap(self, ref: MetricRef) -> int:
         """Return the cap on detections, the largest by default."""
@@ -112,6 +121,9 @@ class Averages:
         """Average of an AP or AR; classes without ground truth do not count, NaN if none has any."""
         label = self.axes.label(ref)
         values = self._values(ref)
+        classes = self.axes.classes(ref)
+        if classes is not None:
+            values = values[..., classes]
         chosen = values if label is None else values[..., label]
         # One flat mean in the order (T, R, K), as pycocotools takes it: a mean of means would end in another last bit.
         defined = chosen[~np.isnan(chosen)]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.frozen import dataclass
 
 # Guo et al. 2017 use 15 for images; detections of a class are fewer.
 N_BINS = 10

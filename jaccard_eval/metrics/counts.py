@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.metricref import METRICS, MetricRef
 from jaccard_eval.data.result import OperatingPoint
 from jaccard_eval.metrics.averages import Axes
 from jaccard_eval.metrics.curves import CurveSource
@@ -46,7 +46,8 @@ def point_value(point: OperatingPoint, name: str, n_images: int) -> float:
     # The one rate that is not one of classes: images without any object count as well.
     if name == "FPPI":
         return point.fp / n_images if n_images else math.nan
-    return float(getattr(point, name.lower()))
+    measure = METRICS[name].measure
+    return float(getattr(point, name.lower()) if measure is None else measure(point, n_images))
 
 
 def _ratio(part: int, whole: int) -> float:

@@ -14,18 +14,17 @@ Axes: T IoU thresholds, R recall values, K classes, A area ranges, M caps on det
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 from typing import Protocol as TypingProtocol
 
 import numpy as np
-import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.boxtable import BoolArray, FloatArray, RowArray
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.matching.order import IntArray, descending_order, lengths_of_runs, starts_of_runs
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching.order import IntArray, WholeArray, descending_order, lengths_of_runs, starts_of_runs
 from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
+from jaccard_eval.metrics.hits import Hits, running_total
 
 # Hits that no class has; far from the end of int64, so that sums with it do not wrap.
 NEVER = np.iinfo(np.int32).max
@@ -91,7 +90,7 @@ class Steps:
     # Weight of the hits in front of each one, (h + 1,), of all cells together: differences are those of a cell.
     total: IntArray
     # Weight of the detections of its cell that count, up to and including each hit, (h,).
-    before: IntArray
+    before: WholeArray
     # The first hit of each cell, and the one after its last, (T, K).
     start: IntArray
     stop: IntArray
@@ -201,9 +200,9 @@ class Curves:
     @cached_property
     def n_tied(self) -> int:
         """How many detections share their score with another one of their class."""
-        # Equal scores of a class are neighbours.
-        _, size = lengths_of_runs(starts_of_runs(self.ranking.score) | starts_of_runs(self.ranking.label))
-        return int(size[size > 1].sum())
+        # Equal scores of a class are neighbours: a tie of one begins where the next one does.
+        starts = starts_of_runs(self.ranking.score) | starts_of_runs(self.ranking.label)
+        return len(starts) - int(np.count_nonzero(starts[:-1] & starts[1:])) - int(starts[-1:].sum())
 
     def restrict(self, images: IntArray) -> Curves:
         """Return the curves of some images, ascending rows that are then counted from 0."""
@@ -252,10 +251,12 @@ class Curves:
 
     def hit_counts(self, area: int, cap: int) -> IntArray:
         """Count the true positives, shape (T, K)."""
-        hits = self._plan.hits(area, self.caps[cap])
         if self._weights is None:
-            return hits.stop - hits.start
-        total = self._total(area, cap)
+            key = area, self.caps[cap]
+            if key not in self._plan.hit_counts:
+                self._plan.latest_hits(*key)
+            return self._plan.hit_counts[key]
+        hits, total = self._hits(area, cap), self._total(area, cap)
         return np.asarray(total[hits.stop] - total[hits.start])
 
     def detection_counts(self) -> IntArray:
@@ -288,7 +289,7 @@ class Curves:
         grid = self.recall_grid if grid is None else grid
         at = steps.first_reaching(grid)  # (T, K, R)
         # The closing 0 is what `stop` finds behind the last hit of all; elsewhere it finds a hit of the next cell.
-        scores = np.append(ranking.score[self._plan.hits(area, self.caps[cap]).detection], 0.0)[at]
+        scores = np.append(ranking.score[self._hits(area, cap).detection], 0.0)[at]
         scores[at == steps.stop[:, :, None]] = 0
         # Recall 0 is reached by the first detection, whether it hits or not, as by pycocotools.
         # An image of weight 0 was not drawn, and its detections are not there to be the first.
@@ -301,24 +302,34 @@ class Curves:
 
     def steps(self, area: int, cap: int) -> Steps:
         """Return where recall rises within an area range and a cap (by their places on the axes A and M)."""
-        hits, total = self._plan.hits(area, self.caps[cap]), self._total(area, cap)
-        if self._hits_first is None:
+        hits, total = self._hits(area, cap), self._total(area, cap)
+        ties = None if self._hits_first is None else (self._plan.tie_bounds, self._hits_first)
+        before: WholeArray | None = hits.own_counts(ties) if self._weights is None else None
+        if before is not None:
+            pass  # by the compiled core
+        elif ties is None:
             # Plain curves are made once: arrays kept for them would cost more than they save.
             places = hits.places(hits.detection + 1) if self._weights is None else hits.own_places
             before = hits.weigh(self._weights, places)
         else:
             # With its hits in front, a hit has before it what counts before the tie, and the hits of the tie up to
             # itself; behind, what counts in and before the tie, less the hits of the tie after it.
-            start, stop = self._plan.ties
-            first, size = lengths_of_runs(starts_of_runs(hits.threshold) | starts_of_runs(start[hits.detection]))
-            row = (start if self._hits_first else stop)[hits.detection]
+            bounds, hits_first = ties
+            tie = np.searchsorted(bounds, hits.detection.astype(np.int32), "right")
+            first, size = lengths_of_runs(starts_of_runs(hits.threshold) | starts_of_runs(tie))
+            row = bounds[tie - hits_first]
             before = hits.weigh(self._weights, hits.places(row)) + total[1:]
-            before = before - total[np.repeat(first if self._hits_first else first + size, size)]
+            before = before - total[np.repeat(first if hits_first else first + size, size)]
         return Steps(self.ranking.protocol, total, before, hits.start, hits.stop, self.positives[area])
+
+    def _hits(self, area: int, cap: int) -> Hits:
+        # Resamples ask for the same hits a thousand times, a summary once for each of six cells.
+        find = self._plan.latest_hits if self._weights is None else self._plan.hits
+        return find(area, self.caps[cap])
 
     def _total(self, area: int, cap: int) -> IntArray:
         """Weight of the hits in front of each one, of all thresholds and classes; shape (h + 1,)."""
-        hits = self._plan.hits(area, self.caps[cap])
+        hits = self._hits(area, cap)
         if self._weights is None:
             return np.arange(len(hits.detection) + 1)
         if (area, cap) not in self._totals:
@@ -349,14 +360,14 @@ class Curves:
         if len(rows) == 0:
             return float("nan")
         positives = self.positives[ALL_SIZES] if label is None else self.positives[ALL_SIZES, label]
-        weight = 1 if self._weights is None else self._weights[ranking.image[rows]]
-        tp, counted = (np.cumsum(flag[rows] * weight) for flag in self._plan.outcomes(threshold))
-        # 2 TP / (2 TP + FP + FN), as counted is TP + FP and positives are TP + FN.
-        f1 = 2 * tp / np.maximum(counted + positives.sum(), 1)
+        weight = np.int8(1) if self._weights is None else self._weights[ranking.image[rows]]
         score = ranking.score[rows]
         # A threshold keeps all of a tie or nothing, so that only the counts at the last of equal scores are real.
-        last_of_tie = np.append(score[1:] != score[:-1], True)
-        return float(score[np.where(last_of_tie, f1, -1.0).argmax()])
+        last_of_tie = np.flatnonzero(np.append(score[1:] != score[:-1], True))
+        tp, counted = (running_total(flag[rows] * weight)[1:][last_of_tie] for flag in self._plan.outcomes(threshold))
+        # 2 TP / (2 TP + FP + FN), as counted is TP + FP and positives are TP + FN.
+        f1 = 2 * tp / np.maximum(counted + positives.sum(), 1)
+        return float(score[last_of_tie[f1.argmax()]])
 
 
 class _Plan:
@@ -365,6 +376,8 @@ class _Plan:
     def __init__(self, ranking: Ranking) -> None:
         self.ranking = ranking
         self._hits: dict[tuple[int, int | None], Hits] = {}
+        self._latest: tuple[tuple[int, int | None], Hits] | None = None
+        self.hit_counts: dict[tuple[int, int | None], IntArray] = {}  # (T, K) each
         self._outcomes: dict[int, tuple[BoolArray, BoolArray]] = {}
         self._counts: dict[tuple[int, int | None, float], tuple[IntArray, ...]] = {}
 
@@ -383,10 +396,10 @@ class _Plan:
         return running_total(is_candidate, np.int32)
 
     @cached_property
-    def ties(self) -> tuple[IntArray, IntArray]:
-        """Where the tie of each detection begins and where it ends, shape (n,) each."""
-        first, size = lengths_of_runs(starts_of_runs(self.ranking.score) | starts_of_runs(self.ranking.label))
-        return np.repeat(first, size), np.repeat(first + size, size)
+    def tie_bounds(self) -> RowArray:
+        """Where each tie begins, and where the last one ends."""
+        starts = starts_of_runs(self.ranking.score) | starts_of_runs(self.ranking.label)
+        return np.flatnonzero(np.append(starts, True)).astype(np.int32)
 
     def hits(self, area: int, cap: int | None) -> Hits:
         """Return the hits of an area range within a cap."""
@@ -394,12 +407,25 @@ class _Plan:
             self._hits[area, cap] = Hits(self.ranking, area, cap, self.candidates_before)
         return self._hits[area, cap]
 
+    def latest_hits(self, area: int, cap: int | None) -> Hits:
+        """Return the same where it is wanted once: only those asked for last are kept, and how many each cell has."""
+        if (area, cap) in self._hits:
+            return self._hits[area, cap]
+        if self._latest is None or self._latest[0] != (area, cap):
+            self._latest = None  # before others are made
+            hits = Hits(self.ranking, area, cap, self.candidates_before)
+            self._latest = (area, cap), hits
+            self.hit_counts[area, cap] = hits.stop - hits.start
+        return self._latest[1]
+
     def rows(self, label: int | None) -> slice:
         """Return where the detections of a class stand; None means all."""
         if label is None:
             return slice(None)
         # Classes stand one after the other, so that one of them is a slice, without a copy.
-        return slice(*np.searchsorted(self.ranking.label, [label, label + 1]).tolist())
+        # Of the same type, or the whole column would be copied to compare.
+        bounds = np.array([label, label + 1], dtype=self.ranking.label.dtype)
+        return slice(*np.searchsorted(self.ranking.label, bounds).tolist())
 
     def outcomes(self, threshold: int) -> tuple[BoolArray, BoolArray]:
         """Return `Ranking.outcomes`."""
@@ -407,7 +433,7 @@ class _Plan:
             self._outcomes[threshold] = self.ranking.outcomes(threshold)
         return self._outcomes[threshold]
 
-    def images_at(self, threshold: int, label: int | None, score: float) -> tuple[IntArray, IntArray, IntArray]:
+    def images_at(self, threshold: int, label: int | None, score: float) -> tuple[WholeArray, WholeArray, WholeArray]:
         """Return the image of each hit, of each detection that counts, and of each object, as `counts_at` counts."""
         ranking, rows = self.ranking, self.rows(label)
         hit, counts = (flag[rows] & (ranking.score[rows] >= score) for flag in self.outcomes(threshold))
@@ -422,110 +448,6 @@ class _Plan:
                 np.bincount(images, minlength=self.ranking.n_images) for images in self.images_at(*key)
             )
         return self._counts[key]
-
-
-class Hits:
-    """True positives of one area range and cap, by threshold, class and rank, and what counts before them."""
-
-    def __init__(self, ranking: Ranking, area: int, cap: int | None, candidates_before: IntArray) -> None:
-        self._ranking = ranking
-        self._candidates_before = candidates_before
-        hits, self._counts, self._unmatched = ranking.hits[area], ranking.counts[area], ranking.in_range[area]
-        # The largest cap was applied before matching. A smaller one changes no match: better detections chose first.
-        if cap is not None and cap != ranking.protocol.max_dets[-1]:
-            within = ranking.rank < cap
-            kept = within[ranking.candidate]
-            hits, self._counts, self._unmatched = hits & kept, self._counts & kept, self._unmatched & within
-        # Threshold by threshold: `nonzero` of two axes takes ten times as long, and keeps twice the memory alive.
-        rows = [np.flatnonzero(hits_at) for hits_at in hits]
-        self.detection = ranking.candidate[np.concatenate(rows)]  # (h,)
-        label = ranking.label[ranking.candidate]
-        count = np.stack([np.bincount(label[row], minlength=ranking.n_labels) for row in rows])
-        # The first hit of a cell, and the one after its last, (T, K): detections come by class within a threshold.
-        self.stop = np.cumsum(count).reshape(count.shape)
-        self.start = self.stop - count
-
-    @property
-    def threshold(self) -> IntArray:
-        """Place of the threshold of each one, shape (h,); made anew, as keeping it would cost 10 MB at COCO's size."""
-        return np.repeat(np.arange(len(self.start)), (self.stop - self.start).sum(axis=1))
-
-    @cached_property
-    def image(self) -> IntArray:
-        """Image of each one, shape (h,)."""
-        return self._ranking.image[self.detection]
-
-    @cached_property
-    def _base(self) -> IntArray:
-        """Images of what counts unless it matches anything, shape (u,)."""
-        return np.asarray(self._ranking.image[self._unmatched])
-
-    @cached_property
-    def _changed(self) -> BoolArray:
-        """Candidates that count, or do not count, because of what they match; shape (T, c)."""
-        return np.asarray(self._counts != self._unmatched[self._ranking.candidate])
-
-    @cached_property
-    def _changes(self) -> tuple[IntArray, IntArray]:
-        """Images of what matching changes; 1 for what counts because of it, else -1; shape (d,) each."""
-        threshold, candidate = np.nonzero(self._changed)
-        image = self._ranking.image[self._ranking.candidate[candidate]]
-        return image, np.where(self._counts[threshold, candidate], 1, -1)
-
-    def places(self, rows: IntArray) -> _Places:
-        """Find what counts in front of a row of the ranking for each hit (h,)."""
-        ranking = self._ranking
-        classes = np.searchsorted(ranking.label, np.arange(ranking.n_labels))
-        # Two lists: what counts unless it matches, once for all thresholds, and the corrections at candidates, a row a
-        # threshold. So nothing of shape (T, n) is ever made.
-        of_class, of_hit = (
-            thresholds * len(ranking.candidate) + self._candidates_before[at]
-            for thresholds, at in ((np.arange(len(self.start))[:, None], classes), (self.threshold, rows))
-        )
-        base, change = running_total(self._unmatched, np.int32), running_total(self._changed.ravel(), np.int32)
-        return _Places(np.broadcast_to(base[classes], self.start.shape), base[rows], change[of_class], change[of_hit])
-
-    def totals(self) -> IntArray:
-        """Count all detections that count, of all classes together, at each threshold; shape (T,)."""
-        unmatched = np.count_nonzero(self._unmatched)
-        of_candidates = np.count_nonzero(self._unmatched[self._ranking.candidate])
-        return np.asarray(unmatched - of_candidates + np.count_nonzero(self._counts, axis=1))
-
-    @cached_property
-    def own_places(self) -> _Places:
-        """What counts up to and including each hit."""
-        return self.places(self.detection + 1)
-
-    def weigh(self, weights: IntArray | None, places: _Places) -> IntArray:
-        """Return the weight of the detections of a hit's class that count in front of its place, shape (h,)."""
-        image, change = self._changes
-        if weights is None:  # what stands in front is its own weight
-            before, outside = places.base, places.base_of_class
-        else:
-            base = running_total(weights[self._base])
-            before, outside = base[places.base], base[places.base_of_class]
-            change = weights[image] * change
-        if len(image):
-            total = running_total(change)
-            before, outside = before + total[places.change], outside + total[places.change_of_class]
-        return np.asarray(before - np.repeat(outside.ravel(), (self.stop - self.start).ravel()))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Places:
-    """How many rows of the two lists that count stand in front of each hit (h,), and in front of its class (T, K)."""
-
-    base_of_class: IntArray
-    base: IntArray
-    change_of_class: IntArray
-    change: IntArray
-
-
-def running_total(values: IntArray | BoolArray, dtype: type[np.integer] = np.int64) -> npt.NDArray[Any]:
-    """Sum up the values in front of each one, and all; shape (n + 1,)."""
-    total = np.zeros(len(values) + 1, dtype=dtype)
-    np.cumsum(values, dtype=dtype, out=total[1:])
-    return total
 
 
 def required_hits(positives: IntArray, grid: FloatArray) -> IntArray:
@@ -547,7 +469,7 @@ def required_hits(positives: IntArray, grid: FloatArray) -> IntArray:
 class ScoredHits:
     """Detections that count (n,), in any order; of equal scores the earlier row comes first."""
 
-    label: IntArray
+    label: WholeArray
     score: FloatArray
     hit: BoolArray
     positives: IntArray  # (K,), objects of each class
@@ -562,7 +484,7 @@ class ScoredHits:
             label, hit = label[order], hit[order]
         place = np.flatnonzero(hit)
         # One threshold, so that a cell is a class; everything that is here counts, so that a place is a count.
-        classes = np.arange(len(self.positives) + 1)
+        classes = np.arange(len(self.positives) + 1, dtype=label.dtype)
         first, bounds = np.searchsorted(label, classes), np.searchsorted(label[place], classes)
         steps = Steps(
             protocol,

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Alignment, Sides
+from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import METRICS, MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint
+from jaccard_eval.data.sides import Sides
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Where
-from jaccard_eval.matching.greedy import NO_PAIR
-from jaccard_eval.matching.matchtable import MatchTable, match_boxes
-from jaccard_eval.matching.order import IntArray
+from jaccard_eval.matching.matchtable import NO_PAIR, MatchTable, match_boxes
+from jaccard_eval.matching.order import IntArray, WholeArray
 from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.averages import Averages, Axes
 from jaccard_eval.metrics.counts import operating_point, point_value
@@ -28,7 +29,10 @@ from jaccard_eval.similarity import KINDS
 from jaccard_eval.text import quoted_value
 
 # What is not there where the matches of all detections do not fit into memory, and what to do.
-NO_TABLE = "this needs the match of every detection, which the disk engine does not keep. Pass --engine memory."
+# Asked for in Python: the command line refuses before anything is read.
+NO_TABLE = (
+    'this needs the match of every detection, which the disk engine does not keep. Evaluate with engine="memory".'
+)
 # Up to this many, the summary shows every IoU threshold, else those of COCO (.5 and .75).
 FEW_THRESHOLDS = 4
 
@@ -37,7 +41,7 @@ class DetectionMetrics:
     """Answers metric references from the curves of a match table, or of any other source; see ``data.result.Measured``.
 
     `area_known` is whether areas are in square pixels; without image sizes, size ranges of normalised boxes are
-    undefined.
+    undefined. `frequency` is that of each class, where the ground truth has it.
     """
 
     def __init__(
@@ -47,16 +51,18 @@ class DetectionMetrics:
         image_names: Sequence[str],
         *,
         area_known: bool = True,
+        frequency: Sequence[str] = (),
     ) -> None:
         self._table = source if isinstance(source, MatchTable) else None
         self.protocol = source.protocol
         self.class_names = tuple(class_names)
-        self.image_names = tuple(image_names)
+        self.image_names = image_names
         self.area_known = area_known
         self.source: CurveSource = (
             Curves(Ranking.of(source, len(self.image_names))) if isinstance(source, MatchTable) else source
         )
-        self.axes = Axes(self.protocol, self.class_names)
+        self.frequency = tuple(frequency)
+        self.axes = Axes(self.protocol, self.class_names, self.frequency)
         self._averages = Averages(self.source, self.axes)
 
     @property
@@ -79,7 +85,10 @@ class DetectionMetrics:
             return self._point_value(ref, label)
         area = self.axes.area(ref)
         positives = self.source.positives[area]
-        n = int(positives.sum() if label is None else positives[label])
+        classes = self.axes.classes(ref)
+        if classes is not None and label is not None:
+            raise UsageError(f"metric {quoted_value(str(ref))}: name a class or a frequency of classes, not both")
+        n = int(positives[slice(None) if classes is None else classes].sum() if label is None else positives[label])
         return self._of_area(ref, area) or self._defined(ref, self._averages.mean(ref), n)
 
     def class_values(self, ref: MetricRef) -> tuple[MetricValue, ...]:
@@ -112,7 +121,7 @@ class DetectionMetrics:
         # The table, where there is one: its restriction can still be asked who matched whom.
         part = self.source.restrict(rows) if self._table is None else self._table.restrict(rows)
         names = [self.image_names[row] for row in images]
-        return DetectionMetrics(part, self.class_names, names, area_known=self.area_known)
+        return DetectionMetrics(part, self.class_names, names, area_known=self.area_known, frequency=self.frequency)
 
     def per_class(self) -> tuple[ClassRow, ...]:
         """Measure every class by the metrics of `class_refs`; one row each, in class order."""
@@ -125,7 +134,8 @@ class DetectionMetrics:
             n = int(positives[k])
             values = {text: self._defined(ref, float(means[k]), n) for ref, text, means in columns}
             counts = {"gt": n, "ignored": int(total[k]) - n, "pred": int(predictions[k])}
-            rows.append(ClassRow(name=name, **counts, values=values))
+            frequency = self.frequency[k] if self.frequency else None
+            rows.append(ClassRow(name=name, **counts, values=values, frequency=frequency))
         return tuple(rows)
 
     def operating_points(self, score: float | str) -> tuple[OperatingPoint, ...]:
@@ -140,6 +150,8 @@ class DetectionMetrics:
         if not np.isnan(value):
             return MetricValue(ref=ref, value=value, n=n)
         reason = "no detections" if n else f"no {ref.area + ' ' if ref.area else ''}ground truth"
+        if not n and self.axes.classes(ref) is not None:
+            reason = f"no ground truth of a class with frequency {ref.area}"
         return MetricValue(ref=ref, value=np.nan, n=n, reason=reason)
 
     @cached_property
@@ -151,7 +163,7 @@ class DetectionMetrics:
         """
         table, ranking = self.table, self.curves.ranking
         order = np.argsort(table.source, kind="stable")
-        choice = table.choice[ALL_SIZES].T  # (c, T)
+        choice = table.chosen_pairs(ALL_SIZES).T  # (c, T)
         shape = len(table), choice.shape[1]
         gt, overlap, hits = np.full(shape, -1, dtype=np.int64), np.full(shape, np.nan), np.zeros(shape, dtype=np.bool_)
         # What holds for detections without a candidate stands everywhere first; candidates are then written over it.
@@ -170,7 +182,7 @@ class DetectionMetrics:
 
         ``image``, ``class``, ``source`` (row in the ground truth), ``missed`` (m, T).
         """
-        table, choice = self.table, self.table.choice[ALL_SIZES]
+        table, choice = self.table, self.table.chosen_pairs(ALL_SIZES)
         t, c = np.nonzero(choice != NO_PAIR)
         missed = np.repeat(~table.gt_ignored[ALL_SIZES][:, None], len(choice), axis=1)  # (m, T)
         missed[table.pair_gt[choice[t, c]], t] = False
@@ -178,7 +190,7 @@ class DetectionMetrics:
         named = self._named(table.gt_image, table.gt_label, rows)
         return named | {"source": table.gt_source[rows], "missed": missed[rows]}
 
-    def _named(self, image: IntArray, label: IntArray, rows: IntArray) -> dict[str, Any]:
+    def _named(self, image: WholeArray, label: WholeArray, rows: IntArray) -> dict[str, Any]:
         named = {"image": (self.image_names, image), "class": (self.class_names, label)}
         # Without rows there may be no names at all, and an array of none takes no index.
         return {
@@ -193,7 +205,10 @@ def summary_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
     areas = [area.name for area in protocol.areas[1:]]
     by_area = [MetricRef(name=name, area=area) for name in ("AP", "AR") for area in areas]
     by_cap = [MetricRef(name="AR", max_dets=cap) for cap in protocol.max_dets] or [MetricRef(name="AR")]
-    return (*_threshold_refs(protocol), *by_area[: len(areas)], *by_cap, *by_area[len(areas) :])
+    if protocol.iou_type == "keypoints":  # the ten of poses: one cap, and recall by threshold as well
+        by_cap = [replace(ref, name="AR") for ref in _threshold_refs(protocol)]
+    by_frequency = [MetricRef(name="AP", area=name) for name in protocol.frequencies]
+    return (*_threshold_refs(protocol), *by_area[: len(areas)], *by_frequency, *by_cap, *by_area[len(areas) :])
 
 
 def class_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
@@ -227,14 +242,26 @@ def match_sides(
             f"protocol {protocol.name} adds a pixel to every side, but boxes are normalised and image sizes unknown",
             fix="Pass the image folder with --images DIR.",
         )
-    shapes = KINDS[protocol.iou_type].shapes
+    # These know more than shares of areas, which are the same in fractions: distances, widths, angles.
+    if protocol.iou_type in ("keypoints", "probiou") and aligned.units == "norm" and len(aligned.gt):
+        raise DataError.single(
+            "size-unknown",
+            Where(sides.gt.path),
+            f"{protocol.iou_type} measures distances, but coordinates are fractions of images whose sizes are unknown",
+            fix="Pass the image folder with --images DIR.",
+        )
+    kind = KINDS[protocol.iou_type]
     for side, boxes in ((sides.gt, aligned.gt), (sides.pred, aligned.pred)):
-        if shapes is not None and not isinstance(boxes.shapes, shapes) and len(boxes):
+        if kind.shapes is None or not len(boxes):
+            continue
+        if not isinstance(boxes.shapes, kind.shapes):
             detail = (
                 f"{side.format} was read without the shapes that iou_type {quoted_value(protocol.iou_type)} compares"
             )
             fix = "Pass a file that has them, or evaluate boxes: iou_type 'bbox'."
             findings.error("shapes-missing", Where(side.path), detail, fix=fix)
+        elif kind.refuses is not None and (problem := kind.refuses(boxes.shapes, protocol)):
+            findings.error("shapes-unfit", Where(side.path), problem)
     findings.raise_errors()
     return (measure or partial(measure_aligned, aligned))(aligned.gt, aligned.pred, protocol)
 
@@ -255,8 +282,11 @@ def measure_aligned(
 
 def metrics_of(aligned: Alignment, source: MatchTable | CurveSource) -> DetectionMetrics:
     """Return the metrics of what was matched in the rows of an alignment."""
-    names = ("all classes",) if source.protocol.class_agnostic else aligned.class_names
-    return DetectionMetrics(source, names, aligned.image_names, area_known=aligned.units == "px")
+    pooled, area_known = source.protocol.class_agnostic, aligned.units == "px"
+    names = ("all classes",) if pooled else aligned.class_names
+    # Only protocols that ask for it show how frequent a class is: what others write stays as it is.
+    frequency = aligned.facts.frequency if source.protocol.frequencies and not pooled else ()
+    return DetectionMetrics(source, names, aligned.image_names, area_known=area_known, frequency=frequency)
 
 
 def detection_metrics(result: EvaluationResult) -> DetectionMetrics:

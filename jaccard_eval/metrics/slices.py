@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
+from typing import Protocol as TypingProtocol
 
-from jaccard_eval.data.document import Interval
+from jaccard_eval.data.document import Interval, MetricValue
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import USUAL_IOU, Protocol
-from jaccard_eval.data.result import Measured, SliceRow
+from jaccard_eval.data.result import SliceRow
 from jaccard_eval.errors import UsageError
 from jaccard_eval.options import Slice
 from jaccard_eval.progress import tracked
@@ -25,13 +26,26 @@ SHOWN_NAMES = 3
 IntervalsOf = Callable[[Any, Sequence[MetricRef]], Mapping[str, Interval | None]]
 
 
+class Divisible(TypingProtocol):
+    """What can be measured on some of its images alone."""
+
+    @property
+    def image_names(self) -> Sequence[str]:
+        """Name of each image."""
+
+    def value(self, ref: MetricRef) -> MetricValue:
+        """Measure a metric reference."""
+
+    def restrict(self, images: Sequence[int]) -> Divisible:
+        """Measure some images alone, given as ascending rows."""
+
+
 def measure_slices(
-    measured: Measured, slices: Sequence[Slice], protocol: Protocol, *, intervals: IntervalsOf | None = None
+    measured: Divisible, slices: Sequence[Slice], refs: Sequence[MetricRef], *, intervals: IntervalsOf | None = None
 ) -> tuple[SliceRow, ...]:
     """Measure every slice, with `intervals` of its metrics where these are given; slices may overlap."""
     # The command line asks this before it reads anything; here it is asked of calls from Python.
     require_names(slices)
-    refs = slice_refs(protocol)
     rows = []
     for images in tracked(slices, "measuring slices"):
         chosen = chosen_images(images, measured.image_names)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 VARIABLE = "JACCARD_EVAL_NATIVE"
 LIBRARY = Path(__file__).with_name("_core.so")  # by this name on every system
-VERSION = 1  # of its functions, as core.cpp has it
+VERSION = 7  # of its functions, as core.cpp has it
 
 _POINTER, _INTEGER = ctypes.c_void_p, ctypes.c_int64
 
@@ -32,12 +32,45 @@ def _load() -> ctypes.CDLL | None:
             return None
         core.jaccard_scan_results.restype = _INTEGER
         core.jaccard_scan_results.argtypes = [
-            *(_POINTER, ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t), _INTEGER),
+            *(_POINTER, ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t), _INTEGER, _INTEGER, _INTEGER),
             *(_POINTER, _POINTER, _POINTER, _POINTER),
         ]
+        core.jaccard_scan_truth.restype = _INTEGER
+        core.jaccard_scan_truth.argtypes = [_POINTER, ctypes.c_size_t, _INTEGER, *[_POINTER] * 8]
+        core.jaccard_rank.restype = _INTEGER
+        core.jaccard_rank.argtypes = [*[_INTEGER] * 4, *[_POINTER] * 7]
+        core.jaccard_pair_boxes.restype = _INTEGER
+        core.jaccard_pair_boxes.argtypes = [
+            *(_INTEGER, ctypes.POINTER(_INTEGER), _INTEGER, ctypes.c_double, ctypes.c_double),
+            *[_POINTER] * 9,
+        ]
+        core.jaccard_find_hits.restype = _INTEGER
+        core.jaccard_find_hits.argtypes = [*[_INTEGER] * 6, *[_POINTER] * 10]
+        _declare_shapes(core)
     except (OSError, AttributeError):  # not built, or built for another machine
         return None
     return core
+
+
+def _declare_shapes(core: ctypes.CDLL) -> None:
+    text = (_POINTER, ctypes.c_size_t)
+    for name, result, arguments in (
+        ("scan_shapes", _INTEGER, (*text, *[_INTEGER] * 3, *[_POINTER] * 8)),
+        ("read_outlines", _INTEGER, (*text, _INTEGER, *[_POINTER] * 11)),
+        ("read_poses", _INTEGER, (*text, _INTEGER, _POINTER, _POINTER, _INTEGER, _POINTER)),
+        ("fill_polygons", _INTEGER, (_INTEGER, *[_POINTER] * 8)),
+        ("measure_masks", None, (_INTEGER, *[_POINTER] * 5)),
+        ("hash_masks", None, (_INTEGER, *[_POINTER] * 4)),
+        ("gather", None, (_INTEGER, _INTEGER, *[_POINTER] * 4)),
+        ("intersect", None, (_INTEGER, *[_POINTER] * 7)),
+        (
+            "compare_poses",
+            _INTEGER,
+            (_INTEGER, *[_POINTER] * 2, _INTEGER, *[_POINTER] * 5, ctypes.c_double, *[_POINTER] * 3),
+        ),
+    ):
+        function = getattr(core, f"jaccard_{name}")
+        function.restype, function.argtypes = result, arguments
 
 
 def load_core() -> ctypes.CDLL | None:

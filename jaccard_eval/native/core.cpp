@@ -3,152 +3,51 @@
 // Whatever is out of the ordinary is refused, and read by the Python readers, which find out what it is. So nothing
 // here decides anything: what is accepted has one meaning, and the same values come out to the last bit.
 
-#include <charconv>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
+#include <algorithm>
+#include <limits>
+
+#include "reader.hpp"
 
 namespace {
 
-using Text = const char *;
-constexpr std::int64_t NOT_PLAIN = -1;
-constexpr int MAX_INTEGER_DIGITS = 18;                   // fit 64 bits whatever they are
-constexpr std::uint64_t MAX_EXACT = std::uint64_t{1} << 53;  // whole numbers up to here are floats without rounding
-// Powers of ten that are floats without rounding. A quotient of two such numbers is rounded once: it is the nearest
-// float to the decimal number (Clinger 1990, "How to read floating point numbers accurately").
-constexpr double POWERS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                             1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-constexpr int MAX_POWER = 22;
+enum Field : unsigned { SCORE = 1, BOX = 2, IMAGE = 4, CATEGORY = 8, ALL = 15 };
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr double FAR = 3;             // errors of points from here on, or a rounding below, add
+constexpr double LIKE_IF_FAR = 0.05;  // at most to how like poses are: exp(-3) and a little more
 
-// Reads one text from its first byte to its last. A method that fails returns false, and the text is not plain.
-class Reader {
-  public:
-    Reader(Text text, std::size_t size, std::size_t position) : begin(text), at(text + position), end(text + size) {}
-
-    std::size_t position() const { return static_cast<std::size_t>(at - begin); }
-    bool at_end() const { return at == end; }
-
-    void skip_blanks() {
-        while (at != end && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r')) ++at;
-    }
-
-    bool take(char c) {
-        if (at == end || *at != c) return false;
-        ++at;
-        return true;
-    }
-
-    // A mark, and the blanks on both of its sides.
-    bool take_mark(char c) {
-        skip_blanks();
-        if (!take(c)) return false;
-        skip_blanks();
-        return true;
-    }
-
-    template <std::size_t N>
-    bool take_key(const char (&key)[N]) {
-        constexpr std::size_t length = N - 1;
-        if (static_cast<std::size_t>(end - at) < length || std::memcmp(at, key, length) != 0) return false;
-        at += length;
-        return true;
-    }
-
-    bool read_integer(std::int64_t &value) {
-        const bool negative = take('-');
-        const Text first = at;
-        std::int64_t read = 0;
-        while (at != end && is_digit(*at) && at - first <= MAX_INTEGER_DIGITS) read = read * 10 + (*at++ - '0');
-        const auto n = at - first;
-        if (n == 0 || n > MAX_INTEGER_DIGITS || (n > 1 && *first == '0')) return false;
-        if (at != end && (*at == '.' || *at == 'e' || *at == 'E')) return false;
-        value = negative ? -read : read;
-        return true;
-    }
-
-    bool read_number(double &value) {
-        const Text first = at;
-        const bool negative = take('-');
-        const Text whole = at;
-        std::uint64_t read = 0;  // wraps where there are too many digits, and is not used then
-        while (at != end && is_digit(*at)) read = read * 10 + static_cast<std::uint64_t>(*at++ - '0');
-        auto n = at - whole;
-        if (n == 0 || (n > 1 && *whole == '0')) return false;
-        std::ptrdiff_t n_decimals = 0;
-        if (take('.')) {
-            const Text decimals = at;
-            while (at != end && is_digit(*at)) read = read * 10 + static_cast<std::uint64_t>(*at++ - '0');
-            n_decimals = at - decimals;
-            if (n_decimals == 0) return false;
-            n += n_decimals;
-        }
-        const bool has_exponent = at != end && (*at == 'e' || *at == 'E');
-        // Without decimals it is a whole number: those readers make of it have no minus zero.
-        if (negative && read == 0 && n_decimals == 0) return false;
-        if (!has_exponent && n <= MAX_INTEGER_DIGITS && read <= MAX_EXACT && n_decimals <= MAX_POWER) {
-            const double magnitude = static_cast<double>(read) / POWERS[n_decimals];
-            value = negative ? -magnitude : magnitude;
-            return true;
-        }
-        if (has_exponent) {
-            ++at;
-            if (at != end && (*at == '+' || *at == '-')) ++at;
-            const Text digits = at;
-            while (at != end && is_digit(*at)) ++at;
-            if (at == digits) return false;
-        }
-#if defined(__cpp_lib_to_chars)
-        const auto result = std::from_chars(first, at, value);  // the nearest float, in any locale
-        return result.ec == std::errc() && result.ptr == at;
-#else
-        return false;
-#endif
-    }
-
-    bool read_box(double *box) {
-        if (!take('[')) return false;
-        for (int i = 0; i < 4; ++i) {
-            skip_blanks();
-            if (!read_number(box[i])) return false;
-            skip_blanks();
-            if (!take(i == 3 ? ']' : ',')) return false;
-        }
-        return true;
-    }
-
-  private:
-    Text begin, at, end;
+struct Scored {
+    std::uint64_t key;  // ascends as scores descend; NaN has the highest, and both zeros have one
+    std::int64_t row;
 };
 
-enum Field : unsigned { SCORE = 1, BOX = 2, IMAGE = 4, CATEGORY = 8, ALL = 15 };
+std::uint64_t descending_key(double score) {
+    if (score != score) return ~std::uint64_t{0};
+    const double turned = 0.0 - score;
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &turned, sizeof bits);
+    return bits >> 63 != 0 ? ~bits : bits | std::uint64_t{1} << 63;
+}
 
 }  // namespace
 
-#if defined(_WIN32)
-#define EXPORTED extern "C" __declspec(dllexport)
-#else
-#define EXPORTED extern "C" __attribute__((visibility("default")))
-#endif
-
 // Of the functions below: a library that was built from an older text is not used.
-EXPORTED std::int64_t jaccard_core_version() { return 1; }
+EXPORTED std::int64_t jaccard_core_version() { return 7; }
 
 // Read up to `capacity` records of a COCO results list whose records have four numeric fields, each once, and no
-// others. `position` is 0 at first, then where the next call goes on; it is `size` after the last record.
-// Returns how many records there are, or NOT_PLAIN.
-EXPORTED std::int64_t jaccard_scan_results(Text text, std::size_t size, std::size_t *position, std::int64_t capacity,
-                                           std::int64_t *image, std::int64_t *category, double *box, double *score) {
+// others. The text is a piece of the list, the first one or the last one or both. `position` is where to begin, then
+// where the next piece begins: with a record, or at `size` where the list has ended.
+// Returns how many records there are, or NOT_PLAIN; none where the piece ends within the first or that is not plain.
+EXPORTED std::int64_t jaccard_scan_results(Text text, std::size_t size, std::size_t *position, std::int64_t is_first,
+                                           std::int64_t is_last, std::int64_t capacity, std::int64_t *image,
+                                           std::int64_t *category, double *box, double *score) {
     Reader reader(text, size, *position);
-    if (*position == 0) {
+    if (is_first) {
         if (!reader.take('[')) return NOT_PLAIN;
-        reader.skip_blanks();
     }
-    std::int64_t n = 0;
-    for (bool more = true; more && n < capacity; ++n) {
+    reader.skip_blanks();
+    const auto read_record = [&](std::int64_t n) {
         unsigned seen = 0;
-        if (!reader.take('{')) return NOT_PLAIN;
+        if (!reader.take('{')) return false;
         do {
             reader.skip_blanks();
             unsigned field = 0;
@@ -156,27 +55,260 @@ EXPORTED std::int64_t jaccard_scan_results(Text text, std::size_t size, std::siz
             else if (reader.take_key("\"bbox\"")) field = BOX;
             else if (reader.take_key("\"image_id\"")) field = IMAGE;
             else if (reader.take_key("\"category_id\"")) field = CATEGORY;
-            if (field == 0 || (seen & field) != 0 || !reader.take_mark(':')) return NOT_PLAIN;
+            if (field == 0 || (seen & field) != 0 || !reader.take_mark(':')) return false;
             seen |= field;
             const bool is_read = field == SCORE   ? reader.read_number(score[n])
                                  : field == BOX   ? reader.read_box(box + 4 * n)
                                  : field == IMAGE ? reader.read_integer(image[n])
                                                   : reader.read_integer(category[n]);
-            if (!is_read) return NOT_PLAIN;
+            if (!is_read) return false;
             reader.skip_blanks();
         } while (reader.take(','));
-        if (seen != ALL || !reader.take('}')) return NOT_PLAIN;
+        if (seen != ALL || !reader.take('}')) return false;
         reader.skip_blanks();
-        more = reader.take(',');
-        reader.skip_blanks();
-        if (!more) {
+        return true;
+    };
+    std::int64_t n = 0;
+    for (*position = reader.position(); n < capacity; *position = reader.position()) {
+        if (!read_record(n)) return is_last ? NOT_PLAIN : n;
+        if (reader.take(',')) {
+            reader.skip_blanks();
+            if (is_last && reader.at_end()) return NOT_PLAIN;  // another record must follow
+        } else {
+            if (!is_last) return n;  // what follows is in the next piece
             if (!reader.take(']')) return NOT_PLAIN;
             reader.skip_blanks();
             if (!reader.at_end()) return NOT_PLAIN;
-        } else if (reader.at_end()) {
-            return NOT_PLAIN;
+            *position = size;
+            return n + 1;
+        }
+        ++n;
+    }
+    return n;
+}
+
+// Read the ground truth of a COCO object: up to `capacity` annotations, and where its other two lists are. `found` has
+// the first byte of the images and the one behind them, those of the categories, and how many annotations have an id:
+// all of them or none. Areas are NaN and flags -1 where they are not given.
+// Returns how many annotations there are, or NOT_PLAIN.
+EXPORTED std::int64_t jaccard_scan_truth(Text text, std::size_t size, std::int64_t capacity, std::int64_t *found,
+                                         std::int64_t *image, std::int64_t *category, std::int64_t *id, double *box,
+                                         double *area, std::int8_t *crowd, std::int8_t *ignore) {
+    constexpr Name SECTIONS[] = {"images", "categories", "annotations"};
+    constexpr Name LISTED[] = {"id", "file_name", "width", "height", "name"};  // of images and categories
+    constexpr Name FIELDS[] = {"image_id", "category_id", "bbox", "id", "area", "iscrowd", "ignore", "score"};
+    constexpr unsigned NEEDED = 7, WITH_ID = 8, ALL_SECTIONS = 7;
+    Reader reader(text, size, 0);
+    std::int64_t n = 0, n_ids = 0;
+    unsigned seen = 0, sections = 0;
+    const auto read_annotation = [&] {
+        if (n == capacity) return false;
+        area[n] = std::numeric_limits<double>::quiet_NaN();
+        crowd[n] = ignore[n] = -1;
+        const bool is_read = reader.read_object(FIELDS, seen, [&](std::size_t field) {
+            switch (field) {
+                case 0: return reader.read_integer(image[n]);
+                case 1: return reader.read_integer(category[n]);
+                case 2: return reader.read_box(box + 4 * n);
+                case 3: return reader.read_integer(id[n]);
+                case 4: return reader.read_number(area[n]);
+                case 5: return reader.read_flag(crowd[n]);
+                case 6: return reader.read_flag(ignore[n]);
+                default: return false;  // a score: are these predictions?
+            }
+        });
+        n_ids += (seen & WITH_ID) != 0;
+        ++n;
+        return is_read && (seen & NEEDED) == NEEDED;
+    };
+    const auto read_listed = [&] {
+        return reader.read_object(LISTED, seen, [&](std::size_t) { return reader.skip_value(MAX_DEPTH); });
+    };
+    reader.skip_blanks();
+    const bool is_read = reader.read_object(SECTIONS, sections, [&](std::size_t section) {
+        if (section == 2) return reader.read_list(read_annotation);
+        found[2 * section] = static_cast<std::int64_t>(reader.position());
+        const bool is_list = reader.read_list(read_listed);
+        found[2 * section + 1] = static_cast<std::int64_t>(reader.position());
+        return is_list;
+    });
+    reader.skip_blanks();
+    if (!is_read || !reader.at_end() || sections != ALL_SECTIONS || (n_ids != 0 && n_ids != n)) return NOT_PLAIN;
+    found[4] = n_ids;
+    return n;
+}
+
+// Rank n detections: by class, then score, the highest first, then in the order of `turn`; NaN comes last in its class.
+// Those of a rank within their image and class from `cap` on are left away. Returns how many remain, or NOT_PLAIN.
+EXPORTED std::int64_t jaccard_rank(std::int64_t n, std::int64_t n_images, std::int64_t n_labels, std::int64_t cap,
+                                   const double *score, const std::int64_t *label, const std::int32_t *image,
+                                   const std::int64_t *turn, std::int64_t *order, std::int64_t *key,
+                                   std::int32_t *rank) {
+    const auto scored = make_room<Scored>(n);
+    const auto next = make_room<std::int64_t>(n_labels + 1);
+    const auto seen = make_room<std::int32_t>(n_images);
+    if (!scored || !next || !seen) return NOT_PLAIN;
+    for (std::int64_t i = 0; i < n; ++i) ++next[label[i] + 1];
+    for (std::int64_t k = 0; k < n_labels; ++k) next[k + 1] += next[k];
+    for (std::int64_t i = 0; i < n; ++i) {
+        const std::int64_t row = turn[i];
+        scored[next[label[row]]++] = {descending_key(score[row]), row};
+    }
+    std::int64_t kept = 0, start = 0;
+    for (std::int64_t k = 0; k < n_labels; start = next[k++]) {  // each begins where the last one ends by now
+        Scored *const first = scored.get() + start, *const last = scored.get() + next[k];
+        std::stable_sort(first, last, [](const Scored &a, const Scored &b) { return a.key < b.key; });
+        for (const Scored *at = first; at != last; ++at) {
+            const std::int32_t place = seen[image[at->row]]++;
+            if (place >= cap) continue;
+            order[kept] = at->row;
+            key[kept] = k * n_images + image[at->row];
+            rank[kept++] = place;
+        }
+        for (const Scored *at = first; at != last; ++at) seen[image[at->row]] = 0;
+    }
+    return kept;
+}
+
+// Pair n boxes, in the order of `rows`, with those of their blocks [start, stop) in `others` whose overlap is at least `threshold`: IoU, or the
+// share of the box itself where the other is a crowd. The arithmetic is that of similarity/boxes.py, step by step.
+// `row` is where to begin, then where the next call goes on: there is room for `capacity` pairs, and for the largest
+// block. Returns how many pairs there are.
+EXPORTED std::int64_t jaccard_pair_boxes(std::int64_t n, std::int64_t *row, std::int64_t capacity, double threshold,
+                                         double offset, const double *boxes, const std::int64_t *rows,
+                                         const double *others, const std::int64_t *start, const std::int64_t *stop,
+                                         const std::uint8_t *crowd, std::int64_t *box, std::int64_t *other,
+                                         double *overlap) {
+    std::int64_t found = 0, i = *row;
+    for (; i < n && stop[i] - start[i] <= capacity - found; ++i) {
+        const double *const a = boxes + 4 * rows[i];
+        const double width = a[2] + offset, height = a[3] + offset;
+        const double right = width + a[0], bottom = height + a[1], area = width * height;
+        for (std::int64_t j = start[i]; j < stop[i]; ++j) {
+            const double *const b = others + 4 * j;
+            const double its_width = b[2] + offset, its_height = b[3] + offset;
+            const double across = std::min(right, its_width + b[0]) - std::max(a[0], b[0]);
+            if (!(across > 0)) continue;
+            const double down = std::min(bottom, its_height + b[1]) - std::max(a[1], b[1]);
+            if (!(down > 0)) continue;
+            const double common = across * down;
+            const double whole = crowd[j] != 0 ? area : (area + its_width * its_height) - common;
+            const double ratio = common / whole;
+            if (!(ratio >= threshold)) continue;
+            box[found] = i;
+            other[found] = j;
+            overlap[found++] = ratio;
         }
     }
-    *position = reader.position();
-    return n;
+    *row = i;
+    return found;
+}
+
+// Find the true positives of each threshold, in the order of the ranking: their detections, how many detections of their
+// class count up to and including each, and their number by threshold and class. Of n detections those of a rank from
+// `cap` on are left away. `hit` and `counts` have a row of c candidates for each threshold; all other detections count
+// as `in_range` says. With bounds of ties, the hits of each tie stand in front of all else in it, or behind. Returns how
+// many hits there are, or NOT_PLAIN.
+EXPORTED std::int64_t jaccard_find_hits(std::int64_t n_thresholds, std::int64_t n, std::int64_t c, std::int64_t n_labels,
+                                        std::int64_t cap, std::int64_t hits_first, const std::int32_t *label,
+                                        const std::int32_t *rank, const std::uint8_t *in_range,
+                                        const std::int64_t *candidate, const std::uint8_t *hit,
+                                        const std::uint8_t *counts, const std::int32_t *ties, std::int64_t *detection,
+                                        std::int32_t *before, std::int64_t *count) {
+    // Of a candidate: what counts in its class in front of its tie, and up to the end of it, if nothing matches.
+    struct Place {
+        std::int64_t candidate;
+        std::int32_t label, tie, begin, end;
+        bool counts;
+    };
+    const auto total = make_room<std::int32_t>(n + 1);
+    const auto outside = make_room<std::int32_t>(n_labels);
+    const auto place = make_room<Place>(c);
+    if (n > std::numeric_limits<std::int32_t>::max() || !total || !outside || !place) return NOT_PLAIN;
+    for (std::int64_t i = 0; i < n; ++i) {
+        if (i == 0 || label[i] != label[i - 1]) outside[label[i]] = total[i];
+        total[i + 1] = total[i] + (in_range[i] != 0 && rank[i] < cap);
+    }
+    std::int64_t m = 0;
+    std::int32_t tie = 0;
+    for (std::int64_t j = 0; j < c; ++j) {
+        const auto row = static_cast<std::int32_t>(candidate[j]);
+        if (rank[row] >= cap) continue;
+        while (ties != nullptr && ties[tie + 1] <= row) ++tie;
+        const std::int32_t begin = ties == nullptr ? row : ties[tie], end = ties == nullptr ? row + 1 : ties[tie + 1];
+        const std::int32_t k = label[row];
+        place[m++] = {j, k, begin, total[begin] - outside[k], total[end] - outside[k], in_range[row] != 0};
+    }
+    std::int64_t found = 0;
+    for (std::int64_t t = 0; t < n_thresholds; ++t, hit += c, counts += c, count += n_labels) {
+        std::int32_t current = -1, change = 0;  // by what candidates of the class match
+        for (std::int64_t i = 0; i < m;) {
+            const Place at = place[i];
+            if (at.label != current) change = 0;
+            current = at.label;
+            const std::int64_t first = found;
+            std::int32_t last = at.begin + change;  // where the next hit stands, if those of the tie come first
+            for (; i < m && place[i].tie == at.tie; ++i) {
+                const std::int64_t j = place[i].candidate;
+                change += (counts[j] != 0) - place[i].counts;
+                if (hit[j] == 0) continue;
+                detection[found] = candidate[j];
+                before[found++] = ++last;
+            }
+            count[current] += found - first;
+            if (hits_first) continue;
+            last = at.end + change;
+            for (std::int64_t h = found; h-- != first;) before[h] = last--;
+        }
+    }
+    return found;
+}
+
+// Compare poses i of one column with poses j of another, pair by pair, of `k` points each: `error` has a row for each
+// pair that may reach the threshold, of as many numbers as `number` says, and `kept` its pair. How like they are is the
+// mean of exp(-error), which is left to NumPy, whose exponential has bits of its own. Returns how many pairs are kept.
+EXPORTED std::int64_t jaccard_compare_poses(std::int64_t n, const std::int64_t *i, const std::int64_t *j,
+                                            std::int64_t k, const double *points, const double *other_points,
+                                            const double *area, const double *zone, const double *variances,
+                                            double threshold, std::int64_t *kept, std::int64_t *number,
+                                            double *error) {
+    const auto away = [](double low, double x, double high) {
+        return std::max(low - x, 0.0) + std::max(x - high, 0.0);
+    };
+    std::int64_t n_kept = 0;
+    for (std::int64_t pair = 0; pair < n; ++pair) {
+        const double *const a = points + 3 * k * i[pair], *const b = other_points + 3 * k * j[pair];
+        const double *const z = zone + 4 * j[pair];
+        const double size = area[j[pair]] + std::numeric_limits<double>::epsilon();
+        double *const row = error + k * n_kept;
+        std::int64_t m = 0, n_near = 0;
+        const auto add = [&](std::int64_t point, double dx, double dy) {
+            const double square = dx * dx + dy * dy;
+            row[m++] = square / variances[point];
+            n_near += size <= 0 || square < FAR * 2 * variances[point] * size;
+        };
+        for (std::int64_t p = 0; p < k; ++p) {
+            if (b[3 * p + 2] > 0) add(p, a[3 * p] - b[3 * p], a[3 * p + 1] - b[3 * p + 1]);
+        }
+        if (m == 0) {  // nothing is labelled: how far points are from the zone around the object
+            for (std::int64_t p = 0; p < k; ++p) add(p, away(z[0], a[3 * p], z[2]), away(z[1], a[3 * p + 1], z[3]));
+        }
+        // Of those that are far each adds little: most pairs cannot reach the threshold.
+        const auto near = static_cast<double>(n_near), far = static_cast<double>(m - n_near);
+        if (near + far * LIKE_IF_FAR < threshold * static_cast<double>(m)) continue;
+        for (std::int64_t p = 0; p < m; ++p) row[p] = row[p] / size / 2;
+        kept[n_kept] = pair;
+        number[n_kept++] = m;
+    }
+    return n_kept;
+}
+
+// Copy rows of values of `width` bytes each, one row behind the other.
+EXPORTED void jaccard_gather(std::int64_t n, std::int64_t width, const char *values, const std::int64_t *offsets,
+                             const std::int64_t *rows, char *taken) {
+    for (std::int64_t i = 0; i < n; ++i) {
+        const auto bytes = static_cast<std::size_t>((offsets[rows[i] + 1] - offsets[rows[i]]) * width);
+        if (bytes != 0) std::memcpy(taken, values + offsets[rows[i]] * width, bytes);
+        taken += bytes;
+    }
 }

@@ -22,6 +22,7 @@ from jaccard_eval.data.boxtable import (
     to_xywh,
 )
 from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap, Reading, unknown_sizes
+from jaccard_eval.data.imagelabels import FACTS, ClassFacts, ImageLabels
 from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog, Severity, Where
@@ -109,10 +110,17 @@ class Draft:
         self.ignored: Counter[str] = Counter()
         self.details: list[str] = []
         self.has_no_class = False  # the one that boxes have stands in for none
+        self.angle = ""  # how angles of oriented boxes were read, one of `options.ANGLES`
         self.zero_id: int | None = None
+        self.image_names: list[str] = []  # those of a table, in its order, where they are compared
         self._images: _Images | None = None
         self._classes: tuple[list[Key], list[str], bool] | None = None
         self._boxes: list[RawBoxes] = []
+        # What is known of classes besides boxes, by their keys.
+        self.class_frequency: Mapping[Key, str] = {}
+        self.class_parents: Mapping[Key, Sequence[Key]] = {}  # classes directly above; without circles
+        self.usual_protocol = ""  # that judges by what is known besides boxes
+        self._labels: list[_Labels] | None = None
 
     def fill_sizes(self, sizes: FloatArray, names: Sequence[str]) -> None:
         """Set the sizes (n, 2) that are not known (NaN) from the folder of images, if there is one."""
@@ -131,9 +139,40 @@ class Draft:
         names: list[str | None] = [None] * len(keys) if file_names is None else list(file_names)
         self._images = _Images(list(keys), names, unknown_sizes(len(keys)) if sizes is None else sizes, listed)
 
+    def add_images(self, keys: Sequence[Key]) -> None:
+        """Name further images besides those that were named; known ones stay as they are."""
+        given = self._images or _Images([], [], unknown_sizes(0), False)
+        known = set(given.keys)
+        new = [key for key in keys if key not in known]
+        sizes = unknown_sizes(len(new))
+        self.fill_sizes(sizes, list(map(str, new)))
+        names = [*given.file_names, *(None for _ in new)]
+        self._images = _Images([*given.keys, *new], names, np.concatenate((given.sizes, sizes)), given.listed)
+
+    @property
+    def image_keys(self) -> Sequence[Key]:
+        """The images that were named."""
+        return self._images.keys if self._images is not None else ()
+
+    def take_images(self, other: Draft, rows: Sequence[int]) -> None:
+        """Name some of the images of another draft, by their place in it, in its folder."""
+        self.image_folder = other.image_folder
+        if other._images is not None:
+            given = other._images
+            names = [given.file_names[row] for row in rows]
+            self.set_images([given.keys[row] for row in rows], file_names=names, sizes=given.sizes[list(rows)])
+            self._images = replace(self._images or given, listed=given.listed)
+
     def set_classes(self, keys: Sequence[Key], names: Sequence[str], *, named: bool = True) -> None:
         """Name the classes, in the order that reports use; keys must be unique."""
         self._classes = (list(keys), list(names), named)
+
+    def add_image_labels(self, fact: int, images: Keys, classes: Keys, place: Callable[[int], Where]) -> None:
+        """Add what is known of classes on whole images (`data.imagelabels`), any number of times; no rows count, too.
+
+        `images` and `classes` are as long; `place` is where the file has it.
+        """
+        self._labels = [*(self._labels or []), _Labels(fact, images, classes, place)]
 
     def mention_scores(self, count: int, where: Where | None = None) -> None:
         """Report that ground truth has scores, and count them: a lone input that has some may be predictions."""
@@ -143,6 +182,11 @@ class Draft:
     def add_boxes(self, boxes: RawBoxes) -> None:
         """Add boxes, any number of times; all are of one encoding, in the same units, and have shapes or have none."""
         self._boxes.append(boxes)
+
+    @property
+    def n_boxes(self) -> int:
+        """How many boxes were added."""
+        return sum(len(boxes.coords) for boxes in self._boxes)
 
     set_boxes = add_boxes  # as formats of other packages call it, which were written for 0.1
 
@@ -165,7 +209,7 @@ class Draft:
         """
         self.findings.raise_errors()
         options = self.options
-        raw = _joined(self._boxes, self.path)
+        raw = self._ordered(_joined(self._boxes, self.path))
         check_numbers(raw, self.findings)
         if options.role == "pred":
             self._check_scores(raw)
@@ -175,19 +219,20 @@ class Draft:
         self.findings.raise_errors()
         if options.origin not in (0, 1):
             raise UsageError(f"origin must be 0 or 1, got {quoted_value(options.origin)}")
-        named = tuple(name for name in ("box", "units", "resized") if getattr(options, name) is not None)
+        named = tuple(name for name in ("box", "units", "resized", "angle") if getattr(options, name) is not None)
         units = options.units or raw.units
         # These boxes are mapped back later, where the sizes that both sides know have come together.
         resized = options.resized and Resizing.for_side(
             options.resized, options.role, units if len(raw.coords) else "px"
         )
-        reading = Reading(options.box or raw.encoding, units, options.origin, resized or None, named)
+        reading = Reading(options.box or raw.encoding, units, options.origin, resized or None, self.angle, named)
         xywh = self._from_origin(to_xywh(raw.coords, reading.encoding), reading)
         if reading.units == "px" and self.pictures is None:
             images = self._without_placeholders(images, xywh)
         xywh, units = self._to_pixels(xywh, reading.units, images, image_rows)
-        with np.errstate(over="ignore"):
-            area = xywh[:, 2] * xywh[:, 3]
+        shapes = None if raw.shapes is None else self._converted(raw.shapes, reading, units, images.sizes[image_rows])
+        with np.errstate(over="ignore", invalid="ignore"):
+            area = xywh[:, 2] * xywh[:, 3] if shapes is None else _areas(shapes, xywh)
         if raw.area is not None and reading.units == "px":
             area = np.where(np.isnan(raw.area), area, raw.area)
         check_sizes(raw, xywh, options, self.findings)
@@ -199,10 +244,6 @@ class Draft:
             code, detail = ("gt-empty", "no ground truth boxes") if is_gt else ("pred-empty", "no predictions")
             self.findings.warning(code, Where(self.path), detail)
         self.findings.raise_errors()
-        if (shapes := raw.shapes) is not None and reading.origin and reading.units == "px":
-            shapes = shapes.shifted(np.full((len(xywh), 2), -float(reading.origin)))
-        if shapes is not None and (reading.units, units) == ("norm", "px"):
-            shapes = shapes.scaled(images.sizes[image_rows])
         boxes = _make_table(raw, options, image_rows, label_rows, xywh=xywh, area=area, shapes=shapes)
         # Rows without an image or class belong to ground truth that was ignored, with a warning.
         kept = (image_rows >= 0) & (label_rows >= 0) & ~self._dropped(xywh)
@@ -222,7 +263,46 @@ class Draft:
             ignored=dict(sorted(self.ignored.items())),
             findings=self.findings.findings(),
             image_folder=self.image_folder,
+            facts=self._build_facts(images, labels),
         )
+
+    def _build_facts(self, images: ImageTable, labels: LabelMap) -> ClassFacts:
+        """Index what was added besides boxes; what names no known image or class is ignored, with a warning."""
+        at = {key: row for row, key in enumerate(labels.keys)}
+        frequency = tuple(self.class_frequency.get(key, "") for key in at) if self.class_frequency else ()
+        above = tuple(sorted({at[parent] for parent in self._above(key) if parent in at}) for key in at)
+        ancestors = tuple(map(tuple, above)) if self.class_parents else ()
+        if self._labels is None:
+            return ClassFacts(None, frequency, ancestors, self.usual_protocol)
+        columns = []
+        for given in self._labels:
+            _, image = index_keys(given.images, images.keys)
+            _, label = index_keys(given.classes, labels.keys)
+            for kind, keys, rows in (("image", given.images, image), ("class", given.classes, label)):
+                self.findings.add_rows(
+                    Severity.WARNING,
+                    "image-label-unknown",
+                    np.flatnonzero(rows < 0),
+                    lambda row, kind=kind, keys=keys, given=given: (  # type: ignore[misc]
+                        given.place(row),
+                        f"{FACTS[given.fact]}: {kind} {quoted_value(keys[row])} is not listed: ignored",
+                    ),
+                )
+            known = (image >= 0) & (label >= 0)
+            columns.append((image[known], label[known], np.full(int(known.sum()), given.fact, dtype=np.int8)))
+        known_labels = ImageLabels(*map(np.concatenate, zip(*columns, strict=True)))
+        return ClassFacts(known_labels, frequency, ancestors, self.usual_protocol)
+
+    def _above(self, key: Key) -> set[Key]:
+        """Return the keys of all classes above one."""
+        found: set[Key] = set()
+        waiting = list(self.class_parents.get(key, ()))
+        while waiting:
+            parent = waiting.pop()
+            if parent not in found:
+                found.add(parent)
+                waiting += self.class_parents.get(parent, ())
+        return found
 
     def _dropped(self, xywh: FloatArray) -> BoolArray:
         """Return which boxes are dropped for their negative size, and count them."""
@@ -242,6 +322,30 @@ class Draft:
             return xywh
         self.details.append(f"pixels counted from {reading.origin}")
         return xywh - np.array([reading.origin, reading.origin, 0, 0], dtype=np.float64)
+
+    @staticmethod
+    def _converted(shapes: Shapes, reading: Reading, units: str, sizes: FloatArray) -> Shapes:
+        """Return shapes in `units`, with pixels counted from 0; `sizes` (n, 2) are those of their images."""
+        if reading.origin and reading.units == "px":
+            shapes = shapes.shifted(np.full((len(sizes), 2), -float(reading.origin)))
+        return shapes.scaled(sizes) if (reading.units, units) == ("norm", "px") else shapes
+
+    def _ordered(self, raw: RawBoxes) -> RawBoxes:
+        """Put the points of poses in the order that the options name."""
+        order = self.options.keypoint_order
+        if order is None:
+            return raw
+        from jaccard_eval.similarity.keypoints import Keypoints  # most inputs are boxes
+
+        poses: object = raw.shapes
+        if not isinstance(poses, Keypoints) or not len(poses):
+            return raw
+        n, flag = poses.points.shape[1], f"--{self.options.role}-keypoint-order"
+        if sorted(order) != list(range(n)):
+            given = quoted_value(",".join(map(str, order)))
+            raise UsageError(f"{flag} {given}: poses have {n} keypoints. Name each of 0 to {n - 1} once.")
+        self.details.append(f"keypoints in the order {','.join(map(str, order))}")
+        return replace(raw, shapes=Keypoints(poses.points[:, list(order)]))
 
     def _check_scores(self, raw: RawBoxes) -> None:
         if raw.score is not None or not len(raw.coords):
@@ -370,11 +474,28 @@ def _shifted_list(used: Sequence[Key], listed: Sequence[Key]) -> str:
 
 
 @dataclass(slots=True)
+class _Labels:
+    """What is known of classes on images, by their keys; see `ImageLabels`."""
+
+    fact: int
+    images: Keys
+    classes: Keys
+    place: Callable[[int], Where]
+
+
+@dataclass(slots=True)
 class _Images:
     keys: list[Key]
     file_names: list[str | None]
     sizes: FloatArray
     listed: bool
+
+
+def _areas(shapes: Shapes, xywh: FloatArray) -> FloatArray:
+    """Return the areas of quadrilaterals, of other shapes those of their boxes."""
+    from jaccard_eval.similarity.quads import Quads  # boxes alone are read without
+
+    return shapes.areas() if isinstance(shapes, Quads) else xywh[:, 2] * xywh[:, 3]
 
 
 def _joined(parts: Sequence[RawBoxes], path: str) -> RawBoxes:
@@ -438,7 +559,9 @@ def _make_table(
         score = np.full(n, options.assume_score or 0.0) if raw.score is None else raw.score
     flags = {flag: getattr(raw, flag) for flag in FLAGS}
     given: dict[str, Any] = {
-        flag: np.zeros(n, dtype=np.bool_) if values is None else values for flag, values in flags.items()
+        # One byte for all rows, as columns are never written to.
+        flag: np.broadcast_to(np.False_, n) if values is None else values
+        for flag, values in flags.items()
     }
     table = BoxTable(
         image=image,

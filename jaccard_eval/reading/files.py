@@ -10,12 +10,15 @@ import re
 import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from io import BufferedReader
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
+from jaccard_eval import storage
 from jaccard_eval.findings import DataError, Example, FindingLog, Severity, Where, as_given, is_address, reason_of
 from jaccard_eval.progress import Stage, tracked
+from jaccard_eval.reading import remote
 from jaccard_eval.text import did_you_mean, printable, quoted_value
 
 Contents = TypeVar("Contents")
@@ -25,7 +28,8 @@ _BLOCK_BYTES = 1 << 20  # unpacked at a time
 
 _SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC})  # open files, memory, disk
 
-_GZIP_MAGIC = b"\x1f\x8b"
+GZIP_MAGIC = b"\x1f\x8b"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 # First bytes of what people pass by mistake, and what to recommend.
 _UNPACK = "Unpack it and pass the file inside."
@@ -41,7 +45,7 @@ _FOREIGN_MAGIC = (
     (b"\x28\xb5\x2f\xfd", "Zstandard-compressed data", _UNPACK),
     (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", _UNPACK),
     (b"Rar!\x1a\x07", "a RAR archive", _UNPACK),
-    (_GZIP_MAGIC, "data that gzip compressed twice", "Unpack it once and pass the result."),
+    (GZIP_MAGIC, "data that gzip compressed twice", "Unpack it once and pass the result."),
     (b"\x89PNG", "a PNG image", _NO_PICTURE),
     (b"\xff\xd8\xff", "a JPEG image", _NO_PICTURE),
     (b"GIF8", "a GIF image", _NO_PICTURE),
@@ -92,6 +96,9 @@ def is_there(path: Path) -> bool:
 
 def require_readable(path: Path) -> None:
     """Raise a DataError unless `path` is a folder that can be listed and searched, or a regular file to be opened."""
+    if remote.is_remote(path) and is_there(path):
+        remote.list_folder(path)  # a file is read later, perhaps where it lies
+        return
     if not is_folder(path):
         os.close(_open(path))
         return
@@ -102,7 +109,7 @@ def require_readable(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def open_regular(path: Path) -> Iterator[BinaryIO]:
+def open_regular(path: Path) -> Iterator[BufferedReader]:
     """Open a regular file for reading, never blocking on a pipe or device; a DataError explains what is in the way."""
     with refusals_explained(path), open(_open(path), "rb") as file:
         yield file
@@ -119,21 +126,51 @@ def refusals_explained(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno is None or error.errno in _SHORTAGES:
             raise
-        refused = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else path
+        refused = path
+        if isinstance(error.filename, str | bytes) and not remote.is_copy(os.fsdecode(error.filename)):
+            refused = Path(os.fsdecode(error.filename))
         raise _open_error(refused, error) from None
+
+
+@contextlib.contextmanager
+def open_in_place(path: Path) -> Iterator[Any]:
+    """Open a file of which parts are read: one in an object store lies there, and is not copied to this machine.
+
+    It is a file of Python's, or one of pyarrow's; a DataError when it is written to meanwhile.
+    """
+    with refusals_explained(path), contextlib.ExitStack() as opened:
+        there = opened.enter_context(remote.open_in_place(path)) if remote.is_remote(path) else None
+        if there is not None:
+            yield there.native
+            there.require_unchanged()
+            return
+        file = opened.enter_context(open_regular(path))
+        with unchanging(path, file):
+            yield file
+
+
+def size_of(file: Any) -> int:
+    """Return how many bytes a file has that was opened here."""
+    return int(file.size()) if is_in_place(file) else os.fstat(file.fileno()).st_size
+
+
+def is_in_place(file: Any) -> bool:
+    """Whether an open file is one of pyarrow's, each read of which is a request."""
+    return hasattr(file, "read_at")
 
 
 def head(path: Path) -> bytes:
     """Return the first 64 KB of a file, unpacked if gzip; empty when it cannot be read. Never raises."""
+    is_large = remote.is_remote(path) and not remote.is_small(path)
     try:
-        with open_regular(path) as file:
+        with open_in_place(path) if is_large else open_regular(path) as file:
             start = file.read(SNIFF_BYTES)
-        if start.startswith(_GZIP_MAGIC):
+        if start.startswith(GZIP_MAGIC):
             # The cut-off end is not an error to a decompressor object, and a bomb gives no more than is asked for.
             start = zlib.decompressobj(wbits=31).decompress(start, SNIFF_BYTES)
     except (DataError, OSError, zlib.error):
         return b""
-    return start.removeprefix(b"\xef\xbb\xbf")
+    return start.removeprefix(BYTE_ORDER_MARK)
 
 
 def first_line(path: Path) -> str:
@@ -149,10 +186,17 @@ def read_bytes(path: Path, *, empty_ok: bool = False) -> bytes:
     """
     with open_regular(path) as file, unchanging(path, file):
         data = file.read()
-    if data.startswith(_GZIP_MAGIC):
+    if data.startswith(GZIP_MAGIC):
         data = _unpack(path, data)
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    if not data and not empty_ok:
+    data = data.removeprefix(BYTE_ORDER_MARK)
+    if data or not empty_ok:
+        check_content(path, data)
+    return data
+
+
+def check_content(path: Path, data: bytes) -> None:
+    """Raise a DataError where a file holds nothing, or something else by its first bytes."""
+    if not data:
         raise DataError.single("file-empty", Where(str(path)), "the file is empty (0 bytes)", fix="Export it again.")
     named = _FOREIGN_SUFFIXES.get(path.suffix.lower())
     if named is not None and (b"\0" in data[:SNIFF_BYTES] or data.startswith(_PICKLED_AS_TEXT)):
@@ -164,7 +208,6 @@ def read_bytes(path: Path, *, empty_ok: bool = False) -> bytes:
     if data[:256].lstrip().lower().startswith((b"<!doctype html", b"<html")):
         what, fix = "an HTML page (an error page saved under this name?)", "Download it again."
         raise DataError.single("wrong-content", Where(str(path)), f"holds {what}", fix=fix)
-    return data
 
 
 @contextlib.contextmanager
@@ -172,8 +215,16 @@ def unchanging(path: Path, file: BinaryIO) -> Iterator[None]:
     """Raise a DataError when a file is written to while it is read: half of it would be old, half new."""
     # Of the open file, not of the path: a file that was replaced meanwhile is still read whole.
     before = os.fstat(file.fileno())
-    yield
-    after = os.fstat(file.fileno())
+    try:
+        yield
+    except DataError:
+        # What is wrong may be no more than that half of it was read.
+        _require_unchanged(path, before, os.fstat(file.fileno()))
+        raise
+    _require_unchanged(path, before, os.fstat(file.fileno()))
+
+
+def _require_unchanged(path: Path, before: os.stat_result, after: os.stat_result) -> None:
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
         raise DataError.single(
             "input-changed",
@@ -225,6 +276,7 @@ def read_each(
 ) -> Iterator[tuple[str, Path, Contents]]:
     """Yield key, path and contents of each file; those that cannot be read are errors, all in one pass."""
     failures: list[DataError] = []
+    remote.bring(files.values())
     for key, path in tracked(files.items(), "files"):
         try:
             contents = read(path)
@@ -249,6 +301,7 @@ def record_failures(errors: Iterable[DataError], findings: FindingLog, *, severi
 def _open(path: Path) -> int:
     """Open a regular file without ever blocking on a pipe or device."""
     where = Where(str(path))
+    remote.bring([path])
     # Without O_NONBLOCK opening a pipe waits for whoever writes to it. What was opened is looked at, not the path:
     # between two looks at a path it may be replaced.
     try:
@@ -272,7 +325,9 @@ def _open(path: Path) -> int:
 
 def _open_error(path: Path, error: OSError) -> DataError:
     where = Where(as_given(path))
-    if is_address(path):
+    if remote.is_remote(path) and is_address(path) and error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return storage.missing(str(path))
+    if is_address(path) and not remote.is_remote(path):
         fix = "Download it, and pass the path of the copy."
         return DataError.single("file-missing", where, "is a URL; only local files and folders can be read", fix=fix)
     if error.errno == errno.ENOENT:
@@ -300,18 +355,23 @@ def _unpack(path: Path, data: bytes) -> bytes:
             while unpacked.tell() <= limit and (block := file.read(_BLOCK_BYTES)):
                 unpacked.write(block)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError.single(
-            "gzip",
-            Where(str(path)),
-            f"the gzip-compressed data is damaged: {error}",
-            fix="Copy or compress the file again.",
-        ) from None
+        raise damaged_gzip(path, error) from None
     if unpacked.tell() <= limit:
         return unpacked.getvalue()
-    detail = f"the gzip-compressed data is too large: more than {limit:,} bytes from {len(data):,} (a bomb?)"
-    raise DataError.single(
-        "gzip", Where(str(path)), detail, fix=("If the size is right, unpack the file and pass the result.")
-    )
+    raise too_large_unpacked(path, limit, len(data))
+
+
+def damaged_gzip(path: Path, error: Exception) -> DataError:
+    """Return the error about a file that cannot be unpacked."""
+    detail = f"the gzip-compressed data is damaged: {error}"
+    return DataError.single("gzip", Where(str(path)), detail, fix="Copy or compress the file again.")
+
+
+def too_large_unpacked(path: Path, limit: int, n_bytes: int) -> DataError:
+    """Return the error about a file that unpacks to more than a limit."""
+    detail = f"the gzip-compressed data is too large: more than {limit:,} bytes from {n_bytes:,} (a bomb?)"
+    fix = "If the size is right, unpack the file and pass the result."
+    return DataError.single("gzip", Where(str(path)), detail, fix=fix)
 
 
 MAX_ENTRIES = 10_000_000  # files and folders; the largest public sets have some two million images
@@ -331,6 +391,7 @@ def list_tree(root: Path, findings: FindingLog) -> list[str]:
     A folder that was seen before (a link in a circle) is skipped; one that cannot be listed is an error. Too many
     files, as when the root of a disk is given, are a DataError.
     """
+    remote.list_folder(root, recursive=True)
     # A slash too many in a script must not walk the whole disk.
     resolved = Path(os.path.realpath(root))
     if resolved == resolved.parent:
@@ -398,6 +459,7 @@ def list_folder(folder: Path) -> tuple[list[str], list[str]]:
     """Names of the folders and of the files in a folder."""
     folders: list[str] = []
     names: list[str] = []
+    remote.list_folder(folder)
     with os.scandir(folder) as entries:
         for entry in entries:
             (folders if is_folder_entry(entry) else names).append(entry.name)

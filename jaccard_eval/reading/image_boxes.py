@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,15 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import MAX_COORDINATE, FloatArray
 from jaccard_eval.data.dataset import Key
+from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Severity, Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.image_shapes import KEYS, ImageShapes, bounds_of, joined_shapes, shapes_of, sizes_of
 from jaccard_eval.reading.rawboxes import CodedKeys, RawBoxes
+from jaccard_eval.similarity.keypoints import Keypoints
+from jaccard_eval.similarity.masks import Masks, Outlines
 from jaccard_eval.text import example_keys, quoted_value
 
 IntArray = npt.NDArray[np.int64]
@@ -79,9 +84,11 @@ class ImageBoxes:
     columns: Mapping[str, AnyArray]
     # Whether numbers came in float16 or float32.
     is_widened: bool = False
+    # Masks or keypoints, n of them, where these are compared.
+    shapes: ImageShapes | None = None
 
     @classmethod
-    def of(cls, records: Records) -> ImageBoxes:
+    def of(cls, records: Records, iou_type: str = BOXES) -> ImageBoxes:
         """Check and join dicts of arrays; a UsageError names the record and what is wrong with its shape or kind."""
         dicts = records.dicts
         for at, record in enumerate(dicts):
@@ -91,7 +98,19 @@ class ImageBoxes:
         encodings = {str(record.get("encoding", "xyxy")) for record in dicts}
         if len(encodings) > 1:
             raise UsageError(f"{records.path}: boxes have more than one encoding: {', '.join(sorted(encodings))}")
+        shapes: list[ImageShapes] = []
+        if iou_type != BOXES:
+            shapes = [shapes_of(record, records.name(at), iou_type, to_array) for at, record in enumerate(dicts)]
+            encoding = next(iter(encodings), "xyxy")
+            dicts = [
+                record if record.get("boxes") is not None else {**record, "boxes": bounds_of(shape, encoding)}
+                for record, shape in zip(dicts, shapes, strict=True)
+            ]
         arrays = [_arrays(record, records, at) for at, record in enumerate(_on_host(dicts))]
+        for at, (record, shape) in enumerate(zip(arrays, shapes, strict=False)):
+            if len(shape) != len(record["boxes"]):
+                n_boxes, key = len(record["boxes"]), KEYS[iou_type]
+                raise UsageError(f"{records.name(at)} has {n_boxes} boxes and {len(shape)} {key}; expected one per box")
         sizes = np.array([len(record["boxes"]) for record in arrays], dtype=np.int64)
         # Images without boxes have columns of no type, which decide nothing.
         filled = [record for record in arrays if len(record["boxes"])]
@@ -102,6 +121,7 @@ class ImageBoxes:
             labels=_labels([record["labels"] for record in filled], sizes, records),
             columns=_filled_columns(filled),
             is_widened=any(array.dtype in _NARROW for record in filled for array in record.values()),
+            shapes=_joined_shapes(shapes, records),
         )
 
     @classmethod
@@ -116,6 +136,7 @@ class ImageBoxes:
             labels=_joined([part.labels for part in filled], (0,), np.int64),
             columns={name: np.concatenate([part.column(name) for part in filled]) for name in names},
             is_widened=any(part.is_widened for part in parts),
+            shapes=joined_shapes([part.shapes for part in parts]),
         )
 
     def __len__(self) -> int:
@@ -124,7 +145,7 @@ class ImageBoxes:
     @property
     def nbytes(self) -> int:
         """Memory that the arrays take."""
-        columns = self.columns.values()
+        columns = [*self.columns.values(), *({} if self.shapes is None else self.shapes.to_arrays()).values()]
         return sum(array.nbytes for array in (self.sizes, self.coords, self.labels, *columns))
 
     @property
@@ -168,6 +189,7 @@ class ImageBoxes:
             labels=self.labels[rows],
             columns={name: column[rows] for name, column in self.columns.items()},
             is_widened=self.is_widened,
+            shapes=None if self.shapes is None else self.shapes.take(rows),
         )
 
     def narrowed(self) -> ImageBoxes:
@@ -190,6 +212,8 @@ class ImageBoxes:
         if not np.array_equal(self.sizes, other.sizes):
             return False
         pairs = [(self.labels, other.labels), (self.coords, other.coords)]
+        if self.shapes is not None and other.shapes is not None:
+            pairs.append((self.shapes.hashes(), other.shapes.hashes()))
         pairs += [(self.column(name), other.column(name)) for name in {*self.columns, *other.columns}]
         return not len(self.coords) or all(
             np.array_equal(left, right, equal_nan=left.dtype.kind == "f") for left, right in pairs
@@ -215,7 +239,7 @@ class ImageBoxes:
         self, draft: Draft, keys: Sequence[Key], place: Callable[[int], str], names: Mapping[int, str] | None = None
     ) -> None:
         """Add the images by their keys, and their boxes, to a draft; `names` are those of classes that are numbers."""
-        draft.set_images(keys)
+        draft.set_images(keys, sizes=sizes_of(self.shapes, self.sizes))
         scores = self.columns.get("scores")
         if draft.options.role == "gt" and scores is not None:
             draft.mention_scores(int(np.count_nonzero(~np.isnan(scores))))
@@ -227,6 +251,8 @@ class ImageBoxes:
         columns: dict[str, Any] = {_COLUMNS.get(name, name): column for name, column in self.columns.items()}
         if draft.options.role == "gt":
             columns.pop("score", None)
+        if self.shapes is not None:
+            columns |= self._shape_columns(draft)
         draft.add_boxes(
             RawBoxes(
                 image=CodedKeys(keys, np.repeat(np.arange(len(keys)), self.sizes)),
@@ -239,6 +265,40 @@ class ImageBoxes:
                 **columns,
             )
         )
+
+    def _shape_columns(self, draft: Draft) -> dict[str, Any]:
+        """Return the shapes as they are read, and what follows from them for areas and flags."""
+        area = self.column("area")
+        is_truth = draft.options.role == "gt"
+        if isinstance(self.shapes, Masks):
+            return {"shapes": Outlines.of_masks(self.shapes, np.isnan(area) | (not is_truth))}
+        if not isinstance(self.shapes, Keypoints) or not is_truth:
+            return {"shapes": self.shapes}
+        labelled = (self.shapes.points[:, :, 2] > 0).any(axis=1)
+        (unsized,) = np.nonzero(~(area > 0) & labelled)
+        draft.findings.add_rows(
+            Severity.WARNING,
+            "area-missing",
+            unsized,
+            lambda row: (Where(draft.path, field="area"), ""),
+            summary=(
+                f"area is 0 or missing for {len(unsized):,} of {len(area):,} poses: OKS measures distances by it, by"
+                " that of the box where it is missing"
+            ),
+        )
+        # As in COCO, what has no labelled point is neither found nor missed.
+        return {"shapes": self.shapes, "ignore": self.column("ignore") | ~labelled}
+
+
+def _joined_shapes(shapes: Sequence[ImageShapes], records: Records) -> ImageShapes | None:
+    counts = {
+        shape.points.shape[1]: at for at, shape in enumerate(shapes) if isinstance(shape, Keypoints) and len(shape)
+    }
+    if len(counts) > 1:
+        (few, first), (many, second) = sorted(counts.items())[:2]
+        names = records.name(first), records.name(second)
+        raise UsageError(f"{names[0]} has poses of {few} keypoints, {names[1]} of {many}; expected as many in all")
+    return joined_shapes(shapes)
 
 
 def narrowed(array: AnyArray) -> AnyArray:

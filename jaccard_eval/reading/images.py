@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import struct
 import warnings
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
+from jaccard_eval import storage
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.data.imagekeys import is_image_name, last_part, without_case, without_suffix
@@ -21,6 +23,7 @@ from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.progress import tracked
 from jaccard_eval.reading import files
 from jaccard_eval.reading.files import list_tree, require_folder
+from jaccard_eval.reading.remote import is_remote, path_of
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -44,7 +47,7 @@ class ImageFolder:
     """
 
     def __init__(self, root: str | os.PathLike[str], *, within: Collection[str] = ()) -> None:
-        self.root = Path(root)
+        self.root = root if isinstance(root, Path) else path_of(root)
         self.within = within
         self.findings = FindingLog()
         self._by_tier: dict[Callable[[str], str], dict[str, list[str]]] = {}
@@ -100,7 +103,9 @@ class ImageFolder:
         if parts.is_absolute() or ".." in parts.parts:
             fix = "Pass the folder that holds the images."
             raise DataError.single("image-outside", where, "is outside the folder of images; not opened", fix=fix)
-        with files.open_regular(path) as file:
+        with files.open_in_place(path) as opened:
+            # Where each request takes its time, one brings the whole header.
+            file = io.BufferedReader(opened, files.SNIFF_BYTES) if files.is_in_place(opened) else opened
             width, height = _read_header(file, where)
         if width * height > MAX_PIXELS:
             claim = f"its header claims a size of {width} x {height} pixels"
@@ -113,14 +118,21 @@ class ImageFolder:
         """Return sizes (n, 2) of images, NaN where there is none or it cannot be read; the latter are findings."""
         sizes = unknown_sizes(len(names))
         failures: list[DataError] = []
+
+        def measure(row: int) -> tuple[int, int] | DataError:
+            try:
+                return self._size(names[row] or "")
+            except DataError as error:
+                return error
+
+        rows = [row for row, name in enumerate(names) if name is not None]
         with silent_pillow():  # once for all of them: a tenth of the time, image by image
-            for row, name in enumerate(tracked(names, "image sizes")):
-                if name is None:
-                    continue
-                try:
-                    sizes[row] = self._size(name)
-                except DataError as error:
-                    failures.append(error)
+            measured = storage.mapped(measure, rows) if is_remote(self.root) else map(measure, rows)
+            for row, size in zip(tracked(rows, "image sizes"), measured, strict=True):
+                if isinstance(size, DataError):
+                    failures.append(size)
+                else:
+                    sizes[row] = size
         files.record_failures(failures, findings, severity=severity)
         return sizes
 

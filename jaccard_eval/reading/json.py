@@ -42,7 +42,12 @@ def parse_json(path: Path, text: str) -> Any:
         _record_syntax(log, Where(str(path), line=error.lineno), text, error)
         raise DataError(log.findings()) from None
     except RecursionError:
-        raise DataError.single("json-depth", Where(str(path)), _TOO_DEEP, fix="Export the file again.") from None
+        raise too_deep(path) from None
+
+
+def too_deep(path: Path) -> DataError:
+    """Return the error about a file that is nested deeper than Python descends; its parser may go deeper."""
+    return DataError.single("json-depth", Where(str(path)), _TOO_DEEP, fix="Export the file again.")
 
 
 def parse_json_lines(path: Path, text: str, findings: FindingLog) -> list[tuple[int, Any]]:

@@ -12,6 +12,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Where, as_settings
 from jaccard_eval.reading import files
 from jaccard_eval.reading.json import RepeatedKeys, parse_json
+from jaccard_eval.reading.remote import absolute, normal, path_of
 from jaccard_eval.reading.yaml import read_yaml_mapping
 from jaccard_eval.text import quoted_value, shown_json
 
@@ -40,7 +41,7 @@ def load_names(spec: str | Path, findings: FindingLog | None = None) -> tuple[st
     """
     if is_file(spec):
         with as_settings():
-            return read_names(Path(spec), FindingLog() if findings is None else findings)
+            return read_names(path_of(spec), FindingLog() if findings is None else findings)
     names = [part.strip() for part in str(spec).split(",")]
     if not all(names):
         raise UsageError(
@@ -97,7 +98,7 @@ def find_names(folder: Path) -> Path | None:
 
 def names_files(folder: Path) -> list[Path]:
     """Return where a names file may stand: in `folder` or up to two levels above it, the nearest first."""
-    above = [Path(os.path.normpath(folder / ("../" * level))) for level in range(PARENT_LEVELS + 1)]
+    above = [normal(folder / ("../" * level)) for level in range(PARENT_LEVELS + 1)]
     return [place / name for place in above for name in NAMES_FILES]
 
 
@@ -106,7 +107,7 @@ def names_above(path: Path, other: Path) -> list[Path]:
 
     At most three levels above: what lies further up belongs to other data sets as well. Never raises.
     """
-    start, end = (Path(os.path.abspath(side)) for side in (path, other))  # noqa: PTH100 - links stay as given
+    start, end = map(absolute, (path, other))
     start, end = (side if files.is_folder(side) else side.parent for side in (start, end))
     found: list[Path] = []
     for folder in (start, *start.parents)[: INPUT_LEVELS + 1]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.boxtable import FloatArray, Shapes
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Key
+from jaccard_eval.data.known_protocols import MASKS
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.json import (
@@ -121,6 +123,14 @@ class Record:
             return [math.nan] * 4
         xs, ys = zip(*(points.numbers(name, 2) for name in points.values), strict=True)
         return [min(xs), min(ys), max(xs), max(ys)]
+
+    def ring(self, points: Sequence[Sequence[float]]) -> list[float]:
+        """Return the corners of a polygon one after the other; nothing where they are too few."""
+        if len(points) < 3:
+            detail = f"a polygon has {len(points)} points; expected at least 3"
+            self.findings.error("segmentation-invalid", self.where, detail, fix="Remove it from the annotation.")
+            return []
+        return [value for point in points for value in point]
 
     def text(self, field: str) -> str:
         """Read a text that must not be empty; empty where there is none."""
@@ -237,6 +247,8 @@ class RecordCollector:
         self._crowd: list[bool] = []
         self._shapes: Counter[str] = Counter()
         self._n_rotated = 0
+        self._rings: list[list[list[float]]] = []  # of each box, where masks are asked for
+        self.reads_masks = draft.options.iou_type in MASKS
 
     def add_image(self, key: Key, *, file_name: str | None = None, size: tuple[float, float] = UNKNOWN_SIZE) -> None:
         """Add an image with its width and height; NaN where unknown."""
@@ -261,6 +273,12 @@ class RecordCollector:
         self._scores.append(score)
         self._places.append(where)
         self._crowd.append(crowd)
+
+    def add_polygons(self, image: Key, label: Key, rings: Sequence[list[float]], where: Where) -> None:
+        """Add the union of polygons, each x1, y1, x2, y2, ..., as the mask of one object; see `reads_masks`."""
+        self._rings.append(list(rings))
+        xs, ys = ([value for ring in rings for value in ring[at::2]] for at in (0, 1))
+        self.add_box(image, label, [min(xs), min(ys), max(xs), max(ys)], where)
 
     def count_shape(self, kind: str) -> None:
         """Count a shape that is not a box."""
@@ -291,6 +309,7 @@ class RecordCollector:
                 units=units,
                 score=self._score_column(),
                 crowd=np.array(self._crowd, dtype=np.bool_) if any(self._crowd) else None,
+                shapes=self._outlines(),
                 place=self._places.__getitem__,
             )
         )
@@ -301,7 +320,24 @@ class RecordCollector:
             draft.ignored["shape"] += self._shapes.total()
             kinds = ", ".join(f"{count:,} {quoted_value(kind)}" for kind, count in sorted(self._shapes.items()))
             fix = "Draw boxes, or export in a format that includes bounding boxes."
-            draft.findings.warning("shape-unused", where, f"ignored shapes other than boxes: {kinds}", fix=fix)
+            if self.reads_masks:
+                fix = "Draw polygons, or export masks as COCO JSON."
+            read = "polygons and rectangles" if self.reads_masks else "boxes"
+            draft.findings.warning("shape-unused", where, f"ignored shapes other than {read}: {kinds}", fix=fix)
+
+    def _outlines(self) -> Shapes | None:
+        """Return the masks of all objects, whose areas are those of their pixels; None where none was added."""
+        if not self._rings:
+            return None
+        from jaccard_eval.reading.outlines import OutlineDraft
+
+        masks = OutlineDraft()
+        for rings in self._rings:
+            masks.add_polygons(rings)
+        outlines, problems = masks.build()
+        for row, problem in problems:
+            self._draft.findings.error("segmentation-invalid", self._places[row], problem)
+        return replace(outlines, counts_pixels=np.ones(len(outlines), dtype=np.bool_))
 
     def _score_column(self) -> FloatArray | None:
         """Return the scores of predictions; none where no box has any."""

@@ -1,69 +1,99 @@
-"""Predictions that are kept on the disk while they are read, so that memory holds one part of them at a time."""
+"""Boxes that are kept on the disk while they are read, so that memory holds one part of them at a time."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import BoxTable, FloatArray
-from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap, key_order
+from jaccard_eval.data.boxtable import BoxTable, RowArray
+from jaccard_eval.data.dataset import Dataset, ImageTable, IntegerKeys, Key, LabelMap, key_order, unknown_sizes
 from jaccard_eval.data.signature import HashSum, RowHasher
 from jaccard_eval.engine.memory import ENOUGH, release_memory
-from jaccard_eval.engine.stored import Store, StoredBoxes, as_table, store_boxes
+from jaccard_eval.engine.stored import Store, StoredBoxes, added_counts, as_table, store_boxes
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import MAX_EXAMPLES, DataError, Finding, FindingLog, Severity, Where
+from jaccard_eval.findings import MAX_EXAMPLES, Finding, FindingLog, Where
 from jaccard_eval.progress import staged
+from jaccard_eval.reading.blocks import needs_whole
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.rawboxes import MOST_INVERTED
+from jaccard_eval.reading.tabular.boxes import warn_alike_images
+from jaccard_eval.text import quoted_value
 
 
 @staged("storing")
-def keep_on_disk(pred: Dataset, store: Store) -> Dataset:
-    """Return predictions whose boxes lie on the disk; those that have none stay as they are."""
-    if pred.boxes.shapes is not None:
-        raise UsageError(f"{pred.path}: the disk engine compares boxes only. Pass --engine memory.")
-    if not len(pred.boxes):
-        return pred
-    return replace(pred, boxes=as_table(StoredBoxes(store_boxes([pred.boxes], store), store)))
+def keep_on_disk(side: Dataset, store: Store) -> Dataset:
+    """Return one side with its boxes on the disk."""
+    if side.boxes.shapes is not None:
+        raise UsageError(f"{side.path}: the disk engine compares boxes only. Pass --engine memory.")
+    files = store_boxes([side.boxes], store)
+    return replace(side, boxes=as_table(StoredBoxes(files, store, scored=side.boxes.score is not None)))
 
 
-@staged("fingerprinting")
-def hash_sum(boxes: BoxTable, image_names: Sequence[str], class_names: Sequence[str]) -> HashSum:
-    """Add up the hashes of boxes table by table; see `row_hashes`."""
-    hasher = RowHasher.of(image_names, class_names)
+def hash_sum(boxes: BoxTable, hasher: RowHasher) -> HashSum:
+    """Add up the hashes of boxes table by table."""
     return sum((HashSum.of(hasher(table)) for table in boxes.tables()), HashSum())
 
 
 def read_parts(drafts: Iterable[Draft], whole: Draft, store: Store) -> Dataset:
-    """Build predictions that a format reads in parts, each part on its own, and keep them on the disk.
+    """Build a side that a format reads in parts, each part on its own, and keep its boxes on the disk.
 
-    What is the same in all parts is that of the first; a part that is read in another way is a DataError. `whole` has
-    what the format found before it read any part.
+    They are what reading the whole would give; where only that can decide, it is a DataError. `whole` has what the
+    format finds before it reads any part.
     """
     release_memory(ENOUGH)  # what reading the other side took
     parts = _Parts(whole)
     files = store_boxes((parts.stored(draft) for draft in drafts), store)
     dataset = parts.dataset()
-    if not parts.n_boxes:
-        return dataset
     images, labels = parts.images.rows(), parts.labels.rows()
+    counts = {"image": parts.counts_by_row("image", images), "label": parts.counts_by_row("label", labels)}
 
-    def renumbered(table: BoxTable) -> BoxTable:
-        return replace(table, image=images[table.image], label=labels[table.label])
+    is_pred = whole.options.role == "pred"
+    renumbered = partial(_renumbered, images=images, labels=labels)
+    boxes = StoredBoxes(files, store, scored=is_pred, changes=(renumbered,), counts=counts)
+    return replace(dataset, boxes=as_table(boxes))
 
-    return replace(dataset, boxes=StoredBoxes(files, store).mapped(renumbered))
+
+def _renumbered(table: BoxTable, *, images: RowArray, labels: RowArray) -> BoxTable:
+    return replace(table, image=images[table.image], label=labels[table.label])
+
+
+LARGEST = np.iinfo(np.int64).max
+
+
+# What parts find as a whole would, in the order in which it is found. All else can depend on other rows.
+_MERGED = (
+    *("csv-comment", "csv-row-blank", "csv-one-class", "gt-scores", "image-size-conflict", "csv-row-no-box"),
+    *("csv-normalised", "csv-names-unused", "coordinate-range", "track-ids", "image-names-alike", "csv-decimal-commas"),
+    *("csv-columns-unused", "origin-unused", "box-negative", "box-empty", "area-negative"),
+)
+_NAMING = {True: "names", False: "numbers"}
+_OF_THE_WHOLE = ("gt-empty", "pred-empty", "image-names-alike")  # found anew where all parts are known
 
 
 class _MergedLog(FindingLog):
-    """Findings of all parts of one input."""
+    """Findings of all parts of one input: those about rows add up, those about the input are the same in each."""
 
-    def merge(self, part: FindingLog) -> None:
-        """Take over what was found in another part of one input: counts add up, what is about all of it stays one."""
+    def __init__(self) -> None:
+        super().__init__()
+        self._notes: set[Finding] | None = None  # about the input
+
+    def merge(self, part: FindingLog, *, has_boxes: bool) -> bool:
+        """Take over what was found in another part; false where only the whole shows what would be found."""
+        notes = set()
         for key, (first, examples) in part._groups.items():
+            if key[1] in _OF_THE_WHOLE:
+                continue
+            if key[1] not in _MERGED or (first.summary and key not in part._summaries):
+                return False
             is_of_rows = any(example.where.record or example.where.line for example in examples)
+            if not is_of_rows:
+                if not has_boxes:  # which the input is described by
+                    continue
+                notes.add(replace(first, examples=tuple(examples)))
             # Rows are one finding whichever file they are in: where it is read whole, the first row names the file.
             alike = (known for known in self._groups if is_of_rows and (*known[:2], known[3]) == (*key[:2], key[3]))
             group = next(alike, key)
@@ -76,34 +106,55 @@ class _MergedLog(FindingLog):
             self._counts[group] = self._counts.get(group, 0) + part._counts[key]
             if key in part._summaries:
                 self._summaries[group] = part._summaries[key]
+        if not has_boxes:
+            return True
+        self._notes = notes if self._notes is None else self._notes
+        return notes == self._notes
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return the findings, with what their summaries count in all parts."""
+        """Return the findings in the order of the whole, with what their summaries count in all parts."""
         for group, summary in self._summaries.items():
             first, examples = self._groups[group]
             self._groups[group] = replace(first, summary=summary(self._counts[group])), examples
-        return super().findings()
+        return tuple(sorted(super().findings(), key=lambda finding: _MERGED.index(finding.code)))
 
 
 class _Keys:
-    """Keys in the order in which parts first have them."""
+    """Keys by the place at which parts first have them; integers take a few bytes each, as there may be millions."""
 
     def __init__(self) -> None:
-        self.places: dict[Key, int] = {}
+        # Ascending, with the place of each.
+        self._integers, self._integer_places = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
+        self._texts: dict[Key, int] = {}
 
-    def add(self, keys: Sequence[Key]) -> np.ndarray:
-        """Return the place of each key, new ones behind the others."""
-        places = self.places
-        return np.array([places.setdefault(key, len(places)) for key in keys], dtype=np.int32)
+    def __len__(self) -> int:
+        return len(self._integers) + len(self._texts)
 
-    def in_order(self) -> list[Key]:
+    def add(self, keys: Sequence[Key]) -> RowArray:
+        """Return the place of each key of a table, new ones behind the others."""
+        # Integers stand in front of texts in a table, and ascend.
+        n = next((row for row, key in enumerate(keys) if isinstance(key, str) or key > LARGEST), len(keys))
+        integers = np.array(keys[:n], dtype=np.int64)
+        at = np.searchsorted(self._integers, integers)
+        known = at < len(self._integers)
+        known[known] = self._integers[at[known]] == integers[known]
+        new = at[~known]
+        self._integer_places = np.insert(self._integer_places, new, len(self) + np.arange(len(new)))
+        self._integers = np.insert(self._integers, new, integers[~known])
+        places = self._integer_places[np.searchsorted(self._integers, integers)]
+        texts = [self._texts.setdefault(key, len(self)) for key in keys[n:]]
+        return np.append(places, np.array(texts, dtype=np.int32))
+
+    def in_order(self) -> Sequence[Key]:
         """Return the keys as tables have them."""
-        return sorted(self.places, key=key_order)
+        integers = IntegerKeys(self._integers)
+        return (*integers, *sorted(self._texts, key=key_order)) if self._texts else integers
 
-    def rows(self) -> np.ndarray:
+    def rows(self) -> RowArray:
         """Return the row of each place among the sorted keys."""
-        rows = np.empty(len(self.places), dtype=np.int32)
-        rows[[self.places[key] for key in self.in_order()]] = np.arange(len(rows))
+        places = [self._texts[key] for key in sorted(self._texts, key=key_order)]
+        rows = np.empty(len(self), dtype=np.int32)
+        rows[np.append(self._integer_places, np.array(places, dtype=np.int32))] = np.arange(len(rows))
         return rows
 
 
@@ -113,79 +164,141 @@ class _Parts:
     def __init__(self, whole: Draft) -> None:
         self._whole = whole
         self._findings = _MergedLog()
-        self._findings.merge(whole.findings)
-        self._ignored: Counter[str] = Counter(whole.ignored)
+        self._ignored: Counter[str] = Counter()
         self._first: Dataset | None = None
-        self._names: dict[Key, tuple[str | None, FloatArray]] = {}
+        self._n_parts = 0
+        self._doubt = ""  # why only the whole can decide, if there is more than one part
+        self._sizes = unknown_sizes(0)  # of images by place
+        self._file_names: dict[int, str] = {}  # of those that have one
         self._class_names: dict[Key, str] = {}
+        self._spelled: dict[str, None] = {}
+        self._are_mostly_inverted: set[bool] = set()
         self._n_rows = 0
         self._listed = True
         self.images, self.labels = _Keys(), _Keys()
         self.n_boxes = 0
+        self._counts = {name: np.zeros(0, dtype=np.int32) for name in ("image", "label")}  # of boxes by place
 
     def stored(self, draft: Draft) -> BoxTable:
         """Build a part, and return its boxes with the places of their images and classes."""
         part = draft.build()
         boxes = part.boxes
-        self._findings.merge(draft.findings)
+        self._n_parts += 1
         self._ignored.update(draft.ignored)
-        if len(boxes):
-            self._require_alike(part, draft)
+        self._require_alike(part, draft)
         self._listed = self._listed and part.images.listed
-        for row, key in enumerate(part.images.keys):
-            name, size = part.images.file_names[row], part.images.sizes[row]
-            known = self._names.get(key)
-            if known is None or (np.isnan(known[1]).any() and not np.isnan(size).any()):
-                self._names[key] = (name, size)
-        for key, name in zip(part.labels.keys, part.labels.names, strict=True):
-            self._class_names.setdefault(key, name)
-        release_memory(len(boxes))
+        self._spelled.update(dict.fromkeys(draft.image_names))
         images, labels = self.images.add(part.images.keys), self.labels.add(part.labels.keys)
+        self._add_images(part.images, images)
+        for key, name in zip(part.labels.keys, part.labels.names, strict=True):
+            if self._class_names.setdefault(key, name) != name:
+                names = " and ".join(map(quoted_value, (self._class_names[key], name)))
+                self._doubt = f"class {quoted_value(key)} is called {names}"
+        if self._doubt and self._n_parts > 1:
+            raise needs_whole(draft.path, self._doubt)
+        release_memory(len(boxes))
         source = boxes.source + self._n_rows
         self._n_rows += int(boxes.source.max(initial=-1)) + 1
         self.n_boxes += len(boxes)
-        return replace(boxes, image=images[boxes.image], label=labels[boxes.label], source=source)
+        table = replace(boxes, image=images[boxes.image], label=labels[boxes.label], source=source)
+        self._counts = {name: added_counts(before, table.counts(name, 0)) for name, before in self._counts.items()}
+        return table
+
+    def counts_by_row(self, column: str, rows: RowArray) -> RowArray:
+        """Return how many boxes each image or class has, in the order of the tables."""
+        counts = np.zeros(len(rows), dtype=np.int32)
+        of_places = self._counts[column]
+        counts[rows[: len(of_places)]] = of_places
+        return counts
 
     def _require_alike(self, part: Dataset, draft: Draft) -> None:
-        if self._first is None:
-            self._first = part
-            return
+        """Note what keeps a part from being merged: it is read in another way than the others, or depends on them."""
+        # How boxes are read means nothing where there are none.
+        if self._first is None or not self.n_boxes:
+            self._first = replace(part, boxes=part.boxes.take(np.arange(0)))
         first = self._first
+        if not self._findings.merge(draft.findings, has_boxes=len(part.boxes) > 0):
+            codes = ", ".join(sorted({finding.code for finding in part.findings}))
+            self._doubt = f"what was found in one part depends on the others ({codes})"
+        if not len(part.boxes):
+            return
         for what, given, other, option in (
             ("boxes", first.reading.encoding, part.reading.encoding, "box"),
             ("units", first.reading.units, part.reading.units, "units"),
             ("units", first.units, part.units, "images"),
-            ("class names", first.labels.named, part.labels.named, "names"),
+            ("classes", _NAMING[first.labels.named], _NAMING[part.labels.named], "names"),
         ):
             if given != other:
-                raise DataError.single(
-                    "parts-differ",
-                    Where(draft.path),
-                    f"{what} of one part are read as {given}, those of another as {other}",
-                    fix=f"Pass --pred-{option}, or read it whole with --engine memory.",
-                )
+                detail = f"{what} of one part are read as {given}, those of another as {other}"
+                fix = f"Pass --{part.role}-{option}, or read it whole with --engine memory."
+                raise needs_whole(draft.path, detail, fix)
+        if first.details != part.details or first.has_no_class != part.has_no_class:
+            self._doubt = f"one part is read as {', '.join(first.details)}, another as {', '.join(part.details)}"
+        if any(_kinds(getattr(first, side).keys) != _kinds(getattr(part, side).keys) for side in ("images", "labels")):
+            self._doubt = "images or classes are numbers in one part and strings in another"
+        negative = [finding.count for finding in part.findings if finding.code == "box-negative"]
+        if negative:
+            self._are_mostly_inverted.add(sum(negative) > MOST_INVERTED * len(part.boxes))
+
+    def _add_images(self, images: ImageTable, places: RowArray) -> None:
+        """Take over the names and sizes of images, the first ones that are given."""
+        if len(self.images) > len(self._sizes):
+            self._sizes = np.concatenate((self._sizes, unknown_sizes(len(self.images) - len(self._sizes))))
+        known = self._sizes[places]
+        is_new = np.isnan(known).any(axis=1)
+        if (~is_new & (known != images.sizes).any(axis=1) & ~np.isnan(images.sizes).any(axis=1)).any():
+            self._doubt = "images have several sizes"
+        self._sizes[places[is_new]] = images.sizes[is_new]
+        for place, name in zip(places.tolist(), images.file_names, strict=True):
+            if name is not None and self._file_names.setdefault(place, name) != name:
+                names = " and ".join(map(quoted_value, (self._file_names[place], name)))
+                self._doubt = f"one image is called {names}"
+
+    def _doubt_of_all(self, first: Dataset, findings: Sequence[Finding]) -> str:
+        """Return why only the whole can decide, where that shows behind the last part alone; else nothing."""
+        if not self.n_boxes:
+            return "no part has boxes"
+        texts = set(self._class_names.values())
+        if len(set(self._file_names.values())) < len(self._file_names) or len(texts) < len(self._class_names):
+            return "images or classes share a name"
+        if any(len(text) > 2 and text[0] == text[-1] and text[0] in "'\"" and text[1:-1] in texts for text in texts):
+            return "names of classes differ by quotes"
+        if first.units == "norm" and not np.isnan(self._sizes).all():
+            return "some images have a size"
+        negative = [finding.count for finding in findings if finding.code == "box-negative"]
+        if self._are_mostly_inverted - {sum(negative) > MOST_INVERTED * self.n_boxes}:
+            return "the share of boxes with negative sizes differs between parts"
+        return ""
+
+    def _merged_findings(self, first: Dataset) -> tuple[Finding, ...]:
+        """Return what was found in all parts, as the whole would have it."""
+        if self._n_parts == 1:
+            return first.findings
+        warn_alike_images(self._spelled, Where(first.path), self._findings)
+        merged = self._findings.findings()
+        doubt = self._doubt_of_all(first, merged)
+        if doubt:
+            raise needs_whole(first.path, doubt)
+        return merged
 
     def dataset(self) -> Dataset:
         """Return everything but the boxes."""
+        self._whole.findings.raise_errors()
         if self._first is None:
-            return self._whole.build()
-        first, keys = self._first, self.images.in_order()
-        labels = self.labels.in_order()
-        findings = [finding for finding in self._findings.findings() if finding.code != "pred-empty"]
-        for finding in findings:
-            # The share of all boxes decides what a negative size is, not that of a part.
-            if finding.code == "box-negative" and finding.count > MOST_INVERTED * self.n_boxes:
-                fix = finding.fix.partition(" Rerun")[0]
-                raise DataError([replace(finding, severity=Severity.ERROR, summary="", fix=fix)])
+            raise needs_whole(self._whole.path, "it has no parts")
+        findings = FindingLog()
+        findings.extend((*self._whole.findings.findings(), *self._merged_findings(self._first)))
+        labels, order = self.labels.in_order(), np.argsort(self.images.rows())
+        keys, sizes = self.images.in_order(), self._sizes[order]
+        names = tuple(map(self._file_names.get, order.tolist())) if self._file_names else (None,) * len(keys)
         return replace(
-            first,
-            images=ImageTable(
-                tuple(keys),
-                tuple(self._names[key][0] for key in keys),
-                np.array([self._names[key][1] for key in keys]).reshape(-1, 2),
-                self._listed,
-            ),
-            labels=LabelMap(tuple(labels), tuple(self._class_names[key] for key in labels), first.labels.named),
-            ignored=dict(sorted(self._ignored.items())),
-            findings=tuple(findings),
+            self._first,
+            images=ImageTable(keys, names, sizes, self._listed),
+            labels=LabelMap(tuple(labels), tuple(self._class_names[key] for key in labels), self._first.labels.named),
+            ignored=dict(sorted((self._ignored + self._whole.ignored).items())),
+            findings=findings.findings(),
         )
+
+
+def _kinds(keys: Sequence[Key]) -> set[type]:
+    return {type(key) for key in keys}

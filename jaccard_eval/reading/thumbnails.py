@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading import files
 from jaccard_eval.text import example_keys, pluralise
 

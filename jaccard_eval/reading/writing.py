@@ -15,6 +15,7 @@ from jaccard_eval.data.boxtable import CORNER_ORDER, FLAGS, BoolArray, FloatArra
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import without_case
 from jaccard_eval.findings import DataError, Example, FindingLog, Group, Severity, Where
+from jaccard_eval.similarity.quads import Quads
 from jaccard_eval.text import example_keys, pluralise, quoted_value
 
 REACH = (0, 1, -1, 2, -2)  # units in the last place around the nearest number that are tried
@@ -34,6 +35,16 @@ def exact_coords(xywh: FloatArray, encoding: str, sizes: FloatArray | None = Non
     coords = np.empty((len(xywh), 4))
     coords[:, CORNER_ORDER.get(encoding, slice(None))] = np.stack((x.first, y.first, x.second, y.second), axis=1)
     return coords, x.found & y.found
+
+
+def exact_fractions(values: FloatArray, sizes: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Return the shares (n,) that values are of sizes, and which of them are multiplied back to the last bit."""
+    near = _Neighbours(values, sizes)
+    shares, found = near.at(0).copy(), near.lead_back(0).copy()
+    for steps in REACH[1:]:
+        better = ~found & near.lead_back(steps)
+        shares[better], found[better] = near.at(steps)[better], True
+    return shares, found
 
 
 class _Axis:
@@ -151,11 +162,15 @@ def report_losses(dataset: Dataset, path: Path, findings: FindingLog, carried: C
     """Report what the dataset holds but `carried` lacks: a warning for columns of boxes, a note for the rest."""
     boxes = dataset.boxes
     held = {flag: int(getattr(boxes, flag).sum()) for flag in FLAGS}
-    held["area"] = int((boxes.area != boxes.xywh[:, 2] * boxes.xywh[:, 3]).sum())
+    shapes: object = boxes.shapes
+    usual = shapes.areas() if isinstance(shapes, Quads) else boxes.xywh[:, 2] * boxes.xywh[:, 3]
+    held["area"] = int((boxes.area != usual).sum())
     held["shapes"] = 0 if boxes.shapes is None else len(boxes)
     held["sizes"] = int(np.isfinite(dataset.images.sizes).all(axis=1).sum())
     held["images"] = len(dataset.images) - len(np.unique(boxes.image))
     held["names"] = len(dataset.labels) - len(np.unique(boxes.label))
+    held["verified"] = 0 if dataset.facts.images is None else len(dataset.facts.images)
+    held["hierarchy"] = sum(map(bool, dataset.facts.ancestors))
     for what, count in held.items():
         if count and what not in carried:
             detail = f"{_TEXTS[what]}: {count:,}; the output format cannot hold that"
@@ -237,6 +252,8 @@ _TEXTS = {
     "sizes": "images of known size",
     "images": "images without boxes",
     "names": "classes without boxes",
+    "verified": "classes that are verified on an image",
+    "hierarchy": "classes below others",
 }
 RESERVED = frozenset('<>:"|?*\\\0')  # in no file name of Windows
 

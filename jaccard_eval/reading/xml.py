@@ -23,9 +23,27 @@ _COMMENT = re.compile(rb"<!--.*?(-->|$)", re.DOTALL)
 def parse_xml(path: Path, root: str) -> Element:
     """Return the tree of a file whose outermost element must be called `root`; a DataError explains what is wrong."""
     from xml.etree.ElementTree import ParseError, fromstring  # not needed to look for a format
-    from xml.parsers import expat
 
     data = files.read_bytes(path)
+    try:
+        # Where these bytes are missing there is no document type, in any encoding but those that write NULs.
+        if b"<!DOCTYPE" in data or b"\0" in data:
+            _check(path, data)
+        element = fromstring(data)  # noqa: S314 - what is dangerous was refused
+    except (ParseError, LookupError, ValueError) as error:
+        _check(path, data)  # knows best what is wrong
+        raise _unreadable(path, error) from None
+    if element.tag != root:
+        detail = f"the outermost element is {quoted_value(element.tag)}, expected {quoted_value(root)}"
+        fix = "Pass annotations of this format, or name the format with --gt-format or --pred-format."
+        raise DataError.single("xml-root", Where(str(path)), detail, fix=fix)
+    return element
+
+
+def _check(path: Path, data: bytes) -> None:
+    """Raise a DataError where the text is not XML, or declares what could do harm."""
+    from xml.parsers import expat
+
     parser = expat.ParserCreate()
 
     def refuse_document_type(*_: object) -> None:
@@ -37,25 +55,24 @@ def parse_xml(path: Path, root: str) -> Element:
             fix="Remove the <!DOCTYPE ...>.",
         )
 
-    # Of itself expat would expand entities, a billion laughs among them, before a tree is there to look at.
+    # Of itself expat would expand entities, a billion laughs among them, before a tree is there to look at. The tree's
+    # own parser has no way to refuse.
     parser.StartDoctypeDeclHandler = refuse_document_type
     try:
-        parser.Parse(data, True)  # a pass of its own, for the tree's parser has no way to refuse; it costs little
-        element = fromstring(data)  # noqa: S314 - the pass before has refused what is dangerous
+        parser.Parse(data, True)
     except expat.ExpatError as error:
         if _DECLARED_ENCODING not in data[:_DECLARATION_BYTES].lower():
             files.decode(path, data)  # an error about the text is more helpful than where the parser stumbled
         place = Where(str(path), line=error.lineno)
         detail = f"not well-formed XML: {expat.ErrorString(error.code)}, column {error.offset + 1}"
         raise DataError.single("xml-syntax", place, detail, fix="Export the file again.") from None
-    except (LookupError, ValueError, ParseError) as error:  # of the encoding that the file declares
-        detail = f"not readable XML: {error}"
-        raise DataError.single("xml-syntax", Where(str(path)), detail, fix="Save it with UTF-8 encoding.") from None
-    if element.tag != root:
-        detail = f"the outermost element is {quoted_value(element.tag)}, expected {quoted_value(root)}"
-        fix = "Pass annotations of this format, or name the format with --gt-format or --pred-format."
-        raise DataError.single("xml-root", Where(str(path)), detail, fix=fix)
-    return element
+    except (LookupError, ValueError) as error:  # of the encoding that the file declares
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: Exception) -> DataError:
+    detail = f"not readable XML: {error}"
+    return DataError.single("xml-syntax", Where(str(path)), detail, fix="Save it with UTF-8 encoding.")
 
 
 def text_of(element: Element, path: str) -> str:

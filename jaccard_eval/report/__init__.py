@@ -11,10 +11,11 @@ import ast
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from jaccard_eval.errors import UsageError, require
+from jaccard_eval.extensions import REPORTERS, broken_extension, extension_names, load_extension
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.report import outputs
 from jaccard_eval.text import did_you_mean, quoted_value
 
@@ -92,6 +93,8 @@ class Reporter:
     requires: tuple[str, ...] = ()  # libraries that the extra "report" installs
     # Whether reports of evaluations have the kinds of errors: whoever writes them finds these first
     errors: bool = False
+    # Whether it is of confusions alone, which every engine counts
+    confusion: bool = False
     # Whether it shows images by their cost, which evaluations count for it
     images: bool = False
     # Of a folder: what each of its files has in its first bytes. A folder of other files is never written to.
@@ -103,9 +106,10 @@ def reporter_for(name: str) -> Reporter:
     reporters = all_reporters()
     _, dot, end = name.rpartition(".")
     suffix = f"{dot}{end}".lower() if dot else ""
-    by_name = (reporter for reporter in reporters if name.lower() in reporter.names)
-    by_suffix = (reporter for reporter in reporters if suffix in reporter.suffixes)
-    chosen = next(by_name, None) or next(by_suffix, None)
+    chosen = _chosen(reporters, name.lower(), suffix)
+    if chosen is None:
+        reporters = [*reporters, *_added_reporters()]
+        chosen = _chosen(reporters, name.lower(), suffix)
     if chosen is None:
         suffixes = sorted(suffix for reporter in reporters for suffix in reporter.suffixes)
         names = sorted(name for reporter in reporters for name in reporter.names)
@@ -117,6 +121,24 @@ def reporter_for(name: str) -> Reporter:
     for library in chosen.requires:
         require(library, extra=EXTRA)
     return chosen
+
+
+def _chosen(reporters: Sequence[Reporter], name: str, suffix: str) -> Reporter | None:
+    """Return the reporter of a whole name, else the first one of a suffix."""
+    by_name = (reporter for reporter in reporters if name in reporter.names)
+    by_suffix = (reporter for reporter in reporters if suffix in reporter.suffixes)
+    return next(by_name, None) or next(by_suffix, None)
+
+
+def _added_reporters() -> list[Reporter]:
+    """Return what installed packages add."""
+    added: list[Reporter] = []
+    for name in extension_names(REPORTERS):
+        reporter = load_extension(REPORTERS, name)
+        if not isinstance(reporter, Reporter) or not reporter.suffixes + reporter.names:
+            raise broken_extension(REPORTERS, name, "is not a Reporter with suffixes or names")
+        added.append(reporter)
+    return added
 
 
 def all_reporters() -> Sequence[Reporter]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from jaccard_eval.data.metricref import EXTERNAL
 from jaccard_eval.data.verdict import GateVerdict, Status, counted_statuses
 from jaccard_eval.findings import Finding, Severity, Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.report import Reportable
 from jaccard_eval.report.numbers import signed_text, value_text
 from jaccard_eval.text import printable

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from jaccard_eval.data.metricref import METRICS, MetricRef
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Note
 from jaccard_eval.report.sections import SortableRow, sorted_rows

@@ -12,12 +12,13 @@ import importlib.util
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import compress
 from typing import Any, Literal
 
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.errors import UsageError
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report.numbers import EXACT, UNDEFINED, delta_text, metric_text, size_text, threshold_text
 
@@ -177,6 +178,19 @@ STATE_TITLES: Mapping[BoxState, str] = {
 CHANGE_TITLES = {"lost": "lost", "found": "newly found"}
 
 
+Points = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnShape:
+    """What is drawn in place of an upright box, in px: closed outlines, or points of a pose and lines between some."""
+
+    rings: tuple[Points, ...] = ()
+    is_box: bool = False  # whether the outline is that of an oriented box
+    points: Points = ()
+    lines: tuple[Points, ...] = ()  # of two points each
+
+
 @dataclass(frozen=True, slots=True)
 class GalleryBox:
     """A box (left, top, width, height in px) with its class, and what it is once it shows.
@@ -194,6 +208,7 @@ class GalleryBox:
     side: str = ""  # of a comparison: whose it is, by name
     second: bool = False  # and whether that is the second side
     change: Literal["", "lost", "found"] = ""  # what became of an object from the first side to the other
+    drawing: DrawnShape | None = field(default=None, repr=False)
 
     def shows_at(self, score: float) -> bool:
         """Whether it is there at a score threshold; at NaN all are."""
@@ -237,6 +252,7 @@ class Gallery:
     tabs: tuple[GalleryTab, ...] = ()
     score: float = math.nan  # that boxes show at first
     iou: float = math.nan  # that they are judged at
+    measure: str = "IoU"  # what is called so
     made_with: str = ""  # the library that thumbnails depend on, and its version
     notes: tuple[str, ...] = ()  # on images that could not be shown
     legend: tuple[tuple[str, str], ...] = ()  # of label maps: classes and their colours
@@ -301,6 +317,7 @@ class Album:
     open: Callable[[GalleryImage], Any]
     score: float
     iou: float
+    measure: str = "IoU"  # what is called so
 
 
 TextBlock = Table | KeyValues | Note | Drawing

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.report import Reportable
 
 UNDEFINED = "n/a"

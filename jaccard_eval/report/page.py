@@ -7,10 +7,10 @@ goes on below itself. Elsewhere a table is as wide as its texts, and only prose 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import (
     TEXT_KINDS,

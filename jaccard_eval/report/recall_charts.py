@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,8 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import USUAL_IOU
 from jaccard_eval.data.result import Measured
+from jaccard_eval.data.signature import overlap_name
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import IntArray, descending_order
 from jaccard_eval.matching.ranking import ALL_SIZES
 from jaccard_eval.metrics.detection import DetectionMetrics
@@ -47,14 +48,14 @@ def recall_curves(measured: Measured) -> list[RecallCurves]:
     curves, thresholds = measured.curves, measured.protocol.iou_thresholds
     precision = curves.interpolated_precision(ALL_SIZES, len(curves.caps) - 1)  # (T, R, K)
     grid = curves.recall_grid
-    found = []
+    found, measure = [], overlap_name(measured.protocol)
     for iou in (USUAL_IOU, STRICT_IOU):
         if iou in thresholds:
-            where = f" at IoU {threshold_text(iou)}"
+            where = f" at {measure} {threshold_text(iou)}"
             found.append(RecallCurves(MetricRef(name="AP", iou=iou), where, grid, precision[thresholds.index(iou)]))
     if len(thresholds) > 1 or not found:
         over = ", mean over" if len(thresholds) > 1 else " at"
-        where = f"{over} IoU {thresholds_text(thresholds)}"
+        where = f"{over} {measure} {thresholds_text(thresholds)}"
         found.append(RecallCurves(MetricRef(name="AP"), where, grid, precision.mean(axis=0)))
     return found
 

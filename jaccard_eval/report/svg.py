@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.report.model import Axis, Chart, Drawn, Series
 from jaccard_eval.report.numbers import metric_text, threshold_text
 from jaccard_eval.text import printable

@@ -6,10 +6,10 @@ import contextlib
 import os
 import stat
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from jaccard_eval import storage
 from jaccard_eval.atomic import (
     FolderPath,
     explained,
@@ -21,7 +21,9 @@ from jaccard_eval.atomic import (
     write_message,
 )
 from jaccard_eval.errors import MachineError, UsageError
-from jaccard_eval.findings import is_address
+from jaccard_eval.findings import as_given, is_address
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.reading.remote import list_folder
 from jaccard_eval.report import Reporter, reporter_for
 from jaccard_eval.text import example_keys, pluralise, quoted_value
 
@@ -48,6 +50,8 @@ def plan_outputs(
 
     An output can be a folder itself where `folders` is true.
     """
+    for path in filter(is_address, paths):
+        storage.require_place(as_given(path))
     outputs = [
         _plan_folder(path)
         if folders and is_folder_output(path)
@@ -59,7 +63,7 @@ def plan_outputs(
         if output.target in seen:
             raise UsageError(f"output {quoted_value(str(output.path))} is given twice; keep one")
         seen.add(output.target)
-        if not output.is_device:
+        if not output.is_device and not is_address(output.path):
             with explained(output.path):
                 missing = missing_folders(output.target) if output.makes_folders else []
                 probe(missing[0] if missing else output.target)
@@ -76,8 +80,11 @@ def write_outputs(documents: Sequence[tuple[Output, str | bytes | Mapping[str, b
     with contextlib.ExitStack() as cleanup:
         written: list[tuple[Output, Callable[[], object]]] = []
         # Files are written aside before a device gets a byte, for what a device got cannot be taken back. They are
-        # renamed last, when nothing but a rename can fail.
+        # renamed last, when nothing but a rename can fail; an upload can, and goes before these.
         for output, text in (document for document in documents if not document[0].is_device):
+            if is_address(output.path):
+                written.insert(0, (output, partial(_upload, output, text)))
+                continue
             with explained(output.path):
                 if output.makes_folders:
                     make_folders(output.target, cleanup)
@@ -93,16 +100,34 @@ def write_outputs(documents: Sequence[tuple[Output, str | bytes | Mapping[str, b
         for done, (output, put) in enumerate(written):
             try:
                 put()
-            except OSError as error:
-                finished = ", ".join(quoted_value(str(earlier.path)) for earlier, _ in written[:done])
+            except (OSError, MachineError) as error:
+                finished = ", ".join(quoted_value(as_given(earlier.path)) for earlier, _ in written[:done])
                 already = f"; written before that: {finished}" if finished else ""
-                raise MachineError(write_message(output.path, error) + already) from None
+                message = write_message(output.path, error) if isinstance(error, OSError) else str(error)
+                raise MachineError(message + already) from None
+
+
+def _upload(output: Output, text: str | bytes | Mapping[str, bytes]) -> None:
+    """Write a document to an object store: a file, or a folder in the place of one that was written before."""
+    url = as_given(output.path)
+    if isinstance(text, str | bytes):
+        storage.write(url, _encoded(text))
+        return
+    before = [entry.url for entry in storage.list_below(url) if not entry.is_folder]
+    storage.write_folder(url, text)
+    for stale in before:
+        if stale.removeprefix(f"{url}/") not in text:
+            storage.remove(stale)
 
 
 def _plan(path: Path, *, makes_folders: bool) -> Output:
     if isinstance(path, FolderPath):
         fix = "name a file, such as report.html. Folders of images are written by evaluate, explain and report."
         raise UsageError(f"output {quoted_value(f'{path}/')} is a folder; {fix}")
+    if is_address(path):
+        if is_folder_output(path):
+            raise MachineError(f"cannot write {quoted_value(as_given(path))}: it is a folder; name a file inside it")
+        return Output(path, path, is_device=False, reporter=reporter_for(path.name))
     with explained(path):
         mode = path.stat().st_mode if path.exists() else stat.S_IFREG
     if stat.S_ISDIR(mode):
@@ -118,11 +143,12 @@ def _plan(path: Path, *, makes_folders: bool) -> Output:
 def _plan_folder(path: Path) -> Output:
     """Check that a folder can be made, or holds nothing but what such an output wrote before."""
     reporter, target = reporter_for(FOLDER), Path(os.path.realpath(path))
+    list_folder(path)
     with explained(path):
         if target.exists() and not target.is_dir():
             raise NotADirectoryError(0, "it is not a folder; remove the slash, or choose another name")
         foreign = (
-            sorted(entry.name for entry in target.iterdir() if not _has_mark(entry, reporter.mark))
+            sorted(entry.name for entry in target.iterdir() if not _has_mark(path / entry.name, reporter.mark))
             if target.exists()
             else []
         )
@@ -132,7 +158,7 @@ def _plan_folder(path: Path) -> Output:
             f"output folder {quoted_value(str(path))} holds {what} that another program wrote:"
             f" {example_keys(foreign)}; choose a new folder"
         )
-    return Output(path, target, is_device=False, reporter=reporter)
+    return Output(path, path if is_address(path) else target, is_device=False, reporter=reporter)
 
 
 def _has_mark(path: Path, mark: bytes) -> bool:

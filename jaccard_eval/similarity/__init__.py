@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,9 +17,9 @@ import numpy.typing as npt
 from jaccard_eval.data import protocol
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Shapes
 from jaccard_eval.errors import UsageError
+from jaccard_eval.extensions import SIMILARITIES, broken_extension, extension_names, load_extension
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import did_you_mean, quoted_value
-
-ENTRY_POINT_GROUP = "jaccard_eval.similarities"
 
 Rows = npt.NDArray[np.int64]
 
@@ -43,11 +42,14 @@ class Similarity:
 
     # The `iou_type` of protocols.
     name: str
-    # Makes of a table, under a protocol, what `pairs` reads; called once for each side.
+    # Makes of a table, under a protocol, what `pairs` reads; called once for the ground truth, and once for each block
+    # of detections.
     prepare: Callable[[BoxTable, protocol.Protocol], Any]
     pairs: Pairing
     # What it measures, which both tables must carry; their boxes by default.
     shapes: type[Shapes] | None = None
+    # Why shapes cannot be compared under a protocol; "" where they can.
+    refuses: Callable[[Any, protocol.Protocol], str] | None = None
 
 
 class _Kinds(dict[str, Similarity]):
@@ -62,15 +64,14 @@ class _Kinds(dict[str, Similarity]):
                 self[found.name] = found
             if name in self:
                 return self[name]
-        # Only now, as it reads the metadata of all that is installed.
-        from importlib.metadata import entry_points
-
-        points = {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
-        if name not in points:
-            known = sorted({*self, *points})
+        added = load_extension(SIMILARITIES, name)
+        if added is None:
+            known = sorted({*self, *extension_names(SIMILARITIES)})
             listed = ", ".join(known)
             raise UsageError(f"unknown iou_type {quoted_value(name)}; choose from {listed}.{did_you_mean(name, known)}")
-        return self.setdefault(name, points[name].load())
+        if not isinstance(added, Similarity) or added.name != name:
+            raise broken_extension(SIMILARITIES, name, "is not a Similarity of that name")
+        return self.setdefault(name, added)
 
 
 KINDS: dict[str, Similarity] = _Kinds()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.protocol import BOXES, Protocol
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.similarity import Rows, Similarity
 
 

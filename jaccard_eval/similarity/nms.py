@@ -6,11 +6,10 @@ at once, over all images and classes together, round after round; the outcome is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.similarity import Rows
 
 

@@ -15,6 +15,7 @@ FEATURES_BELOW = {
     "gates": {"bootstrap"},
     "compare": {"bootstrap", "images"},
     "explain": {"errors", "images"},
+    "panoptic": {"bootstrap", "compare"},
     "inspect": {"audit"},
     "evaluate": {"audit", "bootstrap", "errors", "gates", "images", "operating"},
 }

@@ -71,6 +71,13 @@ def test_help_and_version_load_no_heavy_library(arguments: list[str]) -> None:
     assert _heavy_after(code) == []
 
 
+def test_an_evaluation_loads_only_what_it_uses() -> None:
+    arguments = ["evaluate", *(str(ROOT / "sample_data" / "coco" / name) for name in ("gt.json", "better.json"))]
+    unused = ["pandas", "PIL", "rich", "yaml", "shutil", "tempfile", "jaccard_eval.similarity.masks"]
+    code = f"from jaccard_eval.cli.run import run_process\nrun_process({arguments!r}, print)"
+    assert _loaded_after(code, unused) == []
+
+
 def test_choosing_how_a_file_is_written_loads_no_way_to_draw() -> None:
     loaded = _heavy_after("from jaccard_eval.report import reporter_for\nreporter_for('result.json')")
     assert {"PIL", "pandas", "rich"}.isdisjoint(loaded)
@@ -118,8 +125,11 @@ def _defined_in(module: ModuleType) -> set[str]:
 
 
 def _heavy_after(code: str) -> list[str]:
-    heavy = ["msgspec", "numpy", "pandas", "PIL", "rich", "yaml"]
-    report = f"print('loaded:', *[name for name in {heavy!r} if name in sys.modules])"
+    return _loaded_after(code, ["msgspec", "numpy", "pandas", "PIL", "rich", "yaml"])
+
+
+def _loaded_after(code: str, modules: list[str]) -> list[str]:
+    report = f"print('loaded:', *[name for name in {modules!r} if name in sys.modules])"
     done = _run([sys.executable, "-c", f"import sys\n{code}\n{report}"])
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()[-1].removeprefix("loaded:").split()

@@ -3,7 +3,10 @@
 from collections import Counter
 from pathlib import Path
 
+import lvis_scale
 import scenes
+
+import jaccard_eval
 
 
 def test_a_scene_is_the_same_each_time() -> None:
@@ -44,3 +47,11 @@ def test_a_scene_is_written_once(tmp_path: Path) -> None:
     assert (tmp_path / "gt.json").read_text() == "kept"
     scenes.write_scene(tmp_path, scenes.Scale(images=4))
     assert (tmp_path / "gt.json").read_text() != "kept"
+
+
+def test_a_scene_of_lvis_is_evaluated_by_its_rules(tmp_path: Path) -> None:
+    lvis_scale.write_scene(tmp_path, 10)
+    result = jaccard_eval.evaluate(tmp_path / "gt.json", tmp_path / "dt.json", protocol="lvis")
+    assert 0 < result["AP"] < 1
+    assert result.pred.boxes == 10 * lvis_scale.DETECTIONS
+    assert {finding.code for finding in result.findings} >= {"not-judged"}

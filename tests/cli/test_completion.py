@@ -11,8 +11,8 @@ from command_line import environment, run_process
 from test_process import loaded_modules
 
 from jaccard_eval.cli.shells import SHELLS
+from jaccard_eval.codes import CODES
 from jaccard_eval.data.known_protocols import RULES
-from jaccard_eval.findings import CODES
 
 SCRIPTS = Path(sys.executable).parent
 bash_only = pytest.mark.skipif(

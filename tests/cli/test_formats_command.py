@@ -17,4 +17,5 @@ def test_the_list_is_one_json_document_on_request(capsys: pytest.CaptureFixture[
     assert run.run(["formats", "--json"]) == 0
     formats = json.loads(capsys.readouterr().out)["formats"]
     assert [one["name"] for one in formats] == format_names()
-    assert set(formats[0]) == {"name", "summary", "source", "example", "carries", "suffixes", "member"}
+    texts = {"name", "summary", "source", "example", "suffixes", "member"}
+    assert set(formats[0]) == {*texts, "carries", "shapes", "shapes_if_asked"}

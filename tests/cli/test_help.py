@@ -11,8 +11,8 @@ from command_line import run_here, write_pair
 
 from jaccard_eval.cli import COMMAND_TABLE, GROUPS, run
 from jaccard_eval.cli.options import ListedCommand, SectionOption
+from jaccard_eval.codes import CODES
 from jaccard_eval.errors import ExitCode
-from jaccard_eval.findings import CODES
 
 CONTEXT = click.Context(COMMAND_TABLE)
 COMMANDS = {name: COMMAND_TABLE.get_command(CONTEXT, name) for name in COMMAND_TABLE.list_commands(CONTEXT)}

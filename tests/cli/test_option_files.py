@@ -10,6 +10,9 @@ import pytest
 from command_line import run_here, write_json, write_pair
 from PIL import Image
 
+from jaccard_eval import evaluate
+from jaccard_eval.errors import MachineError
+
 PYTHON = re.compile(
     r"Traceback|internal error|object has no|NoneType|<class|invalid literal|could not convert|not supported between"
     r"|\bNone\b|\bTrue\b|\bFalse\b|\bdict\b|\btuple\b|`|[.:;,?] ?[.:;,](?![./\w])"
@@ -126,26 +129,29 @@ def test_the_advice_on_a_file_of_values_is_for_that_file(sides: tuple[Path, Path
     assert done.stderr == f"error[record-type]: {path}: {said}\n"
 
 
+@pytest.mark.needs("pyarrow")
 @pytest.mark.parametrize(
     ("argv", "code"),
     [
-        (["evaluate", "s3://bucket/x", "{pred}"], 3),
-        (["evaluate", "{gt}", "{pred}", "--images", "s3://bucket/x"], 3),
-        (["evaluate", "{gt}", "{pred}", "--fail-drop", "AP=0.1", "--baseline", "s3://bucket/x"], 2),
-        (["gate", "{gt}", "--config", "s3://bucket/x"], 2),
-        (["verify", "s3://bucket/x", "{gt}", "{pred}"], 3),
-        (["inspect", "s3://bucket/x"], 3),
+        (["evaluate", "memory://bucket/x", "{pred}"], 3),
+        (["evaluate", "{gt}", "{pred}", "--images", "memory://bucket/x"], 3),
+        (["evaluate", "{gt}", "{pred}", "--names", "memory://bucket/x"], 2),
+        (["evaluate", "{gt}", "{pred}", "--class-map", "memory://bucket/x.json"], 2),
+        (["gate", "{gt}", "--config", "memory://bucket/x"], 2),
+        (["verify", "memory://bucket/x", "{gt}", "{pred}"], 3),
+        (["explain", "memory://bucket/x", "{pred}"], 3),
+        (["inspect", "memory://bucket/x"], 3),
     ],
     ids=lambda one: " ".join(one) if isinstance(one, list) else "",
 )
 def test_an_address_is_reported_as_given(sides: tuple[Path, Path], argv: list[str], code: int) -> None:
     done = run_here(*(word.format(gt=sides[0], pred=sides[1]) for word in argv))
+    assert "memory://bucket/x" in done.stderr
+    assert "there is no object and no folder of this name" in done.stderr
     assert done.returncode == code
-    assert "s3://bucket/x: is a URL; only local files and folders can be read" in done.stderr
 
 
-def test_an_address_is_no_output(sides: tuple[Path, Path]) -> None:
-    done = run_here("evaluate", *sides, "-o", "s3://bucket/r.json")
-    assert done.returncode == 4
-    assert "cannot write 's3://bucket/r.json': " in done.stderr
-    assert "it is a URL; write a file and upload that" in done.stderr
+@pytest.mark.needs("fsspec")
+def test_an_address_of_a_web_server_is_no_output(sides: tuple[Path, Path]) -> None:
+    with pytest.raises(MachineError, match=r"cannot write 'https://127.0.0.1:9/r.json': web servers take no files"):
+        evaluate(*sides).save("https://127.0.0.1:9/r.json")

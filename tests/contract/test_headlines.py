@@ -5,6 +5,7 @@ Commands are found by listing: a new one fails here until it has a small run.
 
 import html
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,7 @@ RUNS = {
     "explain": "explain gt.json pred.json",
     "inspect": "inspect gt.json pred.json",
     "gate": "gate result.json --fail-under AP50=0.1",
+    "panoptic": "panoptic segments/gt.json segments/better.json",
     "pixels": "pixels maps maps",
     "sensitivity": "sensitivity gt.json pred.json",
     "overlap": "overlap 6,1,18,9 1,3,13,11",
@@ -31,7 +33,8 @@ RUNS = {
     "report": "report result.json",
     "nms": "nms pred.json -o kept.json --force",
 }
-WITHOUT_REPORT = {"convert", "formats", "completion", "help"}
+SEGMENTS = Path(__file__).parents[2] / "sample_data" / "panoptic"
+WITHOUT_REPORT = {"convert", "partition", "formats", "completion", "help"}
 RED, GREEN, YELLOW = "\x1b[31m", "\x1b[32m", "\x1b[33m"
 MAX_LINE = 200
 
@@ -43,6 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "warned").mkdir()
     write_pair(folder / "warned", warned=True)
     assert run_here("evaluate", "gt.json", "pred.json", "-q", "-o", "result.json", cwd=folder).returncode == 0
+    shutil.copytree(SEGMENTS, folder / "segments")
     (folder / "maps").mkdir()
     Image.fromarray(np.array([[0, 1], [1, 2]], np.uint8)).save(folder / "maps" / "a.png")
     return folder

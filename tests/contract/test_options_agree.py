@@ -23,6 +23,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 SIDES = {"gt", "pred"}
 # Options whose parameter on the command line is another: a path or text for each side, and what resamples are drawn by.
 READING = {"gt_options", "pred_options"}
+COMPANIONS = {"hierarchy", "image_labels", "class_descriptions"}  # files that come with ground truth
+PROGRAMS = {"client"}  # what only a program holds
 
 
 def names(kind: type) -> set[str]:
@@ -57,11 +59,12 @@ def parameters(command: click.Command) -> set[str]:
     return {str(one.name) for one in command.params if one.expose_value}
 
 
+SHAPES = {"iou_type", "sigmas", "dilation_ratio"}  # sensitivity looks at boxes alone
 VERBS = {
     "evaluate": names(EvaluateOptions) | names(ProtocolOptions) | names(EngineOptions),
     "compare": names(SideOptions) | names(ProtocolOptions) | {"options", "names"},
     "explain": names(SideOptions) | names(ProtocolOptions) | {"against", "boxes"},
-    "sensitivity": names(SideOptions) | names(ProtocolOptions) - {"areas"} | {"scale"},
+    "sensitivity": names(SideOptions) | names(ProtocolOptions) - {"areas", *SHAPES} | {"scale"},
     # inspect tells of everything and stops at nothing
     "inspect": names(SideOptions) - {"classes", "exclude_classes", "score_min", "nms", "drop_duplicates", "allow"}
     | {"role"},
@@ -91,12 +94,18 @@ def test_the_docstring_of_a_verb_explains_every_option(verb: str) -> None:
 
 def test_evaluate_on_the_command_line_has_every_option_of_the_library() -> None:
     given = parameters(commands()["evaluate"])
-    assert (names(EvaluateOptions) | names(ProtocolOptions) | names(EngineOptions)) - READING <= given
-    each = ("box", "units", "origin", "resized", "drop_inverted", "names", "images", "columns")
+    assert (names(EvaluateOptions) | names(ProtocolOptions) | names(EngineOptions)) - READING - PROGRAMS <= given
+    read = ("box", "units", "origin", "resized", "drop_inverted", "angle", "keypoint_order")
+    each = (*read, "names", "images", "columns")
     per_side = {f"{side}_{name}" for side in SIDES for name in each}
     assert per_side <= given
     # What both sides share, and which side it is.
-    assert names(ReadOptions) - {"role"} == {one.partition("_")[2] for one in per_side} | {"split", "assume_score"}
+    assert names(ReadOptions) - {"role", "iou_type"} == {one.partition("_")[2] for one in per_side} | {
+        "split",
+        "assume_score",
+        *COMPANIONS,
+    }
+    assert given >= COMPANIONS
     assert set(FIELDS.values()) == names(Bootstrap)
     assert set(FIELDS) <= given
 
@@ -146,6 +155,7 @@ GIVEN: dict[str, Any] = {
     ),
     "score": "best-f1",
     "errors": True,
+    "confusion": True,
     "worst_images": 5,
     "bootstrap": Bootstrap(n_resamples=9, group_by="folder"),
     "slices": (Slice(name="night", patterns=("n*",)),),
@@ -158,7 +168,7 @@ def test_what_is_recorded_is_read_back_as_it_was() -> None:
     assert set(changed(options)) == set(GIVEN) == names(EvaluateOptions)
     document = to_document(options)
     # These change no number, and tell of themselves.
-    beside = {"errors", "worst_images"}
+    beside = {"errors", "confusion", "worst_images"}
     assert set(document) == names(EvaluateOptions) - beside
     again = _converted(document, EvaluateOptions, "options")
     assert to_document(again) == document

@@ -13,7 +13,19 @@ import jaccard_eval
 SOURCE = Path(jaccard_eval.__file__)
 # What programs, pages and tests of others count on.
 PROMISED = {
-    *("evaluate", "compare", "inspect", "pixels", "nms", "sensitivity", "explain", "gate", "verify", "load"),
+    *(
+        "evaluate",
+        "compare",
+        "inspect",
+        "panoptic",
+        "pixels",
+        "nms",
+        "sensitivity",
+        "explain",
+        "gate",
+        "verify",
+        "load",
+    ),
     *("to_frame", "log_metrics", "Evaluator", "MeanAveragePrecision", "BoxTable", "JaccardEvalWarning"),
 }
 

@@ -1,6 +1,7 @@
 """What any command saved is reported again as it was: commands are found by listing, every output is compared."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from command_line import run_here, write_pair
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from test_headlines import RUNS
+from test_headlines import RUNS, SEGMENTS
 
 import jaccard_eval
 from jaccard_eval import DataError, load_result
@@ -27,6 +28,8 @@ MORE = {
     "matrix": "overlap a.txt b.txt",
     "to another protocol": "explain gt.json pred.json AP50 --against voc2012",
     "gated pixels": "pixels maps maps --fail-under mIoU=0.5",
+    "all of segments": "panoptic segments/gt.json segments/better.json --against segments/worse.json --bootstrap 20"
+    " --slice a=*1.jpg --fail-under PQ=0.5 --iou-type boundary --per-class",
     "slices": "compare gt.json pred.json nothing.json --slice a=a* --bootstrap 0",
 }
 SAVED = RUNS | MORE
@@ -43,6 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "nothing.txt").write_text("what is this?")
     for name in ("a.txt", "b.txt"):
         (folder / name).write_text("0 0 2 2\n1 0 3 2\n")
+    shutil.copytree(SEGMENTS, folder / "segments")
     (folder / "maps").mkdir()
     Image.fromarray(np.array([[0, 1], [1, 2]], np.uint8)).save(folder / "maps" / "a.png")
     done = run_here("evaluate", "gt.json", "pred.json", "-q", "-o", "result.json", "-o", "result.npz", cwd=folder)

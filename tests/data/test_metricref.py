@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 from jaccard_eval.data.metricref import (
     BOX_METRICS,
     COCO_SUMMARY,
+    LVIS_SUMMARY,
     MAP_CLASS_METRICS,
     MAP_METRICS,
     METRICS,
+    SEGMENT_CLASS_METRICS,
+    SEGMENT_METRICS,
     Metric,
     MetricRef,
     canonical,
@@ -48,7 +51,7 @@ def test_every_reference_is_read_back_from_its_text(ref: MetricRef) -> None:
     assert str(MetricRef.parse(str(ref))) == str(ref)
 
 
-@pytest.mark.parametrize("text", [*COCO_SUMMARY, *BOX_METRICS])
+@pytest.mark.parametrize("text", [*COCO_SUMMARY, *LVIS_SUMMARY, *BOX_METRICS])
 def test_the_names_of_the_summary_are_canonical(text: str) -> None:
     assert str(MetricRef.parse(text)) == text
 
@@ -185,11 +188,24 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     assert MetricRef.parse(str(ref)) == ref
 
 
-def test_the_catalogue_has_the_metrics_of_boxes_and_of_label_maps_in_the_order_of_their_tables() -> None:
+def test_the_catalogue_has_the_metrics_of_all_features_in_the_order_of_their_tables() -> None:
     assert BOX_METRICS == ("AP", "AR", "precision", "recall", "F1", "TP", "FP", "FN", "FPPI")
     assert MAP_METRICS == ("mIoU", "fwIoU", "pixel_accuracy", "mean_accuracy")
     assert MAP_CLASS_METRICS == ("IoU", "precision", "recall", "Dice")
-    assert {*BOX_METRICS, *MAP_METRICS, *MAP_CLASS_METRICS} == set(METRICS)
+    assert SEGMENT_METRICS == (
+        "PQ",
+        "SQ",
+        "RQ",
+        "PQ_things",
+        "SQ_things",
+        "RQ_things",
+        "PQ_stuff",
+        "SQ_stuff",
+        "RQ_stuff",
+    )
+    assert SEGMENT_CLASS_METRICS == ("PQ", "SQ", "RQ", "TP", "FP", "FN")
+    listed = {*BOX_METRICS, *MAP_METRICS, *MAP_CLASS_METRICS, *SEGMENT_METRICS, *SEGMENT_CLASS_METRICS}
+    assert listed == set(METRICS)
 
 
 def test_shares_end_at_one_and_counts_nowhere() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jaccard_eval import evaluate, load
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.protocol import COCO, PROTOCOLS, VOC2012, AreaRange, Protocol
+from jaccard_eval.data.protocol import COCO, PROTOCOLS, RULES_OF, VOC2012, AreaRange, Protocol
 from jaccard_eval.data.signature import digest_rows, quoted, row_hashes, short_signature, signature, signature_fields
 
 NAMES = {"image_names": ("a.png", "b.png"), "class_names": ("cat", "dog"), "units": "px"}
@@ -32,6 +32,14 @@ CHANGES = {
     "precision_epsilon": 0.0,
     "class_agnostic": True,
     "iou_type": "segm",
+    "above_threshold": True,
+    "dilation_ratio": 0.005,
+    "sigmas": (0.1,) * 17,
+    "oks_box_share": 0.53,
+    "max_dets_per": "image",
+    "drop_empty": True,
+    "judging": "federated",
+    "frequencies": ("r", "c", "f"),
 }
 
 
@@ -75,9 +83,18 @@ def test_every_rule_of_a_protocol_is_tried_here() -> None:
     assert set(CHANGES) == {field.name for field in fields(Protocol)} - {"sources"}
 
 
+def _rules_for(field: str) -> Protocol:
+    """COCO's rules, so that a field can be changed alone: of an image there is one cap."""
+    rules = COCO.comparing(RULES_OF.get(field, COCO.iou_type))
+    return rules.with_options(max_dets=(100,)) if field == "max_dets_per" else rules
+
+
 @pytest.mark.parametrize("field", CHANGES)
 def test_any_other_rule_gives_another_signature(field: str) -> None:
-    assert _sign(COCO.with_options(**{field: CHANGES[field]})) != _sign(COCO)
+    rules = _rules_for(field)
+    assert _sign(rules.with_options(**{field: CHANGES[field]})) != _sign(rules)
+    if field in RULES_OF:  # of another kind of similarity it decides nothing
+        assert _sign(COCO.with_options(**{field: CHANGES[field]})) == _sign(COCO)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +231,8 @@ def test_the_fields_of_a_signature_are_its_parts_by_name() -> None:
 
 def test_a_short_signature_shows_the_inputs_and_differs_where_the_long_one_does() -> None:
     assert re.fullmatch(r"coco\|gt=g\|pred=p\|v=1\|rules=[0-9a-f]{8}", short_signature(_sign(COCO)))
-    changed = [COCO.with_options(**{field: value}) for field, value in CHANGES.items()]
+    rules = {field: _rules_for(field) for field in CHANGES}
+    changed = [rules[field].with_options(**{field: value}) for field, value in CHANGES.items()]
     assert len({short_signature(_sign(one)) for one in (COCO, *changed)}) == len(CHANGES) + 1
     assert short_signature(_sign(COCO, selection=("classes=dog",))) != short_signature(_sign(COCO))
 

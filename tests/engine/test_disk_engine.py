@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jaccard_eval import ReadOptions, Slice, evaluate
+from jaccard_eval.codes import STOPS
 from jaccard_eval.engine import disk
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError
@@ -74,9 +75,15 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "classes": {"classes": ["dog", "cat"], "score_min": 0.3},
     "duplicates and nms": {"drop_duplicates": True, "nms": 0.6},
     "thresholds": {"iou": (0.3, 0.5, 0.75), "class_map": "auto"},
+    "duplicates of voc": {"protocol": "voc2007", "drop_duplicates": True},
+    "confusion": {"confusion": True},
+    "confusion at a score": {"confusion": True, "score": 0.5, "max_dets": (1, 2, 5)},
+    "confusion of voc": {"confusion": True, "protocol": "voc2007", "nms": 0.9},
+    "confusion of one class": {"confusion": True, "class_agnostic": True, "score": "best-f1"},
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIONS)
 @settings(deadline=None, max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
@@ -138,7 +145,7 @@ def test_what_needs_all_matches_is_refused_with_a_way_that_works(tmp_path: Path,
 def test_matches_are_refused_with_a_way_that_works(tmp_path: Path, attribute: str) -> None:
     gt, pred = write_scene(tmp_path, 1, 60, 4)
     result = evaluate(gt, pred, engine="disk")
-    with pytest.raises(UsageError, match="Pass --engine memory"):
+    with pytest.raises(UsageError, match='Evaluate with engine="memory"'):
         getattr(result, attribute)
     assert len(getattr(evaluate(gt, pred, engine="memory"), attribute)["image"])
 
@@ -153,20 +160,33 @@ def test_a_memory_limit_that_cannot_be_kept_is_refused(limit: Any, ending: str) 
 
 
 def write_parquet(folder: Path, seed: int, n: int) -> tuple[Path, Path]:
-    """The scene of the COCO files as tables: predictions in a folder of uneven files, images in any order."""
-    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    """The scene of the COCO files as tables: folders of uneven files, images in any order, some without boxes."""
     gt, pred = write_scene(folder, seed, n, 2)
     rng = np.random.default_rng(seed)
-    preds = folder / "preds"
-    preds.mkdir()
-    rows = [json.loads(pred.read_text())[i] for i in rng.permutation(n)]
-    for place, part in enumerate(np.array_split(np.arange(n), 3)):
-        columns = {name: [rows[i][name] for i in part] for name in ("image_id", "category_id", "score")}
-        columns |= dict(zip(("x", "y", "width", "height"), np.array([rows[i]["bbox"] for i in part]).T, strict=True))
+    truth = json.loads(gt.read_text())["annotations"]
+    sides = []
+    for name, rows in (("gts", truth), ("preds", json.loads(pred.read_text())[:n])):
+        sides.append(folder / name)
+        sides[-1].mkdir()
+        names = ["image_id", "category_id", "area" if name == "gts" else "score"]
+        columns = {column: [row[column] for row in rows] for column in names}
+        columns |= dict(zip(("x", "y", "width", "height"), np.array([row["bbox"] for row in rows]).T, strict=True))
+        columns |= {"iscrowd": [row["iscrowd"] for row in rows]} if name == "gts" else {}
+        write_shards(sides[-1], columns, rng.permutation(len(rows)))
+    return sides[0], sides[1]
+
+
+def write_shards(folder: Path, columns: dict[str, Any], order: Any) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    for place, part in enumerate(np.array_split(order, 3)):
+        shard = {name: np.array(values, dtype=object)[part].tolist() for name, values in columns.items()}
         # A box of no height is a warning with a count.
-        columns["height"][:: 7 + place] = 0
-        parquet.write_table(arrow.table(columns), preds / f"{place}.parquet", row_group_size=20)
-    return gt, preds
+        shard["height"][:: 7 + place] = [0.0] * len(shard["height"][:: 7 + place])
+        if folder.name == "gts":
+            # A row may name an image only.
+            for name in ("category_id", "area", "x", "y", "width", "height", "iscrowd"):
+                shard[name][:: 9 + place] = [None] * len(shard[name][:: 9 + place])
+        parquet.write_table(arrow.table(shard), folder / f"{place}.parquet", row_group_size=20)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -175,11 +195,96 @@ def test_tables_that_are_read_in_parts_give_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, rows: int
 ) -> None:
     gt, preds = write_parquet(tmp_path, seed, 90)
-    memory = evaluate(gt, preds, engine="memory")
+    slices = {"slices": [Slice(name="odd", patterns=("[13579]",))]}
+    memory = evaluate(gt, preds, engine="memory", **slices)
     monkeypatch.setattr(disk, "PART_ROWS", rows)
     monkeypatch.setattr(disk, "LEAST_PART_ROWS", 1)
-    assert document(evaluate(gt, preds, engine="disk")) == document(memory)
-    assert "box-empty" in {finding.code for finding in memory.findings}
+    assert document(evaluate(gt, preds, engine="disk", **slices)) == document(memory)
+    assert {"box-empty", "csv-row-no-box"} <= {finding.code for finding in memory.findings}
+
+
+def faulty_truth(n: int) -> dict[str, Any]:
+    """Objects in whole pixels with one of each fault that checks look for, far apart in the file."""
+    rng = np.random.default_rng(7)
+    box = np.concatenate((rng.integers(0, 150, (n, 2)), rng.choice([8, 20, 60], (n, 2))), axis=1).astype(float)
+    image = np.arange(n) % N_IMAGES
+    size = np.tile([320.0, 240.0], (n, 1))
+    label = rng.integers(0, 3, n)
+    box[5], box[n // 2] = (300, 100, 60, 30), (-90, 10, 60, 30)  # one leaves its image, one lies outside
+    box[7], image[7], label[7] = box[n - 3], image[n - 3], label[n - 3]  # a repeated row
+    box[11], image[11], label[11] = box[n - 8] + [0, 0, 0, 0.005], image[n - 8], label[n - 8]  # nearly one
+    box[13, 2] = 0
+    box[20] = (-10, -10, 500, 400)
+    size[image == 4], box[image == 4, :2] = (240, 320), (250, 20)  # transposed
+    names = np.array(NAMES)[label].tolist()
+    columns = {"image_id": image.tolist(), "category": names, "difficult": (rng.random(n) < 0.1).tolist()}
+    columns |= dict(zip(("image_width", "image_height"), size.T.tolist(), strict=True))
+    return columns | dict(zip(("x", "y", "width", "height"), box.T.tolist(), strict=True))
+
+
+def predictions_of(truth: dict[str, Any]) -> dict[str, Any]:
+    rng = np.random.default_rng(8)
+    n = len(truth["x"])
+    boxes = {
+        name: (np.array(truth[name]) + rng.uniform(0.1, 1.1, n)).tolist() for name in ("x", "y", "width", "height")
+    }
+    known = {name: truth[name] for name in ("image_id", "category")}
+    return known | boxes | {"score": rng.random(n).round(2).tolist()}
+
+
+def with_zeros(columns: dict[str, Any]) -> dict[str, Any]:
+    last = {"image_id": 99, **dict.fromkeys(("x", "y", "width", "height"), 0.0)}
+    return {name: [*values[:-1], last.get(name, values[-1])] for name, values in columns.items()}
+
+
+FAULTS = {
+    "none": lambda columns: columns,
+    # What a part cannot decide alone: whether an image has boxes, and which of two sizes comes first.
+    "zeros": with_zeros,
+    "sizes": lambda columns: columns | {"image_width": [*columns["image_width"][:-1], 999.0]},
+    "spelling": lambda columns: (
+        columns | {"image_id": [f"0{row}" if row == 3 else str(row) for row in columns["image_id"][:-1]] + ["3"]}
+    ),
+}
+
+
+@pytest.mark.parametrize("side", ["gt", "pred", "both"])
+def test_a_side_without_boxes_is_the_same_bytes(tmp_path: Path, side: str) -> None:
+    gt, pred = write_scene(tmp_path, 2, 60, 4)
+    if side != "pred":
+        gt.write_text(json.dumps(json.loads(gt.read_text()) | {"annotations": []}))
+    if side != "gt":
+        pred.write_text("[]")
+    memory, on_disk = (evaluate(gt, pred, engine=name, score="best-f1") for name in ("memory", "disk"))
+    assert document(on_disk) == document(memory)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("rows", [17, 1000])
+def test_findings_about_ground_truth_are_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, rows: int
+) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    sound = faulty_truth(120)
+    truth = FAULTS[fault](sound)
+    pred = predictions_of(sound) | ({"image_id": list(map(str, sound["image_id"]))} if fault == "spelling" else {})
+    paths = tmp_path / "gt.parquet", tmp_path / "pred.parquet"
+    for path, columns in zip(paths, (truth, pred), strict=True):
+        parquet.write_table(arrow.table(columns), path, row_group_size=30)
+    options = {"extra_images": "empty", "allow": STOPS}
+    memory = evaluate(*paths, engine="memory", **options)
+    monkeypatch.setattr(disk, "PART_ROWS", rows)
+    monkeypatch.setattr(disk, "LEAST_PART_ROWS", 1)
+    assert document(evaluate(*paths, engine="disk", **options)) == document(memory)
+    codes = {finding.code for finding in memory.findings}
+    expected = {
+        "none": {"gt-duplicate", "gt-near-duplicate", "gt-unmatchable", "box-outside", "box-gigantic", "box-empty"}
+        | {"difficult-counted", "image-size-transposed", "box-rounded"},
+        "zeros": {"csv-row-zero"},
+        "sizes": {"image-size-conflict"},
+        "spelling": {"image-names-alike"},
+    }
+    assert expected[fault] <= codes
 
 
 def test_a_part_that_is_cut_off_is_an_error_with_its_name(tmp_path: Path) -> None:
@@ -200,7 +305,7 @@ def test_parts_of_unequal_columns_are_an_error_with_the_name_of_one(tmp_path: Pa
         evaluate(gt, preds, engine="disk")
 
 
-def test_parts_in_other_units_are_an_error_that_names_the_option(
+def test_parts_in_other_units_are_read_as_the_whole_or_refused_with_the_option(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
@@ -211,6 +316,8 @@ def test_parts_in_other_units_are_an_error_that_names_the_option(
     parquet.write_table(arrow.table(table), preds / "2.parquet")
     monkeypatch.setattr(disk, "PART_ROWS", 20)
     monkeypatch.setattr(disk, "LEAST_PART_ROWS", 1)
+    assert document(evaluate(gt, preds, engine="disk")) == document(evaluate(gt, preds, engine="memory"))
+    monkeypatch.setattr(disk, "usable_memory", lambda: 0)
     with pytest.raises(DataError, match="units of one part are read as"):
         evaluate(gt, preds, engine="disk")
     options = ReadOptions(role="pred", units="px")

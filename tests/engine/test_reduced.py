@@ -14,7 +14,7 @@ from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import PROTOCOLS, Protocol
 from jaccard_eval.engine.disk import DiskEngine
-from jaccard_eval.engine.stored import StoredBoxes, by_image, write_boxes
+from jaccard_eval.engine.stored import StoredBoxes, as_table, write_boxes
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.averages import TieBounds
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
@@ -55,13 +55,16 @@ def draw_boxes(seed: int, n: int, decimals: int) -> tuple[BoxTable, BoxTable]:
 def measured_on_disk(
     gt: BoxTable, pred: BoxTable, rules: Protocol, folder: Path, *, parts: int, bucket_rows: int, workers: int = 1
 ) -> DetectionMetrics:
-    spool = folder / "spool"
-    with spool.open("wb") as file:
-        for rows in np.array_split(np.arange(len(pred)), 4):
-            write_boxes(file, pred.take(rows))
     engine = DiskEngine(scratch=folder, part_rows=max(1, len(pred) // parts), bucket_rows=bucket_rows, workers=workers)
-    stored = by_image(StoredBoxes((spool,), engine), N_IMAGES, engine)
-    curves = engine.measure(gt, stored, rules, n_labels=N_LABELS)
+    sides = []
+    for boxes in (gt, pred):
+        spool = folder / f"spool-{len(sides)}"
+        with spool.open("wb") as file:
+            for rows in np.array_split(np.arange(len(boxes)), 4):
+                write_boxes(file, boxes.take(rows))
+        sides.append(as_table(StoredBoxes((spool,), engine, scored=boxes is pred)))
+    truth, stored = sides[0].arranged(N_IMAGES, sides[1]), sides[1].arranged(N_IMAGES, sides[0])
+    curves = engine.measure(truth, stored, rules, n_labels=N_LABELS)
     return DetectionMetrics(curves, names(rules), [f"i{row:02}" for row in range(N_IMAGES)])
 
 

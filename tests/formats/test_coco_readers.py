@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jaccard_eval import native
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.formats._coco.strict import (
     Content,
@@ -38,10 +40,13 @@ def records(required: dict[str, Any], **optional: Any) -> st.SearchStrategy[list
 @given(IMAGES, CATEGORIES, records({}, area=NUMBERS, iscrowd=FLAGS, ignore=FLAGS, id=IDS))
 def test_both_readers_agree_on_ground_truth(images: Any, categories: Any, annotations: Any) -> None:
     text = json.dumps({"images": images, "annotations": annotations, "categories": categories})
-    quick = decode_truth(text.encode())
     thorough = read_truth(Path("gt.json"), text, FindingLog())
-    if quick is not None:
-        require_same(quick, (thorough, truth_columns(thorough.boxes)))
+    for core in ("1", "0"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(native.VARIABLE, core)
+            quick = decode_truth(text.encode())
+        if quick is not None:
+            require_same(quick, (thorough, truth_columns(thorough.boxes)))
 
 
 @given(records({"score": NUMBERS}, file_name=NAMES, category_name=NAMES))

@@ -56,6 +56,7 @@ def test_every_format_describes_itself() -> None:
         assert about.example
         assert set(about.carries) <= {
             "images", "sizes", "names", "scores", "crowd", "difficult", "group_of", "ignore", "area",
+            "image_labels",
         }  # fmt: skip
 
 
@@ -346,6 +347,7 @@ def test_a_format_of_ours_is_believed_before_those_of_other_packages(
     assert detect_format(_write(tmp_path / "gt.json", json.dumps(COCO))) == "coco"
 
 
+@pytest.mark.filterwarnings("ignore:greedy_format has sniff:DeprecationWarning")
 def test_a_format_of_another_package_that_knows_more_goes_before_those_of_release_0_1(
     greedy_formats: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -364,7 +366,10 @@ def test_a_format_of_another_package_that_knows_more_goes_before_those_of_releas
 
 
 def test_what_two_formats_recognise_is_left_to_the_user(greedy_formats: tuple[str, str], tmp_path: Path) -> None:
-    message = _error(_write(tmp_path / "notes.md", "# Notes\n"))
+    with pytest.warns(
+        DeprecationWarning, match=r"greedy_format has sniff\(path\); release 0\.3 asks looks_like\(peek\)"
+    ):
+        message = _error(_write(tmp_path / "notes.md", "# Notes\n"))
     assert "error[format-ambiguous]" in message
     assert f"looks like {' and like '.join(greedy_formats)}" in message
     assert "--gt-format or --pred-format" in message

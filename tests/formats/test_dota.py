@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jaccard_eval import DataError, load
+from jaccard_eval import DataError, ReadOptions, load
 from jaccard_eval.formats import detect_format
 
 HEADERS = "imagesource:GoogleEarth\ngsd:0.146343590398\n"
@@ -29,11 +29,57 @@ def test_oriented_boxes_are_read_as_the_boxes_around_them(tmp_path: Path) -> Non
     assert (note.code, "read as the boxes around them: 1 oriented box" in note.message) == ("outline", True)
 
 
-@pytest.mark.parametrize("rest", [" storage tank 0", ",storage tank,0", " storage tank"])
-def test_commas_blanks_in_a_category_and_a_missing_flag_occur(tmp_path: Path, rest: str) -> None:
+@pytest.mark.parametrize("rest", [" storage-tank 0", ",storage-tank,0", " storage-tank", ", storage-tank"])
+def test_commas_and_a_missing_flag_occur(tmp_path: Path, rest: str) -> None:
     numbers = rest[0].join(["10", "20", "40", "20", "40", "60", "10", "60"])
     dataset = load(folder(tmp_path / "val/labelTxt", P1=f"{numbers}{rest}\n").parent)
-    assert (dataset.labels.names, dataset.boxes.xywh.tolist()) == (("storage tank",), [[10, 20, 30, 40]])
+    assert (dataset.labels.names, dataset.boxes.xywh.tolist()) == (("storage-tank",), [[10, 20, 30, 40]])
+
+
+def test_between_commas_a_category_may_have_blanks(tmp_path: Path) -> None:
+    path = folder(tmp_path, P1="10,20,40,20,40,60,10,60,storage tank,1\n")
+    assert load(path).labels.names == ("storage tank",)
+
+
+@pytest.mark.parametrize(
+    ("rest", "problem"),
+    [
+        (" storage tank 0", r"got 11 \(a blank in the category\? write large-vehicle, or commas between columns\)"),
+        (" storage tank", "difficult is 'tank'; expected 0, 1 or 2"),
+        (" 0.5", r"category is '0\.5' \(YOLO labels, which begin with the class\?\)"),
+        ("", "expected 9 or 10 columns, got 8"),
+    ],
+)
+def test_what_is_no_category_and_flag_is_an_error(tmp_path: Path, rest: str, problem: str) -> None:
+    with pytest.raises(DataError, match=f"P1.txt:1: {problem}|P1.txt:1: .*{problem}"):
+        load(folder(tmp_path, P1=f"10 20 40 20 40 60 10 60{rest}\n"), format_name="dota")
+
+
+def test_oriented_boxes_are_read_where_they_are_compared(tmp_path: Path) -> None:
+    dataset = load(folder(tmp_path, P1=PLANE), options=ReadOptions(iou_type="obb"))
+    assert dataset.boxes.area.tolist() == [400]  # sides of 20 and of 10 diagonals of a pixel
+    assert not dataset.findings
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "area"),
+    [
+        ("10 10 40 10 40 10 10 10 plane 0", "quad-flat", 0),
+        ("10 10 40 40 40 10 10 40 plane 0", "quad-crossing", 450),  # two triangles of 30 x 15 / 2
+        ("10 10 40 25 10 40 25 25 plane 0", "quad-dented", 225),  # the triangle 30 x 30 / 2 without that of 30 x 15 / 2
+    ],
+)
+def test_an_outline_that_is_no_rectangle_at_all_is_a_warning(tmp_path: Path, line: str, code: str, area: float) -> None:
+    dataset = load(folder(tmp_path, P1=f"{line}\n"), options=ReadOptions(iou_type="obb"))
+    assert ([finding.code for finding in dataset.findings], dataset.boxes.area.tolist()) == ([code], [area])
+
+
+def test_results_of_task_2_and_of_patches_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"Task2_plane.txt: results of Task 2 have upright boxes"):
+        load(folder(tmp_path / "2", Task2_plane="P1 0.9 10 10 20 20\n"), role="pred")
+    patches = folder(tmp_path / "1", Task1_plane="P1__1__0___824 0.9 20 10 40 30 30 40 10 20\n")
+    (note,) = load(patches, role="pred", options=ReadOptions(iou_type="obb")).findings
+    assert (note.code, "1 patch of images, such as 'P1__1__0___824'" in note.message) == ("dota-patches", True)
 
 
 @pytest.mark.parametrize("joint", ["", " "])

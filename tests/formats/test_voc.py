@@ -7,6 +7,7 @@ import pytest
 
 from jaccard_eval import DataError, ReadOptions, evaluate, load
 from jaccard_eval.formats import detect_format, write_dataset
+from jaccard_eval.reading.xml import parse_xml
 
 
 def annotation(*objects: str, size: str = "100 50", filename: str = "") -> str:
@@ -169,6 +170,15 @@ def test_document_types_are_refused_before_anything_of_them_is_read(text: str, t
     message = error(folder(tmp_path, a=text))
     assert "error[xml-dtd]" in message
     assert f"a.xml:{text[: text.index('<!DOCTYPE')].count(chr(10)) + 1}: declares a document type" in message
+
+
+def test_a_document_type_is_refused_in_every_encoding_and_allowed_in_a_comment(tmp_path: Path) -> None:
+    path = tmp_path / "a.xml"
+    path.write_bytes("<!DOCTYPE annotation><annotation/>".encode("utf-16-le"))  # no byte-order mark; expat knows it
+    with pytest.raises(DataError, match="declares a document type"):
+        parse_xml(path, "annotation")
+    path.write_text("<!-- no <!DOCTYPE here --><annotation/>")
+    assert parse_xml(path, "annotation").tag == "annotation"
 
 
 def test_entities_that_nobody_declared_are_no_xml(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ SAMPLE = Path(__file__).parents[2] / "sample_data"
 GT, BETTER, WORSE = (f"sample_data/coco/{name}.json" for name in ("gt", "better", "worse"))
 PAIR = f"{GT} {BETTER}"
 KNOWN = "--images sample_data/yolo/images/val"  # sizes, for normalised boxes
+SEGMENTS = "sample_data/panoptic/gt.json sample_data/panoptic/worse.json"
 MAPS = "saved/inputs/maps/gt saved/inputs/maps/pred"
 RUNS = "made/worse.npz made/better.npz"
 
@@ -31,8 +32,8 @@ def outputs(names: tuple[str, ...]) -> str:
 
 
 COMMANDS = (
-    "evaluate", "compare", "inspect", "explain", "gate", "pixels", "nms", "convert", "sensitivity", "overlap", "verify",
-    "formats",
+    "evaluate", "compare", "inspect", "explain", "gate", "panoptic", "pixels", "nms", "convert", "sensitivity",
+    "overlap", "verify", "formats",
 )  # fmt: skip
 HELP = ["--help", "--version", *(f"{one} --help" for one in COMMANDS), "formats", "formats --json", "gate --schema"]
 
@@ -45,6 +46,7 @@ FILES = [
     f"inspect {PAIR} {outputs(ANY_KIND)}",
     f"explain {PAIR} {outputs(ANY_KIND)}",
     f"gate made/better.json --fail-under AP=0.9 --fail-under AP50=0.5 {outputs(ANY_KIND)}",
+    f"panoptic {SEGMENTS} {outputs(ANY_KIND)}",
     f"pixels {MAPS} --ignore 9 {outputs(ANY_KIND)}",
     f"sensitivity {PAIR} {outputs(ANY_KIND)}",
     f"sensitivity {PAIR} {outputs(PICTURES)}",
@@ -153,6 +155,8 @@ FURTHER = [
     f"explain {PAIR} AP --protocol voc2007 --against coco -o r.md",
     f"explain {PAIR} recall[iou=0.75,score=0.3,class=dog] --json",
     "explain made/worse.json AP75 -o r.json",
+    f"panoptic {SEGMENTS} --iou-type boundary --per-class --bootstrap 20 --fail-under PQ=0.9 -o r.json",
+    f"panoptic {SEGMENTS} --against sample_data/panoptic/better.json --slice a=*1.jpg --sort PQ -o r.md",
     f"pixels {MAPS} --classes sky,road,car --ignore 9 --background 0 --drop-background gt -o r.json",
     f"pixels {MAPS} --ignore 9 --sort IoU --json",
     f"pixels {MAPS} --ignore 9 --fail-under mIoU=0.9 -o r.xml -o badge.json",
@@ -178,6 +182,7 @@ def files_of(role: str) -> dict[str, str]:
     """The sample in each format that has it, for one side."""
     stem = {"gt": "gt", "pred": "better"}[role]
     found = {path.parent.name: path for path in sorted(SAMPLE.glob(f"*/{stem}*"))}
+    found.pop("panoptic")  # segments, which have a command of their own
     paths = {name: f"sample_data/{path.relative_to(SAMPLE).as_posix()}" for name, path in found.items()}
     return {"yolo": "sample_data/yolo/data.yaml", **paths} if role == "gt" else paths
 

@@ -13,7 +13,7 @@ from jaccard_eval.findings import DataError, Severity
 from jaccard_eval.formats import read_dataset
 from jaccard_eval.options import ReadOptions
 
-SECONDS_EACH = 2.0  # of processor time, for an input of a few kilobytes
+SECONDS_EACH = 8.0  # of processor time, for an input of a few kilobytes
 
 
 def require_sound_or_refused(path: Path, options: ReadOptions, format_name: str | None) -> Dataset | None:

@@ -273,7 +273,7 @@ def test_names_of_files_and_folders_are_inert(command: str, tmp_path: Path, caps
 def test_a_wrong_call_is_repeated_inert(capsys: pytest.CaptureFixture[str]) -> None:
     for name in (name for name in NAMES if encodable(name) and "\0" not in name):
         for argv in (["evaluate", f"{name}.json", "b"], ["evaluate", "a", "b", "--protocol", name], [f"x{name}", "b"]):
-            assert _run.run(argv) in (2, 3)
+            assert _run.run(argv) in (2, 3, 4)  # a name may be an address, which cannot be reached
             shown = capsys.readouterr()
             assert active_characters(shown.out + shown.err) == set()
             assert shown.out == ""

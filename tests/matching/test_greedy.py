@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from jaccard_eval.data.boxtable import BoolArray
 from jaccard_eval.matching.candidates import Pairs
-from jaccard_eval.matching.greedy import NO_PAIR, MatchProblem, assign_best_any, assign_best_free
+from jaccard_eval.matching.greedy import (
+    NO_PLACE,
+    MatchProblem,
+    assign_best_any,
+    assign_best_free,
+    assign_objects_first,
+)
 from jaccard_eval.matching.order import IntArray
 
 THRESHOLDS = np.array([0.3, 0.5, 0.7])
@@ -41,8 +47,9 @@ def problem(
 def taken(given_problem: MatchProblem, assign: object = assign_best_free, t: int = 0) -> dict[int, int]:
     """Which ground truth each detection takes at a threshold."""
     detections, choice = assign(given_problem)  # type: ignore[operator]
-    gt = given_problem.pairs.gt
-    return {int(d): int(gt[pair]) for d, pair in zip(detections, choice[0, t], strict=True) if pair != NO_PAIR}
+    gt, first = given_problem.pairs.gt, np.searchsorted(given_problem.pairs.det, detections)
+    chosen = zip(detections, first, choice[0, t], strict=True)
+    return {int(d): int(gt[start + place - 1]) for d, start, place in chosen if place != NO_PLACE}
 
 
 def test_the_best_free_box_is_taken_when_the_best_is_gone() -> None:
@@ -130,7 +137,8 @@ Served = tuple[tuple[int, int, int], int]  # (area, threshold, detection), pair
 
 
 def _require_equal(drawn: MatchProblem, detections: IntArray, choice: IntArray, expected: dict[object, int]) -> None:
-    found = {(a, t, int(detections[c])): int(choice[a, t, c]) for a, t, c in np.argwhere(choice != NO_PAIR).tolist()}
+    pair = np.searchsorted(drawn.pairs.det, detections) + choice - 1
+    found = {(a, t, int(detections[c])): int(pair[a, t, c]) for a, t, c in np.argwhere(choice != NO_PLACE).tolist()}
     assert detections.tolist() == np.unique(drawn.pairs.det).tolist()
     assert found == expected
 
@@ -170,3 +178,25 @@ def _best(drawn: MatchProblem, det: int, threshold: float, usable: BoolArray) ->
         if usable[drawn.pairs.gt[pair]] and wins:
             best, found = overlap, pair
     return found
+
+
+def test_a_detection_whose_object_is_taken_goes_to_the_group_it_lies_in() -> None:
+    """Columns are an object and a group; the second detection lies in the group more than on the object."""
+    groups = problem([[0.9, 0.6], [0.8, 1.0], [0.6, 0.55], [0, 0.7]], reusable=[0, 1], last_wins=False)
+    assert taken(groups, assign_objects_first) == {0: 0, 1: 1, 2: 1, 3: 1}
+
+
+def test_the_best_group_takes_a_detection_and_the_first_of_equal_ones() -> None:
+    groups = problem([[0, 0.6, 0.8, 0.8]], reusable=[0, 1, 1, 1], last_wins=False)
+    assert taken(groups, assign_objects_first) == {0: 2}
+
+
+def test_objects_claimed_first_need_the_threshold_and_groups_do_too() -> None:
+    groups = problem([[0.6, 0.7]], thresholds=(0.5, 0.65, 0.75), reusable=[0, 1], last_wins=False)
+    assert [taken(groups, assign_objects_first, t) for t in range(3)] == [{0: 0}, {0: 1}, {}]
+
+
+def test_without_groups_objects_first_is_the_rule_of_voc() -> None:
+    rng = np.random.default_rng(7)
+    given_problem = problem(np.where(rng.random((40, 12)) < 0.3, rng.random((40, 12)), 0).tolist(), last_wins=False)
+    assert taken(given_problem, assign_objects_first) == taken(given_problem, assign_best_any)

@@ -5,15 +5,16 @@ import pytest
 from pictures import det, gt, match
 
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.protocol import COCO, VOC2012, AreaRange
+from jaccard_eval.data.protocol import COCO, VOC2012, AreaRange, Protocol
 from jaccard_eval.matching.matchtable import MatchTable, match_boxes
+from jaccard_eval.matching.ranking import Ranking
 
 AT_50 = 0  # the first threshold
 
 
 def matched(table: MatchTable, t: int = AT_50, area: int = 0) -> dict[int, int]:
     """Ground-truth row that each detection, by its row in the predictions, matches."""
-    choice = table.choice[area, t]
+    choice = table.chosen_pairs(area, t)
     return {
         int(table.source[d]): int(table.gt_source[table.pair_gt[pair]])
         for d, pair in zip(table.candidate, choice, strict=True)
@@ -122,3 +123,47 @@ def test_a_table_restricted_to_images_counts_them_from_0_and_keeps_the_rows_of_t
 def test_a_table_restricted_to_no_image_is_empty() -> None:
     table = match([gt("dog 0 0 10 10")], [det("dog 0 0 10 10", 0.9)]).restrict(np.array([], dtype=np.int64))
     assert (len(table), table.gt_ignored.shape) == (0, (4, 0))
+
+
+GROUPS = VOC2012.with_options(
+    assignment="objects_first", crowd_overlap="ioa", pixel_offset=0.0, reusable_flags=("group_of",), ignored_flags=()
+)
+IN_A_GROUP = [gt("dog 0 0 40 40", group_of=True), gt("dog 60 0 10 10"), gt("dog 0 60 20 20", group_of=True)]
+
+
+def counted(protocol: Protocol, *scores: float) -> tuple[list[bool], list[bool], list[bool]]:
+    """Hits and ignored detections by their rows, and which objects count.
+
+    The first lies in the large group, the second by half, the third on the object, the fourth nowhere.
+    """
+    places = ("10 10 9 9", "35 0 10 10", "60 0 10 10", "90 90 5 5")
+    detections = [det(f"dog {place}", score) for place, score in zip(places, scores, strict=True)]
+    table = match(IN_A_GROUP, detections, protocol)
+    ranking = Ranking.of(table, 1)
+    order = np.argsort(table.source)
+    hit, counts = (column[order].tolist() for column in ranking.outcomes(AT_50))
+    return hit, [not count for count in counts], ranking.gt_counts[0].tolist()
+
+
+def test_a_group_that_counts_is_one_hit_by_its_best_detection_and_the_others_are_ignored() -> None:
+    hit, ignored, counts = counted(GROUPS, 0.5, 0.8, 0.7, 0.6)
+    assert (hit, ignored) == ([False, True, True, False], [True, False, False, False])
+    assert counts == [True, True, True]  # nothing lies in the second group: it is a miss
+
+
+def test_a_group_that_is_ignored_takes_its_detections_and_is_no_miss() -> None:
+    hit, ignored, counts = counted(GROUPS.with_options(ignored_flags=("group_of",)), 0.5, 0.8, 0.7, 0.6)
+    assert (hit, ignored) == ([False, False, True, False], [True, True, False, False])
+    assert counts == [False, True, False]
+
+
+def test_the_best_score_of_a_group_must_be_above_0_to_find_it() -> None:
+    hit, ignored, _ = counted(GROUPS, -1.0, 0.0, 0.7, 0.6)
+    assert (hit, ignored) == ([False, False, True, False], [True, True, False, False])
+
+
+def test_a_table_of_some_images_keeps_its_groups() -> None:
+    truth = [gt("dog 0 0 9 9", "a"), gt("dog 0 0 40 40", "b", group_of=True)]
+    detections = [det("dog 0 0 9 9", score, image) for image in "ab" for score in (0.9, 0.8)]
+    ranking = Ranking.of(match(truth, detections, GROUPS).restrict(np.array([1])), 1)
+    assert [column.tolist() for column in ranking.outcomes(AT_50)] == [[True, False], [True, False]]

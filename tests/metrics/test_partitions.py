@@ -60,5 +60,5 @@ def test_a_ranking_is_restricted_to_images_as_its_table_is() -> None:
 def test_what_needs_the_match_table_names_the_engine_that_keeps_it() -> None:
     whole = as_drawn(draw_scene(5)).measured
     source = MergedParts([part(whole.table, np.arange(N_IMAGES))])
-    with pytest.raises(UsageError, match="--engine memory"):
+    with pytest.raises(UsageError, match='engine="memory"'):
         DetectionMetrics(source, whole.class_names, whole.image_names).matches  # noqa: B018

@@ -1,5 +1,6 @@
 """The compiled reader of results lists gives what the Python readers give, or leaves the text to them."""
 
+import io
 import json
 import os
 import shutil
@@ -15,13 +16,19 @@ from hypothesis import strategies as st
 
 from jaccard_eval import native
 from jaccard_eval.formats._coco.strict import ResultColumns, decode_plain_results
-from jaccard_eval.native.results import SHORTEST_RECORD, ScannedResults, scan_results
+from jaccard_eval.native import results
+from jaccard_eval.native.results import SHORTEST_RECORD, ScannedResults
 
 ROOT = Path(__file__).parents[2]
 RECORD = '{"image_id":1,"category_id":1,"bbox":[1,1,1,1],"score":1}'
 HAS_COMPILER = shutil.which("c++") is not None or shutil.which("g++") is not None
 
 needs_core = pytest.mark.skipif(native.load_core() is None, reason="no compiled core, or it is turned off")
+
+
+def scan_results(data: bytes) -> ScannedResults | None:
+    """Read a text by the core."""
+    return results.scan_results(io.BytesIO(data), len(data))
 
 
 def in_python(data: bytes) -> ResultColumns | None:
@@ -68,12 +75,19 @@ def test_what_tools_write_is_read_by_the_core(indent: int | None) -> None:
 
 
 @needs_core
-def test_more_records_than_one_batch_are_all_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jaccard_eval.native.results.BATCH", 3)
-    for n in (1, 2, 3, 4, 6, 7):
-        scanned = scan_results(f"[{','.join([RECORD] * n)}]".encode())
-        assert scanned is not None
-        assert len(scanned.score) == n
+@pytest.mark.parametrize("blank", ["", " \n"])
+def test_records_are_read_wherever_pieces_begin(blank: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = RECORD.replace(",", f",{blank}")
+    for n in (1, 2, 5):
+        text = f"[{blank}{f'{blank},{blank}'.join([record] * n)}{blank}]{blank}".encode()
+        for piece in range(len(record) + 7, 2 * len(record) + 9):
+            monkeypatch.setattr(results, "PIECE", piece)
+            scanned = scan_results(text)
+            assert scanned is not None
+            assert len(scanned.score) == n
+            for end in range(max(0, len(text.rstrip()) - len(record) - 9), len(text.rstrip())):
+                assert scan_results(text[:end]) is None
+                assert scan_results(text[:end] + b"]") is None or text[:end].rstrip().endswith(b"}")
 
 
 NUMBERS = st.one_of(

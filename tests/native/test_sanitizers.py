@@ -1,4 +1,4 @@
-"""The compiled core under the sanitizers of its compiler: damaged texts lead to no access beyond what is given."""
+"""The compiled core under the sanitizers of its compiler: nothing leads to an access beyond what is given."""
 
 import os
 import shutil
@@ -10,27 +10,62 @@ import pytest
 
 from jaccard_eval import native
 
-SOURCE = native.LIBRARY.with_name("core.cpp")
+SOURCES = sorted(native.LIBRARY.parent.glob("*.cpp"))
 COMPILER = shutil.which("g++")
-# Damages results lists in every place, in a process whose allocations the sanitizer knows.
+# Damages results lists and ground truth in every place, then ranks and pairs boxes of every awkward kind and number,
+# and finds hits, in a process whose allocations the sanitizer knows.
 PROGRAM = """
-import ctypes, random, sys
+import ctypes, io, random, sys
 from pathlib import Path
+import numpy as np
 from jaccard_eval import native
+from jaccard_eval.native import matching, shapes
 from jaccard_eval.native.results import scan_results
+from jaccard_eval.native.truth import scan_truth
 
 native.LIBRARY = Path(sys.argv[1])
 assert native.load_core() is not None
 rng = random.Random(7)
 
 def scan(text):
-    # A buffer that ends where the text does: bytes have a 0 behind them.
-    return scan_results(ctypes.create_string_buffer(text, len(text)) if text else text)
+    # A piece ends where the text does, as does the buffer: bytes have a 0 behind them.
+    if text[:1] == b"[":
+        return scan_results(io.BytesIO(text), len(text))
+    return scan_truth(ctypes.create_string_buffer(text, len(text)) if text else text)
 
+def draw(text):
+    role = "pred" if text[:1] == b"[" else "gt"
+    for poses, read in ((False, shapes.read_outlines), (True, shapes.read_poses)):
+        scanned = shapes.scan_shapes(text, poses=poses, role=role)
+        found = None if scanned is None else read(text, scanned)
+        if found is None or poses:
+            continue
+        sizes = np.where(found.has_polygons[:, None], [[90, 7]], found.sizes)
+        edges, offsets = shapes.fill_polygons(
+            found.corners, found.rings, found.parts, sizes, (found.edges, found.offsets)
+        )
+        shapes.measure_masks(edges, offsets, sizes)
+        shapes.hash_masks(edges, offsets, sizes)
+        rows = np.arange(len(sizes))
+        shapes.gather(edges, offsets, rows[::-1], len(edges))
+        shapes.intersect((edges, offsets), (edges, offsets), rows, rows[::-1].copy())
+
+SHAPES = [
+    b'[{"image_id":1,"category_id":1,"score":1,"segmentation":{"size":[3,4],"counts":"06<0"}},'
+    b'{"segmentation":[[1,2,30.5,4,5,60],[-9,-9,1e8,2,3,70]],"image_id":1,"category_id":1,"score":1}]',
+    b'{"annotations":[{"segmentation":{"counts":[1,5,0,6],"size":[3,4]}},{"segmentation":[[1,2,3,4,5,6]]}]}',
+    b'[{"image_id":1,"category_id":1,"score":1,"keypoints":[1,2,2,3.5,4,0]}]',
+]
 texts = [Path(path).read_bytes() for path in sys.argv[2:]]
-texts = [text for text in texts if text.startswith(b"[")]
-assert texts
-assert any(scan(text) is not None for text in texts)
+for text in SHAPES:
+    for end in range(len(text) + 1):
+        draw(text[:end])
+    for _ in range(4000):
+        place, n = rng.randrange(len(text)), rng.choice((0, 1, 1, 9))
+        filler = bytes(rng.choices(b'"{}[],:.-+eE019oP \\\\', k=rng.choice((0, 1, 1, 9))))
+        draw(text[:place] + filler + text[place + n :])
+for start in (b"[", b"{"):
+    assert any(scan(text) is not None for text in texts if text.startswith(start))
 for text in texts:
     for end in range(min(len(text), 600)):
         scan(text[:end])
@@ -38,6 +73,33 @@ for text in texts:
         place, n = rng.randrange(len(text)), rng.choice((0, 1, 1, 30))
         filler = bytes(rng.choices(b'"{}[],:.-+eE019 \\n\\\\\\0\\x80', k=rng.choice((0, 1, 1, 40))))
         scan(text[:place] + filler + text[place + n :])
+
+ODD = (0.0, -0.0, 1.0, 2.5, -3.0, 1e308, 5e-324, np.inf, -np.inf, np.nan)
+draw = np.random.default_rng(7)
+n_pairs = 0
+for turn in range(2000):
+    n, m, n_images, n_labels = (int(draw.integers(low, 9)) for low in (0, 0, 1, 1))
+    image, label = draw.integers(0, n_images, n, np.int32), draw.integers(0, n_labels, n)
+    turns, cap = draw.permutation(n), int(draw.integers(0, n + 2))
+    order, key, rank = matching.rank(draw.choice(ODD, n), label, image, turns, n_images=n_images, cap=cap)
+    assert len(order) <= n and set(order.tolist()) <= set(range(n)) and (rank < max(cap, 1)).all()
+    start = draw.integers(0, m + 1, len(order))
+    blocks = start, np.minimum(start + draw.integers(0, 4, len(order)), m)
+    matching.CHUNK_PAIRS = int(draw.integers(0, 5))  # less than there is to find, or nothing
+    values = ODD if turn % 2 else ODD[2:4]
+    crowd = draw.random(m) < 0.3 if turn % 3 else None
+    detections, truth = draw.choice(values, (n, 4)), draw.choice(values, (m, 4))
+    box, other, overlap = matching.pair_boxes(detections, order, truth, blocks, crowd, threshold=0.1, offset=turn % 2)
+    assert all(blocks[0][i] <= j < blocks[1][i] for i, j in zip(box.tolist(), other.tolist()))
+    n_pairs += len(box)
+    labels, rows = np.sort(label), np.flatnonzero(draw.random(n) < 0.7)
+    hit, counts = draw.random((2, 3, len(rows))) < 0.5
+    bounds = np.append(np.flatnonzero(draw.random(n) < 0.5), n)
+    ties = (np.unique(np.append(0, bounds)).astype(np.int32), turn % 2) if turn % 3 and n else None
+    of_all, of_rows = (labels, draw.integers(0, 9, n), draw.random(n) < 0.5), (rows, hit, counts)
+    found, before, count = matching.find_hits(of_all, of_rows, n_labels=n_labels, cap=cap, ties=ties)
+    assert set(found.tolist()) <= set(rows.tolist()) and count.sum() == len(found) == len(before) <= hit.sum()
+assert n_pairs > 100
 print("done", len(texts))
 """
 
@@ -51,10 +113,10 @@ def runtime(name: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.skipif(COMPILER is None or sys.platform != "linux", reason="needs g++ on Linux")
-def test_damaged_texts_are_read_without_a_fault(tmp_path: Path) -> None:
+def test_damaged_texts_and_odd_boxes_lead_to_no_fault(tmp_path: Path) -> None:
     library = tmp_path / "core.so"
     flags = ["-std=c++17", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-shared", "-fPIC"]
-    subprocess.run([str(COMPILER), *flags, str(SOURCE), "-o", str(library)], check=True)
+    subprocess.run([str(COMPILER), *flags, *map(str, SOURCES), "-o", str(library)], check=True)
     root = Path(__file__).parents[2]
     corpus = sorted((root / "sample_data").rglob("*.json")) + sorted((root.parent / "shared" / "data").rglob("*.json"))
     small = [str(path) for path in corpus if path.stat().st_size < 50_000]

@@ -50,7 +50,7 @@ def noticed(workload: Path) -> dict[str, str | None]:
     done = subprocess.run(
         command,
         input=json.dumps(edits),
-        env=os.environ | {"PYTHONPATH": path},
+        env=os.environ | {"PYTHONPATH": path, "JACCARD_EVAL_NATIVE": "0"},  # rules are edited in Python
         capture_output=True,
         text=True,
         check=False,

@@ -208,7 +208,7 @@ def test_outcomes_of_detections_add_up(scene: Scene, protocol: Protocol) -> None
     assert not (ranking.hits & ~ranking.counts).any()
     assert (hits.sum(axis=1) <= ranking.gt_counts[ALL_SIZES].sum()).all()
     for t in range(len(protocol.iou_thresholds)):
-        chosen = table.choice[ALL_SIZES, t][hits[t]]
+        chosen = table.chosen_pairs(ALL_SIZES, t)[hits[t]]
         assert len(np.unique(table.pair_gt[chosen])) == len(chosen)  # nothing is found twice
 
 

@@ -22,6 +22,7 @@ from jaccard_eval.report.numbers import metric_text, signed_text
 pytest.importorskip("jinja2")
 
 SAMPLE = Path(__file__).parents[2] / "sample_data" / "coco"
+SEGMENTS = SAMPLE.parent / "panoptic"
 PAIR = (SAMPLE / "gt.json", SAMPLE / "better.json")
 MAPS = Path(__file__).parents[1] / "golden" / "0.1" / "inputs" / "maps"
 GATES = ("--fail-under", "AP=0.9", "--fail-under", "AP50=0.5", "--fail-over", "FP[iou=0.5,score=0.5]=0")
@@ -30,6 +31,10 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "plain": ("evaluate", *PAIR, "--no-errors", "--gallery", "0", "--protocol", "voc2012"),
     "compare": ("compare", PAIR[0], SAMPLE / "worse.json", PAIR[1], "--bootstrap", "50"),
     "pixels": ("pixels", MAPS / "gt", MAPS / "pred", "--classes", "sky,road,car", "--ignore", "9"),
+    "panoptic": (
+        *("panoptic", SEGMENTS / "gt.json", SEGMENTS / "worse.json", "--against", SEGMENTS / "better.json"),
+        *("--bootstrap", "50", "--slice", "first=*1.jpg", "--fail-under", "PQ=0.9", "--exit-zero"),
+    ),
     "inspect": ("inspect", *PAIR),
     "explain": ("explain", *PAIR),
     "sensitivity": ("sensitivity", *PAIR),

@@ -23,7 +23,6 @@ from jaccard_eval.cli.options import (
     OUTPUT_OPTIONS,
     PAIR_OPTIONS,
     PATH_OPTIONS,
-    PROTOCOL_OPTIONS,
     REMOVED_CONF,
     SCORE,
     SLICE_OPTIONS,
@@ -31,11 +30,11 @@ from jaccard_eval.cli.options import (
     SectionedCommand,
     adjusted,
     given_settings,
-    rule_arguments,
     section,
 )
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.reading import refuse_options_of_sides, run_on_sides
+from jaccard_eval.cli.rules import PROTOCOL_OPTIONS, SHAPE_OPTIONS, rule_arguments
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.cli.slices import read_slices
 from jaccard_eval.errors import UsageError
@@ -145,6 +144,7 @@ _option = section("Box by box")
 
 OF_THE_SIDES = (
     *(option for option in PROTOCOL_OPTIONS if option.name not in WITHOUT_EFFECT),
+    *SHAPE_OPTIONS,
     *INPUT_OPTIONS,
     *PAIR_OPTIONS,
 )

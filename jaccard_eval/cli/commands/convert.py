@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,9 +28,12 @@ from jaccard_eval.cli.options import (
 from jaccard_eval.cli.parse import OneOf, RunOptions
 from jaccard_eval.cli.reading import ROLES, read_options, side_arguments
 from jaccard_eval.cli.run import report_findings, say_findings
-from jaccard_eval.findings import FindingLog, Severity
+from jaccard_eval.findings import Finding, FindingLog, Severity
 from jaccard_eval.options import SideOptions
 from jaccard_eval.text import printable
+
+if TYPE_CHECKING:
+    from jaccard_eval.features.convert.write import Conversion
 
 EPILOG = """\b
 Examples:
@@ -52,29 +58,54 @@ def convert(
 ) -> None:
     """Run the command: what is wrong with the target is reported before anything is read."""
     from jaccard_eval.atomic import require_free
-    from jaccard_eval.evaluation import Input, load_as_in_ground_truth, read_alone
+    from jaccard_eval.evaluation import load_as_in_ground_truth
     from jaccard_eval.features.convert.write import convert_input, target_format
+    from jaccard_eval.formats import format_module
+    from jaccard_eval.inputs import Input, needing_boxes, read_alone, read_to_write, with_shapes
 
     _require_ground_truth(options, gt, role)
     name = target_format(target, to)
+    about = format_module(name).FORMAT
     refuse_overwriting([("OUT", target)])
     require_free(target, [source, *([] if gt is None else [gt])], replace=force)
     log = FindingLog()
     if gt is not None:
-        dataset = load_as_in_ground_truth(gt, source, SideOptions(**side_arguments(options, log)), lossy=lossy)
+        given, pairing = Input(source, options.pred_format), SideOptions(**side_arguments(options, log))
+        with needing_boxes("convert", given, Input(gt, options.gt_format)):
+            dataset, unwritten = read_to_write(
+                given,
+                target,
+                lambda kind: load_as_in_ground_truth(gt, source, pairing, lossy=lossy, iou_type=kind),
+                target_format=about,
+                asked=options.iou_type,
+            )
     else:
         readings = dict(zip(ROLES, read_options(options, log), strict=True))
         # An option on how predictions are read means predictions: RunOptions hold as their own what was given.
         if role is None and (options.pred_format or any(given.startswith("pred_") for given in vars(options))):
             role = "pred"
         side = role or "gt"
-        dataset = read_alone(Input(source, getattr(options, f"{side}_format"), readings[side]), role)
-    report_findings((*log.findings(), *dataset.findings), options, in_report=False)
+        given = Input(source, getattr(options, f"{side}_format"), readings[side])
+        with needing_boxes("convert", given):
+            dataset, unwritten = read_to_write(
+                given,
+                target,
+                lambda kind: read_alone(replace(given, options=with_shapes(given.options, kind)), role),
+                target_format=about,
+                asked=options.iou_type,
+            )
+    report_findings((*log.findings(), *dataset.findings, *unwritten), options, in_report=False)
     done = convert_input(dataset, target, name, lossy=lossy, replace=force)
     # A loss was asked for with --lossy: it is reported, but does not fail under --strict.
     say_findings(done.findings, [Severity.WARNING, *([] if options.quiet else [Severity.NOTE])])
     counts = {"images": len(dataset.images), "boxes": len(dataset.boxes), "classes": len(dataset.labels)}
-    if options.as_json:
+    streams.write_result(_described(done, counts, (*unwritten, *done.findings), as_json=options.as_json))
+
+
+def _described(done: Conversion, counts: dict[str, int], findings: Sequence[Finding], *, as_json: bool) -> str:
+    """Return what was written, as a line or as a document."""
+    dataset = done.dataset
+    if as_json:
         document = {
             "input": {"path": dataset.path, "format": dataset.format, "role": dataset.role},
             "output": {"path": str(done.path), "format": done.format},
@@ -86,15 +117,13 @@ def convert(
                     "count": finding.count,
                     "message": finding.message,
                 }
-                for finding in done.findings
+                for finding in findings
             ],
         }
-        streams.write_result(json.dumps(document, indent=2, sort_keys=True) + "\n")
-    else:
-        held = ", ".join(f"{count:,} {what}" for what, count in counts.items())
-        kind = "predictions" if dataset.role == "pred" else "ground truth"
-        told = f"{done.path}: {done.format}, from {dataset.format}: {kind}, {held}"
-        streams.write_result(printable(told) + "\n")
+        return json.dumps(document, indent=2, sort_keys=True) + "\n"
+    held = ", ".join(f"{count:,} {what}" for what, count in counts.items())
+    kind = "predictions" if dataset.role == "pred" else "ground truth"
+    return printable(f"{done.path}: {done.format}, from {dataset.format}: {kind}, {held}") + "\n"
 
 
 def _require_ground_truth(options: RunOptions, gt: Path | None, role: str | None) -> None:
@@ -139,6 +168,13 @@ COMMAND = SectionedCommand(
             metavar="PATH",
             basic=True,
             help="Ground truth of IN: take its image names, image sizes, ids and classes.",
+        ),
+        _option(
+            "--iou-type",
+            type=OneOf(("bbox", "segm", "keypoints", "obb")),
+            metavar="KIND",
+            basic=True,
+            help="Shapes to write: bbox (none), segm, keypoints, obb. Default: those of IN.",
         ),
         _option("--lossy", is_flag=True, basic=True, help="Write what OUT can hold, and report what is lost."),
         _option("--force", is_flag=True, basic=True, help="Overwrite; a folder only if all its files are rewritten."),

@@ -18,18 +18,17 @@ from jaccard_eval.cli.options import (
     OUTPUT_OPTIONS,
     PAIR_OPTIONS,
     PATH_OPTIONS,
-    PROTOCOL_OPTIONS,
     REMOVED_CONF,
     SLICE_OPTIONS,
     SectionedCommand,
     read_bootstrap,
-    rule_arguments,
     section,
 )
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.reading import run_on_sides, two_sides
+from jaccard_eval.cli.rules import PROTOCOL_OPTIONS, SHAPE_OPTIONS, rule_arguments
 from jaccard_eval.cli.run import report_findings
-from jaccard_eval.cli.scaling import ENGINE_OPTIONS, choose_engine, refuse_outputs
+from jaccard_eval.cli.scaling import ENGINE_OPTIONS, choose_engine, refuse_gates, refuse_outputs
 from jaccard_eval.cli.slices import read_slices
 from jaccard_eval.errors import ExitCode
 
@@ -48,7 +47,11 @@ ERRORS = section("Output")(
     help="Analyse errors and thresholds (default: in files).",
 )
 
-
+CONFUSION = section("Output")(
+    "--confusion/--no-confusion",
+    default=None,
+    help="Count which classes are predicted as which (default: with --errors; by the disk engine, in files).",
+)
 WORST_IMAGES = section("Output")(
     "--worst-images",
     basic=True,
@@ -60,7 +63,12 @@ LISTED_IMAGES = 10  # by files of a run that writes images.csv, where no other n
 
 
 def evaluate(
-    options: RunOptions, *, paths: tuple[Path, ...], errors: bool | None, worst_images: int | None
+    options: RunOptions,
+    *,
+    paths: tuple[Path, ...],
+    errors: bool | None,
+    confusion: bool | None,
+    worst_images: int | None,
 ) -> ExitCode:
     """Run the command: everything is shown and written before a failed gate ends it."""
     # What can be wrong with the command line is looked at before anything is read.
@@ -68,14 +76,19 @@ def evaluate(
     keeper = Gatekeeper(options)
     bootstrap, slices = read_bootstrap(options), read_slices(options)
     outputs = plan_files(options.output, keeper.outputs, folders=True)
-    where = choose_engine(pred, options)
-    on_disk = where["engine"] == "disk"
+    where = choose_engine(gt, pred, options)
+    on_disk = where["engine"] != "memory"
     if on_disk:
         refuse_outputs(outputs)
+        refuse_gates(keeper.gating.gates if keeper.gating is not None else None)
     from jaccard_eval.api import boxes as api
 
     # Files that hold the kinds of errors ask for them, unless --no-errors forbids it.
     tells_errors = any(output.reporter.errors for output in outputs) and not on_disk if errors is None else errors
+    # Where these cannot be found, the confusions can.
+    counts_confusion = any(output.reporter.confusion for output in outputs) and not tells_errors
+    if on_disk and errors is None:
+        counts_confusion |= any(output.reporter.errors for output in outputs)
     listed = LISTED_IMAGES if any(output.reporter.images for output in outputs) and not on_disk else None
     measured = run_on_sides(
         api.evaluate,
@@ -84,6 +97,7 @@ def evaluate(
         options=options,
         score=options.score,
         errors=tells_errors,
+        confusion=counts_confusion if confusion is None else confusion,
         worst_images=worst_images or listed,
         bootstrap=bootstrap,
         slices=slices,
@@ -95,6 +109,7 @@ def evaluate(
     outputs = keeper.outputs_to_write(outputs, result.gates)
     # What only the files asked for is not on the screen.
     shown = result if errors else result.without_part("errors")
+    shown = shown if confusion else shown.without_part("confusion")
     shown = shown if worst_images else shown.without_part("worst_images")
     return keeper.finish(result.gates, lambda: deliver(result, outputs, options, shown=shown))
 
@@ -113,6 +128,7 @@ COMMAND = SectionedCommand(
         click.Argument(["paths"], nargs=-1, type=InputPath(LABELS), metavar="GT PRED"),
         *PATH_OPTIONS,
         *PROTOCOL_OPTIONS,
+        *SHAPE_OPTIONS,
         REMOVED_CONF,
         *INPUT_OPTIONS,
         *PAIR_OPTIONS,
@@ -122,6 +138,7 @@ COMMAND = SectionedCommand(
         *ENGINE_OPTIONS,
         *CLASS_OPTIONS,
         ERRORS,
+        CONFUSION,
         WORST_IMAGES,
         GALLERY,
         *OUTPUT_OPTIONS,

@@ -12,7 +12,7 @@ import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gallery import GALLERY
-from jaccard_eval.cli.inputs import LABELS, note_inputs
+from jaccard_eval.cli.inputs import LABELS, input_path, note_inputs
 from jaccard_eval.cli.options import (
     FINDING_OPTIONS,
     INPUT_OPTIONS,
@@ -20,15 +20,14 @@ from jaccard_eval.cli.options import (
     PAIR_OPTIONS,
     PATH_OPTIONS,
     PROTOCOL,
-    PROTOCOL_OPTIONS,
     SectionedCommand,
     completed_from,
     metric_names,
-    rule_arguments,
     section,
 )
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.reading import ROLES, refuse_options_of_sides, run_on_sides, two_sides
+from jaccard_eval.cli.rules import PROTOCOL_OPTIONS, SHAPE_OPTIONS, rule_arguments
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Where
@@ -59,10 +58,10 @@ def explain(options: RunOptions, *, paths: tuple[str, ...], boxes: int, against:
         refuse_options_of_sides([option for option in OF_THE_SIDES if option.name != "images"])
         from jaccard_eval.runs import read_saved
 
-        saved = read_saved(Path(paths[0]))
-        note_inputs([Path(paths[0])])
+        saved = read_saved(input_path(paths[0]))
+        note_inputs([input_path(paths[0])])
         # Its inputs are read again.
-        note_inputs((Path(saved.document["inputs"][side]["path"]) for side in ROLES), kind=LABELS)
+        note_inputs((input_path(saved.document["inputs"][side]["path"]) for side in ROLES), kind=LABELS)
         outputs = plan_files(options.output, folders=True)
         asked: dict[str, Any] = {"allow": options.allow, "images": options.images, "boxes": boxes, "against": against}
         result = _explain_saved(saved, *paths[1:], **asked)
@@ -70,7 +69,7 @@ def explain(options: RunOptions, *, paths: tuple[str, ...], boxes: int, against:
         words = [*paths]
         # The metric is the word behind the sides; whatever else there is too much or too little of is about these.
         metric = words.pop() if len(words) == n_paths + 1 else DEFAULT_METRIC
-        gt, pred = two_sides([Path(word) for word in words], options)
+        gt, pred = two_sides([input_path(word) for word in words], options)
         note_inputs([gt, pred], kind=LABELS)
         outputs = plan_files(options.output, folders=True)
         from jaccard_eval.api import boxes as api
@@ -85,9 +84,9 @@ def _names_result(words: tuple[str, ...]) -> bool:
     """Whether the words are a saved result, or one and a metric, rather than two sides."""
     from jaccard_eval.data.metricref import MetricRef
 
-    if len(words) not in (1, 2) or (len(words) == 2 and os.path.lexists(words[1])):
+    if len(words) not in (1, 2) or (len(words) == 2 and os.path.lexists(input_path(words[1]))):
         return False
-    path = Path(words[0])
+    path = input_path(words[0])
     if len(words) == 2:
         try:
             MetricRef.parse(words[1])
@@ -127,7 +126,7 @@ def _explain_saved(
     missing = FindingLog()
     for path in (gt, pred):
         # Its paths are as they were typed then: another folder may be the current one now.
-        if not os.path.lexists(path):
+        if not os.path.lexists(input_path(path)):
             detail = f"no such file or directory; {quoted_value(saved.path)} was made from it"
             missing.error(
                 "file-missing",
@@ -151,6 +150,7 @@ _option = section("Explanation")
 
 OF_THE_SIDES = (
     *(option for option in PROTOCOL_OPTIONS if option.name not in WITHOUT_EFFECT),
+    *SHAPE_OPTIONS,
     *INPUT_OPTIONS,
     *PAIR_OPTIONS,
 )

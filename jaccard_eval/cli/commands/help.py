@@ -7,8 +7,8 @@ import click
 from jaccard_eval.cli import COMMAND_TABLE, streams
 from jaccard_eval.cli.options import ListedCommand, completed_from
 from jaccard_eval.cli.topics import TOPICS, finding_page
+from jaccard_eval.codes import CODES
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import CODES
 from jaccard_eval.text import did_you_mean, quoted_value
 
 

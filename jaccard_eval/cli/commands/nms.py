@@ -52,16 +52,18 @@ def nms(
         raise click.UsageError("--sigma belongs to --soft gaussian", click.get_current_context())
     rule = Suppression(iou=iou, by=by, method=soft or "hard")
     from jaccard_eval.atomic import require_free
-    from jaccard_eval.evaluation import Input, read_alone
     from jaccard_eval.formats import detect_format, format_writer, write_dataset
+    from jaccard_eval.inputs import Input, needing_boxes, read_alone, unwritten_shapes
 
     refuse_overwriting([("-o", output)])
     require_free(output, [pred], replace=force)
     log = FindingLog()
     _, reading = read_options(options, log)
     format_writer(options.pred_format or detect_format(pred))  # one that cannot be written is refused before it is read
-    side = read_alone(Input(pred, options.pred_format, reading), "pred")
-    findings = (*log.findings(), *side.findings)
+    given = Input(pred, options.pred_format, reading)
+    with needing_boxes("nms", given):
+        side = read_alone(given, "pred")
+    findings = (*log.findings(), *side.findings, *unwritten_shapes(given, output))
     kept, result = suppress_side(
         side,
         rule if sigma is None else replace(rule, sigma=sigma),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.inputs import InputText
+from jaccard_eval.cli.inputs import InputText, input_path
 from jaccard_eval.cli.options import (
     FINDING_OPTIONS,
     INPUT_OPTIONS,
@@ -81,16 +80,20 @@ def overlap(
     deliver(result, outputs, options)
 
 
+def _is_file(text: str) -> bool:
+    return os.path.isfile(input_path(text))  # noqa: PTH113 - Path.is_file raises for long texts
+
+
 def _are_files(boxes: Sequence[str]) -> bool:
     """Whether the sides are files of boxes; one that is missing is then an error of its own."""
-    return len(boxes) == 2 and any(map(os.path.isfile, boxes))
+    return len(boxes) == 2 and any(map(_is_file, boxes))
 
 
 def _of_lists(paths: Sequence[str], by: Measure, encoding: str, window: Sequence[float] | None) -> OverlapMatrix:
     from jaccard_eval.features.scale.overlap import overlap_matrix
     from jaccard_eval.reading.boxlist import read_box_list
 
-    pred, gt = (read_box_list(Path(path), encoding) for path in paths)
+    pred, gt = (read_box_list(input_path(path), encoding) for path in paths)
     return overlap_matrix(pred, gt, by, encoding=encoding, window=window, version=__version__)
 
 
@@ -131,7 +134,7 @@ COMMAND = SectionedCommand(
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
     params=[
-        click.Argument(["boxes"], nargs=-1, type=InputText(os.path.isfile), metavar="A B"),
+        click.Argument(["boxes"], nargs=-1, type=InputText(_is_file), metavar="A B"),
         _option(
             "--box", type=OneOf(ENCODINGS), default="xyxy", show_default=True, basic=True, help="Encoding of A and B."
         ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from jaccard_eval.compat.pycocotools.coco import Record
 from jaccard_eval.compat.pycocotools.perimage import NO_CATEGORY
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.protocol import COCO
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.curves import Curves
 
 UNDEFINED = -1.0

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.compat.pycocotools.params import NO_MASKS
+from jaccard_eval.compat.pycocotools.shapes import decoded, is_compressed, masks_of, rles
 from jaccard_eval.errors import require
 
 Record = dict[str, Any]
@@ -34,8 +34,8 @@ class COCO:
 
     Notes
     -----
-    Attributes are those of pycocotools 2.0.11: ``dataset anns cats imgs imgToAnns catToImgs``. Masks are not decoded:
-    `annToMask`, `annToRLE` and results without boxes raise a NotImplementedError.
+    Attributes are those of pycocotools 2.0.11: ``dataset anns cats imgs imgToAnns catToImgs``. Captions as
+    results raise a NotImplementedError.
 
     Examples
     --------
@@ -160,17 +160,8 @@ class COCO:
             raise AssertionError("results in not an array of objects")  # noqa: TRY004 - what callers catch
         if not {ann["image_id"] for ann in anns} <= set(self.getImgIds()):
             raise AssertionError("Results do not correspond to current coco set")
-        if "bbox" not in anns[0] or anns[0]["bbox"] == []:
-            raise NotImplementedError(f"loadRes() reads results with 'bbox' here, got {sorted(anns[0])}. {NO_MASKS}")
         results.dataset["categories"] = copy.deepcopy(self.dataset["categories"])
-        for number, ann in enumerate(anns, start=1):
-            left, top, width, height = ann["bbox"]
-            right, bottom = left + width, top + height
-            if "segmentation" not in ann:
-                ann["segmentation"] = [[left, top, left, bottom, right, bottom, right, top]]
-            ann["area"] = width * height
-            ann["id"] = number
-            ann["iscrowd"] = 0
+        _complete(anns, self.imgs)
         self._print(f"DONE (t={time.time() - start:0.2f}s)")
         results.dataset["annotations"] = anns
         results.createIndex()
@@ -190,17 +181,15 @@ class COCO:
         ]
 
     def showAnns(self, anns: list[Record], draw_bbox: bool = False) -> int | None:
-        """Draw the polygons of annotations, and their boxes, into the current matplotlib axes; print captions."""
+        """Draw masks, keypoints and boxes of annotations into the current matplotlib axes; print captions."""
         if len(anns) == 0:
             return 0
-        if "segmentation" not in anns[0]:
+        if "segmentation" not in anns[0] and "keypoints" not in anns[0]:
             if "caption" not in anns[0]:
-                raise NotImplementedError(f"showAnns() draws polygons, boxes and captions. {NO_MASKS}")
+                raise NotImplementedError("showAnns() draws masks, keypoints, boxes and captions")
             for ann in anns:
                 self._print(ann["caption"])
             return None
-        if any("keypoints" in ann or isinstance(ann.get("segmentation"), dict) for ann in anns):
-            raise NotImplementedError(f"showAnns() does not draw masks or keypoints here. {NO_MASKS}")
         pyplot = require("matplotlib.pyplot", extra="report")
         patches = require("matplotlib.patches", extra="report")
         collections = require("matplotlib.collections", extra="report")
@@ -210,7 +199,15 @@ class COCO:
         for ann in anns:
             # Light colours at random, as pycocotools draws them, from its generator: a seed there gives them here.
             color = tuple(np.random.random(3) * 0.6 + 0.4)  # noqa: NPY002
-            outlines = [np.reshape(points, (-1, 2)) for points in ann.get("segmentation", [])]
+            outlines = []
+            if isinstance(ann.get("segmentation"), list):
+                outlines = [np.reshape(points, (-1, 2)) for points in ann["segmentation"]]
+            elif "segmentation" in ann:
+                shade = np.array([2.0, 166.0, 101.0]) / 255 if ann["iscrowd"] else np.random.random(3)  # noqa: NPY002
+                mask = self.annToMask(ann)
+                axes.imshow(np.dstack((np.broadcast_to(shade, (*mask.shape, 3)), mask * 0.5)))
+            if isinstance(ann.get("keypoints"), list):
+                self._draw_pose(ann, axes, color)
             if draw_bbox:
                 left, top, width, height = ann["bbox"]
                 right, bottom = left + width, top + height
@@ -221,6 +218,17 @@ class COCO:
         axes.add_collection(collections.PatchCollection(polygons, facecolor="none", edgecolors=colors, linewidths=2))
         return None
 
+    def _draw_pose(self, ann: Record, axes: Any, color: tuple[float, ...]) -> None:
+        """Draw the edges between labelled points, then these, with a dark rim where they are hidden."""
+        x, y, seen = np.array(ann["keypoints"]).reshape(-1, 3).T
+        for first, second in np.array(self.cats[ann["category_id"]]["skeleton"]) - 1:
+            if min(seen[first], seen[second]) > 0:
+                axes.plot(x[[first, second]], y[[first, second]], linewidth=3, color=color)
+        for least, rim in ((0, "k"), (1, color)):
+            shown = seen > least
+            style = {"markerfacecolor": color, "markeredgecolor": rim, "markersize": 8, "markeredgewidth": 2}
+            axes.plot(x[shown], y[shown], "o", **style)
+
     def download(self, tarDir: Any = None, imgIds: Any = ()) -> None:
         """Raise a NotImplementedError: nothing here opens a connection."""
         raise NotImplementedError(
@@ -229,16 +237,48 @@ class COCO:
         )
 
     def annToRLE(self, ann: Record) -> Any:
-        """Raise a NotImplementedError: masks are pycocotools' own."""
-        raise NotImplementedError(f"annToRLE() needs masks. {NO_MASKS}")
+        """Return the mask of an annotation as compressed RLE; what is compressed is returned as it is."""
+        return ann["segmentation"] if is_compressed(ann["segmentation"]) else rles([ann], self.imgs)[0]
 
-    def annToMask(self, ann: Record) -> Any:
-        """Raise a NotImplementedError: masks are pycocotools' own."""
-        raise NotImplementedError(f"annToMask() needs masks. {NO_MASKS}")
+    def annToMask(self, ann: Record) -> npt.NDArray[np.uint8]:
+        """Return the mask of an annotation, shape (height, width), 1 where it is."""
+        return decoded(self.annToRLE(ann))
 
     def _print(self, text: object) -> None:
         if self.verbose:
             print(text)
+
+
+def _complete(anns: list[Record], images: dict[Any, Record]) -> None:
+    """Write what annotations have besides into results: ids, areas, and boxes or masks. The first decides for all."""
+    first = anns[0]
+    given = next((kind for kind in ("caption", "bbox", "segmentation", "keypoints") if kind in first), None)
+    if given == "bbox" and first["bbox"] == []:
+        given = next((kind for kind in ("segmentation", "keypoints") if kind in first), None)
+    if given in ("caption", None):
+        raise NotImplementedError(
+            f"loadRes() reads results with 'bbox', 'segmentation' or 'keypoints', got {sorted(first)}"
+        )
+    masks = masks_of(anns, images) if given == "segmentation" else None
+    areas, bounds = (None, None) if masks is None else (masks.areas().tolist(), masks.bounds().tolist())
+    for number, ann in enumerate(anns, start=1):
+        if areas is not None and bounds is not None:
+            ann["area"] = areas[number - 1]
+            ann.setdefault("bbox", bounds[number - 1])
+        elif given == "bbox":
+            left, top, width, height = ann["bbox"]
+            right, bottom = left + width, top + height
+            if "segmentation" not in ann:
+                ann["segmentation"] = [[left, top, left, bottom, right, bottom, right, top]]
+            ann["area"] = width * height
+        else:
+            x, y = ann["keypoints"][0::3], ann["keypoints"][1::3]
+            left, top, width, height = min(x), min(y), max(x) - min(x), max(y) - min(y)
+            ann["area"], ann["bbox"] = width * height, [left, top, width, height]
+        ann["id"] = number
+        # Of keypoints alone pycocotools does not write it.
+        if given != "keypoints":
+            ann["iscrowd"] = 0
 
 
 def _is_list(given: Any) -> bool:

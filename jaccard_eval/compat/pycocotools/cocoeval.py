@@ -19,25 +19,28 @@ import numpy as np
 from jaccard_eval.compat.pycocotools.accumulate import Tables, gathered_tables, whole_tables
 from jaccard_eval.compat.pycocotools.coco import Record
 from jaccard_eval.compat.pycocotools.columns import whole_curves
-from jaccard_eval.compat.pycocotools.params import Params, require_boxes
+from jaccard_eval.compat.pycocotools.params import Params, require_known
 from jaccard_eval.compat.pycocotools.perimage import Annotations, Group, Groups, ImageResults, Overlaps
+from jaccard_eval.compat.pycocotools.shapes import write_rles
+from jaccard_eval.data.known_protocols import MASKS
 from jaccard_eval.metrics.curves import Curves
 
 __all__ = ["COCOeval", "Params"]
 
 PARTS = ("_prepare", "computeIoU", "evaluateImg")  # what a subclass may replace of an evaluation
+USUAL_CAP, KEYPOINTS_CAP = 100, 20
 LINE = " {:<18} {} @[ IoU={:<9} | area={:>6s} | maxDets={:>3d} ] = {:0.3f}"
 
 
 class COCOeval:
-    """Evaluate boxes as ``pycocotools.cocoeval.COCOeval`` does, with its numbers to the last bit.
+    """Evaluate as ``pycocotools.cocoeval.COCOeval`` does, with its numbers to the last bit.
 
     Parameters
     ----------
     cocoGt, cocoDt : COCO, optional
         Ground truth and detections, of this package or of pycocotools.
-    iouType : {"bbox"}
-        What is compared.
+    iouType : {"segm", "bbox", "keypoints", "boundary"}
+        What is compared. Boundaries are those of boundary-iou-api; ``params.dilation_ratio`` is their width.
     strict : bool
         Whether annotations with id 0 never match, and those with repeated ids are replaced by the last one of that id,
         as in pycocotools. Otherwise every annotation counts as itself, and ids are those of its place, from 1.
@@ -46,14 +49,15 @@ class COCOeval:
 
     Raises
     ------
-    NotImplementedError
-        For masks and keypoints, which pycocotools evaluates.
+    UsageError
+        For other types. `evaluate` raises it for masks that are none, at which pycocotools stops or hangs.
 
     Notes
     -----
-    After `evaluate`, `accumulate` and `summarize`: ``stats`` (12,), ``eval`` with ``precision`` and ``scores``
-    (T, R, K, A, M) and ``recall`` (T, K, A, M), -1 where there is no ground truth. ``evalImgs`` and ``ious`` are made
-    item by item when they are looked up, from annotations that must not be changed until then.
+    After `evaluate`, `accumulate` and `summarize`: ``stats``, twelve numbers or, of keypoints, ten; ``eval`` with
+    ``precision`` and ``scores`` (T, R, K, A, M) and ``recall`` (T, K, A, M), -1 where there is no ground truth.
+    ``evalImgs`` and ``ious`` are made item by item when they are looked up, from annotations that must not be changed
+    until then. As there, `evaluate` replaces masks by compressed RLE in the annotations.
 
     Source: pycocotools 2.0.11 ``cocoeval.py``.
     """
@@ -107,7 +111,7 @@ class COCOeval:
         if p.useSegm is not None:
             p.iouType = "segm" if p.useSegm == 1 else "bbox"
             self._print(f"useSegm (deprecated) is not None. Running {p.iouType} evaluation")
-        require_boxes(p.iouType)
+        require_known(p.iouType)
         self._print(f"Evaluate annotation type *{p.iouType}*")
         p.imgIds = list(np.unique(p.imgIds))
         if p.useCats:
@@ -134,10 +138,15 @@ class COCOeval:
         self._print(f"DONE (t={time.time() - start:0.2f}s).")
 
     def _prepare(self) -> None:
-        """Group the annotations of both sides; crowds alone are ignored, as `ignore` is overwritten."""
+        """Group the annotations of both sides; crowds are ignored and poses of no point, as `ignore` is overwritten."""
         gts, dts = self._selected(self.cocoGt), self._selected(self.cocoDt)
+        if self.params.iouType in MASKS:
+            write_rles(gts, self.cocoGt.imgs)
+            write_rles(dts, self.cocoDt.imgs)
         for gt in gts:
             gt["ignore"] = "iscrowd" in gt and gt["iscrowd"]
+            if self.params.iouType == "keypoints":
+                gt["ignore"] = (gt["num_keypoints"] == 0) or gt["ignore"]
         self._sides = Annotations(gts), Annotations(dts)
         self.evalImgs, self.eval, self._curves = defaultdict(list), {}, None
 
@@ -158,8 +167,8 @@ class COCOeval:
         return Groups(*self._sides, self.params).overlaps(imgId, catId)
 
     def computeOks(self, imgId: Any, catId: Any) -> Any:
-        """Raise a NotImplementedError: keypoints are pycocotools' own."""
-        require_boxes("keypoints")
+        """Return the object keypoint similarity of one image and category, shape (D, G)."""
+        return self.computeIoU(imgId, catId)
 
     def evaluateImg(self, imgId: Any, catId: Any, aRng: Sequence[float], maxDet: int) -> Record | None:
         """Return the matches of one image, category and area range, from the overlaps in `ious`; None without boxes."""
@@ -194,20 +203,25 @@ class COCOeval:
         self._print(f"DONE (t={time.time() - start:0.2f}s).")
 
     def summarize(self) -> None:
-        """Print the twelve numbers of COCO, and set `stats`."""
+        """Print the twelve numbers of COCO, of keypoints ten, and set `stats`."""
         if not self.eval:
             raise RuntimeError("Please run accumulate() first")
-        caps = self.params.maxDets
-        sizes = ("small", "medium", "large")
-        # The first is taken at 100 detections even where the caps are others, and is then -1, as in pycocotools.
-        stats = [self._mean("precision")]
-        stats += [self._mean("precision", iou=iou, cap=caps[2]) for iou in (0.5, 0.75)]
-        stats += [self._mean("precision", area=size, cap=caps[2]) for size in sizes]
-        stats += [self._mean("recall", cap=caps[place]) for place in range(3)]
-        stats += [self._mean("recall", area=size, cap=caps[2]) for size in sizes]
+        caps, is_pose = self.params.maxDets, self.params.iouType == "keypoints"
+        sizes, thresholds = ("medium", "large") if is_pose else ("small", "medium", "large"), (0.5, 0.75)
+        # The first is taken at 100 detections, of keypoints all at 20, even where the caps are others, and is then -1,
+        # as in pycocotools.
+        stats = [self._mean("precision", cap=KEYPOINTS_CAP if is_pose else USUAL_CAP)]
+        cap = KEYPOINTS_CAP if is_pose else caps[2]
+        stats += [self._mean("precision", iou=iou, cap=cap) for iou in thresholds]
+        stats += [self._mean("precision", area=size, cap=cap) for size in sizes]
+        if is_pose:
+            stats += [self._mean("recall", cap=cap), *(self._mean("recall", iou=iou, cap=cap) for iou in thresholds)]
+        else:
+            stats += [self._mean("recall", cap=caps[place]) for place in range(3)]
+        stats += [self._mean("recall", area=size, cap=cap) for size in sizes]
         self.stats = np.array(stats, dtype=np.float64)
 
-    def _mean(self, kind: str, *, iou: float | None = None, area: str = "all", cap: int = 100) -> float:
+    def _mean(self, kind: str, *, iou: float | None = None, area: str = "all", cap: int) -> float:
         p = self.params
         values = self.eval[kind]
         if iou is not None:

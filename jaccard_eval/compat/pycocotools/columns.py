@@ -11,14 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.compat.pycocotools.coco import Record
-from jaccard_eval.compat.pycocotools.params import Params
+from jaccard_eval.compat.pycocotools.params import Params, rules_of
 from jaccard_eval.compat.pycocotools.perimage import Annotations, Groups
+from jaccard_eval.compat.pycocotools.shapes import shaped_columns
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.protocol import COCO, AreaRange, Protocol
+from jaccard_eval.data.protocol import BOXES, AreaRange, Protocol
 from jaccard_eval.errors import UsageError
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.matching.ranking import Ranking
 from jaccard_eval.metrics.curves import Curves
+from jaccard_eval.similarity.masks import Masks
 
 
 def whole_curves(groups: Groups) -> Curves | None:
@@ -27,16 +29,26 @@ def whole_curves(groups: Groups) -> Curves | None:
     n_images, n_labels = len(params.imgIds), len(params.catIds)
     if not n_images or not n_labels or len(set(params.catIds)) < n_labels:
         return None
+    # Without categories no keypoints are compared there: see `Groups.overlaps`.
+    if params.iouType == "keypoints" and not params.useCats:
+        return None
     try:
         protocol = _protocol(params)
         gt, pred = _Side(groups.gts, params, "iscrowd"), _Side(groups.dts, params, "score")
         # A match with id 0 is none there, and a detection with an id of 0 or less takes nothing.
         if (gt.ids == 0).any() or (pred.ids <= 0).any():
             return None
-        truth, found = gt.table(crowd=np.trunc(gt.last) != 0), pred.table(score=pred.last)
+        ignored = {"ignore": [bool(ann["ignore"]) for ann in gt.anns]} if params.iouType == "keypoints" else {}
+        truth, found = gt.table(crowd=np.trunc(gt.last) != 0, **ignored), pred.table(score=pred.last)
     except UsageError:
         # Numbers that are not finite, or thresholds in no order: defined there, and refused here.
         return None
+    if isinstance(truth.shapes, Masks) and isinstance(found.shapes, Masks):
+        # Masks of other sizes than the rest of their image are refused where they are compared.
+        image = np.concatenate((truth.image, found.image))
+        sized = np.column_stack((image, np.concatenate((truth.shapes.sizes, found.shapes.sizes))))
+        if len(np.unique(sized, axis=0)) > len(np.unique(image)):
+            return None
     table = match_boxes(truth, found, protocol, n_images=n_images, n_labels=n_labels)
     return Curves(Ranking.of(table, n_images))
 
@@ -44,7 +56,7 @@ def whole_curves(groups: Groups) -> Curves | None:
 def _protocol(params: Params) -> Protocol:
     """Return the rules of COCO with thresholds, area ranges and caps of the parameters; a UsageError where invalid."""
     areas = [AreaRange(str(place), float(low), float(high)) for place, (low, high) in enumerate(params.areaRng)]
-    return COCO.with_options(
+    return rules_of(params).with_options(
         iou_thresholds=tuple(float(threshold) for threshold in params.iouThrs),
         areas=tuple(areas),
         max_dets=tuple(params.maxDets),
@@ -69,11 +81,15 @@ class _Side:
         if not np.isfinite(numbers).all():
             raise UsageError("not a number")
         self.ids, self._area, self.last = (np.ascontiguousarray(column) for column in numbers.T)
-        self._boxes = _numbers(map(itemgetter("bbox"), anns), (len(anns), 4))
+        self.anns, self._params = anns, params
 
     def table(self, **columns: Any) -> BoxTable:
-        """Return the boxes."""
-        return BoxTable.from_arrays(self._image, self._label, self._boxes, encoding="xywh", area=self._area, **columns)
+        """Return the boxes, and the shapes that are compared."""
+        if self._params.iouType == BOXES:
+            columns["boxes"] = _numbers(map(itemgetter("bbox"), self.anns), (len(self.anns), 4))
+        else:
+            columns["boxes"], columns["shapes"] = shaped_columns(self.anns, self._params)
+        return BoxTable.from_arrays(self._image, self._label, encoding="xywh", area=self._area, **columns)
 
 
 def _rows(anns: Sequence[Record], key: str, ids: Sequence[Any]) -> npt.NDArray[np.int64]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from operator import itemgetter
@@ -19,7 +18,10 @@ import numpy.typing as npt
 
 from jaccard_eval.compat.pycocotools.coco import Record
 from jaccard_eval.compat.pycocotools.params import Params
+from jaccard_eval.compat.pycocotools.shapes import shape_overlaps
 from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.protocol import BOXES
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.greedy import LARGEST_THRESHOLD
 from jaccard_eval.similarity.boxes import Corners, overlapping_pairs
 
@@ -77,12 +79,15 @@ class Groups:
         return gts, dts
 
     def overlaps(self, image: Any, category: Any) -> FloatArray | list[Any]:
-        """Return the IoU of detections, by score, and ground truth (IoA of crowds); an empty list without either."""
+        """Return how much detections, by score, and ground truth agree; an empty list without either."""
         gts, dts = self.of(image, category)
         dts = _by_score(dts, self.params.maxDets[-1])
         crowd = np.array([int(gt["iscrowd"]) for gt in gts], dtype=np.bool_)
-        if not gts or not dts:
+        # pycocotools looks for poses of the category -1, of which there are none.
+        if not gts or not dts or (self.params.iouType == "keypoints" and not self.params.useCats):
             return []
+        if self.params.iouType != BOXES:
+            return shape_overlaps(dts, gts, crowd, self.params)
         first, second = (Corners.of(np.array([ann["bbox"] for ann in side], dtype=np.float64)) for side in (dts, gts))
         i, j = (grid.ravel() for grid in np.indices((len(dts), len(gts))))
         i, j, overlap = overlapping_pairs(first, second, i, j, crowd=crowd, threshold=-np.inf)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import match_by
 from jaccard_eval.data.protocol import COCO
 from jaccard_eval.findings import DataError, FindingLog
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.candidates import candidate_pairs
 from jaccard_eval.matching.order import Blocks, lengths_of_runs, stable_order, starts_of_runs
 from jaccard_eval.options import SideOptions
@@ -75,7 +76,7 @@ def take_sample(gt: BoxTable, pred: BoxTable, n_images: int, limit: int = SAMPLE
     step = max(1, -(-len(pred) // limit), -(-len(gt) // limit))
     if step > 1:
         gt, pred = (boxes.mapped(lambda table: table.take(table.image % step == 0)) for boxes in (gt, pred))
-    pred = pred.whole()
+    gt, pred = gt.whole(), pred.whole()
     # Every box is compared with every box of the other side of its image: crowded images cost more than many.
     most = 1 + int(max(gt.image.max(initial=-1), pred.image.max(initial=-1)))
     n_pairs = int(np.bincount(gt.image, minlength=most) @ np.bincount(pred.image, minlength=most))

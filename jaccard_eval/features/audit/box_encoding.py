@@ -7,7 +7,8 @@ sides leave their images.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from jaccard_eval.features.audit.box_places import image_sizes, leaving
 from jaccard_eval.features.audit.context import AuditContext, average_precision, going_on
 from jaccard_eval.features.audit.network_inputs import plausible_resizings
 from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.frozen import dataclass
 
 DOUBTED = 0.5  # share of objects in the place of a prediction below which readings are tried; sound sets reach .63
 TRIAL_BOXES = 4_000  # boxes of either side that a trial looks at, at most about
@@ -39,6 +41,38 @@ RAW_ENCODINGS = ("xyxy", "cxcywh")  # that networks put out, before anything is 
 LARGEST_FRACTION = 1.01  # exporters of fractions overshoot a little
 SMALLEST_IMAGE = 16.0  # px; boxes of a smaller image may well be a pixel wide
 IOU = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Numbers:
+    """How the numbers of a file became the boxes of one side: nothing but this goes to another process."""
+
+    given: Reading
+    sizes: FloatArray
+    units: str
+
+    def of(self, boxes: BoxTable) -> FloatArray:
+        """Return the four numbers of each box as the file has them, up to rounding; NaN where that needs a size."""
+        given = self.given
+        if given.resized is not None:
+            return from_xywh(given.resized.apply(boxes.xywh, self.sizes[boxes.image]), given.encoding)
+        scaled = self.units == "px" and given.units == "norm"
+        return from_xywh(boxes.xywh / self._scale(boxes) if scaled else boxes.xywh, given.encoding)
+
+    def read_anew(self, boxes: BoxTable, *, reading: Reading) -> BoxTable:
+        """Read the numbers as something else."""
+        xywh = to_xywh(self.of(boxes), reading.encoding)
+        if self.units == "px" and reading.units == "norm":
+            xywh = xywh * self._scale(boxes)
+        if reading.resized is not None:
+            xywh = reading.resized.undo(xywh, self.sizes[boxes.image])
+        with np.errstate(over="ignore"):  # of numbers that no reading makes boxes of
+            area = xywh[:, 2] * xywh[:, 3]
+        return freeze(replace(boxes, xywh=xywh, area=area))
+
+    def _scale(self, boxes: BoxTable) -> FloatArray:
+        size = self.sizes[boxes.image]
+        return np.concatenate((size, size), axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,31 +92,16 @@ class _View:
 
     def numbers(self, role: str) -> FloatArray:
         """Return the four numbers of each box as the file has them, up to rounding; NaN where that needs a size."""
-        return self._numbers_of(self.boxes(role), self.readings[role])
-
-    def _numbers_of(self, boxes: BoxTable, reading: Reading) -> FloatArray:
-        if reading.resized is not None:
-            return from_xywh(reading.resized.apply(boxes.xywh, self.sizes[boxes.image]), reading.encoding)
-        scaled = self.units == "px" and reading.units == "norm"
-        return from_xywh(boxes.xywh / self._scale(boxes) if scaled else boxes.xywh, reading.encoding)
+        return _Numbers(self.readings[role], self.sizes, self.units).of(self.boxes(role))
 
     def reread(self, role: str, reading: Reading) -> _View:
         """Take the numbers of one side for something else."""
-        changed = self.boxes(role).mapped(lambda table: self._read_anew(table, self.readings[role], reading))
+        given = _Numbers(self.readings[role], self.sizes, self.units)
+        changed = self.boxes(role).mapped(partial(given.read_anew, reading=reading))
         readings = {**self.readings, role: reading}
         if role == "gt":
             return replace(self, gt=changed, readings=readings)
         return replace(self, pred=changed, readings=readings)
-
-    def _read_anew(self, boxes: BoxTable, given: Reading, reading: Reading) -> BoxTable:
-        xywh = to_xywh(self._numbers_of(boxes, given), reading.encoding)
-        if self.units == "px" and reading.units == "norm":
-            xywh = xywh * self._scale(boxes)
-        if reading.resized is not None:
-            xywh = reading.resized.undo(xywh, self.sizes[boxes.image])
-        with np.errstate(over="ignore"):  # of numbers that no reading makes boxes of
-            area = xywh[:, 2] * xywh[:, 3]
-        return freeze(replace(boxes, xywh=xywh, area=area))
 
     def boxes(self, role: str) -> BoxTable:
         return self.gt if role == "gt" else self.pred
@@ -94,10 +113,6 @@ class _View:
         wrong = np.concatenate((leaving(boxes.xywh, size, self.units), boxes.xywh[:, 2:] < 0), axis=1)
         known = np.flatnonzero(~np.isnan(size).any(axis=1))
         return np.count_nonzero(wrong[known].any(axis=1)) / len(known) if len(known) else 0.0
-
-    def _scale(self, boxes: BoxTable) -> FloatArray:
-        size = self.sizes[boxes.image]
-        return np.concatenate((size, size), axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

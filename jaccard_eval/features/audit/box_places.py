@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import field, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +14,9 @@ from jaccard_eval.data.alignment import common_sizes
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, freeze, from_xywh
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Dataset
 from jaccard_eval.features.audit.agreement import IntArray
-from jaccard_eval.features.audit.context import MISREAD, AuditContext, average_precision
+from jaccard_eval.features.audit.context import MISREAD, AuditContext, Chosen, average_precision
 from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import pluralise
 
 SLACK_PIXELS = 1.0  # px by which a box may leave its image: rounding, or coordinates counted from 1
@@ -35,10 +37,12 @@ def check_outside(context: AuditContext, findings: FindingLog) -> None:
     for side, boxes in ((context.gt, placed.gt), (context.pred, sample.pred)):  # all objects, some predictions
         is_sample = boxes is sample.pred and sample.share < 1
         images = _Images(side, sizes, context.aligned.image_names, placed.units, is_sample)
-        outside = images.outside(boxes)
-        if len(outside):
-            _report_outside(images, boxes, outside, findings)
-            _report_large(images, boxes, outside, findings)
+        outside = _Outside()
+        for table in boxes.tables():
+            outside.add(table, images)
+        if len(outside.rows):
+            _report_outside(images, outside, len(boxes), findings)
+            _report_large(images, outside.large, len(boxes), findings)
 
 
 def image_sizes(context: AuditContext) -> FloatArray:
@@ -66,18 +70,13 @@ class _Images:
 
     side: Dataset
     sizes: FloatArray
-    names: tuple[str, ...]
+    names: Sequence[str]
     units: str
     is_sample: bool
 
-    def outside(self, boxes: BoxTable) -> IntArray:
-        """Rows of boxes that leave their image."""
-        left, top, right, bottom = leaving(boxes.xywh, self.sizes[boxes.image], self.units).T
-        return np.flatnonzero(left | top | right | bottom)
-
-    def count(self, boxes: BoxTable) -> str:
+    def count(self, n_boxes: int) -> str:
         """Describe how many boxes there are, or were checked."""
-        return f"{len(boxes):,} boxes{' checked' if self.is_sample else ''}"
+        return f"{n_boxes:,} boxes{' checked' if self.is_sample else ''}"
 
     def describe(self, boxes: BoxTable, row: int) -> tuple[Where, str]:
         """Name a box by its image and numbers."""
@@ -89,36 +88,52 @@ class _Images:
         return where, f"x y w h {numbers} in {size}"
 
 
-def _report_outside(images: _Images, boxes: BoxTable, rows: IntArray, findings: FindingLog) -> None:
-    xywh, size = boxes.xywh[rows], images.sizes[boxes.image[rows]]
-    counts = np.count_nonzero(leaving(xywh, size, images.units), axis=0)
-    edges = ", ".join(f"{count:,} at the {edge}" for edge, count in zip(EDGES, counts, strict=True) if count)
-    centre = xywh[:, :2] + xywh[:, 2:] / 2
-    far = int(np.count_nonzero(((centre < 0) | (centre > size)).any(axis=1)))
+@dataclass(slots=True)
+class _Outside:
+    """Boxes that leave their image."""
+
+    rows: Chosen = field(default_factory=Chosen)
+    at_edges: IntArray = field(default_factory=lambda: np.zeros(4, dtype=np.int64))
+    far: int = 0  # those whose centre lies outside
+    large: Chosen = field(default_factory=Chosen)  # those that are larger than their image
+
+    def add(self, boxes: BoxTable, images: _Images) -> None:
+        """Look at the boxes of a table."""
+        left, top, right, bottom = leaving(boxes.xywh, images.sizes[boxes.image], images.units).T
+        rows = np.flatnonzero(left | top | right | bottom)
+        self.rows.add(boxes, rows)
+        self.at_edges += [np.count_nonzero(edge[rows]) for edge in (left, top, right, bottom)]
+        xywh, size = boxes.xywh[rows], images.sizes[boxes.image[rows]]
+        centre = xywh[:, :2] + xywh[:, 2:] / 2
+        self.far += int(np.count_nonzero(((centre < 0) | (centre > size)).any(axis=1)))
+        self.large.add(boxes, rows[xywh[:, 2] * xywh[:, 3] > LARGER * size[:, 0] * size[:, 1]])
+
+
+def _report_outside(images: _Images, outside: _Outside, n_boxes: int, findings: FindingLog) -> None:
+    rows, far = outside.rows, outside.far
+    edges = ", ".join(f"{count:,} at the {edge}" for edge, count in zip(EDGES, outside.at_edges, strict=True) if count)
     beyond = f"; the centre of {far:,} lies outside" if far else ""
     leave = "leaves its image" if len(rows) == 1 else "leave their image"
-    is_wrong = len(rows) > MANY * len(boxes) or (images.side.role == "gt" and far > 0)
+    is_wrong = len(rows) > MANY * n_boxes or (images.side.role == "gt" and far > 0)
     findings.add_rows(
         Severity.WARNING if is_wrong else Severity.NOTE,
         "box-outside",
         rows,
-        lambda row: images.describe(boxes, row),
-        summary=f"{len(rows):,} of {images.count(boxes)} {leave} ({edges}){beyond}",
+        lambda row: images.describe(rows.boxes, row),
+        summary=f"{len(rows):,} of {images.count(n_boxes)} {leave} ({edges}){beyond}",
         fix=FIX if is_wrong else "",
     )
 
 
-def _report_large(images: _Images, boxes: BoxTable, rows: IntArray, findings: FindingLog) -> None:
-    size = images.sizes[boxes.image[rows]]
-    large = rows[boxes.xywh[rows, 2] * boxes.xywh[rows, 3] > LARGER * size[:, 0] * size[:, 1]]
+def _report_large(images: _Images, large: Chosen, n_boxes: int, findings: FindingLog) -> None:
     larger = "is larger than its image" if len(large) == 1 else "are larger than their image"
-    is_wrong = images.side.role == "gt" or len(large) > MANY * len(boxes)
+    is_wrong = images.side.role == "gt" or len(large) > MANY * n_boxes
     findings.add_rows(
         Severity.WARNING if is_wrong else Severity.NOTE,
         "box-gigantic",
         large,
-        lambda row: images.describe(boxes, row),
-        summary=f"{len(large):,} of {images.count(boxes)} {larger}",
+        lambda row: images.describe(large.boxes, row),
+        summary=f"{len(large):,} of {images.count(n_boxes)} {larger}",
         fix=FIX if is_wrong else "",
     )
 
@@ -201,11 +216,7 @@ def _report_offset(
     aligned = context.aligned
     near, far = -step * pattern.near, -step * pattern.far
 
-    def shifted(table: BoxTable) -> BoxTable:
-        xywh = table.xywh + np.array([near, near, far - near, far - near])
-        return freeze(replace(table, xywh=xywh, area=xywh[:, 2] * xywh[:, 3]))
-
-    moved = aligned.pred.mapped(shifted)
+    moved = aligned.pred.mapped(partial(_shifted, by=np.array([near, near, far - near, far - near])))
     given, undone = (average_precision(context, aligned.gt, pred, iou=STRICT_IOU) for pred in (aligned.pred, moved))
     edges = {(1, 1): "in x and y", (0, 1): "at the right and bottom", (1, 0): "at the left and top"}
     listed = ", ".join(f"{value:+.2f}" for value in medians)
@@ -218,6 +229,11 @@ def _report_offset(
         findings.warning("box-offset", where, detail, fix=fix)
     else:
         findings.note("box-offset", where, detail, fix=fix)
+
+
+def _shifted(table: BoxTable, *, by: FloatArray) -> BoxTable:
+    xywh = table.xywh + by
+    return freeze(replace(table, xywh=xywh, area=xywh[:, 2] * xywh[:, 3]))
 
 
 def _rerun(context: AuditContext, pattern: _Pattern, step: float) -> str:
@@ -355,26 +371,71 @@ def _is_coarser(step: Step, other: Step | None) -> bool:
 
 def _report_rounding(context: AuditContext, side: Dataset, step: Step, findings: FindingLog) -> None:
     """Report what the rounding of one side can cost at the sizes of the objects present."""
-    sides = context.aligned.gt.xywh[~context.aligned.gt.crowd, 2:]
-    sides = sides[(sides > 0).all(axis=1)]
-    if len(sides) == 0:
+    gt = context.aligned.gt
+
+    def overlaps() -> Iterator[FloatArray]:
+        return (least_iou(sides, step.length) for sides in _sides_of_objects(gt))
+
+    def lengths() -> Iterator[FloatArray]:
+        return (np.sqrt(sides.prod(axis=1)) for sides in _sides_of_objects(gt))
+
+    n = sum(map(len, overlaps()))
+    if not n:
         return
-    overlap = least_iou(sides, step.length)
-    median, smallest = 1 - np.quantile(overlap, (0.5, 0.1))
+    median, smallest = (1 - value for value in quantiles(overlaps, n, (0.5, 0.1)))
     # Ground truth is drawn in whole pixels as a rule, predictions are not: for those, whole pixels matter at any size.
     if smallest < WARNED and (side.role == "gt" or (smallest < NOTED and step.decimals > 0)):
         return
     what, other = (
         ("ground truth is", "predictions are") if side.role == "gt" else ("predictions are", "the ground truth is")
     )
-    lengths = np.quantile(np.sqrt(sides.prod(axis=1)), (0.5, 0.1))
+    usual, short = quantiles(lengths, n, (0.5, 0.1))
     text = (
         f"{what} rounded to {step}, {other} not: this can cost up to {median:.3f} IoU at the median object "
-        f"(side {lengths[0]:.3g}) and {smallest:.3f} or more at the smallest tenth (side {lengths[1]:.3g}), about "
+        f"(side {usual:.3g}) and {smallest:.3f} or more at the smallest tenth (side {short:.3g}), about "
         "twice that if digits were cut off"
     )
-    evidence_rows = tuple((f"{t:g}", f"{(overlap < t).mean():.1%}") for t in THRESHOLDS)
+    below = (sum(int(np.count_nonzero(part < t)) for part in overlaps()) for t in THRESHOLDS)
+    evidence_rows = tuple((f"{t:g}", f"{count / n:.1%}") for t, count in zip(THRESHOLDS, below, strict=True))
     table = (("IoU threshold", "objects that rounding alone can push below it"), *evidence_rows)
     severity = Severity.WARNING if side.role == "pred" and smallest >= WARNED else Severity.NOTE
     fix = "Export coordinates with all their digits."
     findings.add_one(severity, "box-rounded", Where(side.path), text, fix=fix, table=table)
+
+
+def _sides_of_objects(gt: BoxTable) -> Iterator[FloatArray]:
+    """Yield width and height (n, 2) of the objects that have an area, table by table."""
+    for table in gt.tables():
+        sides = table.xywh[~table.crowd, 2:]
+        yield sides[(sides > 0).all(axis=1)]
+
+
+DIGIT = 16  # bits of a number that one pass decides
+
+
+def quantiles(parts: Callable[[], Iterable[FloatArray]], n: int, shares: Sequence[float]) -> list[float]:
+    """Return quantiles of n numbers, none negative, that come in parts and need not fit into memory.
+
+    The same to the last bit as ``np.quantile``: the numbers next to each quantile are found digit by digit, as the
+    bits of floats that are not negative have the order of the floats.
+    """
+    places = [share * (n - 1) for share in shares]
+    ranks = np.array([min(math.floor(place) + step, n - 1) for place in places for step in (0, 1)])
+    found = np.zeros(len(ranks), dtype=np.uint64)
+    for shift in range(64 - DIGIT, -1, -DIGIT):
+        counts = np.zeros((len(ranks), 1 << DIGIT), dtype=np.int64)
+        for part in parts():
+            bits = (part + 0.0).view(np.uint64) >> np.uint64(shift)
+            for row, start in enumerate(found):
+                digits = bits[bits >> np.uint64(DIGIT) == start] & np.uint64((1 << DIGIT) - 1)
+                counts[row] += np.bincount(digits.astype(np.int64), minlength=1 << DIGIT)
+        before = np.cumsum(counts, axis=1)
+        for row, rank in enumerate(ranks.tolist()):
+            digit = int(np.searchsorted(before[row], rank, "right"))
+            ranks[row] -= before[row, digit - 1] if digit else 0
+            found[row] = found[row] << np.uint64(DIGIT) | np.uint64(digit)
+    low, high = found.view(np.float64).reshape(-1, 2).T
+    after = np.array(places) % 1
+    # As NumPy does it, from the nearer of the two.
+    between = np.where(after < 0.5, low + (high - low) * after, high - (high - low) * (1 - after))
+    return [float(value) for value in between]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from jaccard_eval.features.audit.agreement import (
 )
 from jaccard_eval.features.audit.context import MISREAD, AuditContext, going_on
 from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import lengths_of_runs, starts_of_runs
 from jaccard_eval.options import SideOptions
 
@@ -178,7 +179,12 @@ def applied_counting(gt: Dataset, pred: Dataset, options: SideOptions, findings:
     used = np.flatnonzero(pred.boxes.counts("label", len(pred.labels)))
     known = max(1, int((given[used] >= 0).sum()))
     rules = {name: rows_of_named(name, gt.labels, pred.labels) for name in COUNTINGS}
-    rules = {name: rows for name, rows in rules.items() if int((rows[used] >= 0).sum()) >= known}
+    # One that changes no class needs no evidence.
+    rules = {
+        name: rows
+        for name, rows in rules.items()
+        if int((rows[used] >= 0).sum()) >= known and (rows[used] != given[used]).any()
+    }
     if not rules:
         return None
     placed = place(gt, pred, options, FindingLog())

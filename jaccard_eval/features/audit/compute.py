@@ -12,6 +12,7 @@ from functools import partial
 from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import Words
 from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.data.signature import HashSum
 from jaccard_eval.features.audit.agreement import STOP_GIVEN, place_agreement, take_sample
 from jaccard_eval.features.audit.box_encoding import DOUBTED, check_readings
@@ -52,13 +53,17 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
+# What these report of boxes does not hold for masks or keypoints.
+OF_BOXES = (check_offsets, check_rounding)
+
+
 @staged("checking")
 def audit(
     gt: Dataset,
     pred: Dataset,
     aligned: Alignment,
     metrics: DetectionMetrics,
-    hashes: tuple[Words, Words | HashSum],
+    hashes: tuple[Words | HashSum, Words | HashSum],
     *,
     options: SideOptions | None = None,
     measure: Measure | None = None,
@@ -82,9 +87,16 @@ def audit(
         measure=measure or partial(measure_aligned, aligned),
     )
     findings = FindingLog()
-    for check in CHECKS:
+    for check in CHECKS if metrics.protocol.iou_type == BOXES else _checks_of_shapes():
         check(context, findings)
     return findings.findings()
+
+
+def _checks_of_shapes() -> tuple[Check, ...]:
+    # Most evaluations are of boxes, and import no more than these need.
+    from jaccard_eval.features.audit.shape_readings import check_angles, check_keypoints
+
+    return (check_keypoints, check_angles, *(check for check in CHECKS if check not in OF_BOXES))
 
 
 def is_doubtful(aligned: Alignment) -> bool:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Words
+from jaccard_eval.data.boxtable import BoxTable, FloatArray, Words
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO
 from jaccard_eval.data.signature import HashSum, RowHasher, row_hashes
 from jaccard_eval.features.audit.agreement import unflagged
-from jaccard_eval.features.audit.context import MISREAD, AuditContext
+from jaccard_eval.features.audit.context import MISREAD, AuditContext, Chosen
 from jaccard_eval.findings import MAX_EXAMPLES, FindingLog, Severity, Where
-from jaccard_eval.matching.greedy import NO_PAIR
-from jaccard_eval.matching.matchtable import MatchTable, ignored_objects
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching.greedy import NO_PLACE
+from jaccard_eval.matching.matchtable import MatchTable, any_flag, ignored_objects, match_boxes
 from jaccard_eval.matching.order import stable_order
 from jaccard_eval.similarity.boxes import Corners, overlapping_pairs
 from jaccard_eval.text import pluralise, quoted_value
@@ -73,12 +75,16 @@ class Repeats:
             if len(found.rows):
                 shown = BoxTable.concat([shown, table.take(np.asarray(found.rows))])
                 shown = shown.take(np.argsort(shown.source, kind="stable")[:MAX_EXAMPLES])
-        return cls(range(count), times or 1, shown, boxes.mapped(lambda table: cls.of(table, hasher(table)).single))
+        return cls(range(count), times or 1, shown, boxes.mapped(partial(_without_repeats, hasher=hasher)))
+
+
+def _without_repeats(boxes: BoxTable, *, hasher: RowHasher) -> BoxTable:
+    return Repeats.of(boxes, hasher(boxes)).single
 
 
 def repeats_of(side: Dataset) -> Repeats:
     """Find the repeated rows of one side as it was read."""
-    names = [side.images.name(row) for row in range(len(side.images))]
+    names = side.images.names()
     if isinstance(side.boxes, BoxTable):
         return Repeats.of(side.boxes, row_hashes(side.boxes, names, side.labels.names))
     return Repeats.of_stored(side.boxes, RowHasher.of(names, side.labels.names))
@@ -94,11 +100,11 @@ def without_rows(boxes: BoxTable, rows: IntArray) -> BoxTable:
 def check_rows(context: AuditContext, findings: FindingLog) -> None:
     """Warn of repeated rows, with the AP without them, and of ground truth that nothing can match."""
     aligned = context.aligned
-    gt = Repeats.of(aligned.gt, context.gt_hashes)
-    pred = (
-        Repeats.of_stored(aligned.pred, RowHasher.of(aligned.image_names, aligned.class_names))
-        if isinstance(context.pred_hashes, HashSum)
-        else Repeats.of(aligned.pred, context.pred_hashes)
+    gt, pred = (
+        Repeats.of_stored(boxes, RowHasher.of(aligned.image_names, aligned.class_names))
+        if isinstance(hashes, HashSum)
+        else Repeats.of(boxes, hashes)
+        for boxes, hashes in ((aligned.gt, context.gt_hashes), (aligned.pred, context.pred_hashes))
     )
     if len(gt.rows) or len(pred.rows):
         _report_repeats(context, gt, pred, findings)
@@ -109,7 +115,7 @@ def check_rows(context: AuditContext, findings: FindingLog) -> None:
 def check_repeats(side: Dataset, findings: FindingLog) -> None:
     """Warn of the repeated rows of one side alone, as it was read."""
     repeats = repeats_of(side)
-    image_names = [side.images.name(row) for row in range(len(side.images))]
+    image_names = side.images.names()
     boxes = _Described(side.path, side.role, repeats.boxes, len(side.boxes), image_names, side.labels.names)
     _add_repeats(boxes, repeats, findings)
 
@@ -138,9 +144,8 @@ def _described(context: AuditContext, side: Dataset, boxes: BoxTable, n_boxes: i
     return _Described(side.path, side.role, boxes, n_boxes, aligned.image_names, aligned.class_names)
 
 
-def _described_gt(context: AuditContext) -> _Described:
-    gt = context.aligned.gt
-    return _described(context, context.gt, gt, len(gt))
+def _described_gt(context: AuditContext, boxes: BoxTable) -> _Described:
+    return _described(context, context.gt, boxes, len(context.aligned.gt))
 
 
 def _report_repeats(context: AuditContext, gt: Repeats, pred: Repeats, findings: FindingLog) -> None:
@@ -149,7 +154,7 @@ def _report_repeats(context: AuditContext, gt: Repeats, pred: Repeats, findings:
     effect = "" if np.isnan(given) else f"; AP {given:.4f} as given, {clean:.4f} without repeated rows"
     described_pred = _described(context, context.pred, pred.boxes, len(context.aligned.pred))
     harmless = clean == given and pred.times == 1
-    _add_repeats(_described_gt(context), gt, findings, effect=effect)
+    _add_repeats(_described_gt(context, gt.boxes), gt, findings, effect=effect)
     _add_repeats(
         described_pred, pred, findings, severity=Severity.NOTE if harmless else Severity.WARNING, effect=effect
     )
@@ -174,18 +179,20 @@ def _add_repeats(
 
 def _check_near_duplicates(context: AuditContext, repeats: Repeats, findings: FindingLog) -> None:
     """Report ground truth drawn twice, and warn if it is not rare; exact repeats are reported already."""
-    gt = context.aligned.gt
-    single = ~gt.crowd
-    single[np.asarray(repeats.rows)] = False
-    rows = np.flatnonzero(single)
-    near = near_duplicates(gt.take(rows))
+    near = Chosen()
+    for table in repeats.single.tables():
+        single = np.flatnonzero(~table.crowd)
+        near.add(table, single[near_duplicates(table.take(single))])
+    if not len(near):
+        return
     summary = (
         f"{pluralise(len(near), 'near-duplicate ground-truth box', 'near-duplicate ground-truth boxes')}: "
         f"same image and class, and IoU {SAME_OBJECT:g} or more with another; one detection matches only one of them"
     )
     fix = "Keep one box per object: merged annotations and overlapping tiles leave two."
-    severity = Severity.NOTE if len(near) <= RARE * len(gt) else Severity.WARNING
-    findings.add_rows(severity, "gt-near-duplicate", rows[near], _described_gt(context), summary=summary, fix=fix)
+    severity = Severity.NOTE if len(near) <= RARE * len(context.aligned.gt) else Severity.WARNING
+    describe = _described_gt(context, near.boxes)
+    findings.add_rows(severity, "gt-near-duplicate", near, describe, summary=summary, fix=fix)
 
 
 def near_duplicates(boxes: BoxTable) -> IntArray:
@@ -197,7 +204,7 @@ def near_duplicates(boxes: BoxTable) -> IntArray:
     to each other, pairs can be missed.
     """
     # By image, class and left edge: a stable sort by each key, the last of them first.
-    order = np.argsort(boxes.xywh[:, 0])
+    order = np.argsort(boxes.xywh[:, 0], kind="stable")  # which one of two is named does not depend on other images
     order = order[stable_order(boxes.label[order])]
     order = order[stable_order(boxes.image[order])]
     corners = Corners.of(boxes.xywh[order])
@@ -243,7 +250,7 @@ def _count_distinct(rows: IntArray) -> int:
 def check_difficult(context: AuditContext, findings: FindingLog) -> None:
     """Note objects that are marked as difficult where the protocol takes no notice of it."""
     gt, protocol = context.aligned.gt, context.metrics.protocol
-    n = int(np.count_nonzero(gt.difficult))
+    n = sum(int(np.count_nonzero(table.difficult)) for table in gt.tables())
     if n and "difficult" not in protocol.ignored_flags:
         findings.note(
             "difficult-counted",
@@ -259,21 +266,16 @@ def check_zero_id(context: AuditContext, findings: FindingLog) -> None:
     protocol, row = context.metrics.protocol, context.gt.zero_id
     if row is None or protocol.name != COCO.name:
         return
-    changed = False
-
-    def theirs(table: MatchTable) -> MatchTable:
-        # It keeps the id of what a detection matched, and asks whether that is true: who matched 0 has matched nothing.
-        # What is ignored is known before, and stays ignored.
-        matched = (table.gt_source == row)[table.pair_gt]
-        lost = np.append(matched, False)[table.choice]
-        lost &= ~np.stack([table.ignored_match(area) for area in range(len(lost))])
-        nonlocal changed
-        changed = changed or bool(lost.any())
-        return replace(table, choice=np.where(lost, NO_PAIR, table.choice))
-
-    metrics = context.measure(context.aligned.gt, context.aligned.pred, protocol, change=theirs)
-    if not changed:
+    change = partial(_lose_matches, source=row)
+    # Matching never looks beyond an image: nothing changes unless something does in that of the object.
+    aligned = context.aligned
+    image = aligned.gt.mapped(lambda table: table.take(table.source == row)).whole().image.astype(np.int64)
+    gt, pred = (boxes.mapped(partial(_of_images, images=image)).whole() for boxes in (aligned.gt, aligned.pred))
+    n_images, n_labels = len(aligned.image_names), len(aligned.class_names)
+    table = match_boxes(gt, pred, protocol, n_images=n_images, n_labels=n_labels)
+    if change(table) is table:
         return
+    metrics = context.measure(aligned.gt, aligned.pred, protocol, change=change)
     # Many exporters count from 0: of a thousand objects, one more or less is nothing that anybody would see.
     printed, given = (f"{measured.value(MetricRef(name='AP')).value:.4f}" for measured in (metrics, context.metrics))
     if printed != given:
@@ -285,49 +287,63 @@ def check_zero_id(context: AuditContext, findings: FindingLog) -> None:
         )
 
 
+def _of_images(boxes: BoxTable, *, images: IntArray) -> BoxTable:
+    return boxes.take(np.isin(boxes.image, images))
+
+
+def _lose_matches(table: MatchTable, *, source: int) -> MatchTable:
+    """Count what matched the annotation with the id 0 as pycocotools does; the table itself if nothing did."""
+    # It keeps the id of what a detection matched, and asks whether that is true: who matched 0 has matched nothing.
+    # What is ignored is known before, and stays ignored.
+    # A closing False is what `NO_PAIR`, -1, finds.
+    matched = np.append((table.gt_source == source)[table.pair_gt], False)
+    areas = range(len(table.choice))
+    lost = np.stack([matched[table.chosen_pairs(area)] & ~table.ignored_match(area) for area in areas])
+    kept = np.where(lost, NO_PLACE, table.choice).astype(table.choice.dtype)
+    return replace(table, choice=kept) if lost.any() else table
+
+
 def _check_unmatchable(context: AuditContext, findings: FindingLog) -> None:
     """Report which ground truth no detection can match, and which counts nowhere."""
-    gt, protocol = context.aligned.gt, context.metrics.protocol
-    ignored = ignored_objects(gt, protocol)
-    counts = ~ignored[0]
+    protocol = context.metrics.protocol
     threshold = protocol.iou_thresholds[0]
-    beyond = counts & (inside_share(context) < threshold) & (not findings.has(*MISREAD))
-    if not any(finding.code in CANNOT_MATCH for finding in context.gt.findings):
-        beyond |= counts & (gt.xywh[:, 2:] <= 0).any(axis=1)
-    lost = np.flatnonzero(beyond)
-    summary = (
-        f"{pluralise(len(lost), 'ground-truth box', 'ground-truth boxes')} cannot be matched, as they have no area or "
-        f"lie so far outside the image that no box within it reaches IoU {threshold:g}; each lowers recall"
-    )
-    fix = "Clip boxes to the image, and check its width and height in the ground truth."
-    describe = _described_gt(context)
-    severity = Severity.NOTE if findings.has(*OUTSIDE) else Severity.WARNING
-    findings.add_rows(severity, "gt-unmatchable", lost, describe, summary=summary, fix=fix)
-    nowhere = np.flatnonzero(ignored.all(axis=0) & ~_flagged(context))
-    summary = (
-        f"{pluralise(len(nowhere), 'ground-truth box', 'ground-truth boxes')} outside every area range: not counted"
-    )
-    findings.add_rows(Severity.NOTE, "gt-uncounted", nowhere, describe, summary=summary)
+    reported = any(finding.code in CANNOT_MATCH for finding in context.gt.findings)
+    lost, nowhere = Chosen(), Chosen()
+    for table in context.aligned.gt.tables():
+        ignored = ignored_objects(table, protocol)
+        counts = ~ignored[0]
+        beyond = counts & (inside_share(context, table) < threshold) & (not findings.has(*MISREAD))
+        if not reported:
+            beyond |= counts & (table.xywh[:, 2:] <= 0).any(axis=1)
+        lost.add(table, np.flatnonzero(beyond))
+        nowhere.add(table, np.flatnonzero(ignored.all(axis=0) & ~any_flag(table, protocol.ignored_flags)))
+    if len(lost):
+        summary = (
+            f"{pluralise(len(lost), 'ground-truth box', 'ground-truth boxes')} cannot be matched, as they have no area "
+            f"or lie so far outside the image that no box within it reaches IoU {threshold:g}; each lowers recall"
+        )
+        fix = "Clip boxes to the image, and check its width and height in the ground truth."
+        severity = Severity.NOTE if findings.has(*OUTSIDE) else Severity.WARNING
+        describe = _described_gt(context, lost.boxes)
+        findings.add_rows(severity, "gt-unmatchable", lost, describe, summary=summary, fix=fix)
+    if len(nowhere):
+        what = pluralise(len(nowhere), "ground-truth box", "ground-truth boxes")
+        summary = f"{what} outside every area range: not counted"
+        describe = _described_gt(context, nowhere.boxes)
+        findings.add_rows(Severity.NOTE, "gt-uncounted", nowhere, describe, summary=summary)
 
 
-def inside_share(context: AuditContext) -> FloatArray:
+def inside_share(context: AuditContext, gt: BoxTable) -> FloatArray:
     """Return the share of each ground-truth box that lies in its image, shape (m,): the IoU that a box within reaches.
 
     1 where the size of the image is not known, or the box has no area.
     """
-    aligned = context.aligned
-    size = np.ones(2) if aligned.units == "norm" else aligned.placement.images.table.sizes[aligned.gt.image]
-    low = aligned.gt.xywh[:, :2]
-    high = low + aligned.gt.xywh[:, 2:]
+    placed = context.aligned.placement
+    size = np.ones(2) if placed.units == "norm" else placed.images.table.sizes[gt.image]
+    low = gt.xywh[:, :2]
+    high = low + gt.xywh[:, 2:]
     inside = np.clip(np.minimum(high, size) - np.maximum(low, 0), 0, None)
-    known = (size > 0).all(axis=-1) & (aligned.gt.xywh[:, 2:] > 0).all(axis=1)
+    known = (size > 0).all(axis=-1) & (gt.xywh[:, 2:] > 0).all(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        shares = (inside / aligned.gt.xywh[:, 2:]).prod(axis=1)
+        shares = (inside / gt.xywh[:, 2:]).prod(axis=1)
     return np.where(known, shares, 1.0)
-
-
-def _flagged(context: AuditContext) -> BoolArray:
-    gt = context.aligned.gt
-    flags = [getattr(gt, flag) for flag in context.metrics.protocol.ignored_flags]
-    flagged: BoolArray = np.logical_or.reduce([np.zeros(len(gt), dtype=np.bool_), *flags])
-    return flagged

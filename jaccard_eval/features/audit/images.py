@@ -101,11 +101,11 @@ def uncovered_images(context: AuditContext) -> tuple[IntArray, int]:
     If they are few, or less than a fifth, none are returned: detectors miss some images.
     """
     aligned, placed = context.aligned, context.aligned.placement
-    gt = aligned.gt
     predicted = aligned.pred.counts("label", len(aligned.class_names)) > 0  # (classes,)
-    expected = predicted[gt.label] & unflagged(gt)
     n_images = len(placed.images.table)
-    with_objects = np.bincount(gt.image[expected], minlength=n_images) > 0
+    with_objects = np.zeros(n_images, dtype=np.bool_)
+    for gt in aligned.gt.tables():
+        with_objects[gt.image[predicted[gt.label] & unflagged(gt)]] = True
     without = np.flatnonzero(with_objects & (placed.pred.counts("image", n_images) == 0))
     total = int(np.count_nonzero(with_objects))
     is_usual = len(without) < MIN_UNCOVERED or len(without) <= UNCOVERED_SHARE * total
@@ -194,13 +194,13 @@ def _transposed_between(placed: Placement, pred: Dataset) -> BoolArray:
 
 def _transposed_by_boxes(placed: Placement) -> BoolArray:
     """Mark images that objects leave, all of which fit into the transposed image."""
-    gt, sizes = placed.gt, placed.images.table.sizes
-    ends = gt.xywh[:, :2] + gt.xywh[:, 2:]  # (n, 2): right, bottom
-    doubted = np.zeros(len(sizes), dtype=np.bool_)
-    doubted[gt.image[_beyond(ends, sizes[gt.image])]] = True
-    if doubted.any():
-        doubted[gt.image[_beyond(ends, sizes[gt.image][:, ::-1])]] = False
-    return doubted
+    sizes = placed.images.table.sizes
+    leaves, leaves_transposed = (np.zeros(len(sizes), dtype=np.bool_) for _ in range(2))
+    for gt in placed.gt.tables():
+        ends, size = gt.xywh[:, :2] + gt.xywh[:, 2:], sizes[gt.image]  # (n, 2): right and bottom; width and height
+        leaves[gt.image[_beyond(ends, size)]] = True
+        leaves_transposed[gt.image[_beyond(ends, size[:, ::-1])]] = True
+    return np.asarray(leaves & ~leaves_transposed)
 
 
 def _beyond(ends: FloatArray, sizes: FloatArray) -> BoolArray:

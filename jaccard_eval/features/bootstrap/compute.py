@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
+from typing import Protocol as TypingProtocol
 
 import numpy as np
 
@@ -31,11 +32,34 @@ from jaccard_eval.text import quoted_value
 
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
+
+class Weighing(TypingProtocol):
+    """Measures metrics at one resample after the other."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the metrics, in the order of `measure`."""
+
+    def measure(self, weights: IntArray) -> FloatArray:
+        """Return all metrics for weights of the images."""
+
+
+class Resampled(TypingProtocol):
+    """What has images that can be drawn, besides the match table of an evaluation."""
+
+    @property
+    def image_names(self) -> Sequence[str]:
+        """Name of each image."""
+
+    def weighing(self, refs: Sequence[MetricRef] | None) -> Weighing:
+        """Return what measures the summary and every class, or some metrics."""
+
+
 POWER = 0.8  # of the smallest difference that a set can show: Cohen's convention, four times in five
 
 
 def resample(
-    metrics: DetectionMetrics,
+    metrics: DetectionMetrics | Resampled,
     settings: Bootstrap,
     *,
     refs: Sequence[MetricRef] | None = None,
@@ -62,7 +86,7 @@ def resample(
     n_units = int(units.max(initial=-1)) + 1
     if n_units < 2:
         raise UsageError(f"the bootstrap needs at least 2 {unit}s, got {n_units}")
-    task = _Task(metrics, refs)
+    task = _Task(metrics, refs) if isinstance(metrics, DetectionMetrics) else metrics.weighing(refs)
     # First, and in this thread: it prepares what all resamples share.
     estimate = task.measure(np.ones(len(units), dtype=np.int64))
     # Every resample has a seed of its own, so that any number of threads draws the same.

@@ -7,23 +7,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from jaccard_eval.data.document import Interval, MetricValue, Rows
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.result import EvaluationResult, Resamples
+from jaccard_eval.data.result import EvaluationResult, Resamples, SliceRow
 from jaccard_eval.data.signature import quoted, with_choices
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.bootstrap.compute import Run, intervals, resample
+from jaccard_eval.features.bootstrap.compute import Resampled, Run, intervals, resample
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where, as_settings
 from jaccard_eval.metrics.detection import DetectionMetrics
-from jaccard_eval.metrics.slices import measure_slices, slice_digest
+from jaccard_eval.metrics.slices import measure_slices, slice_digest, slice_refs
 from jaccard_eval.options import BY_FOLDER, Bootstrap, Slice
 from jaccard_eval.progress import Stage
 from jaccard_eval.reading.files import read_lines
+from jaccard_eval.reading.remote import path_of
 from jaccard_eval.text import pluralise, quoted_value
 
 FEW_UNITS = 30  # 95 % intervals of fewer images hold the true AP in less than 91 of 100 sets, as docs/noise.md measures
@@ -38,24 +39,69 @@ def with_intervals(result: EvaluationResult, settings: Bootstrap, *, workers: in
     metrics = result.measured
     if not isinstance(metrics, DetectionMetrics):
         raise UsageError("intervals need the match table, which a saved result lacks. Use the saved run (.npz)")
+    return resampled(result, settings, workers=workers)
+
+
+Measured = TypeVar("Measured")
+
+
+def resampled(result: Measured, settings: Bootstrap, *, workers: int | None = None) -> Measured:
+    """Return a result of any feature that measures images, with intervals of its summary and classes."""
+    given: Any = result
+    metrics = given.measured
     resamples = resample_alike([metrics], settings, run=partial(map_in_order, workers=workers))[0]
     found = intervals(resamples)
-    return result.with_part(
+    bounded_result: Measured = given.with_part(
         resamples,
-        metrics=_with_intervals(result.metrics, None, found),
-        per_class=tuple(replace(row, values=_with_intervals(row.values, row.name, found)) for row in result.per_class),
-        signature=with_choices(result.signature, resamples.choice),
-        findings=(*result.findings, *remarks(resamples, metrics.image_names, result.pred.path)),
+        metrics=bounded(given.metrics, None, found),
+        per_class=tuple(replace(row, values=bounded(row.values, row.name, found)) for row in given.per_class),
+        signature=with_choices(given.signature, resamples.choice),
+        findings=(*given.findings, *remarks(resamples, metrics.image_names, given.pred.path)),
     )
+    return bounded_result
 
 
 def with_slices(
     result: EvaluationResult, slices: Sequence[Slice], settings: Bootstrap | None = None, *, workers: int | None = None
 ) -> EvaluationResult:
     """Return a result with a row for each slice, with intervals if there are settings; see `with_intervals`."""
+    return sliced(result, slices, slice_refs(result.protocol), settings, workers=workers)
+
+
+def sliced(
+    result: Measured,
+    slices: Sequence[Slice],
+    refs: Sequence[MetricRef],
+    settings: Bootstrap | None,
+    *,
+    workers: int | None = None,
+) -> Measured:
+    """Return a result of any feature that measures images, with some metrics of each slice."""
+    given: Any = result
+    rows, n_units = slice_rows(given.measured, slices, refs, settings, workers=workers)
+    findings = FindingLog()
+    if settings is not None:
+        warn_of_few([row.name for row in rows], n_units, findings, given.pred.path)
+    sliced_result: Measured = given.with_part(
+        Rows("slices", rows),
+        signature=with_choices(given.signature, slices_choice(slices)),
+        findings=(*given.findings, *findings.findings()),
+    )
+    return sliced_result
+
+
+def slice_rows(
+    measured: Any,
+    slices: Sequence[Slice],
+    refs: Sequence[MetricRef],
+    settings: Bootstrap | None,
+    *,
+    workers: int | None,
+) -> tuple[tuple[SliceRow, ...], list[int]]:
+    """Measure every slice, with intervals if there are settings, and return how many images or groups each draws."""
     n_units: list[int] = []
 
-    def intervals_of(part: DetectionMetrics, refs: Sequence[MetricRef]) -> dict[str, Interval | None]:
+    def intervals_of(part: Any, refs: Sequence[MetricRef]) -> dict[str, Interval | None]:
         if settings is None:
             return {}
         n_units.append(count_units(part.image_names, settings))
@@ -65,15 +111,7 @@ def with_slices(
         run = partial(map_in_order, workers=workers)
         return intervals(resample_alike([part], settings, refs=refs, run=run)[0])
 
-    rows = measure_slices(result.measured, slices, result.protocol, intervals=intervals_of)
-    findings = FindingLog()
-    if settings is not None:
-        warn_of_few([row.name for row in rows], n_units, findings, result.pred.path)
-    return result.with_part(
-        Rows("slices", rows),
-        signature=with_choices(result.signature, slices_choice(slices)),
-        findings=(*result.findings, *findings.findings()),
-    )
+    return measure_slices(measured, slices, refs, intervals=intervals_of), n_units
 
 
 def slices_choice(slices: Sequence[Slice]) -> str:
@@ -82,7 +120,7 @@ def slices_choice(slices: Sequence[Slice]) -> str:
 
 
 def resample_alike(
-    runs: Sequence[DetectionMetrics],
+    runs: Sequence[DetectionMetrics | Resampled],
     settings: Bootstrap,
     *,
     refs: Sequence[MetricRef] | None = None,
@@ -130,7 +168,7 @@ def image_groups(names: Sequence[str], group_by: str) -> list[str]:
     """Return the group of each image: its folder, or its row in an ``image,group`` file."""
     if group_by == BY_FOLDER:
         return [str(PurePosixPath(name).parent) for name in names]
-    path = Path(group_by)
+    path = path_of(group_by)
     groups = _read_groups(path)
     findings = FindingLog()
     for name in names:
@@ -183,9 +221,10 @@ def warn_of_few(names: Sequence[str], n_units: Sequence[int], findings: FindingL
         )
 
 
-def _with_intervals(
+def bounded(
     values: Mapping[str, MetricValue], class_name: str | None, found: Mapping[str, Interval | None]
 ) -> dict[str, MetricValue]:
+    """Return the values of a class, or those over all classes, with their intervals."""
     # Rows of classes name their metrics without the class, resamples name them with it.
     return {
         name: replace(metric, interval=found.get(str(replace(metric.ref, class_name=class_name))))
@@ -197,7 +236,7 @@ def remarks(resamples: Resamples, names: Sequence[str], path: str) -> tuple[Find
     """Report what makes intervals doubtful, and which rows of the group file match no image."""
     findings = FindingLog()
     if resamples.settings.group_by not in (None, BY_FOLDER):
-        table = Path(str(resamples.settings.group_by))
+        table = path_of(str(resamples.settings.group_by))
         unused = sorted(set(_read_groups(table)) - set(names))
         if unused:
             images = pluralise(len(unused), "image")

@@ -1,20 +1,42 @@
-"""Reports of intervals: each metric with its bounds, and how they were found."""
+"""Reports of intervals and slices: each metric with its bounds, and how they were found."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.result import EvaluationResult, Resamples
-from jaccard_eval.report.model import DataCell, Section, Table, columns
+from jaccard_eval.data.result import Resamples, SliceRow
+from jaccard_eval.report.model import Column, DataCell, Rows, Section, Table, columns
+from jaccard_eval.report.sections import SortableRow
 
 
-def intervals_section(result: EvaluationResult, drawn: Resamples) -> Section:
+def intervals_section(per_class: Iterable[SortableRow], drawn: Resamples) -> Section:
     """Return the section of the intervals of the classes; those of all classes follow their metrics."""
     heads = (*columns("name", "class", "metric"), *columns("metric", "value", "low", "high"))
-    rows = tuple((row.name, *cells) for row in result.per_class for cells in _rows(row.values))
+    rows = tuple((row.name, *cells) for row in per_class for cells in _rows(row.values))
     return Section(f"Intervals ({100 * drawn.settings.confidence_level:g} %)", (Table(heads, rows),))
+
+
+def slices_section(slices: Sequence[SliceRow]) -> Section:
+    """Return the metrics of the slices, with their bounds where they have any."""
+    metrics = list(slices[0].values)
+    bounded = metrics if any(metric.interval for part in slices for metric in part.values.values()) else []
+    heads = (Column("slice"), *columns("count", "images", "gt"), *columns("metric", *metrics, *bound_columns(bounded)))
+    rows: Rows = tuple(
+        (
+            *(part.name, part.images, support_of(part)),
+            *(part.values[name].value for name in metrics),
+            *bound_cells(part.values, bounded),
+        )
+        for part in slices
+    )
+    return Section("Slices", (Table(heads, rows),))
+
+
+def support_of(part: SliceRow) -> int:
+    """Return the ground truth of a slice: its boxes, or segments."""
+    return next(iter(part.values.values())).n
 
 
 def drawn_text(drawn: Resamples) -> str:

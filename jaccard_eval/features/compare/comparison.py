@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, count, islice
 from string import ascii_uppercase
 from typing import Any
@@ -18,6 +18,7 @@ from jaccard_eval.features.bootstrap.intervals import count_units, remarks, resa
 from jaccard_eval.features.compare.compute import MOVED_IOU, box_threshold, contender, verdict, versus, with_intervals
 from jaccard_eval.features.compare.result import ComparisonResult, Versus
 from jaccard_eval.findings import Finding, FindingLog, Severity, Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import detection_metrics
 from jaccard_eval.metrics.slices import part_of, slice_refs
 from jaccard_eval.options import BEST_F1, Bootstrap, Slice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,13 +24,14 @@ from jaccard_eval.features.compare.result import (
     Verdict,
     Versus,
 )
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.candidates import candidate_pairs
-from jaccard_eval.matching.greedy import LARGEST_THRESHOLD, NO_PAIR
-from jaccard_eval.matching.matchtable import MatchTable
+from jaccard_eval.matching.greedy import least_overlaps
+from jaccard_eval.matching.matchtable import NO_PAIR, MatchTable
 from jaccard_eval.matching.order import Blocks, IntArray, stable_order, starts_of_runs
 from jaccard_eval.matching.ranking import ALL_SIZES
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
-from jaccard_eval.metrics.slices import measure_slices
+from jaccard_eval.metrics.slices import measure_slices, slice_refs
 from jaccard_eval.options import BEST_F1, Bootstrap, Slice
 from jaccard_eval.progress import staged
 from jaccard_eval.text import quoted_value
@@ -75,7 +76,7 @@ class BoxStates:
         n_gt = len(table.gt_image)
         # Matching goes by descending score, so that ignoring the detections below a score changes no match above it.
         kept = table.score >= judged.score
-        choice = table.choice[ALL_SIZES, threshold]
+        choice = table.chosen_pairs(ALL_SIZES, threshold)
         matching = choice != NO_PAIR
         taken = np.flatnonzero(matching & kept[table.candidate])
         truth = table.pair_gt[choice[taken]]
@@ -86,7 +87,7 @@ class BoxStates:
         free = kept.copy()
         free[table.candidate[matching]] = False
         # Capped as where boxes are matched, or an exact copy of a box may miss an IoU of 1 by rounding.
-        level = min(table.protocol.iou_thresholds[threshold], LARGEST_THRESHOLD)
+        level = float(least_overlaps(table.protocol)[threshold])
         reaches = (table.pair_overlap >= level) & free[table.pair_detection] & found[table.pair_gt]
         pairs = np.flatnonzero(reaches)
         # A duplicate of two boxes counts once, at the one that it overlaps most.
@@ -210,7 +211,7 @@ def versus(
     deltas = _deltas(None, baseline.metrics, other.metrics)
     for base_row, other_row in zip(baseline.per_class, other.per_class, strict=True):
         deltas += _deltas(base_row.name, base_row.values, other_row.values)
-    parts = (measure_slices(metrics, slices, metrics.protocol) for metrics in (base_metrics, other_metrics))
+    parts = (measure_slices(metrics, slices, slice_refs(metrics.protocol)) for metrics in (base_metrics, other_metrics))
     return Versus(
         contender=names[1],
         deltas=deltas,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.features.compare.compute import box_threshold
 from jaccard_eval.features.compare.result import ChangeKind, ComparisonResult, Versus
 from jaccard_eval.features.images.compute import box_outcomes
@@ -35,8 +36,8 @@ def gallery_sections(result: ComparisonResult, options: ReportOptions) -> list[S
     names = result.baseline.name, versus.contender.name
     gallery = build_gallery(result, versus, n)
     at = f"{names[0]} at score >= {threshold_text(result.baseline.score)} and {names[1]} at"
-    about = f"{at} score >= {threshold_text(versus.contender.score)}, IoU >= {threshold_text(result.box_iou)}."
-    notes = [Note(f"Boxes of {about}")]
+    judged = f"{gallery.measure} >= {threshold_text(result.box_iou)}"
+    notes = [Note(f"Boxes of {at} score >= {threshold_text(versus.contender.score)}, {judged}.")]
     if len(result.others) > 1:
         notes.append(Note(f"For the images of another, compare {names[0]} with it alone."))
     notes += [Note(text) for text in gallery.notes]
@@ -66,6 +67,7 @@ def build_gallery(result: ComparisonResult, versus: Versus, n: int) -> Gallery:
             GalleryTab(title, tuple(place[name] for name in listed)) for title, listed in tabs.items() if listed
         ),
         iou=result.box_iou,
+        measure=overlap_name(metrics.protocol),
         made_with=thumbnail_maker(),
         notes=file_notes(first, images),
     )

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.features.compare.gallery import gallery_sections
 from jaccard_eval.features.compare.report import build_report, interval_title
 from jaccard_eval.features.compare.result import ComparisonResult, Contender, Delta, Versus
@@ -109,6 +110,6 @@ def _sides(result: ComparisonResult) -> tuple[Contender, ...]:
 def _provenance(result: ComparisonResult, inputs: Section) -> Section:
     heads = (Column("side", "name"), Column("path", "path"), *columns("word", "fingerprint", "score"))
     rows = tuple((side.name, side.path, side.fingerprint, threshold_text(side.score)) for side in _sides(result))
-    iou = threshold_text(result.box_iou)
-    note = Note(f"Boxes are compared at IoU {iou}, of detections with at least the score of their side.")
+    at = f"{overlap_name(result.signature)} {threshold_text(result.box_iou)}"
+    note = Note(f"Boxes are compared at {at}, of detections with at least the score of their side.")
     return Section("How it was made", (*inputs.blocks, Table(heads, rows), note), key=PROVENANCE)

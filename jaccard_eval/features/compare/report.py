@@ -13,6 +13,7 @@ from functools import partial
 
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.data.result import Resamples
+from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.features.bootstrap.intervals import FEW_UNITS
 from jaccard_eval.features.compare.result import (
     BoxState,
@@ -82,10 +83,16 @@ def build_report(result: ComparisonResult, options: ReportOptions) -> Report:
     sections.append(_counts(result))
     for versus in result.others:
         if versus.changes:
-            sections += [_images(versus, short), _changes(versus, baseline.name, short)]
+            sections += [_images(versus, short), _changes(versus, baseline.name, overlap_name(result.signature), short)]
     sections += findings_section(result.findings)
     title = f"jaccard-eval {result.version}, comparison, protocol {result.protocol}"
-    return Report(title, tuple(sections), result.signature, MARKER, _headline(result))
+    return Report(
+        title,
+        tuple(sections),
+        result.signature,
+        MARKER,
+        verdict_headline(result.baseline.name, result.others, result.bootstrap),
+    )
 
 
 def build_data(result: ComparisonResult, options: ReportOptions) -> DataTable:
@@ -100,12 +107,11 @@ def build_data(result: ComparisonResult, options: ReportOptions) -> DataTable:
     return DataTable(header, tuple(rows))
 
 
-def _headline(result: ComparisonResult) -> Headline:
-    """Return the verdict on average precision in one line: of one contender, or of the best and then the others."""
-    baseline, bootstrap = result.baseline.name, result.bootstrap
+def verdict_headline(baseline: str, others: Sequence[Versus], bootstrap: Resamples | None) -> Headline:
+    """Return the verdict on the first metric in one line: of one contender, or of the best and then the others."""
     # Of several, what is significantly better leads, and then the highest; what is undefined stands last.
     best, *rest = sorted(
-        result.others, key=lambda versus: (versus.verdict is not Verdict.BETTER, -_known(versus.summary[0].delta))
+        others, key=lambda versus: (versus.verdict is not Verdict.BETTER, -_known(versus.summary[0].delta))
     )
     delta = best.summary[0]
     if math.isnan(delta.delta):
@@ -155,8 +161,8 @@ def _summary(result: ComparisonResult) -> Section:
     names = [versus.contender.name for versus in result.others]
     by_metric = list(zip(*(versus.summary for versus in result.others), strict=True))
     drawn = None if several else bootstrap  # with several, intervals would not fit
-    heads = (Column("metric"), *_heads(baseline, names, drawn), Column("gt", "count"))
-    blocks: list[Table | Note] = [Table(heads, tuple(_metric_row(deltas, drawn) for deltas in by_metric))]
+    heads = (Column("metric"), *delta_columns(baseline, names, drawn), Column("gt", "count"))
+    blocks: list[Table | Note] = [Table(heads, tuple(delta_row(deltas, drawn) for deltas in by_metric))]
     if bootstrap is None:
         skipped = (finding for finding in result.findings if finding.code == "bootstrap-skipped")
         notes = [
@@ -196,7 +202,7 @@ def _interval(delta: Delta) -> tuple[float, float]:
     return delta.interval or (math.nan, math.nan)
 
 
-def _heads(baseline: str, names: Sequence[str], bootstrap: Resamples | None) -> list[Column]:
+def delta_columns(baseline: str, names: Sequence[str], bootstrap: Resamples | None) -> list[Column]:
     """Return the columns of the values and differences; with a bootstrap, also of their intervals."""
     heads = [Column(baseline, "metric")]
     for name in names:
@@ -205,8 +211,8 @@ def _heads(baseline: str, names: Sequence[str], bootstrap: Resamples | None) -> 
     return heads
 
 
-def _metric_row(deltas: Sequence[Delta], bootstrap: Resamples | None) -> tuple[Cell, ...]:
-    """Return a metric with its value in the baseline, the cells of `_heads` of each contender, and how many boxes."""
+def delta_row(deltas: Sequence[Delta], bootstrap: Resamples | None) -> tuple[Cell, ...]:
+    """Return a metric, its value in the baseline, the cells of `delta_columns` of each contender, and the support."""
     cells: list[Cell] = [deltas[0].metric, deltas[0].baseline]
     for delta in deltas:
         cells += [delta.value, delta.delta] if bootstrap is None else [delta.value, delta.delta, _interval(delta)]
@@ -216,10 +222,10 @@ def _metric_row(deltas: Sequence[Delta], bootstrap: Resamples | None) -> tuple[C
 def _slices(result: ComparisonResult, short: Shorten) -> Section:
     slices = list(zip(*(versus.slices for versus in result.others), strict=True))
     drawn = result.bootstrap if len(result.others) == 1 else None  # with several, intervals would not fit
-    values = _heads(result.baseline.name, [versus.contender.name for versus in result.others], drawn)
+    values = delta_columns(result.baseline.name, [versus.contender.name for versus in result.others], drawn)
     heads = (Column("slice", "name"), Column("metric", "word"), *values, *columns("count", "gt", "images"))
     rows = tuple(
-        (short(parts[0].name), *_metric_row(deltas, drawn), parts[0].images)
+        (short(parts[0].name), *delta_row(deltas, drawn), parts[0].images)
         for parts in slices[:SHOWN_SLICES]
         for deltas in zip(*(part.deltas for part in parts), strict=True)
     )
@@ -236,10 +242,10 @@ def _movers(
         lists = [
             (verb, rows, n) for verb, rows, n in (("gained", gained, options.top), ("lost", lost, options.worst)) if n
         ]
-    heads = (Column("class", "name"), *_heads(baseline, [name], bootstrap), Column("gt", "count"))
+    heads = (Column("class", "name"), *delta_columns(baseline, [name], bootstrap), Column("gt", "count"))
     sections = []
     for verb, deltas, limit in lists:
-        rows = tuple((short(delta.class_name or ""), *_metric_row([delta], bootstrap)[1:]) for delta in deltas[:limit])
+        rows = tuple((short(delta.class_name or ""), *delta_row([delta], bootstrap)[1:]) for delta in deltas[:limit])
         notes = (*_more(deltas, limit, "--per-class lists all"), Note("Ordered by difference x sqrt(gt)."))
         title = f"Classes that {verb} most, {MAIN_METRIC} of {name}"
         sections += [Section(title, (Table(heads, rows), *notes))] if rows else []
@@ -252,9 +258,10 @@ def _counts(result: ComparisonResult) -> Section:
     counts = [versus.counts() for versus in result.others]
     rows: Rows = tuple((str(kind), *(count[kind] for count in counts)) for kind in ChangeKind)
     scores = ", ".join(f"{threshold_text(contender.score)} ({contender.name})" for contender in contenders)
+    measure = overlap_name(result.signature)
     how = (
-        f"Found: matched at IoU {threshold_text(result.box_iou)} by a detection with a score of at least {scores}."
-        f" Moved: IoU changed by {threshold_text(result.moved_iou)} or more."
+        f"Found: matched at {measure} {threshold_text(result.box_iou)} by a detection with a score of at least"
+        f" {scores}. Moved: {measure} changed by {threshold_text(result.moved_iou)} or more."
     )
     return Section("Box by box", (Table((Column("ground-truth boxes"), *columns("count", *titles)), rows), Note(how)))
 
@@ -270,7 +277,7 @@ def _images(versus: Versus, short: Shorten) -> Section:
     return Section(title, (Table(heads, rows), *_more(order, SHOWN_IMAGES)))
 
 
-def _changes(versus: Versus, baseline: str, short: Shorten) -> Section:
+def _changes(versus: Versus, baseline: str, measure: str, short: Shorten) -> Section:
     rows = []
     for change in _notable(versus.changes, SHOWN_CHANGES):
         box = " ".join(map(side_text, change.xywh))
@@ -278,7 +285,7 @@ def _changes(versus: Versus, baseline: str, short: Shorten) -> Section:
         rows.append((str(change.kind), short(change.image), short(change.class_name), box, *states))
     name = versus.contender.name
     heads = (Column("change", "word"), Column("image", "path"), Column("class", "name"), Column("box", "word"))
-    table = Table((*heads, *columns("word", f"IoU in {baseline}", f"IoU in {name}")), tuple(rows))
+    table = Table((*heads, *columns("word", f"{measure} in {baseline}", f"{measure} in {name}")), tuple(rows))
     return Section(f"Changes, {name}", (table, *_more(versus.changes, SHOWN_CHANGES, "-o changes.csv writes all")))
 
 

@@ -7,7 +7,7 @@ import math
 import string
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 from jaccard_eval.data.document import DataTable, Interval, fields_document, result_document, to_document, written_as
@@ -16,6 +16,7 @@ from jaccard_eval.data.result import EvaluationResult, Resamples
 from jaccard_eval.data.result_base import Result, listed
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.findings import Finding
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import pluralise
 
 

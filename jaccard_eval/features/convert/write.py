@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Sides, common_sizes
+from jaccard_eval.data.alignment import common_sizes
 from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.sides import Sides
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, Where
 from jaccard_eval.formats import format_for_path, format_writer, write_dataset
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.reading.remote import path_of
 from jaccard_eval.reading.writing import GT_FIX
 from jaccard_eval.text import example_keys, pluralise, quoted_value
 
@@ -64,15 +67,23 @@ def as_in_ground_truth(sides: Sides, *, lossy: bool) -> Dataset:
     )
 
 
-def convert_input(dataset: Dataset, path: Path, name: str, *, lossy: bool = False, replace: bool = False) -> Conversion:
-    """Write a data set that was read; see `convert` for the errors."""
+def convert_input(
+    dataset: Dataset,
+    path: Path,
+    name: str,
+    *,
+    lossy: bool = False,
+    replace: bool = False,
+    findings: tuple[Finding, ...] = (),
+) -> Conversion:
+    """Write a data set that was read, with `findings` from reading it; see `convert` for the errors."""
     paths = [dataset.path, *([] if dataset.truth is None else [dataset.truth.path])]
-    inputs = [Path(path) for path in paths if os.path.lexists(path)]
+    inputs = [path for path in map(path_of, paths) if os.path.lexists(path)]
     try:
         written = write_dataset(dataset, path, format_name=name, inputs=inputs, replace=replace, lossy=lossy)
     except DataError as error:
         raise DataError([_with_way_out(finding, dataset) for finding in error.findings]) from None
-    return Conversion(dataset=dataset, path=path, format=name, findings=written)
+    return Conversion(dataset=dataset, path=path, format=name, findings=(*findings, *written))
 
 
 def _with_way_out(finding: Finding, dataset: Dataset) -> Finding:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray
 from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.features.errors.confusion import chosen_score
 from jaccard_eval.features.errors.result import (
     ClassErrors,
     ConfidenceCurve,
@@ -18,9 +19,11 @@ from jaccard_eval.features.errors.result import (
     ErrorType,
     LocalisationRecallPrecision,
 )
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.candidates import Pairs
+from jaccard_eval.matching.greedy import least_overlaps
 from jaccard_eval.matching.matchtable import pairs_of_any_class
-from jaccard_eval.matching.order import IntArray, descending_order
+from jaccard_eval.matching.order import IntArray, WholeArray, descending_order, lengths_of_runs, starts_of_runs
 from jaccard_eval.matching.ranking import ALL_SIZES
 from jaccard_eval.metrics.any_class import match_any_class
 from jaccard_eval.metrics.calibration import calibration
@@ -52,9 +55,12 @@ def best_f1_score(score: FloatArray, hit: BoolArray, positives: int) -> tuple[fl
     """Return the score with the highest F1, and that F1; NaN without a true positive. Scores descend."""
     if not hit.any() or positives == 0:
         return math.nan, math.nan
-    curve = confidence_curve(score, hit, positives, score)
-    best = int(curve.f1.argmax())  # of equal ones the first, which has the highest score
-    return float(score[best]), float(curve.f1[best])
+    # Exact at every score, as `confidence_curve` has it, and taken once a tie: all of it is kept, or nothing.
+    first, size = lengths_of_runs(starts_of_runs(score))
+    tp = np.cumsum(hit, dtype=np.int32)[first + size - 1]
+    f1 = 2 * tp / (first + size + positives)
+    best = int(f1.argmax())  # of equal ones the first, which has the highest score
+    return float(score[first[best]]), float(f1[best])
 
 
 def optimal_lrp(
@@ -114,7 +120,7 @@ class Errors:
     """Every detection and every box of an evaluation at one threshold, and what is wrong with it."""
 
     protocol: Protocol
-    label: IntArray  # shape (n,)
+    label: WholeArray  # shape (n,)
     # shape (n,) each: overlap with the matched box, NaN for none
     score: FloatArray
     overlap: FloatArray
@@ -124,7 +130,7 @@ class Errors:
     kind: npt.NDArray[np.int8]  # shape (n,): place in `TYPES` of each false positive, `NO_ERROR` for the others
     # Shape (n,): the box that a repaired detection would match, of errors of classification and localisation;
     # `NO_BOX` where that is matched already or a better detection is repaired to match it
-    target: IntArray
+    target: RowArray
     gt_label: IntArray  # shape (m,)
     # shape (m,) each: boxes that can be found, those that are, and those that no repaired detection would match
     # either
@@ -141,7 +147,7 @@ class Errors:
 
     def rows_of(self, label: int) -> IntArray:
         """Return the detections of a class that count; they stand by class, so that they are found by bisection."""
-        start, stop = np.searchsorted(self.label, [label, label + 1])
+        start, stop = np.searchsorted(self.label, np.array([label, label + 1], dtype=self.label.dtype))
         return np.asarray(start + np.flatnonzero(self.counts[start:stop]))
 
     def boxes(self, chosen: BoolArray) -> IntArray:
@@ -173,7 +179,7 @@ def find_errors(
     # error there even where that box is taken, and IoU = b with a box of another class is background.
     table = metrics.table
     hit, counts = metrics.curves.ranking.outcomes(threshold)
-    choice, right = table.choice[ALL_SIZES, threshold], hit[table.candidate]
+    choice, right = table.chosen_pairs(ALL_SIZES, threshold), hit[table.candidate]
     matched_gt = table.pair_gt[choice[right]]
     overlap = np.full(len(table), np.nan)
     overlap[table.candidate[right]] = table.pair_overlap[choice[right]]
@@ -181,11 +187,14 @@ def find_errors(
     found[matched_gt] = True
     wrong = np.flatnonzero(counts & ~hit)
     # The match table holds pairs of one class only; what lies on another class is paired here, for the wrong ones.
-    boxes = pred.take(table.row[wrong])
-    pairs = pairs_of_any_class(boxes, gt, counted, table.protocol, threshold=background_iou)
-    kind, target = np.full(len(table), NO_ERROR, dtype=np.int8), np.full(len(table), NO_BOX)
-    same = table.gt_label[pairs.gt] == table.label[wrong][pairs.det]
-    kind[wrong], aimed = _judge(pairs, same, len(wrong), table.protocol.iou_thresholds[threshold])
+    kind, target = np.full(len(table), NO_ERROR, dtype=np.int8), np.full(len(table), NO_BOX, dtype=np.int32)
+    aimed = np.full(len(wrong), NO_BOX, dtype=np.int32)
+    found_pairs = pairs_of_any_class(pred, table.row[wrong], gt, counted, table.protocol, threshold=background_iou)
+    least = float(least_overlaps(table.protocol)[threshold])
+    for block, pairs in found_pairs:
+        rows = wrong[block]
+        same = table.gt_label[pairs.gt] == table.label[rows][pairs.det]
+        kind[rows], aimed[block] = _judge(pairs, same, len(rows), least)
     target[wrong] = _first_served(aimed, table.score[wrong], found)
     usable = np.zeros(len(counted), dtype=np.bool_)
     usable[target[target != NO_BOX]] = True
@@ -247,14 +256,14 @@ def _nearest(pairs: Pairs, chosen: BoolArray, n: int) -> tuple[IntArray, FloatAr
     return gt, overlap
 
 
-def _first_served(aimed: IntArray, score: FloatArray, found: BoolArray) -> IntArray:
+def _first_served(aimed: RowArray, score: FloatArray, found: BoolArray) -> RowArray:
     """Give each box that is free to the detection with the highest score that aims at it."""
     wants = np.flatnonzero(aimed != NO_BOX)
     wants = wants[~found[aimed[wants]]]
     # A box can be won back only once: two repaired detections on it would make one of them a duplicate.
     order = wants[np.lexsort((wants, -score[wants]))]
     _, first = np.unique(aimed[order], return_index=True)
-    target = np.full(len(aimed), NO_BOX)
+    target = np.full(len(aimed), NO_BOX, dtype=np.int32)
     target[order[first]] = aimed[order[first]]
     return target
 
@@ -279,19 +288,11 @@ def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score
         rows = errors.rows_of(k)
         lrp = optimal_lrp(errors.score[rows], errors.hit[rows], errors.overlap[rows], positives, iou)
         classes.append(_class_errors(errors, name, rows, positives, lrp))
-    # The rows of the table go by class. Pooled detections are ranked over all classes, as one who sets a single
-    # threshold for the detector sees them.
-    rows = np.flatnonzero(errors.counts)
-    rows = rows[descending_order(errors.score[rows])]
-    lrp = mean_lrp([of_class.lrp for of_class in classes])
-    pooled = _class_errors(errors, None, rows, int(errors.counted.sum()), lrp)
-    if score is None or isinstance(score, str):
-        # Without any true positive there is no best score: all detections take part.
-        score = 0.0 if math.isnan(pooled.best_score) else pooled.best_score
+    pooled = _pooled_errors(errors, mean_lrp([of_class.lrp for of_class in classes]))
+    types = error_types(errors, ap)
     any_class = match_any_class(metrics, threshold, gt, pred)
-    confusion = ConfusionMatrix(
-        names=metrics.class_names, counts=any_class.confusion(score), score=float(score), iou=iou
-    )
+    at = chosen_score(metrics, threshold, score)
+    confusion = ConfusionMatrix(names=metrics.class_names, counts=any_class.confusion(at), score=at, iou=iou)
     # All wrong detections taken away, and all unmatched boxes, as if each were one type.
     precise = replace(errors, counts=errors.hit).ranking.mean_precision(errors.protocol) - ap
     complete = replace(errors, counted=errors.found).ranking.mean_precision(errors.protocol) - ap
@@ -299,7 +300,7 @@ def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score
         iou=iou,
         background_iou=BACKGROUND_IOU,
         ap=ap,
-        types=error_types(errors, ap),
+        types=types,
         false_positives=_error_type("false positives", precise, errors.detections(errors.counts & ~errors.hit)),
         false_negatives=_error_type("false negatives", complete, errors.boxes(errors.counted & ~errors.found)),
         confusion=confusion,
@@ -307,6 +308,15 @@ def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score
         pooled=pooled,
         classes=tuple(classes),
     )
+
+
+def _pooled_errors(errors: Errors, lrp: LocalisationRecallPrecision) -> ClassErrors:
+    """Return what depends on the choice of one score for all classes."""
+    # The rows of the table go by class. Pooled detections are ranked over all classes, as one who sets a single
+    # threshold for the detector sees them.
+    rows = np.flatnonzero(errors.counts)
+    rows = rows[descending_order(errors.score[rows])]
+    return _class_errors(errors, None, rows, int(errors.counted.sum()), lrp)
 
 
 def _class_errors(

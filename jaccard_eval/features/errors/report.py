@@ -36,13 +36,13 @@ LRP_COLUMNS = ("localisation", "FP", "FN")
 SHARE = Axis(ends=(0, 1.02))
 
 
-def errors_sections(errors: ErrorReport, *, per_class: bool) -> list[Section]:
+def errors_sections(errors: ErrorReport, measure: str, *, per_class: bool) -> list[Section]:
     """Return the sections on errors."""
     shown = (errors.pooled, *(errors.classes if per_class else ()))
-    sections = [types_section(errors), *([_types_by_class(errors)] if per_class else [])]
+    sections = [types_section(errors, measure), *([_types_by_class(errors)] if per_class else [])]
     # The best scores of a few classes are wanted by whoever deploys the model.
     scored = shown if per_class or len(errors.classes) > FEW_CLASSES else (errors.pooled, *errors.classes)
-    sections += [confusion_section(errors.confusion), _scores(scored), _lrp(shown), _curve(errors.pooled)]
+    sections += [confusion_section(errors.confusion, measure), _scores(scored), _lrp(shown), _curve(errors.pooled)]
     return [*sections, *_calibration(errors.pooled.calibration)]
 
 
@@ -76,19 +76,19 @@ def _types_by_class(errors: ErrorReport) -> Section:
     return Section("Errors by class", (Table(heads, rows), note))
 
 
-def types_section(errors: ErrorReport) -> Section:
+def types_section(errors: ErrorReport, measure: str) -> Section:
     """Return the types of errors with what each costs."""
     heads = (Column("type"), Column("count", "count"), Column("ΔAP if fixed", "delta"))
     shown = (*errors.types, errors.false_positives, errors.false_negatives)
     table = Table(heads, tuple((error_type.name, error_type.count, error_type.gain) for error_type in shown))
-    ious = f"IoU {threshold_text(errors.iou)}, background below {threshold_text(errors.background_iou)}"
+    ious = f"{measure} {threshold_text(errors.iou)}, background below {threshold_text(errors.background_iou)}"
     notes = [Note(f"{ious}, AP {metric_text(errors.ap)}; each type is fixed on its own, so the gains do not add up")]
     if math.isnan(errors.false_negatives.gain) and not math.isnan(errors.ap):
         notes.append(Note(f"{UNDEFINED}: fixing these leaves no ground truth"))
     gains = [0.0 if math.isnan(error_type.gain) else error_type.gain for error_type in errors.types]
     chart = Chart(
         "bar",
-        f"ΔAP if fixed (AP {metric_text(errors.ap)} at IoU {threshold_text(errors.iou)})",
+        f"ΔAP if fixed (AP {metric_text(errors.ap)} at {measure} {threshold_text(errors.iou)})",
         (Series("", gains),),
         x=Axis(ends=(min(0.0, *gains) * MARGIN, max(MIN_GAIN, *gains) * MARGIN)),
         y=Axis(names=tuple(f"{error_type.name} ({error_type.count:,})" for error_type in errors.types)),
@@ -96,10 +96,10 @@ def types_section(errors: ErrorReport) -> Section:
     return Section("Errors", (table, *notes, chart))
 
 
-def confusion_section(matrix: ConfusionMatrix) -> Section:
+def confusion_section(matrix: ConfusionMatrix, measure: str) -> Section:
     """Return the confusion matrix, or of a large one the pairs that are confused most."""
-    at = f"score >= {threshold_text(matrix.score)}, IoU >= {threshold_text(matrix.iou)}"
-    chart = confusion_chart(matrix)
+    at = f"score >= {threshold_text(matrix.score)}, {measure} >= {threshold_text(matrix.iou)}"
+    chart = confusion_chart(matrix, measure)
     if len(matrix.names) > FEW_CLASSES:
         table = _most_confused(matrix)
         note = Note("for the full matrix, use -o confusion.csv or --json")
@@ -109,10 +109,10 @@ def confusion_section(matrix: ConfusionMatrix) -> Section:
     return Section(f"Confusion ({at})", (shown, note, chart))
 
 
-def confusion_chart(matrix: ConfusionMatrix) -> Chart:
+def confusion_chart(matrix: ConfusionMatrix, measure: str) -> Chart:
     """Return the matrix; of many classes those that are confused most, and the others as one."""
     names, counts = [*matrix.names, BACKGROUND], matrix.counts
-    title = f"Confusion at score >= {threshold_text(matrix.score)}, IoU >= {threshold_text(matrix.iou)}"
+    title = f"Confusion at score >= {threshold_text(matrix.score)}, {measure} >= {threshold_text(matrix.iou)}"
     n = len(matrix.names)
     if n > MOST_CONFUSED:
         wrong = counts[:-1, :-1].copy()
@@ -132,10 +132,10 @@ def confusion_chart(matrix: ConfusionMatrix) -> Chart:
     return Chart("matrix", title, rows, x=Axis("predictions", names=tuple(names)), y=Axis("ground truth"))
 
 
-def error_charts(errors: ErrorReport) -> list[Chart]:
+def error_charts(errors: ErrorReport, measure: str) -> list[Chart]:
     """Return the charts of a figure: curves by score, confusion, what errors cost, calibration."""
-    charts = [confidence_chart(errors.pooled), confusion_chart(errors.confusion)]
-    sections = (types_section(errors), *_calibration(errors.pooled.calibration))
+    charts = [confidence_chart(errors.pooled), confusion_chart(errors.confusion, measure)]
+    sections = (types_section(errors, measure), *_calibration(errors.pooled.calibration))
     return charts + [block for section in sections for block in section.blocks if isinstance(block, Chart)]
 
 

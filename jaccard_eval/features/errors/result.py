@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.document import DataTable, to_document, written_as
 from jaccard_eval.data.from_document import dig, each
 from jaccard_eval.errors import UsageError
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.any_class import AnyClassMatches
 from jaccard_eval.metrics.calibration import Calibration
 
@@ -33,7 +34,10 @@ class ErrorType:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ConfusionMatrix:
-    """Detections above a score against ground truth, matched whatever their classes."""
+    """Detections above a score against ground truth, matched whatever their classes.
+
+    A part of a result by itself, and of the analysis of errors.
+    """
 
     names: tuple[str, ...]  # length K
     # Shape (K + 1, K + 1): rows are ground truth, columns predictions; the last of each is the background: what was
@@ -42,6 +46,39 @@ class ConfusionMatrix:
     # score, iou: detections with a lower score are ignored; pairs match from this IoU on
     score: float
     iou: float
+
+    kind: ClassVar[str] = "confusion"
+
+    def __post_init__(self) -> None:
+        n = len(self.names)
+        if self.counts.shape != (n + 1, n + 1):
+            raise UsageError("classes and the confusion matrix do not belong together")
+
+    def to_document(self) -> dict[str, Any]:
+        """Return plain types."""
+        fields: dict[str, Any] = to_document(
+            {
+                "classes": [*self.names, BACKGROUND],
+                "rows": "ground truth",
+                "columns": "predictions",
+                "score": self.score,
+                "iou": self.iou,
+                "counts": self.counts,
+            }
+        )
+        return fields
+
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the names of the classes, which documents list with the background."""
+        names = dig(document, "classes")
+        return {"names": names[:-1] if isinstance(names, list) else names}
+
+    def tables(self) -> dict[str, DataTable]:
+        """Return the whole matrix."""
+        names = (*self.names, BACKGROUND)
+        rows = tuple((name, *row) for name, row in zip(names, self.counts.tolist(), strict=True))
+        return {"confusion": DataTable(("ground truth", *names), rows)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -140,14 +177,7 @@ class ErrorReport:
                 "types": [counts(kind) for kind in self.types],
                 "false_positives": counts(self.false_positives),
                 "false_negatives": counts(self.false_negatives),
-                "confusion": {
-                    "classes": [*names, BACKGROUND],
-                    "rows": "ground truth",
-                    "columns": "predictions",
-                    "score": self.confusion.score,
-                    "iou": self.confusion.iou,
-                    "counts": self.confusion.counts,
-                },
+                "confusion": self.confusion,
                 "thresholds": self.thresholds,
                 "all": self.pooled,
                 "per_class": self.classes,
@@ -159,8 +189,8 @@ class ErrorReport:
 
     @staticmethod
     def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what documents write in another way: counts by the names of the classes, the names with background."""
-        names, matrix = dig(document, "confusion", "classes"), dig(document, "confusion")
+        """Return what documents write in another way: counts by the names of the classes."""
+        names = dig(document, "confusion", "classes")
         names = names[:-1] if isinstance(names, list) else names
 
         def counts(kind: Any) -> Any:
@@ -176,7 +206,6 @@ class ErrorReport:
             "ap": dig(document, "AP"),
             "types": each(dig(document, "types"), counts),
             **{name: counts(dig(document, name)) for name in ("false_positives", "false_negatives")},
-            "confusion": {**matrix, "names": names} if isinstance(matrix, Mapping) else matrix,
             "pooled": dig(document, "all"),
             "classes": dig(document, "per_class"),
         }
@@ -184,7 +213,7 @@ class ErrorReport:
     def __post_init__(self) -> None:
         n = len(self.confusion.names)
         shapes = {(row.curve.score.shape, row.curve.precision.shape) for row in (self.pooled, *self.classes)}
-        if self.confusion.counts.shape != (n + 1, n + 1) or len(self.classes) != n or any(a != b for a, b in shapes):
+        if len(self.classes) != n or any(a != b for a, b in shapes):
             raise UsageError("classes, curves and the confusion matrix do not belong together")
 
     def tables(self) -> dict[str, DataTable]:
@@ -192,8 +221,6 @@ class ErrorReport:
 
         Curves and bins are those of all classes pooled and of each; bins that are empty have no means.
         """
-        names = (*self.confusion.names, BACKGROUND)
-        counts: list[list[int]] = self.confusion.counts.tolist()
         curves: list[tuple[str | float, ...]] = []
         bins: list[tuple[str | float, ...]] = []
         for row in (self.pooled, *self.classes):
@@ -207,9 +234,7 @@ class ErrorReport:
         kinds = (*self.types, self.false_positives, self.false_negatives)
         return {
             "errors": DataTable(("type", "count", "gain"), tuple((kind.name, kind.count, kind.gain) for kind in kinds)),
-            "confusion": DataTable(
-                ("ground truth", *names), tuple((name, *row) for name, row in zip(names, counts, strict=True))
-            ),
+            **self.confusion.tables(),
             "curves": DataTable(("class", "score", "precision", "recall", "F1"), tuple(curves)),
             "calibration": DataTable(("class", "from", "to", "detections", "mean score", "precision"), tuple(bins)),
             "thresholds": DataTable(("class", "score"), tuple(self.thresholds.items())),

@@ -9,7 +9,8 @@ from dataclasses import replace
 from jaccard_eval.data.document import DataTable, MetricValue
 from jaccard_eval.data.known_protocols import LARGEST_AREA
 from jaccard_eval.data.metricref import METRICS, MetricRef
-from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint, SliceRow
+from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint
+from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.classes import listed_rows
 from jaccard_eval.report.headlines import gates_headline, metrics_headline
@@ -44,29 +45,35 @@ SORT_COUNTS = {"gt": "gt", "pred": "pred"}
 
 def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
     """Return the report of `result` for people."""
-    sides = (("ground truth", result.gt), ("predictions", result.pred))
+    sides, measure = (("ground truth", result.gt), ("predictions", result.pred)), overlap_name(result.protocol)
     inputs = inputs_section(sides, result.correspondence, verbose=options.verbose)
     sections = [inputs, summary_section(result, verbose=options.verbose)]
     # What most runs do not ask for is loaded when it is.
     if result.bootstrap is not None and options.per_class:
         from jaccard_eval.features.bootstrap.report import intervals_section
 
-        sections.append(intervals_section(result, result.bootstrap))
+        sections.append(intervals_section(result.per_class, result.bootstrap))
     sections += gates_section(result.gates)
     if options.lists_classes:
         sections += _per_class(result, options)
     if result.slices:
+        from jaccard_eval.features.bootstrap.report import slices_section
+
         sections.append(slices_section(result.slices))
     if result.operating_points:
-        sections.append(operating_points_section(result.operating_points, per_class=options.per_class))
+        sections.append(operating_points_section(result.operating_points, measure, per_class=options.per_class))
     if result.errors is not None:
         from jaccard_eval.features.errors.report import errors_sections
 
-        sections += errors_sections(result.errors, per_class=options.per_class)
+        sections += errors_sections(result.errors, measure, per_class=options.per_class)
+    elif result.confusion is not None:
+        from jaccard_eval.features.errors.report import confusion_section
+
+        sections.append(confusion_section(result.confusion, measure))
     if result.worst_images is not None:
         from jaccard_eval.features.images.report import images_section
 
-        sections.append(images_section(result.worst_images))
+        sections.append(images_section(result.worst_images, measure))
     sections += findings_section(result.findings)
     return Report(rules_title(result), tuple(sections), result.signature, headline=headline(result))
 
@@ -79,7 +86,11 @@ def build_charts(result: EvaluationResult) -> list[Chart]:
     if result.errors is not None:
         from jaccard_eval.features.errors.report import error_charts
 
-        charts += error_charts(result.errors)
+        charts += error_charts(result.errors, overlap_name(result.protocol))
+    elif result.confusion is not None:
+        from jaccard_eval.features.errors.report import confusion_chart
+
+        charts.append(confusion_chart(result.confusion, overlap_name(result.protocol)))
     return charts
 
 
@@ -87,7 +98,7 @@ def rules_title(result: EvaluationResult) -> str:
     """Return what measured, and by which rules."""
     protocol = result.protocol
     caps = f"max dets {protocol.max_dets[-1]}" if protocol.max_dets else "no cap"
-    rules = f"IoU {thresholds_text(protocol.iou_thresholds)}, {caps}"
+    rules = f"{overlap_name(protocol)} {thresholds_text(protocol.iou_thresholds)}, {caps}"
     return f"jaccard-eval {result.version}, protocol {protocol.name} ({rules})"
 
 
@@ -121,7 +132,7 @@ def build_album(result: EvaluationResult, options: ReportOptions) -> Album:
 
 def build_data(result: EvaluationResult, options: ReportOptions) -> DataTable:
     """Return one row for all classes, then one per class, in the order of `options.sort`; then one for each slice."""
-    from jaccard_eval.features.bootstrap.report import bound_cells, bound_columns
+    from jaccard_eval.features.bootstrap.report import bound_cells, bound_columns, support_of
     from jaccard_eval.features.errors.report import error_cells, error_columns
 
     classes = sorted_classes(result, options.sort)
@@ -134,19 +145,35 @@ def build_data(result: EvaluationResult, options: ReportOptions) -> DataTable:
         return [*numbers, *bound_cells(values, bounded), *error_cells(result.errors, name)]
 
     totals = [sum(getattr(row, count) for row in classes) for count in COUNTS]
-    rows = [(ALL_CLASSES, *totals, *cells(result.metrics, None))]
-    rows += [(row.name, row.gt, row.ignored, row.pred, *cells(row.values, row.name)) for row in classes]
-    header = ("class", *COUNTS, *metrics, *bound_columns(bounded), *error_columns(result.errors))
+    frequency = frequency_heads(classes)
+    rows: list[tuple[DataCell, ...]] = [
+        (ALL_CLASSES, *("" for _ in frequency), *totals, *cells(result.metrics, None)),
+        *(
+            (row.name, *frequency_cells(row), row.gt, row.ignored, row.pred, *cells(row.values, row.name))
+            for row in classes
+        ),
+    ]
+    header = ("class", *frequency, *COUNTS, *metrics, *bound_columns(bounded), *error_columns(result.errors))
     if not result.slices:
         return DataTable(header, tuple(rows))
     # Slices are named in a last column, which is not there without any.
     rows = [(*row, "") for row in rows]
     for part in result.slices:
         bounds = dict(zip(bound_columns(part.values), bound_cells(part.values, part.values), strict=True))
-        known: dict[str, DataCell] = {"class": ALL_CLASSES, "gt": _support(part), **bounds}
+        known: dict[str, DataCell] = {"class": ALL_CLASSES, "gt": support_of(part), **bounds}
         known |= {name: metric.value for name, metric in part.values.items()}
         rows.append((*(known.get(name, "") for name in header), part.name))
     return DataTable((*header, "slice"), tuple(rows))
+
+
+def frequency_heads(classes: Sequence[ClassRow]) -> tuple[str, ...]:
+    """Name the column of how frequent classes are, where the protocol asks for that."""
+    return ("frequency",) if any(row.frequency is not None for row in classes) else ()
+
+
+def frequency_cells(row: ClassRow) -> tuple[str, ...]:
+    """Return the cell of that column, or none."""
+    return () if row.frequency is None else (row.frequency,)
 
 
 def class_metrics(classes: Sequence[ClassRow]) -> tuple[str, ...]:
@@ -183,7 +210,7 @@ def summary_section(result: EvaluationResult, *, verbose: bool) -> Section:
     """Return the metrics; details are what their names mean, and those that are undefined."""
     protocol, drawn = result.protocol, result.bootstrap
     heads = (Column("metric", "name"), *columns("metric", "value", *(("low", "high") if drawn else ())))
-    heads += (*columns("word", "IoU", "area"), Column("max dets", "count")) if verbose else ()
+    heads += (*columns("word", overlap_name(protocol), "area"), Column("max dets", "count")) if verbose else ()
     rows: list[tuple[Cell, ...]] = []
     for name, metric in result.metrics.items():
         bounds = (metric.interval or (math.nan, math.nan)) if drawn else ()
@@ -215,12 +242,14 @@ def summary_section(result: EvaluationResult, *, verbose: bool) -> Section:
 def _per_class(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     classes = measured_classes(result, options.sort)
     metrics = class_metrics(classes)
-    heads = (Column("class"), *columns("count", *COUNTS), *columns("metric", *metrics))
+    heads = (Column("class"), *map(Column, frequency_heads(classes)), *columns("count", *COUNTS))
+    heads += columns("metric", *metrics)
     sections = []
     for listed in listed_rows(classes, options, SORT_COUNTS, metrics):
         rows: Rows = tuple(
             (
-                *(row.name, row.gt, row.ignored, row.pred),
+                *(row.name, *frequency_cells(row)),
+                *(row.gt, row.ignored, row.pred),
                 *(_value_cell(row.values[name]) if name in row.values else math.nan for name in metrics),
             )
             for row in listed.rows
@@ -235,35 +264,12 @@ def _value_cell(metric: MetricValue) -> int | float:
     return int(metric.value) if METRICS[metric.ref.name].kind == "count" else metric.value
 
 
-def slices_section(slices: Sequence[SliceRow]) -> Section:
-    """Return the metrics of the slices."""
-    from jaccard_eval.features.bootstrap.report import bound_cells, bound_columns
-
-    metrics = list(slices[0].values)
-    bounded = metrics if any(metric.interval for part in slices for metric in part.values.values()) else []
-    heads = (Column("slice"), *columns("count", "images", "gt"), *columns("metric", *metrics, *bound_columns(bounded)))
-    rows: Rows = tuple(
-        (
-            *(part.name, part.images, _support(part)),
-            *(part.values[name].value for name in metrics),
-            *bound_cells(part.values, bounded),
-        )
-        for part in slices
-    )
-    return Section("Slices", (Table(heads, rows),))
-
-
-def _support(part: SliceRow) -> int:
-    """Ground-truth boxes of a slice."""
-    return next(iter(part.values.values())).n
-
-
-def operating_points_section(points: Sequence[OperatingPoint], *, per_class: bool) -> Section:
+def operating_points_section(points: Sequence[OperatingPoint], measure: str, *, per_class: bool) -> Section:
     """Return precision, recall, F1 and counts at the scores that were asked for."""
     ious = list(dict.fromkeys(point.iou for point in points))
     # COCO has ten thresholds: a table of all of them would be ten times the classes long.
     shown_ious = ious if len(ious) <= FEW_THRESHOLDS else ious[:1]
-    heads = (Column("class"), *columns("threshold", "score >=", "IoU"), *columns("count", "TP", "FP", "FN"))
+    heads = (Column("class"), *columns("threshold", "score >=", measure), *columns("count", "TP", "FP", "FN"))
     rows: Rows = tuple(
         (
             *(ALL_CLASSES if point.class_name is None else point.class_name, point.score, point.iou),
@@ -272,7 +278,7 @@ def operating_points_section(points: Sequence[OperatingPoint], *, per_class: boo
         for point in points
         if point.iou in shown_ious and (per_class or point.class_name is None)
     )
-    rest = Note(f"the JSON report has all {len(ious)} IoU thresholds")
+    rest = Note(f"the JSON report has all {len(ious)} {measure} thresholds")
     notes = (rest,) if len(ious) > len(shown_ious) else ()
     table = Table((*heads, *columns("metric", "precision", "recall", "F1")), rows)
     return Section("Operating points", (table, *notes))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jaccard_eval.data.alignment import Sides, align
+from jaccard_eval.data.alignment import align
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
 from jaccard_eval.data.result import EvaluationResult, InputSummary
-from jaccard_eval.data.signature import BESIDE_METRICS, row_hashes, signature, without_fields
+from jaccard_eval.data.sides import Sides
+from jaccard_eval.data.signature import BESIDE_METRICS, RowHasher, signature, without_fields
 from jaccard_eval.errors import UsageError
 from jaccard_eval.metrics.detection import detection_metrics
 from jaccard_eval.options import SideOptions
@@ -25,7 +26,7 @@ def sides_again(result: EvaluationResult) -> Sides:
     units = "px" if metrics.area_known else "norm"
 
     def side(role: str, summary: InputSummary, boxes: BoxTable) -> Dataset:
-        images, classes = metrics.image_names, metrics.class_names
+        images, classes = tuple(metrics.image_names), metrics.class_names
         return Dataset(
             path=summary.path,
             format=summary.format,
@@ -45,9 +46,10 @@ def sides_again(result: EvaluationResult) -> Sides:
     aligned = replace(
         align(gt, pred, SideOptions(match_images="id")), correspondence=result.correspondence, findings=()
     )
-    hashes = tuple(row_hashes(boxes, aligned.image_names, aligned.class_names) for boxes in (aligned.gt, aligned.pred))
+    hashes = tuple(map(RowHasher.of(aligned.image_names, aligned.class_names), (aligned.gt, aligned.pred)))
     # What was found is part of the result; the ground truth's findings come first among those of the sides.
-    return Sides(replace(gt, findings=result.findings), pred, aligned, _selection(result), (hashes[0], hashes[1]))
+    found = replace(gt, findings=result.findings)
+    return Sides(found, pred, aligned, _selection(result), (hashes[0], hashes[1]), judged_by=result.protocol)
 
 
 def _selection(result: EvaluationResult) -> tuple[str, ...]:

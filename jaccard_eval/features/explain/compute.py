@@ -5,23 +5,26 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from itertools import islice
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Alignment, Sides
+from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, freeze
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol, get_protocol
+from jaccard_eval.data.sides import Sides
 from jaccard_eval.data.signature import quoted
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.errors.compute import NO_BOX, TYPES, Errors, find_errors
 from jaccard_eval.features.explain.result import MISSED, CurvePoint, ExplanationResult, Fix, Step
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching.judging import choose_alike, judge
 from jaccard_eval.matching.matchtable import match_boxes
-from jaccard_eval.matching.order import IntArray, group_ranks
+from jaccard_eval.matching.order import IntArray, WholeArray, group_ranks
 from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.curves import ScoredHits
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides
@@ -42,7 +45,7 @@ class Costs:
     """What it takes to price errors: the errors, and the boxes and names that they are about."""
 
     errors: Errors
-    rows: IntArray  # shape (n,): row among the predictions of each detection of the errors
+    rows: WholeArray  # shape (n,): row among the predictions of each detection of the errors
     aligned: Alignment
 
 
@@ -337,13 +340,18 @@ def costliest_counted(costs: Costs, n: int, name: str, label: int | None = None)
 
 RULES = (  # the order of the steps, and the fields that only make sense together
     ("crowd and ignored boxes", ("ignored_flags", "reusable_flags", "crowd_overlap")),
-    ("caps on detections", ("max_dets",)),
+    ("empty boxes", ("drop_empty",)),
+    ("classes judged on an image", ("judging", "frequencies")),
+    ("caps on detections", ("max_dets", "max_dets_per")),
     ("area ranges", ("areas",)),
     ("pixels added to sides", ("pixel_offset",)),
     ("assignment", ("assignment", "iou_ties")),
     ("order of equal scores", ("score_ties",)),
     ("interpolation", ("interpolation", "recall_points", "precision_epsilon")),
-    ("IoU thresholds", ("iou_thresholds",)),
+    ("IoU thresholds", ("iou_thresholds", "above_threshold")),
+    ("distances between keypoints", ("sigmas", "oks_box_share")),
+    ("width of boundaries", ("dilation_ratio",)),
+    ("classes", ("class_agnostic",)),
 )
 
 
@@ -386,20 +394,28 @@ class Question:
             )
         if boxes < 1:
             raise UsageError(f"boxes must be at least 1, got {boxes}")
-        goal = get_protocol(against) if isinstance(against, str) else against
+        goal = get_protocol(against).comparing(rules.iou_type) if isinstance(against, str) else against
         if ref.iou is None and ref.name in AT_A_SCORE:
             ref = replace(ref, iou=rules.iou_thresholds[rules.judged_threshold])
         # AP50 is AP50 on both sides: what the metric names itself does not differ between the protocols.
         if goal is not None and ref.iou is not None:
             rules, goal = (rule.with_options(iou_thresholds=(ref.iou,)) for rule in (rules, goal))
         if goal is not None and ref.max_dets is not None:
-            goal = goal.with_options(max_dets=rules.max_dets)
+            # Of an image over all classes there is one cap.
+            alike = goal.max_dets_per == rules.max_dets_per
+            goal = goal.with_options(max_dets=rules.max_dets if alike else (ref.max_dets,))
         return cls(ref=ref, rules=rules, against=goal, boxes=boxes)
 
 
 def explain_sides(sides: Sides, asked: Question, *, version: str) -> ExplanationResult:
     """Explain a metric of two sides."""
     rules, goal, boxes = asked.rules, asked.against, asked.boxes
+    if goal is not None and sides.judged_by is not None and not choose_alike(sides.judged_by, goal):
+        raise UsageError(
+            f"protocols {rules.name} and {goal.name} judge different boxes, and a result has only those of its own;"
+            " pass ground truth and predictions"
+        )
+    given, sides = sides, judge(sides, rules)
     metrics = match_sides(sides, rules)
     ref = asked.ref
     if isinstance(ref.score, str):
@@ -411,7 +427,7 @@ def explain_sides(sides: Sides, asked: Question, *, version: str) -> Explanation
     fixes = _fixes(sides, metrics, threshold, ref, boxes)
     steps, now = [], value.value
     for rule, change, protocol in () if goal is None else protocol_steps(rules, goal):
-        after = match_sides(sides, protocol).value(ref).value
+        after = match_sides(judge(given, protocol), protocol).value(ref).value
         steps.append(Step(rule=rule, change=change, value=after, delta=after - now))
         now = after
     gt, pred = sides.summaries()

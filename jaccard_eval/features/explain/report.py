@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.data.document import DataTable, MetricValue
 from jaccard_eval.data.metricref import METRICS
+from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.explain.result import MISSED, ExplanationResult, Fix
 from jaccard_eval.report import ReportOptions
@@ -119,7 +120,8 @@ def _boxes(result: ExplanationResult, *, verbose: bool) -> Section:
         rows = [(*row, fix.source) for row, fix in zip(rows, result.fixes, strict=True)]
     # Gains of single fixes do not add up, as two of them may change the same class.
     alone = " Each gain is for fixing that box only." if len(result.fixes) > 1 else ""
-    note = f"{_promise(result)}.{alone} Errors are those at IoU {threshold_text(result.judged_iou)}."
+    at = f"{overlap_name(result.signature)} {threshold_text(result.judged_iou)}"
+    note = f"{_promise(result)}.{alone} Errors are those at {at}."
     return Section("Boxes that cost most", (Table(tuple(heads), tuple(rows)), Note(note)))
 
 

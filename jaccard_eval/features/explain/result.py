@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 from jaccard_eval.data.boxtable import BoxTable
@@ -13,6 +13,7 @@ from jaccard_eval.data.result import ImageSource, InputSummary, Measured
 from jaccard_eval.data.result_base import Result
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.findings import Finding
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import pluralise
 
 MISSED = "missed"

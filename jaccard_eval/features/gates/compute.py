@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from functools import partial
 
@@ -16,6 +16,7 @@ from jaccard_eval.data.verdict import GateVerdict, Status
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.gates.lookup import Answers
 from jaccard_eval.features.gates.rules import AGAINST_BASELINE, DROPS, Gates, Limit, Rule
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.slices import slice_digest
 from jaccard_eval.text import did_you_mean, quoted_value
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from jaccard_eval.errors import UsageError
@@ -19,6 +19,7 @@ from jaccard_eval.features.gates.rules import (
     refuse,
 )
 from jaccard_eval.findings import Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import Bootstrap, Slice
 from jaccard_eval.text import did_you_mean, is_numeral, quoted_value, shown_json
 

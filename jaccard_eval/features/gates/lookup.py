@@ -5,17 +5,19 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from typing import Protocol as TypingProtocol
 
-from jaccard_eval.data.document import PIXELS, MetricValue
+from jaccard_eval.data.document import PANOPTIC, PIXELS, MetricValue
 from jaccard_eval.data.metricref import (
     BOX_METRICS,
     EXTERNAL,
     MAP_CLASS_METRICS,
     MAP_METRICS,
     METRICS,
+    SEGMENT_CLASS_METRICS,
+    SEGMENT_METRICS,
     MetricRef,
     canonical,
     split_ref,
@@ -25,13 +27,19 @@ from jaccard_eval.data.protocol import COCO, AreaRange
 from jaccard_eval.data.result import EvaluationResult, Measured
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.averages import Axes
 from jaccard_eval.metrics.slices import chosen_images, slice_digest
 from jaccard_eval.options import Slice
 from jaccard_eval.text import did_you_mean, printable, quoted_value
 
-KINDS = (EvaluationResult.kind, PIXELS)
-NO_METRICS = ("class", "gt", "ignored", "pred", "intervals")  # of the rows of classes in a document
+KINDS = (EvaluationResult.kind, PIXELS, PANOPTIC)
+# Of the kinds that list their values: what they are of, the metrics over all classes, and those of a class.
+LISTED = {
+    PIXELS: ("label maps", MAP_METRICS, MAP_CLASS_METRICS),
+    PANOPTIC: ("segments", SEGMENT_METRICS, SEGMENT_CLASS_METRICS),
+}
+NO_METRICS = ("class", "gt", "ignored", "pred", "frequency", "intervals")  # of the rows of classes in a document
 
 Values = dict[Hashable, MetricValue]
 
@@ -41,7 +49,7 @@ class Answers(TypingProtocol):
 
     @property
     def kind(self) -> str:
-        """Kind of the result: "evaluation" or "pixels"."""
+        """Kind of the result: "evaluation", "pixels" or "panoptic"."""
 
     @property
     def signature(self) -> str:
@@ -99,8 +107,9 @@ class ResultAnswers:
     def on(self, images: Slice) -> ResultAnswers:
         """Evaluate some of the images alone; pixels are counted over all."""
         if self.measured is None:
+            of = LISTED[self.kind][0]
             raise UsageError(
-                f"slice {quoted_value(images.name)}: label maps have no slices. Evaluate these images separately"
+                f"slice {quoted_value(images.name)}: {of} have no slices here. Evaluate these images separately"
             )
         part = self.measured.restrict(chosen_images(images, self.measured.image_names))
         return replace(self, source=part, measured=part)
@@ -111,26 +120,28 @@ def answers_of(result: EvaluationResult | ListedResult) -> ResultAnswers:
     names = tuple(row.name for row in result.per_class)
     if isinstance(result, EvaluationResult):
         return ResultAnswers(result.kind, result.signature, names, result.measured, result.measured)
-    return ResultAnswers(result.kind, result.signature, names, result, None)
+    # The matches of segments are kept as long as the program runs.
+    return ResultAnswers(result.kind, result.signature, names, result, getattr(result, "measured", None))
 
 
 def parse_ref(text: str, kind: str, class_names: Sequence[str]) -> MetricRef:
-    """Return the reference that a text is to a result of a kind; of label maps only what there is a value of."""
+    """Return the reference that a text is to a result of a kind; of maps only what there is a value of."""
     if kind == EvaluationResult.kind:
         return MetricRef.parse(text)
     head, items = split_ref(text)
-    known = (*MAP_METRICS, *MAP_CLASS_METRICS)
+    of, overall, of_class = LISTED[kind]
+    known = tuple(dict.fromkeys([*overall, *of_class]))
     if head not in known:
         raise UsageError(
-            f"unknown metric {quoted_value(text)} for label maps; choose from "
+            f"unknown metric {quoted_value(text)} for {of}; choose from "
             f"{', '.join(known)}.{suggest_metric(head, known)}"
         )
     other = sorted(set(items) - {"class"})
     if other:
-        raise UsageError(f"metric {quoted_value(text)}: label maps have no {' or '.join(other)}")
-    if "class" not in items and head in MAP_METRICS:
+        raise UsageError(f"metric {quoted_value(text)}: {of} have no {' or '.join(other)}")
+    if "class" not in items and head in overall:
         return MetricRef(name=head)
-    if "class" not in items or head in MAP_METRICS:
+    if "class" not in items or head not in of_class:
         fix = "covers all classes; remove class=" if "class" in items else f"needs a class, as in {head}[class=NAME]"
         raise UsageError(f"metric {quoted_value(text)}: {head} {fix}")
     name = str(items["class"])
@@ -155,7 +166,7 @@ class SavedAnswers:
             _measured(self._parsed(name), value, document["support"][name], document["undefined"].get(name))
             for name, value in document["metrics"].items()
         )
-        held = (*summary, *(_box_values(document) if self._axes else _map_values(document)))
+        held = (*summary, *_VALUES[self.kind](document))
         self._values: Values = {self._key(metric.ref): metric for metric in held}
         self._slices: dict[str, Values] = {}
         for gate in document["gates"]:
@@ -224,7 +235,9 @@ class SavedAnswers:
             threshold: int | None = thresholds[0]
         else:
             threshold = 0 if len(self._axes.protocol.iou_thresholds) == 1 else None
-        return ref.name, threshold, self._axes.area(ref), self._axes.cap(ref), ref.score, self._axes.label(ref)
+        # A frequency of classes stands where an area range does.
+        area = self._axes.area(ref) if self._axes.classes(ref) is None else ref.area
+        return ref.name, threshold, area, self._axes.cap(ref), ref.score, self._axes.label(ref)
 
 
 class SavedValues:
@@ -282,6 +295,15 @@ def _map_values(document: Mapping[str, Any]) -> Iterator[MetricValue]:
             yield _measured(ref, row[name], row["gt_pixels"], "neither predicted nor in the ground truth")
 
 
+def _segment_values(document: Mapping[str, Any]) -> Iterator[MetricValue]:
+    for row in document["per_class"]:
+        for name in SEGMENT_CLASS_METRICS:
+            yield _measured(MetricRef(name=name, class_name=row["class"]), row[name], row["gt"], "no segments")
+
+
+_VALUES = {EvaluationResult.kind: _box_values, PIXELS: _map_values, PANOPTIC: _segment_values}
+
+
 def _measured(ref: MetricRef, value: float | None, n: int, reason: str | None) -> MetricValue:
     if value is None:
         return MetricValue(ref=ref, value=math.nan, n=int(n), reason=reason or "reason unknown")
@@ -300,6 +322,9 @@ def _axes(document: Mapping[str, Any], class_names: tuple[str, ...]) -> Axes:
         for area in protocol["areas"]
     )
     rules = COCO.with_options(
-        iou_thresholds=tuple(protocol["iou_thresholds"]), areas=tuple(areas), max_dets=tuple(protocol["max_dets"])
+        iou_thresholds=tuple(protocol["iou_thresholds"]),
+        areas=tuple(areas),
+        max_dets=tuple(protocol["max_dets"]),
+        frequencies=tuple(protocol.get("frequencies", ())),
     )
     return Axes(rules, class_names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from jaccard_eval.features.gates.compute import (
 )
 from jaccard_eval.features.gates.rules import AGAINST_BASELINE, NON_INFERIOR, Gates, Rule, refuse
 from jaccard_eval.findings import Finding, FindingLog, Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.averages import WIDEST, TieBounds
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.metrics.slices import part_of

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from jaccard_eval.data.metricref import EXTERNAL, METRICS, canonical, metric_bounds, qualified, split_ref
+from jaccard_eval.data.metricref import EXTERNAL, canonical, find_metric, metric_bounds, qualified, split_ref
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import Slice
 from jaccard_eval.text import did_you_mean, is_numeral, quoted_value
 
@@ -300,7 +301,8 @@ def _problems_of_metric(rule: Rule) -> Iterator[str]:
         yield f"metric {quoted_value(rule.metric)} names a class, and so does classes; keep one"
     # A count of bad classes is better when lower, whatever its metric is.
     counts_below = rule.aggregate == "count-below"
-    lower_is_better = counts_below or (head in METRICS and not METRICS[head].higher_is_better)
+    metric = find_metric(head)
+    lower_is_better = counts_below or (metric is not None and not metric.higher_is_better)
     if lower_is_better and any(limit.check.startswith("max-drop") for limit in rule.limits):
         what = rule.aggregate if counts_below else head
         yield f"lower is better for {what}; use max-rise instead of max-drop"

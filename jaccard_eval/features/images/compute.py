@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Shapes
 from jaccard_eval.features.images.result import WorstImages
-from jaccard_eval.matching.greedy import NO_PAIR
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching.matchtable import NO_PAIR
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.matching.ranking import ALL_SIZES
 from jaccard_eval.metrics.detection import DetectionMetrics
@@ -34,7 +35,7 @@ def count_images(metrics: DetectionMetrics, score: float | str | None, n: int) -
         iou=metrics.protocol.iou_thresholds[threshold],
         score=at,
         n=n,
-        names=metrics.image_names,
+        names=tuple(metrics.image_names),
         gt=gt,
         tp=tp,
         fp=fp,
@@ -59,10 +60,15 @@ class BoxOutcomes:
     score: FloatArray
     # With the partner; NaN without one.
     iou: FloatArray
+    # In the table of its side.
+    row: IntArray
+    # Masks or keypoints of both sides, where these were compared.
+    shapes: tuple[Shapes | None, Shapes | None]
 
     def take(self, rows: IntArray) -> BoxOutcomes:
         """Return some of the boxes."""
-        return BoxOutcomes(**{item.name: getattr(self, item.name)[rows] for item in fields(self)})
+        columns = {item.name: getattr(self, item.name)[rows] for item in fields(self) if item.name != "shapes"}
+        return BoxOutcomes(shapes=self.shapes, **columns)
 
     def counts_at(self, score: float) -> BoolArray:
         """Return which boxes show at a score: detections that have it, and objects that none of these finds.
@@ -79,7 +85,7 @@ def box_outcomes(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, thresh
     """Judge all boxes at one IoU threshold, over all sizes; `gt` and `pred` are those that were matched."""
     table, ranking = metrics.table, metrics.curves.ranking
     hit, counts = ranking.outcomes(threshold)
-    choice = table.choice[ALL_SIZES, threshold]
+    choice = table.chosen_pairs(ALL_SIZES, threshold)
     matched = np.flatnonzero(choice != NO_PAIR)
     detection, truth = table.candidate[matched], table.pair_gt[choice[matched]]
     iou, gt_iou = np.full(len(table), np.nan), np.full(len(gt), np.nan)
@@ -99,4 +105,6 @@ def box_outcomes(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, thresh
         is_ignored=np.concatenate((ignored, ~counts)),
         score=np.concatenate((finder, table.score)),
         iou=np.concatenate((np.where(found, gt_iou, np.nan), iou)),
+        row=np.concatenate((np.arange(len(gt)), table.row)),
+        shapes=(gt.shapes, pred.shapes),
     )

@@ -10,18 +10,22 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.data.result import EvaluationResult, ImageSource, Measured
+from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.images.compute import BoxOutcomes, box_outcomes, count_images
+from jaccard_eval.features.images.drawings import drawing_of
 from jaccard_eval.matching.order import IntArray, descending_order
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.progress import tracked
 from jaccard_eval.report.model import Album, Gallery, GalleryBox, GalleryImage, GalleryTab
+from jaccard_eval.similarity.quads import Quads
 from jaccard_eval.text import pluralise
 
 DEFAULT_IMAGES = 24
 MOST_IMAGES = 200
 # Of up to so many images, the longer side in pixels and the quality of thumbnails: the page stays small.
 THUMBNAILS = ((24, 360, 60), (48, 340, 50), (100, 300, 45), (MOST_IMAGES, 260, 40))
+MOST_SHAPES = 100  # detections of an image
 PLAIN_SIDE = 640  # pixels of a canvas for boxes in fractions of an image whose size nobody knows
 
 
@@ -82,6 +86,7 @@ def build_gallery(result: EvaluationResult, n: int) -> Gallery | None:
         tabs=tabs,
         score=counted.score,
         iou=counted.iou,
+        measure=overlap_name(metrics.protocol),
         made_with=thumbnail_maker(),
         notes=file_notes(result, images),
     )
@@ -98,6 +103,7 @@ def gallery_of(result: Shown, rows: Sequence[int], *, threshold: int, score: flo
         images=images,
         score=score,
         iou=metrics.protocol.iou_thresholds[threshold],
+        measure=overlap_name(metrics.protocol),
         made_with=thumbnail_maker(),
         notes=file_notes(result, images),
     )
@@ -120,6 +126,7 @@ def build_album(result: Shown, rows: Sequence[int], *, threshold: int, score: fl
         open=open_image,
         score=score,
         iou=metrics.protocol.iou_thresholds[threshold],
+        measure=overlap_name(metrics.protocol),
     )
 
 
@@ -159,7 +166,7 @@ def gallery_images(
             GalleryImage(
                 name=metrics.image_names[row],
                 size=size,
-                boxes=tuple(box for part, others in boxes for box in gallery_boxes(part, names, scale, **others)),
+                boxes=tuple(box for part, others in boxes for box in gallery_boxes(part, names, scale, size, **others)),
                 thumbnail=b"" if found is None else found.data,
                 row=row,
             )
@@ -188,14 +195,19 @@ def image_size(
 
 
 def gallery_boxes(
-    boxes: BoxOutcomes, names: Sequence[str], scale: tuple[float, float], **others: Any
+    boxes: BoxOutcomes, names: Sequence[str], scale: tuple[float, float], image: tuple[int, int], **others: Any
 ) -> list[GalleryBox]:
     """Return boxes as galleries have them, objects first, then detections from the lowest score up: on top."""
     order = np.argsort(np.where(boxes.is_object, -np.inf, boxes.score), kind="stable")
     size = np.tile(np.asarray(scale, dtype=np.float64), 2)
     made = []
+    # Of very many detections the surest have their shapes drawn, others would cover the image.
+    outlined = set(order[boxes.is_object[order]].tolist() + order[-MOST_SHAPES:].tolist())
     for row in order.tolist():
         is_object = bool(boxes.is_object[row])
+        shapes = boxes.shapes[not is_object]
+        # An oriented box takes no more room than an upright one, which would cover what it does not.
+        is_drawn = row in outlined or isinstance(shapes, Quads)
         state = "missed" if is_object else "found" if boxes.is_hit[row] else "false"
         left, top, width, height = (boxes.xywh[row] * size).tolist()
         made.append(
@@ -207,6 +219,7 @@ def gallery_boxes(
                 score=float(boxes.score[row]),
                 iou=float(boxes.iou[row]),
                 is_object=is_object,
+                drawing=drawing_of(shapes, int(boxes.row[row]), image, scale) if is_drawn else None,
                 **others,
             )
         )

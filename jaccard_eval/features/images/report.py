@@ -7,7 +7,7 @@ from jaccard_eval.report.model import Column, Gallery, Live, Note, Rows, Section
 from jaccard_eval.report.numbers import UNDEFINED, threshold_text
 
 
-def images_section(images: WorstImages) -> Section:
+def images_section(images: WorstImages, measure: str) -> Section:
     """Return the images with the highest cost."""
     rows: Rows = tuple(tuple(row.values()) for row in images.rows(images.n))
     heads = (
@@ -19,7 +19,7 @@ def images_section(images: WorstImages) -> Section:
     notes += [Note(f"{UNDEFINED}: {TITLES.get(name, name)}: {reason}") for name, reason in images.undefined().items()]
     hidden = len(images.names) + images.unlisted - len(rows)
     notes += [Note(f"and {hidden:,} more; -o images.csv writes all")] if hidden > 0 else []
-    at = f"score >= {threshold_text(images.score)}, IoU >= {threshold_text(images.iou)}"
+    at = f"score >= {threshold_text(images.score)}, {measure} >= {threshold_text(images.iou)}"
     return Section(f"Worst images ({at})", (Table((*heads, Column("cost", "ratio")), rows), *notes))
 
 
@@ -28,7 +28,8 @@ COST = "Ordered by cost: misses plus the scores of false positives"
 
 def gallery_section(gallery: Gallery, about: str = COST) -> Section:
     """Return the section of a gallery: what it shows, the images, and the classes that a script names boxes by."""
-    notes = [Note(f"{about}, at score >= {threshold_text(gallery.score)} and IoU >= {threshold_text(gallery.iou)}.")]
+    at = f"score >= {threshold_text(gallery.score)} and {gallery.measure} >= {threshold_text(gallery.iou)}"
+    notes = [Note(f"{about}, at {at}.")]
     notes += [Note(text) for text in gallery.notes]
     live = Live("gallery", {"names": gallery.names, "score": gallery.score})
     made = [Note(f"Thumbnails by {gallery.made_with}.")] if any(image.thumbnail for image in gallery.images) else []

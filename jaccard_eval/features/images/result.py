@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.document import DataTable, to_document
 from jaccard_eval.data.from_document import dig
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import IntArray, descending_order
 
 # Why a ratio of an image is undefined.

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Alignment, common_sizes, summarise
+from jaccard_eval.data.alignment import Alignment, common_sizes
 from jaccard_eval.data.boxtable import BoxTable, FloatArray, from_xywh
 from jaccard_eval.data.dataset import Dataset, ImageTable, Reading
 from jaccard_eval.data.protocol import COCO
-from jaccard_eval.data.signature import digest_rows, row_hashes
+from jaccard_eval.data.sides import summarise
+from jaccard_eval.data.signature import RowHasher, digest_rows, row_hashes
 from jaccard_eval.features.audit.agreement import take_sample
 from jaccard_eval.features.audit.box_places import leaving
 from jaccard_eval.features.audit.compute import audit, audit_alone
@@ -27,6 +27,7 @@ from jaccard_eval.features.inspect.result import (
     Spread,
 )
 from jaccard_eval.findings import Finding, Severity
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.matchtable import MatchTable, match_boxes
 from jaccard_eval.matching.order import stable_order, starts_of_runs
 from jaccard_eval.metrics.detection import DetectionMetrics
@@ -213,7 +214,8 @@ def inspect_sides(
         names = aligned.image_names, aligned.class_names
         table = match_boxes(aligned.gt, aligned.pred, COCO, n_images=len(names[0]), n_labels=len(names[1]))
         metrics = DetectionMetrics(table, names[1], names[0], area_known=aligned.units == "px")
-        hashes = row_hashes(aligned.gt, *names), row_hashes(aligned.pred, *names)
+        hasher = RowHasher.of(*names)
+        hashes = hasher(aligned.gt), hasher(aligned.pred)
         found += [*aligned.findings, *audit(gt, pred, aligned, metrics, hashes)]
         pairing = describe_pair(aligned, table)
     else:

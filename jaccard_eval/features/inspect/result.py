@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Literal
 
 from jaccard_eval.data.boxtable import FLAGS
@@ -13,6 +13,7 @@ from jaccard_eval.data.protocol import COCO
 from jaccard_eval.data.result import Correspondence, InputSummary
 from jaccard_eval.data.result_base import Result
 from jaccard_eval.findings import Finding
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import pluralise
 
 

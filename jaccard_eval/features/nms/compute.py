@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -11,15 +13,19 @@ from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, freeze
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.nms.result import ClassCounts, SuppressionResult
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.candidates import expand
 from jaccard_eval.matching.order import Blocks, IntArray, descending_order, stable_order
 from jaccard_eval.progress import staged
 from jaccard_eval.similarity.boxes import Corners, covering_pairs, overlapping_pairs
 from jaccard_eval.similarity.encoding import edges_of, encode, four_numbers
 from jaccard_eval.similarity.nms import Rivals, clusters, decay_scores, keep_unrivalled, weighted_means
+from jaccard_eval.similarity.obb import QuadSide, covering_quads, quad_pairs
+from jaccard_eval.similarity.quads import Quads
 from jaccard_eval.text import did_you_mean, quoted_value
 
 OVERLAPS = {"iou": overlapping_pairs, "ioa": covering_pairs}
+OVERLAPS_OF_QUADS = {"iou": quad_pairs, "ioa": covering_quads}
 SOFT_METHODS = ("linear", "gaussian")
 METHODS = ("hard", *SOFT_METHODS, "weighted")
 SWEEP_PAIRS_PER_BOX = 200  # of one image and class, from which on sorting by left edges costs less than pairing all
@@ -60,6 +66,7 @@ class RankedBoxes:
     corners: Corners
     scores: FloatArray
     key: IntArray
+    quads: Quads | None = None  # within the corners, which these boxes are then compared by
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -86,7 +93,11 @@ def suppress(boxes: BoxTable, rule: Suppression, *, class_agnostic: bool = False
     key = boxes.image.astype(np.int64)
     if not class_agnostic:
         key = key * (int(boxes.label.max(initial=0)) + 1) + boxes.label
-    outcome = resolve(RankedBoxes(Corners.of(boxes.xywh), boxes.score, key), rule)
+    shapes: object = boxes.shapes
+    # Masks and poses are suppressed by the boxes around them, as most detectors do it.
+    quads = shapes if isinstance(shapes, Quads) else None
+    xywh = boxes.xywh if quads is None else quads.bounds()
+    outcome = resolve(RankedBoxes(Corners.of(xywh), boxes.score, key, quads), rule)
     # Merged boxes would be no rows of the table any more: these are for bare arrays, see `weighted_nms`.
     if rule.method in SOFT_METHODS:
         boxes = freeze(replace(boxes, score=outcome.scores))
@@ -117,11 +128,17 @@ def resolve(ranked: RankedBoxes, rule: Suppression) -> Outcome:
 def _find_rivals(ranked: RankedBoxes, rule: Suppression) -> Rivals:
     """Pair the boxes of equal key that overlap by more than the threshold, by the rank of the better box."""
     order, blocks = _blocks(ranked)
-    ordered = Corners(*(getattr(ranked.corners, name)[order] for name in ("left", "top", "right", "bottom", "area")))
-    overlap = OVERLAPS[rule.by]
+    find: Callable[..., tuple[IntArray, IntArray, FloatArray]]
+    if ranked.quads is None:
+        sides = ("left", "top", "right", "bottom", "area")
+        ordered = Corners(*(getattr(ranked.corners, name)[order] for name in sides))
+        find = partial(OVERLAPS[rule.by], ordered, ordered)
+    else:
+        turned = QuadSide.of(ranked.quads.take(order))
+        find = partial(OVERLAPS_OF_QUADS[rule.by], turned, turned)
     # More than, not at least, as torchvision has it. Gaussian decay has no threshold: any overlap counts.
     threshold = float(np.nextafter(0.0 if rule.method == "gaussian" else rule.iou, np.inf))
-    chunks = [overlap(ordered, ordered, i, j, threshold=threshold) for i, j in expand(blocks)]
+    chunks = [find(i, j, threshold=threshold) for i, j in expand(blocks)]
     i, j, overlaps = (np.concatenate(column) for column in zip(*chunks, strict=True))
     by_score = descending_order(ranked.scores)
     rank = np.empty(len(ranked), dtype=np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 from jaccard_eval.data.document import result_document, to_document, written_as
@@ -11,6 +11,7 @@ from jaccard_eval.data.from_document import dig
 from jaccard_eval.data.result_base import Result
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding
+from jaccard_eval.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

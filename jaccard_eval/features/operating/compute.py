@@ -8,7 +8,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.features.operating.result import N_STOPS, OperatingSteps
-from jaccard_eval.matching.order import IntArray
+from jaccard_eval.matching.order import IntArray, WholeArray
 from jaccard_eval.metrics.any_class import AnyClassMatches
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.progress import staged
@@ -27,7 +27,7 @@ def operating_steps(
     scores, place = score_steps(table.score, start, given=given)
     steps, last = len(scores), last_steps(table.score, scores)
 
-    def count(row: IntArray, at: IntArray, n_rows: int) -> IntArray:
+    def count(row: WholeArray, at: IntArray, n_rows: int) -> IntArray:
         # A detection counts at all steps up to its last one: sums from the end.
         cells = np.bincount((row * steps + at)[at >= 0], minlength=n_rows * steps).reshape(n_rows, steps)
         return np.asarray(cells[:, ::-1].cumsum(axis=1)[:, ::-1])

@@ -58,11 +58,11 @@ def point_cells(counts: StepCounts) -> tuple[Cell, ...]:
     return counts.precision, counts.recall, counts.f1, counts.tp, counts.fp, counts.fn
 
 
-def score_section(steps: OperatingSteps) -> Section:
+def score_section(steps: OperatingSteps, measure: str) -> Section:
     """Return the section with the slider: its row is that of the start, and all that moves follows it."""
     heads = (Column("score", "threshold", key="score"), *POINT_COLUMNS)
     row = (score_text(steps.score), *point_cells(steps.counts(steps.start)[0]))
-    title = f"Score threshold (IoU {threshold_text(steps.iou)})"
+    title = f"Score threshold ({measure} {threshold_text(steps.iou)})"
     return Section(
         title, (Table(heads, (row,), keys=(str(steps.thumb / 100),)), Live("score", live_data(steps))), key="score"
     )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import IntArray
 
 N_STOPS = 101  # of a slider: hundredths from 0 to 1

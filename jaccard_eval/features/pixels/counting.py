@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -14,9 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.signature import FINGERPRINT_DIGITS
-from jaccard_eval.features.pixels.compute import NO_CLASS, ConfusionCounts, pixel_metrics
+from jaccard_eval.features.pixels.compute import pixel_metrics
 from jaccard_eval.features.pixels.result import MapsSummary, PixelProtocol, PixelsResult
 from jaccard_eval.findings import DataError, Example, Finding, FindingLog, Severity, Where
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.metrics.pixel_counts import NO_CLASS, ConfusionCounts
 from jaccard_eval.progress import tracked
 from jaccard_eval.reading.labelmaps.arrays import ArrayMaps
 from jaccard_eval.reading.labelmaps.colors import ColorTable, color_text
@@ -67,9 +69,10 @@ def count_pair(pair: MapPair, *, protocol: PixelProtocol, colors: ColorTable | N
     gt_classes, pred_classes = (_classes_of(side, protocol, colors, findings) for side in sides)
     if findings.has_errors:
         return PairCount(pair=pair, errors=findings.findings())
+    is_raw = gt_classes is raw.gt and pred_classes is raw.pred
     return PairCount(
         pair=pair,
-        counts=ConfusionCounts.from_pairs(gt_classes, pred_classes, raw.pixels),
+        counts=raw if is_raw else ConfusionCounts.from_pairs(gt_classes, pred_classes, raw.pixels),
         digests=(encoded[0].digest, encoded[1].digest),
         palettes={side.path: side.colors_in_use() for side in sides},
     )
@@ -174,15 +177,16 @@ def _classes_of(side: _Side, protocol: PixelProtocol, colors: ColorTable | None,
     """Return the class of each of a side's values, `NO_CLASS` for ignored ones; those that are neither are errors."""
     number = colors.classes_of(side.values) if colors is not None and side.image.is_colored else side.values
     # Ignored values are those of the file, so that they are marked before the values are reduced.
-    is_ignored = np.isin(number, protocol.ignore)
+    is_ignored = np.isin(number, protocol.ignore) if protocol.ignore else np.zeros(len(number), dtype=np.bool_)
     if side.is_reduced:
         is_ignored |= number == 0
         number = np.where(number > 0, number - 1, number)
     is_unknown = ~is_ignored & (number < 0)
     if protocol.classes is not None:
         is_unknown |= ~is_ignored & (number >= len(protocol.classes))
-    _report_unknown(side, np.unique(side.values[is_unknown]), protocol, findings)
-    return np.where(is_ignored, NO_CLASS, number)
+    if is_unknown.any():
+        _report_unknown(side, np.unique(side.values[is_unknown]), protocol, findings)
+    return np.where(is_ignored, NO_CLASS, number) if is_ignored.any() else number
 
 
 def _report_unknown(side: _Side, unknown: IntArray, protocol: PixelProtocol, findings: FindingLog) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 from jaccard_eval.data.document import PIXELS, MetricValue, result_document, to_document
@@ -15,6 +15,7 @@ from jaccard_eval.data.result_base import values_text
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import did_you_mean, pluralise, quoted_value
 
 DROPS = ("gt", "pred", "both")  # whose background pixels are ignored

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.features.pixels.compute import NO_CLASS
 from jaccard_eval.features.pixels.counting import MapDifference, MapReader
 from jaccard_eval.findings import DataError, FindingLog, Severity
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.metrics.pixel_counts import NO_CLASS
 from jaccard_eval.progress import tracked
 from jaccard_eval.reading.files import record_failures
 from jaccard_eval.report.model import Gallery, GalleryImage, Live, Note, Section
 from jaccard_eval.report.numbers import metric_text
+from jaccard_eval.report.panels import RIGHT, SIDE, WRONG, ClassColours, Panel, side_by_side
 
 IntArray = npt.NDArray[np.int64]
-Pixels = npt.NDArray[np.uint8]
-Colour = tuple[int, int, int]
 
 DEFAULT_IMAGES = 24
-SIDE, GAP = 240, 6  # pixels of a panel's longer side, and between panels
-VOID: Colour = (224, 224, 192)  # of pixels without a class, as PASCAL VOC draws them
-WRONG, RIGHT, PAPER = (214, 30, 30), (235, 237, 240), (255, 255, 255)
 MOST_NAMED = 40  # classes of a legend
 
 
@@ -58,18 +54,9 @@ class WorstMaps:
 
     def _drawn(self, pair: MapDifference, colours: ClassColours, seen: set[int]) -> tuple[tuple[int, int], bytes]:
         """Return three panels next to each other as a PNG, and its size."""
-        from PIL import Image
+        return side_by_side(self._panels(pair, colours, seen))
 
-        panels = self._panels(pair, colours, seen)
-        height, width = panels[0].shape[:2]
-        whole = Image.new("RGB", (3 * width + 2 * GAP, height), PAPER)
-        for place, panel in enumerate(panels):
-            whole.paste(Image.fromarray(panel), (place * (width + GAP), 0))
-        file = io.BytesIO()
-        whole.save(file, format="PNG", optimize=True)
-        return whole.size, file.getvalue()
-
-    def _panels(self, pair: MapDifference, colours: ClassColours, seen: set[int]) -> list[Pixels]:
+    def _panels(self, pair: MapDifference, colours: ClassColours, seen: set[int]) -> list[Panel]:
         gt, pred = self.reader.read(pair.pair)
         height, width = gt.shape
         scale = max(1.0, max(height, width) / SIDE)
@@ -96,40 +83,6 @@ class WorstMaps:
         share = np.sqrt(np.divide(wrong, cells, out=np.zeros_like(wrong), where=cells > 0))[..., None]
         differences = np.asarray(RIGHT) * (1 - share) + np.asarray(WRONG) * share
         return [colours.paint(shown[0]), colours.paint(shown[1]), np.round(differences).astype(np.uint8)]
-
-
-class ClassColours:
-    """A colour for each class: those of a table or palette, else those of PASCAL VOC's colour map."""
-
-    def __init__(self, given: dict[int, Colour]) -> None:
-        self._given = given
-
-    def of(self, number: int) -> Colour:
-        """Return the colour of a class."""
-        if number == NO_CLASS:
-            return VOID
-        return self._given.get(number) or voc_colour(number)
-
-    def text(self, number: int) -> str:
-        """Return the colour of a class as pages write it."""
-        return "#{:02x}{:02x}{:02x}".format(*self.of(number))
-
-    def paint(self, numbers: IntArray) -> Pixels:
-        """Return a map in colours, shape (h, w, 3)."""
-        distinct, places = np.unique(numbers, return_inverse=True)
-        colours = np.array([self.of(number) for number in distinct.tolist()], dtype=np.uint8)
-        return colours[places.reshape(numbers.shape)]
-
-
-def voc_colour(number: int) -> Colour:
-    """Return the colour of a class in PASCAL VOC's colour map: its bits, three by three, from the highest of each."""
-    red = green = blue = 0
-    for place in range(8):
-        red |= (number & 1) << (7 - place)
-        green |= (number >> 1 & 1) << (7 - place)
-        blue |= (number >> 2 & 1) << (7 - place)
-        number >>= 3
-    return red, green, blue
 
 
 def gallery_sections(worst: WorstMaps | None, n: int | None, names: Sequence[str]) -> list[Section]:

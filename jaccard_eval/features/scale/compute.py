@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Alignment, Sides
+from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, freeze
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import AreaRange, Protocol
+from jaccard_eval.data.sides import Sides
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.scale.identities import (
     MOVES,
@@ -34,6 +35,8 @@ from jaccard_eval.features.scale.result import (
     ascends,
 )
 from jaccard_eval.findings import DataError, Where
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching.judging import judge
 from jaccard_eval.matching.matchtable import MatchTable, any_flag, match_boxes
 from jaccard_eval.metrics.curves import required_hits
 from jaccard_eval.metrics.detection import DetectionMetrics
@@ -52,6 +55,7 @@ SIGN_TEST_Z = 2.576  # two-sided 1 %: many classes are looked at
 def analyse_sides(sides: Sides, protocol: Protocol, options: ScaleOptions, *, version: str) -> SensitivityResult:
     """Analyse what the size of objects does to the score; `version` is that of the tool."""
     require_pixels(sides)
+    sides = judge(sides, protocol)
     sized = SizedSides.of(sides.aligned, protocol, options)
     thresholds = sorted({FOUND_IOU, options.pair_iou})
     found = sized.measure(thresholds=thresholds)
@@ -322,7 +326,7 @@ def tolerance_rows(sized: SizedSides, pixels: Sequence[float], ious: Sequence[fl
 def placement_rows(sized: SizedSides, table: MatchTable, threshold: int) -> tuple[PlacementRow, ...]:
     """Return the errors of matched pairs: over all, by size, by class, and by class and size where there are any."""
     # True positives over all sizes; matches of ignored objects mean nothing for boxes that count.
-    choice = table.choice[0, threshold]
+    choice = table.chosen_pairs(0, threshold)
     taken = choice[(choice >= 0) & ~table.ignored_match(0)[threshold]]
     truth = sized.gt.take(table.pair_gt[taken])
     errors = box_errors(truth.xywh, sized.pred.xywh[table.source[table.pair_detection[taken]]])

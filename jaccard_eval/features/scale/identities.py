@@ -50,8 +50,8 @@ def jaccard_from_error(gt_area: npt.ArrayLike, missing: npt.ArrayLike, extra: np
 def exchange_rate(gt_area: npt.ArrayLike, missing: npt.ArrayLike, extra: npt.ArrayLike) -> FloatArray:
     """Return by how much `extra` must shrink to raise the Jaccard index as much as one more point of the ground truth.
 
-    One missing point less gives (|B| - p + 1) / (|B| + q); q - d instead of q gives (|B| - p) / (|B| + q - d). They are
-    equal for d = (|B| + q) / (|B| - (p - 1)). Where d exceeds q, no shrinking makes up for the point.
+    One missing point less gives (B - p + 1) / (B + q); q - d instead of q gives (B - p) / (B + q - d). They are
+    equal for d = (B + q) / (B - (p - 1)). Where d exceeds q, no shrinking makes up for the point.
 
     Parameters
     ----------

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Alignment, Sides
+from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import BoxTable, FloatArray
+from jaccard_eval.data.sides import Sides
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.scale.compute import require_pixels
 from jaccard_eval.features.scale.identities import exchange_rate
 from jaccard_eval.features.scale.result import Measure, OverlapMatrix, OverlapResult
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.similarity.encoding import Floats, clip, edges_of
 from jaccard_eval.similarity.iou import box_giou, box_ioa, box_iou

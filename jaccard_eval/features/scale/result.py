@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Literal
 
 from jaccard_eval.data.document import fields_document, result_document, written_as
@@ -15,6 +15,7 @@ from jaccard_eval.data.result_base import Result, values_text
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding
+from jaccard_eval.frozen import dataclass
 
 ALL = "all"
 

@@ -116,7 +116,7 @@ def compared_values(document: Mapping[str, Any]) -> dict[str, Value]:
     # Paths, formats and findings are not compared: they change no number, and a result is verified on other machines.
     inputs = {side: {name: document["inputs"][side].get(name) for name in _INPUT_COUNTS} for side, _ in _SIDES}
     values = _leaves("signature", document["signature_fields"]) | _leaves("inputs", inputs)
-    for part in ("metrics", "support", "undefined", "correspondence", "protocol", "errors"):
+    for part in ("metrics", "support", "undefined", "correspondence", "protocol", "errors", "confusion"):
         values |= _leaves(part, document.get(part, {}))
     for row in document["per_class"]:
         values |= _leaves(f"per_class.{row.get('class')}", row, but="class")
@@ -165,7 +165,8 @@ def table_values(result: EvaluationResult) -> dict[str, Value]:
     table = result.measured.table
     detections = np.stack((table.image, table.label, table.score, table.area), axis=1)  # (n, 4)
     # What each candidate matches, by area range and threshold; NO_PAIR, -1, finds the closing 0.
-    matched = np.append(table.pair_overlap, 0.0)[table.choice]  # (A, T, c)
+    overlap = np.append(table.pair_overlap, 0.0)
+    matched = np.stack([overlap[table.chosen_pairs(area)] for area in range(len(table.choice))])  # (A, T, c)
     rows = {
         "gt_boxes": np.column_stack((gt.image, gt.xywh)),
         "pred_boxes": np.column_stack((pred.image, pred.xywh)),

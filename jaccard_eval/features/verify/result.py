@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from jaccard_eval.data.document import result_document
@@ -11,6 +10,7 @@ from jaccard_eval.data.from_document import dig
 from jaccard_eval.data.result_base import Result
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.findings import Finding
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import pluralise
 
 Value = str | float | None

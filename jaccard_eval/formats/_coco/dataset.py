@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,9 +13,11 @@ from pathlib import Path
 import numpy as np
 from msgspec import UNSET
 
+from jaccard_eval.data.boxtable import Shapes
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Key
 from jaccard_eval.findings import Severity, SizedRows, Where
 from jaccard_eval.formats._coco.strict import (
+    Boxes,
     CategoryRecord,
     Content,
     ImageRecord,
@@ -24,14 +27,18 @@ from jaccard_eval.formats._coco.strict import (
     Texts,
     TruthColumns,
     TruthRecord,
+    boxes_for,
     count_given,
     count_list,
     decode_plain_results,
     decode_results,
     decode_truth,
     result_columns,
+    scan_plain_results,
     truth_columns,
 )
+from jaccard_eval.formats._coco.verified import add_verified
+from jaccard_eval.matching.order import starts_of_runs
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
@@ -43,17 +50,18 @@ Places = Callable[[int], Where]
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 
-def add_truth(draft: Draft, content: Content[TruthRecord], columns: TruthColumns) -> None:
+def add_truth(draft: Draft, content: Content[TruthRecord], columns: TruthColumns, shapes: Shapes | None = None) -> None:
     """Fill a draft with ground truth."""
     images, categories = content.images or [], content.categories or []
     for section, records in (("images", images), ("categories", categories)):
         if not records:
             draft.findings.error("section-empty", Where(draft.path, field=section), "is empty: nothing to evaluate")
-    if not content.boxes:
+    if not len(columns.area):
         draft.findings.warning("gt-empty", Where(draft.path, field="annotations"), "no ground truth boxes")
     draft.details.append(content.layout.value)
     _add_images(draft, images)
     _add_categories(draft, categories)
+    add_verified(draft, images, categories)
     place = content.places(draft.path)
     draft.add_boxes(
         RawBoxes(
@@ -69,6 +77,7 @@ def add_truth(draft: Draft, content: Content[TruthRecord], columns: TruthColumns
             crowd=columns.iscrowd == 1,
             ignore=columns.ignore == 1,
             negative_size=Severity.WARNING,
+            shapes=shapes,
         )
     )
     _note_boxes(draft, columns, place)
@@ -84,7 +93,9 @@ def add_truth(draft: Draft, content: Content[TruthRecord], columns: TruthColumns
             draft.findings.note("category-dummy", Where(draft.path, record=f"categories[{row}]"), detail)
 
 
-def add_results(draft: Draft, content: Content[ResultRecord], columns: ResultColumns) -> None:
+def add_results(
+    draft: Draft, content: Content[ResultRecord], columns: ResultColumns, shapes: Shapes | None = None
+) -> None:
     """Fill a draft with detections."""
     if not len(columns.score):
         draft.findings.warning("pred-empty", Where(draft.path), "no predictions")
@@ -113,6 +124,7 @@ def add_results(draft: Draft, content: Content[ResultRecord], columns: ResultCol
             place=place,
             score=None if len(columns.score) and np.isnan(columns.score).all() else columns.score,
             negative_size=Severity.WARNING,
+            shapes=shapes,
         )
     )
 
@@ -120,10 +132,12 @@ def add_results(draft: Draft, content: Content[ResultRecord], columns: ResultCol
 def _add_images(draft: Draft, images: list[ImageRecord]) -> None:
     keys: list[Key] = [image.id for image in images]
     names = [image.file_name or None for image in images]
-    sizes = np.array(
-        [(_side(draft, row, image, "width"), _side(draft, row, image, "height")) for row, image in enumerate(images)]
-    )
-    draft.set_images(keys, file_names=names, sizes=sizes.reshape(-1, 2))
+    sides = [side or math.nan for image in images for side in (image.width, image.height)]
+    # Of nearly all files no side is odd.
+    for at, side in enumerate(sides):
+        if not 0 < side <= MAX_IMAGE_SIDE or side % 1:
+            sides[at] = _side(draft, at // 2, images[at // 2], ("width", "height")[at % 2])
+    draft.set_images(keys, file_names=names, sizes=np.array(sides).reshape(-1, 2))
     _warn_shared_file_names(draft, names)
 
 
@@ -279,7 +293,7 @@ def _listed(keys: Keys) -> Sequence[Key]:
 def _note_boxes(draft: Draft, columns: TruthColumns, place: Places) -> None:
     """Report what was assumed about boxes, and which of their fields affect the evaluation."""
     n = len(columns.ids)
-    n_scored = count_given(columns.scores)
+    n_scored = columns.n_scored
     if n_scored:
         detail = (
             f"{n_scored:,} of {n:,} ground-truth records have a score, which is ignored. Are these"
@@ -295,11 +309,16 @@ def _note_boxes(draft: Draft, columns: TruthColumns, place: Places) -> None:
     _note(draft, "area-missing", no_area, place, summary)
     ignored = np.flatnonzero(columns.ignore == 1)
     summary = f"ignore is 1 in {len(ignored):,} of {n:,} records: the protocol decides whether these boxes count"
+    if draft.options.iou_type == "keypoints":
+        summary = f"num_keypoints is 0 in {len(ignored):,} of {n:,} records: these objects are neither found nor missed"
     _note(draft, "ignore-flag", ignored, place, summary)
-    distinct = set(columns.ids) - {UNSET}
-    repeated = count_given(columns.ids) - len(distinct)
-    if 0 in distinct and not repeated:
-        draft.zero_id = columns.ids.index(0)
+    ids = columns.ids
+    if isinstance(ids, np.ndarray):
+        repeated = len(ids) - int(np.count_nonzero(starts_of_runs(np.sort(ids))))
+    else:
+        repeated = count_given(ids) - len(set(ids) - {UNSET})
+    if not repeated and 0 in ids:
+        draft.zero_id = list(ids).index(0)
     draft.findings.add_rows(
         Severity.WARNING,
         "annotation-id-duplicate",
@@ -317,6 +336,13 @@ def _note(draft: Draft, code: str, rows: SizedRows, place: Places, summary: str)
 
 def read_file(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, categories and boxes of a COCO JSON file."""
+    # A plain list of results is never in memory as a whole; anything else is, and is then read from its beginning.
+    if options.role == "pred" and boxes_for(draft.options.iou_type) is Boxes.NEEDED:
+        with files.open_regular(path) as file, files.unchanging(path, file):
+            plain = scan_plain_results(file, os.fstat(file.fileno()).st_size)
+        if plain is not None:
+            add_results(draft, Content(layout=Layout.ARRAY, boxes=[]), plain)
+            return
     read_content(path, files.read_bytes(path), draft, options)
 
 
@@ -332,7 +358,9 @@ def read_content(path: Path, data: bytes, draft: Draft, options: ReadOptions) ->
 
 
 def _read_truth(path: Path, data: bytes, draft: Draft) -> None:
-    decoded = decode_truth(data)
+    needs = boxes_for(draft.options.iou_type)
+    shaped, oriented = needs is not Boxes.NEEDED, needs is Boxes.ORIENTED
+    decoded = decode_truth(data, boxes=needs)
     # The quick reader only reports that something is odd; the slow one finds out what.
     if decoded is None:
         from jaccard_eval.formats._coco.tolerant import read_truth, refuse_list
@@ -341,21 +369,41 @@ def _read_truth(path: Path, data: bytes, draft: Draft) -> None:
         n_listed = count_list(data)
         if n_listed is not None:
             raise refuse_list(path, n_listed)
-        content = read_truth(path, files.decode(path, data), draft.findings)
-        decoded = content, truth_columns(content.boxes)
-    add_truth(draft, *decoded)
+        content = read_truth(path, files.decode(path, data), draft.findings, boxes=needs)
+        decoded = content, truth_columns(content.boxes, oriented=oriented)
+    if not shaped:
+        add_truth(draft, *decoded)
+        return
+    from jaccard_eval.formats._coco.shapes import read_truth_shapes
+
+    content, columns = decoded
+    add_truth(draft, content, *read_truth_shapes(path, data, content, columns, draft))
 
 
 def _read_results(path: Path, data: bytes, draft: Draft) -> None:
-    plain = decode_plain_results(data)
+    needs = boxes_for(draft.options.iou_type)
+    shaped, oriented = needs is not Boxes.NEEDED, needs is Boxes.ORIENTED
+    plain = None if shaped else decode_plain_results(data)
     if plain is not None:
         add_results(draft, Content(layout=Layout.ARRAY, boxes=[]), plain)
         return
+    if shaped:
+        from jaccard_eval.formats._coco.shapes import read_plain_results, read_result_shapes
+
+        found = None if oriented else read_plain_results(data, draft)
+        if found is not None:
+            add_results(draft, *found)
+            return
     scores_optional = draft.options.assume_score is not None
-    decoded = decode_results(data, scores_optional=scores_optional)
+    decoded = decode_results(data, scores_optional=scores_optional, boxes=needs)
     if decoded is None:
         from jaccard_eval.formats._coco.tolerant import read_results
 
-        content = read_results(path, files.decode(path, data), draft.findings, scores_optional=scores_optional)
-        decoded = content, result_columns(content.boxes)
-    add_results(draft, *decoded)
+        text = files.decode(path, data)
+        content = read_results(path, text, draft.findings, scores_optional=scores_optional, boxes=needs)
+        decoded = content, result_columns(content.boxes, oriented=oriented)
+    if not shaped:
+        add_results(draft, *decoded)
+        return
+    content, columns = decoded
+    add_results(draft, content, *read_result_shapes(path, data, content, columns, draft))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from io import BufferedIOBase, BytesIO
 from itertools import chain
 from operator import attrgetter, index
 from typing import Annotated, Any, Generic, TypeVar
@@ -19,14 +19,20 @@ import numpy.typing as npt
 from msgspec import UNSET, UnsetType
 
 from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.known_protocols import ORIENTED
+from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.findings import Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.native.results import scan_results
+from jaccard_eval.native.truth import scan_truth
 from jaccard_eval.progress import BYTES, Stage
 from jaccard_eval.reading.json import count_quotes, may_repeat_keys, record_keys
 from jaccard_eval.reading.rawboxes import Keys
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 NOT_GIVEN = -1  # of a flag; files can only hold 0 or 1
+
+VERIFIED = ("neg_category_ids", "not_exhaustive_category_ids")  # of an image of LVIS, and of no other
 
 Id = Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)] | str
 Flag = Annotated[int, msgspec.Meta(ge=0, le=1)] | bool
@@ -40,6 +46,9 @@ class ImageRecord(msgspec.Struct, gc=False):
     file_name: str | UnsetType | None = UNSET
     width: float | UnsetType | None = UNSET
     height: float | UnsetType | None = UNSET
+    # LVIS: classes that are verified to be absent, and those with objects that have no annotation.
+    neg_category_ids: list[Id] | UnsetType = UNSET
+    not_exhaustive_category_ids: list[Id] | UnsetType = UNSET
 
 
 class CategoryRecord(msgspec.Struct, gc=False):
@@ -48,14 +57,18 @@ class CategoryRecord(msgspec.Struct, gc=False):
     id: Id
     name: str | UnsetType | None = UNSET
     supercategory: Any = None
+    frequency: Any = None  # LVIS: "r", "c" or "f"; a protocol that uses it checks it
 
 
 class TruthRecord(msgspec.Struct, gc=False):
-    """One entry of ``annotations`` in ground truth; `area` NaN and flags -1 mean: not given. `score` is not used."""
+    """One entry of ``annotations`` in ground truth; `area` NaN and flags -1 mean: not given. `score` is not used.
+
+    Only records of shapes can do without a box.
+    """
 
     image_id: Id
     category_id: Id
-    bbox: Box
+    bbox: Box | UnsetType = UNSET
     area: float = float("nan")
     iscrowd: Flag = NOT_GIVEN
     ignore: Flag = NOT_GIVEN
@@ -68,11 +81,23 @@ class ResultRecord(msgspec.Struct, gc=False):
 
     image_id: Id
     category_id: Id
-    bbox: Box
+    bbox: Box | UnsetType = UNSET
     score: float = float("nan")
     file_name: str | UnsetType | None = UNSET
     category_name: str | UnsetType | None = UNSET
     id: Any = UNSET
+
+
+class OrientedTruth(TruthRecord, gc=False):
+    """One entry of ``annotations`` whose box has an angle, or four corners."""
+
+    bbox: Any = UNSET
+
+
+class OrientedResult(ResultRecord, gc=False):
+    """One detection whose box has an angle, or four corners."""
+
+    bbox: Any = UNSET
 
 
 class PlainRecord(msgspec.Struct, gc=False):
@@ -82,6 +107,21 @@ class PlainRecord(msgspec.Struct, gc=False):
     category_id: int
     bbox: Box
     score: float
+
+
+class Boxes(enum.Enum):
+    """What ``bbox`` has to be."""
+
+    NEEDED = enum.auto()  # four numbers
+    OPTIONAL = enum.auto()  # or absent, where there are shapes
+    ORIENTED = enum.auto()  # anything: `shapes` reads it, and columns have no box
+
+
+def boxes_for(iou_type: str) -> Boxes:
+    """Return what ``bbox`` has to be where an `iou_type` is compared."""
+    if iou_type in ORIENTED:
+        return Boxes.ORIENTED
+    return Boxes.NEEDED if iou_type == BOXES else Boxes.OPTIONAL
 
 
 class Layout(enum.StrEnum):
@@ -127,13 +167,13 @@ class BoxColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TruthColumns(BoxColumns):
-    """Ground truth; `area` NaN and flags -1 mean: not given. `ids` are those of the annotations, `scores` not used."""
+    """Ground truth; `area` NaN and flags -1 mean: not given. `ids` are those of the annotations."""
 
     area: FloatArray
     iscrowd: npt.NDArray[np.int8]
     ignore: npt.NDArray[np.int8]
-    ids: list[object]
-    scores: list[object]
+    ids: npt.NDArray[np.int64] | list[object]
+    n_scored: int  # records with a score, which is not used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,28 +185,28 @@ class ResultColumns(BoxColumns):
     category_names: Texts
 
 
-def truth_columns(records: list[TruthRecord]) -> TruthColumns:
-    """Make columns of ground truth."""
+def truth_columns(records: Sequence[TruthRecord], *, oriented: bool = False) -> TruthColumns:
+    """Make columns of ground truth; of what is `oriented` without boxes."""
     n = len(records)
     return TruthColumns(
         image=_keys("image_id", records),
         category=_keys("category_id", records),
-        coords=_coords(records),
+        coords=np.full((n, 4), np.nan) if oriented else _coords(records),
         area=np.fromiter(map(attrgetter("area"), records), np.float64, n),
         iscrowd=np.fromiter(map(attrgetter("iscrowd"), records), np.int8, n),
         ignore=np.fromiter(map(attrgetter("ignore"), records), np.int8, n),
         ids=list(map(attrgetter("id"), records)),
-        scores=list(map(attrgetter("score"), records)),
+        n_scored=count_given(list(map(attrgetter("score"), records))),
     )
 
 
-def result_columns(records: list[ResultRecord]) -> ResultColumns:
-    """Make columns of detections."""
+def result_columns(records: Sequence[ResultRecord], *, oriented: bool = False) -> ResultColumns:
+    """Make columns of detections; of what is `oriented` without boxes."""
     n = len(records)
     return ResultColumns(
         image=_keys("image_id", records),
         category=_keys("category_id", records),
-        coords=_coords(records),
+        coords=np.full((n, 4), np.nan) if oriented else _coords(records),
         score=np.fromiter(map(attrgetter("score"), records), np.float64, n),
         file_names=_texts("file_name", records),
         category_names=_texts("category_name", records),
@@ -197,9 +237,9 @@ def plain_columns(pieces: Iterable[list[PlainRecord]]) -> ResultColumns:
     )
 
 
-def count_given(values: Sequence[object]) -> int:
+def count_given(values: npt.NDArray[np.int64] | Sequence[object]) -> int:
     """How many records have an optional key, null included."""
-    return len(values) - values.count(UNSET)
+    return len(values) - (0 if isinstance(values, np.ndarray) else values.count(UNSET))
 
 
 def count_texts(values: Keys | Texts) -> int:
@@ -207,14 +247,19 @@ def count_texts(values: Keys | Texts) -> int:
     return 0 if isinstance(values, np.ndarray) else sum(isinstance(value, str) for value in values)
 
 
-def _texts(field: str, records: list[ResultRecord]) -> Texts:
+def _texts(field: str, records: Sequence[ResultRecord]) -> Texts:
     texts = list(map(attrgetter(field), records))
     return texts if count_given(texts) else []
 
 
 def _coords(records: Sequence[TruthRecord | ResultRecord]) -> FloatArray:
-    boxes = map(attrgetter("bbox"), records)
-    return np.fromiter(chain.from_iterable(boxes), np.float64, 4 * len(records)).reshape(-1, 4)
+    """Return coordinates, NaN where a record has no box."""
+    boxes: Any = map(attrgetter("bbox"), records)
+    try:
+        return np.fromiter(chain.from_iterable(boxes), np.float64, 4 * len(records)).reshape(-1, 4)
+    except TypeError:
+        rows = [record.bbox if isinstance(record.bbox, tuple) else (float("nan"),) * 4 for record in records]
+        return np.array(rows, dtype=np.float64).reshape(-1, 4)
 
 
 def _keys(field: str, records: Sequence[TruthRecord | ResultRecord]) -> Keys:
@@ -252,21 +297,55 @@ class _ResultDocument(msgspec.Struct):
     licenses: msgspec.Raw = _ABSENT
 
 
-_TRUTH = msgspec.json.Decoder(_TruthDocument)
-_RESULTS = msgspec.json.Decoder(_ResultDocument)
-_RESULT_LIST = msgspec.json.Decoder(list[ResultRecord])
+class _OrientedTruthDocument(_TruthDocument):
+    annotations: list[OrientedTruth]  # type: ignore[assignment]
+
+
+class _OrientedResultDocument(_ResultDocument):
+    annotations: list[OrientedResult]  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Decoders:
+    """What decodes ground truth, and results as a whole object, as a list and line by line."""
+
+    truth: msgspec.json.Decoder[Any]
+    results: msgspec.json.Decoder[Any]
+    result_list: msgspec.json.Decoder[Any]
+    result_line: msgspec.json.Decoder[Any]
+
+
+_UPRIGHT = _Decoders(
+    truth=msgspec.json.Decoder(_TruthDocument),
+    results=msgspec.json.Decoder(_ResultDocument),
+    result_list=msgspec.json.Decoder(list[ResultRecord]),
+    result_line=msgspec.json.Decoder(ResultRecord),
+)
+_ORIENTED = _Decoders(
+    truth=msgspec.json.Decoder(_OrientedTruthDocument),
+    results=msgspec.json.Decoder(_OrientedResultDocument),
+    result_list=msgspec.json.Decoder(list[OrientedResult]),
+    result_line=msgspec.json.Decoder(OrientedResult),
+)
 _PLAIN_LIST = msgspec.json.Decoder(list[PlainRecord])
-_RESULT_LINE = msgspec.json.Decoder(ResultRecord)
 _LIST = msgspec.json.Decoder(list[msgspec.Raw])
+_IMAGES = msgspec.json.Decoder(list[ImageRecord])
+_CATEGORIES = msgspec.json.Decoder(list[CategoryRecord])
 
 
-def decode_truth(data: bytes) -> tuple[Content[TruthRecord], TruthColumns] | None:
-    """Decode ground truth; None when the file is anything but plain, valid COCO JSON."""
+def decode_truth(data: bytes, *, boxes: Boxes = Boxes.NEEDED) -> tuple[Content[TruthRecord], TruthColumns] | None:
+    """Decode ground truth; None when the file is anything but plain, valid COCO JSON, or lacks boxes it should have."""
+    oriented = boxes is Boxes.ORIENTED
+    plain = None if oriented else _decode_plain_truth(data)
+    if plain is not None:
+        return plain
     try:
-        document = _TRUTH.decode(data)
+        document = (_ORIENTED if oriented else _UPRIGHT).truth.decode(data)
     except _REFUSALS:
         return None
-    columns = truth_columns(document.annotations)
+    columns = truth_columns(document.annotations, oriented=oriented)
+    if boxes is Boxes.NEEDED and np.isnan(columns.coords).any():
+        return None
     content = Content(
         layout=Layout.OBJECT,
         boxes=document.annotations,
@@ -274,7 +353,30 @@ def decode_truth(data: bytes) -> tuple[Content[TruthRecord], TruthColumns] | Non
         categories=document.categories,
     )
     explained = _section_keys(content) + _truth_keys(columns)
+    explained["bbox"] = _count_boxes(document.annotations)
     return None if may_repeat_keys(data, explained, set_aside=_set_aside(document)) else (content, columns)
+
+
+def _decode_plain_truth(data: bytes) -> tuple[Content[TruthRecord], TruthColumns] | None:
+    """Decode ground truth by the compiled core, without a record for each annotation; None where it does not."""
+    scanned = scan_truth(data)
+    if scanned is None:
+        return None
+    try:
+        images, categories = _IMAGES.decode(data[scanned.images]), _CATEGORIES.decode(data[scanned.categories])
+    except _REFUSALS:
+        return None
+    columns = TruthColumns(
+        image=scanned.image,
+        category=scanned.category,
+        coords=scanned.coords,
+        area=scanned.area,
+        iscrowd=scanned.iscrowd,
+        ignore=scanned.ignore,
+        ids=[UNSET] * len(scanned.area) if scanned.ids is None else scanned.ids,
+        n_scored=0,
+    )
+    return Content(layout=Layout.OBJECT, boxes=[], images=images, categories=categories), columns
 
 
 def count_list(data: bytes) -> int | None:
@@ -285,18 +387,26 @@ def count_list(data: bytes) -> int | None:
         return None
 
 
+def scan_plain_results(file: BufferedIOBase, size: int) -> ResultColumns | None:
+    """Decode such a list from a file by the compiled core; None without one, or when it is anything else."""
+    scanned = scan_results(file, size)
+    if scanned is None:
+        return None
+    return ResultColumns(
+        image=scanned.image,
+        category=scanned.category,
+        coords=scanned.coords,
+        score=scanned.score,
+        file_names=[],
+        category_names=[],
+    )
+
+
 def decode_plain_results(data: bytes) -> ResultColumns | None:
     """Decode a results list whose records have four numeric fields and no others; None when it is anything else."""
-    scanned = scan_results(data)
-    if scanned is not None:
-        return ResultColumns(
-            image=scanned.image,
-            category=scanned.category,
-            coords=scanned.coords,
-            score=scanned.score,
-            file_names=[],
-            category_names=[],
-        )
+    columns = scan_plain_results(BytesIO(data), len(data))
+    if columns is not None:
+        return columns
     # Four keys in the first records are a good sign; whether all others have the same is seen at the end.
     if not data.startswith(b"[") or record_keys(data[:_HEAD_BYTES])[1] != _PLAIN_KEYS:
         return None
@@ -324,34 +434,40 @@ def _pieces(data: bytes) -> Iterator[bytes]:
             start = stop + 1
 
 
-def decode_results(data: bytes, *, scores_optional: bool) -> tuple[Content[ResultRecord], ResultColumns] | None:
+def decode_results(
+    data: bytes, *, scores_optional: bool, boxes: Boxes = Boxes.NEEDED
+) -> tuple[Content[ResultRecord], ResultColumns] | None:
     """Decode detections; None when the file is anything but plain, valid COCO JSON, or lacks scores it should have."""
+    oriented = boxes is Boxes.ORIENTED
     try:
-        content, set_aside = _decode_layout(data)
+        content, set_aside = _decode_layout(data, _ORIENTED if oriented else _UPRIGHT)
     except _REFUSALS:
         return None
     if content.layout is Layout.LINES and not content.boxes:
         return None
-    columns = result_columns(content.boxes)
+    columns = result_columns(content.boxes, oriented=oriented)
+    if boxes is Boxes.NEEDED and np.isnan(columns.coords).any():
+        return None
     # JSON has no NaN, so that a NaN means a missing score.
     n_scores = int(np.count_nonzero(~np.isnan(columns.score)))
     if n_scores < len(columns.score) and (n_scores or not scores_optional):
         return None
     explained = _section_keys(content) + _result_keys(columns, n_scores)
+    explained["bbox"] = _count_boxes(content.boxes)
     if content.layout is Layout.OBJECT:  # elsewhere no id but those of detections, which do not matter
         explained["id"] += count_given([record.id for record in content.boxes])
     texts = sum(map(count_texts, (columns.image, columns.category, columns.file_names, columns.category_names)))
     return None if may_repeat_keys(data, explained, texts=texts, set_aside=set_aside) else (content, columns)
 
 
-def _decode_layout(data: bytes) -> tuple[Content[ResultRecord], tuple[bytes, ...]]:
+def _decode_layout(data: bytes, decoders: _Decoders) -> tuple[Content[ResultRecord], tuple[bytes, ...]]:
     """Decode detections of any layout; with them, the parts of the file that are not looked into."""
     if data[:_LEADING_BLANKS].lstrip().startswith(b"["):
-        return Content(layout=Layout.ARRAY, boxes=_RESULT_LIST.decode(data)), ()
+        return Content(layout=Layout.ARRAY, boxes=decoders.result_list.decode(data)), ()
     try:
-        document = _RESULTS.decode(data)
+        document = decoders.results.decode(data)
     except _REFUSALS:
-        records = _RESULT_LINE.decode_lines(data)
+        records = decoders.result_line.decode_lines(data)
         return Content(layout=Layout.LINES, boxes=records, lines=_line_numbers(data, len(records))), ()
     content = Content(
         layout=Layout.OBJECT,
@@ -379,7 +495,6 @@ def _truth_keys(columns: TruthColumns) -> Counter[str]:
     return Counter(
         image_id=n,
         category_id=n,
-        bbox=n,
         area=int(np.count_nonzero(~np.isnan(columns.area))),
         iscrowd=int(np.count_nonzero(columns.iscrowd != NOT_GIVEN)),
         ignore=int(np.count_nonzero(columns.ignore != NOT_GIVEN)),
@@ -392,11 +507,14 @@ def _result_keys(columns: ResultColumns, n_scores: int) -> Counter[str]:
     return Counter(
         image_id=n,
         category_id=n,
-        bbox=n,
         score=n_scores,
         file_name=count_given(columns.file_names),
         category_name=count_given(columns.category_names),
     )
+
+
+def _count_boxes(records: Sequence[TruthRecord | ResultRecord]) -> int:
+    return count_given([record.bbox for record in records])
 
 
 def _section_keys(content: Content[TruthRecord] | Content[ResultRecord]) -> Counter[str]:
@@ -404,7 +522,7 @@ def _section_keys(content: Content[TruthRecord] | Content[ResultRecord]) -> Coun
     keys = Counter(annotations=1) if content.layout is Layout.OBJECT else Counter[str]()
     if content.images is not None:
         keys += Counter(images=1, id=len(content.images))
-        for name in ("file_name", "width", "height"):
+        for name in ("file_name", "width", "height", *VERIFIED):
             keys[name] += count_given([getattr(image, name) for image in content.images])
     if content.categories is not None:
         keys += Counter(categories=1, id=len(content.categories))

@@ -19,7 +19,8 @@ from jaccard_eval.formats._coco.strict import (
     INT64_MAX,
     INT64_MIN,
     NOT_GIVEN,
-    Box,
+    VERIFIED,
+    Boxes,
     CategoryRecord,
     Content,
     ImageRecord,
@@ -64,11 +65,11 @@ _RESULT = "an object with image_id, category_id, bbox and score"
 _RESULT_LAYOUT = "an array (list) of objects with image_id, category_id, bbox and score"
 _TRUTH_FIELDS = ("image_id", "category_id", "bbox", "area", "iscrowd", "ignore")
 _RESULT_FIELDS = ("image_id", "category_id", "bbox", "score", "file_name", "category_name")
-_IMAGE_FIELDS = ("id", "file_name", "width", "height")
+_IMAGE_FIELDS = ("id", "file_name", "width", "height", *VERIFIED)
 _CATEGORY_FIELDS = ("id", "name")
 
 
-def read_truth(path: Path, text: str, findings: FindingLog) -> Content[TruthRecord]:
+def read_truth(path: Path, text: str, findings: FindingLog, *, boxes: Boxes = Boxes.NEEDED) -> Content[TruthRecord]:
     """Read ground truth; a DataError has every fault of the file."""
     in_lines = looks_like_json_lines(text)
     document = None if in_lines else parse_json(path, text)
@@ -81,13 +82,15 @@ def read_truth(path: Path, text: str, findings: FindingLog) -> Content[TruthReco
         layout=Layout.OBJECT,
         images=[_image(record) for record in _section(outermost, "images")],
         categories=[_category(record) for record in _section(outermost, "categories")],
-        boxes=[_truth(record) for record in _section(outermost, "annotations")],
+        boxes=[_truth(record, boxes) for record in _section(outermost, "annotations")],
     )
     findings.raise_errors()
     return content
 
 
-def read_results(path: Path, text: str, findings: FindingLog, *, scores_optional: bool) -> Content[ResultRecord]:
+def read_results(
+    path: Path, text: str, findings: FindingLog, *, scores_optional: bool, boxes: Boxes = Boxes.NEEDED
+) -> Content[ResultRecord]:
     """Read detections of any layout; `scores_optional` when it will do that no record has a score."""
     where = Where(str(path))
     numbered = parse_json_lines(path, text, findings) if looks_like_json_lines(text) else None
@@ -98,12 +101,13 @@ def read_results(path: Path, text: str, findings: FindingLog, *, scores_optional
         lines = [number for number, _ in numbered]
         values = [(replace(where, line=number), value) for number, value in numbered]
         records = _objects(values, findings, _RESULT)
-        content = Content(layout=Layout.LINES, boxes=_results(records, scores_optional), lines=lines)
+        content = Content(layout=Layout.LINES, boxes=_results(records, scores_optional, boxes), lines=lines)
     elif isinstance(document, list):
         records = _objects(_placed(where, "", document), findings, _RESULT)
-        content = Content(layout=Layout.ARRAY, boxes=_results(records, scores_optional))
+        content = Content(layout=Layout.ARRAY, boxes=_results(records, scores_optional, boxes))
     else:
-        content = _result_object(_outermost(document, where, findings, _RESULT_LAYOUT), scores_optional)
+        outermost = _outermost(document, where, findings, _RESULT_LAYOUT)
+        content = _result_object(outermost, scores_optional, boxes)
     findings.raise_errors()
     return content
 
@@ -116,6 +120,11 @@ def _is_result(document: Any) -> bool:
 def _outermost(document: Any, where: Where, findings: FindingLog, expected: str) -> Record:
     """Return the outermost object; anything else cannot be read at all."""
     if isinstance(document, dict):
+        records = document.get("annotations")
+        if isinstance(records, list) and records and isinstance(records[0], dict) and "segments_info" in records[0]:
+            fix = "Evaluate it with 'jaccard-eval panoptic GT PRED'."
+            detail = "annotations have segments_info: a panoptic segmentation, which has no boxes of its own"
+            raise DataError.single("layout", where, detail, fix=fix)
         return Record(document, where, findings)
     if isinstance(document, list):
         raise refuse_list(Path(where.path), len(document), expected)
@@ -154,25 +163,25 @@ def _objects(placed: list[tuple[Where, Any]], findings: FindingLog, expected: st
     return records
 
 
-def _result_object(outermost: Record, scores_optional: bool) -> Content[ResultRecord]:
+def _result_object(outermost: Record, scores_optional: bool, boxes: Boxes) -> Content[ResultRecord]:
     if "annotations" not in outermost.values:
         keys = ", ".join(map(quoted_value, list(outermost.values)[:_SHOWN_KEYS])) or "no keys"
         detail = f"the top level is an object with {keys}; expected {_RESULT_LAYOUT}, or a COCO object with annotations"
         raise DataError.single("layout", outermost.where, detail, fix="Pass only the array of results.")
     outermost.refuse_repeated(tuple(_SECTIONS))
-    boxes = _results(_section(outermost, "annotations"), scores_optional)
+    found = _results(_section(outermost, "annotations"), scores_optional, boxes)
     # Unlike ground truth, detections need neither images nor categories.
     images = map(_image, _section(outermost, "images")) if outermost.has("images") else None
     categories = map(_category, _section(outermost, "categories")) if outermost.has("categories") else None
     return Content(
         layout=Layout.OBJECT,
-        boxes=boxes,
+        boxes=found,
         images=None if images is None else list(images),
         categories=None if categories is None else list(categories),
     )
 
 
-def _results(records: list[Record], scores_optional: bool) -> list[ResultRecord]:
+def _results(records: list[Record], scores_optional: bool, boxes: Boxes) -> list[ResultRecord]:
     scored = any("score" in record.values for record in records)
     if scored or not scores_optional:
         fix = (
@@ -185,28 +194,28 @@ def _results(records: list[Record], scores_optional: bool) -> list[ResultRecord]
         )
         for record in records:
             _required(record, "score", fix, code="score-missing")
-    return list(map(_result, records))
+    return [_result(record, boxes) for record in records]
 
 
-def _result(record: Record) -> ResultRecord:
+def _result(record: Record, boxes: Boxes) -> ResultRecord:
     record.refuse_repeated(_RESULT_FIELDS)
     return ResultRecord(
         image_id=_id(record, "image_id"),
         category_id=_id(record, "category_id"),
-        bbox=_box(record),
+        bbox=_box(record, boxes),
         score=_number(record, "score"),
         file_name=_text(record, "file_name"),
         category_name=_text(record, "category_name"),
     )
 
 
-def _truth(record: Record) -> TruthRecord:
+def _truth(record: Record, boxes: Boxes) -> TruthRecord:
     record.refuse_repeated(_TRUTH_FIELDS)
     own_id = record.values.get("id", UNSET)
     return TruthRecord(
         image_id=_id(record, "image_id"),
         category_id=_id(record, "category_id"),
-        bbox=_box(record),
+        bbox=_box(record, boxes),
         area=_number(record, "area"),
         iscrowd=_flag(record, "iscrowd"),
         ignore=_flag(record, "ignore"),
@@ -218,13 +227,33 @@ def _truth(record: Record) -> TruthRecord:
 def _image(record: Record) -> ImageRecord:
     record.refuse_repeated(_IMAGE_FIELDS)
     width, height = _side(record, "width"), _side(record, "height")
-    return ImageRecord(id=_id(record, "id"), file_name=_text(record, "file_name"), width=width, height=height)
+    return ImageRecord(
+        id=_id(record, "id"),
+        file_name=_text(record, "file_name"),
+        width=width,
+        height=height,
+        **{name: _ids(record, name) for name in VERIFIED},
+    )
 
 
 def _category(record: Record) -> CategoryRecord:
     record.refuse_repeated(_CATEGORY_FIELDS)
     supercategory = record.values.get("supercategory")
-    return CategoryRecord(id=_id(record, "id"), name=_text(record, "name"), supercategory=supercategory)
+    frequency = record.values.get("frequency")
+    return CategoryRecord(
+        id=_id(record, "id"), name=_text(record, "name"), supercategory=supercategory, frequency=frequency
+    )
+
+
+def _ids(record: Record, field: str) -> list[int | str] | UnsetType:
+    """Read a list of ids of classes; null, as nothing, which the reader of all images warns of."""
+    values = record.values.get(field)
+    if values is None:
+        return UNSET
+    if isinstance(values, list) and all(isinstance(value, int | str) for value in values):
+        return [int(value) if isinstance(value, bool) else value for value in values]
+    record.error("image-labels-type", field, f"is {described_json(values)}; expected a list of category ids", "")
+    return UNSET
 
 
 def _id(record: Record, field: str) -> int | str:
@@ -245,8 +274,12 @@ def _id(record: Record, field: str) -> int | str:
     return 0
 
 
-def _box(record: Record) -> Box:
-    """Read the four numbers of a box."""
+def _box(record: Record, boxes: Boxes) -> Any:
+    """Read the four numbers of a box; where boxes are optional, one may be absent or an empty list."""
+    if boxes is Boxes.ORIENTED:
+        return record.values.get("bbox", UNSET)
+    if boxes is Boxes.OPTIONAL and record.values.get("bbox", []) == []:
+        return UNSET
     value = _required(record, "bbox")
     expected = "expected 4 numbers [x, y, width, height]"
     if isinstance(value, list) and len(value) == 4:

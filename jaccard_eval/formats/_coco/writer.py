@@ -15,9 +15,12 @@ import msgspec
 from jaccard_eval.atomic import replace_file
 from jaccard_eval.data.dataset import Dataset, LabelMap
 from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.formats._coco.verified import LVIS, verified_lists
+from jaccard_eval.formats._coco.written_shapes import ShapeTexts, shape_texts
 from jaccard_eval.reading.writing import GT_FIX, UNIVERSE, json_rows, report_losses, require_pixels
+from jaccard_eval.similarity.keypoints import Keypoints
 
-TRUTH = ("crowd", "ignore", "area", *UNIVERSE)
+TRUTH = ("crowd", "ignore", "area", "shapes", *UNIVERSE)
 LINE_SUFFIXES = (".jsonl", ".ndjson")
 
 
@@ -36,7 +39,7 @@ def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     is_list = dataset.truth is not None or not (dataset.images.listed or numbered)
     if dataset.role == "pred" and (in_lines or is_list):
         # The ground truth has the images and the names of the classes.
-        report_losses(dataset, path, findings, () if dataset.truth is None else UNIVERSE)
+        report_losses(dataset, path, findings, ("shapes", *(() if dataset.truth is None else UNIVERSE)))
         if numbered and dataset.truth is None:
             detail = f"{numbered} are texts, but a list of results needs the ids of the ground truth"
             fix = f"{GT_FIX}, or write a .json file, which lists the images."
@@ -45,7 +48,8 @@ def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
         lines = _results(dataset, with_names=bool(numbered) or dataset.truth is None)
         data = "".join(f"{line}\n" for line in lines).encode() if in_lines else _array(lines)
     else:
-        report_losses(dataset, path, findings, TRUTH if dataset.role == "gt" else UNIVERSE)
+        lists = ("verified",) if dataset.facts.usual_protocol == LVIS else ()
+        report_losses(dataset, path, findings, (*TRUTH, *lists) if dataset.role == "gt" else ("shapes", *UNIVERSE))
         findings.raise_errors()
         data = _object(dataset)
     replace_file(path, gzip.compress(data, mtime=0) if path.name.endswith(".gz") else data)
@@ -72,16 +76,23 @@ def _with_integer_ids(dataset: Dataset) -> tuple[Dataset, str]:
 def _object(dataset: Dataset) -> bytes:
     images, labels = dataset.images, dataset.labels
     described = []
-    for key, name, size in zip(images.keys, images.file_names, images.sizes.tolist(), strict=True):
+    verified = verified_lists(dataset)
+    for row, (key, name) in enumerate(zip(images.keys, images.file_names, strict=True)):
+        size = images.sizes[row].tolist()
         known = {side: value for side, value in zip(("width", "height"), size, strict=True) if not math.isnan(value)}
         # Whole numbers of pixels are written as such.
         sides = {side: int(value) if value.is_integer() else value for side, value in known.items()}
-        described.append(_encoded({"id": key} | ({} if name is None else {"file_name": name}) | sides))
+        lists = {field: lists[row] for field, lists in verified.items()}
+        described.append(_encoded({"id": key} | ({} if name is None else {"file_name": name}) | sides | lists))
     sections = {"images": described, "annotations": _annotations(dataset)}
     if dataset.role == "gt" or labels.named:
-        named = zip(labels.keys, labels.names, strict=True)
+        named = zip(labels.keys, labels.names, dataset.facts.frequency or labels.names, strict=True)
         sections["categories"] = [
-            _encoded({"id": key, "name": name} if labels.named else {"id": key}) for key, name in named
+            _encoded(
+                ({"id": key, "name": name} if labels.named else {"id": key})
+                | ({"frequency": frequency} if dataset.facts.frequency and frequency else {})
+            )
+            for key, name, frequency in named
         ]
     parts = (b'"%b": ' % name.encode() + _array(lines).rstrip() for name, lines in sections.items())
     return b"{\n" + b",\n".join(parts) + b"\n}\n"
@@ -90,9 +101,12 @@ def _object(dataset: Dataset) -> bytes:
 def _annotations(dataset: Dataset) -> list[str]:
     """Return a record per box; predictions have a score, and the flags that tools expect of an annotation."""
     boxes = dataset.boxes
-    columns = _records(dataset), json_rows(boxes.area[:, None]), boxes.crowd.tolist(), boxes.ignore.tolist()
+    texts = shape_texts(dataset)
+    # Poses without labelled points are ignored by what they have.
+    ignored = boxes.ignore & (not isinstance(boxes.shapes, Keypoints))
+    columns = _records(dataset, texts), texts.areas, boxes.crowd.tolist(), ignored.tolist()
     return [
-        f'{{"id":{row},{record},"area":{area},"iscrowd":{crowd:d}{_IGNORE if ignore else ""}}}'
+        f'{{"id":{row},{record}{area},"iscrowd":{crowd:d}{_IGNORE if ignore else ""}}}'
         for row, (record, area, crowd, ignore) in enumerate(zip(*columns, strict=True), start=1)
     ]
 
@@ -102,7 +116,7 @@ _IGNORE = ',"ignore":1'
 
 def _results(dataset: Dataset, *, with_names: bool) -> list[str]:
     """Return a record per prediction, `with_names` that there are of its image and class."""
-    records = _records(dataset)
+    records = _records(dataset, shape_texts(dataset))
     if not with_names:
         return [f"{{{record}}}" for record in records]
     files, labels = dataset.images.file_names, dataset.labels
@@ -112,17 +126,17 @@ def _results(dataset: Dataset, *, with_names: bool) -> list[str]:
     return [f"{{{record}{of_image[image]}{of_class[label]}}}" for record, image, label in rows]
 
 
-def _records(dataset: Dataset) -> Iterable[str]:
+def _records(dataset: Dataset, texts: ShapeTexts) -> Iterable[str]:
     """Yield what ground truth and predictions share, as it stands between the braces."""
     boxes = dataset.boxes
     images = [_encoded({"image_id": key})[1:-1] for key in dataset.images.keys]
     labels = [_encoded({"category_id": key})[1:-1] for key in dataset.labels.keys]
-    rows = boxes.image.tolist(), boxes.label.tolist(), json_rows(boxes.xywh)
+    rows = boxes.image.tolist(), boxes.label.tolist(), texts.boxes, texts.fields
     if boxes.score is None:
-        return (f'{images[image]},{labels[label]},"bbox":[{box}]' for image, label, box in zip(*rows, strict=True))
+        return (f"{images[image]},{labels[label]}{box}{shape}" for image, label, box, shape in zip(*rows, strict=True))
     return (
-        f'{images[image]},{labels[label]},"bbox":[{box}],"score":{score}'
-        for image, label, box, score in zip(*rows, json_rows(boxes.score[:, None]), strict=True)
+        f'{images[image]},{labels[label]}{box}{shape},"score":{score}'
+        for image, label, box, shape, score in zip(*rows, json_rows(boxes.score[:, None]), strict=True)
     )
 
 

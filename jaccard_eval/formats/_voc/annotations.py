@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,7 +23,7 @@ from jaccard_eval.reading.files import (
     first_line,
     inner_folder,
     is_folder,
-    is_folder_entry,
+    list_folder,
     list_tree,
     read_each,
     read_lines,
@@ -69,8 +68,8 @@ def kit_folder(path: Path) -> Path:
     if is_folder(path / ANNOTATIONS):
         return path
     kits: list[Path] = []
-    with contextlib.suppress(OSError), os.scandir(path) as entries:
-        folders = (path / entry.name for entry in entries if is_folder_entry(entry))
+    with contextlib.suppress(OSError):
+        folders = (path / name for name in list_folder(path)[0])
         kits = [folder for folder in folders if is_folder(folder / ANNOTATIONS)]
     return kits[0] if len(kits) == 1 else path
 
@@ -103,8 +102,9 @@ def _annotation_files(path: Path, draft: Draft) -> dict[str, Path]:
 def _files_of_split(kit: Path, files: dict[str, Path], draft: Draft) -> dict[str, Path] | None:
     """Return the annotation files of the split that is asked for; None where the kit has no image sets."""
     names: list[str] = []
-    with contextlib.suppress(OSError), os.scandir(kit / _MAIN) as entries:
-        names = sorted(entry.name for entry in entries if entry.name.endswith(".txt"))
+    with contextlib.suppress(OSError):
+        folders, files_there = list_folder(kit / _MAIN)
+        names = sorted(name for name in (*folders, *files_there) if name.endswith(".txt"))
     lists = {name.removesuffix(".txt"): kit / _MAIN / name for name in names}
     for name, path in list(lists.items()):
         # A list of one class, such as dog_val.txt, judges each image, and is not a split; a split may have such a name.
@@ -164,19 +164,25 @@ class _Files:
             self.file.append(len(self.paths) - 1)
             self.number.append(number)
             box = element.find("bndbox")
-            # Two objects whose border was lost by hand or in a merge would be read as the first of them.
-            counts = Counter(inner.tag for inner in (*element, *(() if box is None else box)))
-            row = len(self.file) - 1
-            self.repeated += [(row, name, counts[name]) for name in _ONCE if counts[name] > 1]
-            given = (element.findtext(name) for name in _SCORES)
-            self.scores.append(next((text.strip() for text in given if text is not None), None))
-            self.corners += [""] * 4 if box is None else [box.findtext(corner) or "" for corner in CORNERS]
-            self.labels.append(text_of(element, "name"))
+            inner = [] if box is None else [*box]
+            # Of several elements of a name the first counts.
+            texts = {child.tag: child.text or "" for child in reversed([*element])}
+            corners = {child.tag: child.text or "" for child in reversed(inner)}
+            if len(texts) + len(corners) < len(element) + len(inner) or not texts.keys().isdisjoint(corners):
+                # Two objects whose border was lost by hand or in a merge would be read as the first of them.
+                counts = Counter(child.tag for child in (*element, *inner))
+                row = len(self.file) - 1
+                self.repeated += [(row, name, counts[name]) for name in _ONCE if counts[name] > 1]
+            score = next((texts[name] for name in _SCORES if name in texts), None)
+            self.scores.append(None if score is None else score.strip())
+            self.corners += [corners.get(corner, "") for corner in CORNERS]
+            self.labels.append(texts.get("name", "").strip())
             for name, flags in (("difficult", self.difficult), ("truncated", self.truncated)):
-                text = text_of(element, name)
+                text = texts.get(name, "").strip()
                 # Some tools write "Unspecified" for a flag that nobody set.
                 flags.append("" if text.lower() == "unspecified" else text)
-            self.others["part"] += len(element.findall("part"))
+            if "part" in texts:
+                self.others["part"] += len(element.findall("part"))
 
     def where(self, row: int, name: str | None = None) -> Where:
         """Return the place of an object."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from jaccard_eval.findings import Severity, Where
 from jaccard_eval.formats._yolo.columns import MIN_POINTS, Columns
 from jaccard_eval.formats._yolo.encodings import FIELDS, HIGH, LOW, PIXEL_LOOK, is_normalised
 from jaccard_eval.formats._yolo.lines import IntArray, LabelLines
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.text import pluralise, quoted_value
 
@@ -39,7 +39,7 @@ class LineReporter:
         fix: str,
         *,
         severity: Severity = Severity.ERROR,
-        summary: str = "",
+        summary: str | Callable[[int], str] = "",
     ) -> None:
         """Record one finding about the lines `rows`."""
         self.draft.findings.add_rows(
@@ -169,5 +169,8 @@ def check_units(reporter: LineReporter, rows: IntArray, coords: FloatArray, unit
     fix = f"Fix the line, or pass --{reporter.draft.options.role}-units px if the whole dataset is in pixels."
     reporter.report("coordinate-range", rows[far], describe, fix)
     near = rows[outside & ~far]
-    summary = f"{pluralise(len(near), 'box leaves its image', 'boxes leave their images')}; kept as written"
+
+    def summary(count: int) -> str:
+        return f"{pluralise(count, 'box leaves its image', 'boxes leave their images')}; kept as written"
+
     reporter.report("coordinate-range", near, describe, "", severity=Severity.WARNING, summary=summary)

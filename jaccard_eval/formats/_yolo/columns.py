@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
 
 import numpy as np
 
@@ -20,26 +20,38 @@ from jaccard_eval.formats._yolo.encodings import (
     spelled,
 )
 from jaccard_eval.formats._yolo.lines import IntArray, LabelLines
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.text import did_you_mean, pluralise, quoted_value
 
+POSE = "pose"
 MIN_POINTS = 6  # numbers of the smallest polygon, a triangle
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The order of what follows the class: one of "box", "polygon", "obb", with "conf" and "track" around it."""
+    """The order of what follows the class: a shape, with "conf" and "track" around it.
+
+    The shape is one of "box", "polygon", "obb", "xywhr" and "pose". A pose is a box and then its points: how many, and
+    two or three numbers for each, the third its visibility.
+    """
 
     order: tuple[str, ...]
+    points: tuple[int, int] = (0, 0)
 
     @property
     def name(self) -> str:
         """The name that ``columns=`` takes."""
-        return "-".join(self.order)
+        return "-".join(f"pose-{self.points[0]}x{self.points[1]}" if part == POSE else part for part in self.order)
+
+    @property
+    def has_box(self) -> bool:
+        """Whether lines have a box of their own, and not only the one around their points."""
+        return self.shape in ("box", POSE)
 
     @property
     def shape(self) -> str:
-        """One of "box", "polygon" and "obb"."""
+        """One of "box", "polygon", "obb", "xywhr" and "pose"."""
         return next(part for part in self.order if part in _SHAPES)
 
     @property
@@ -61,10 +73,14 @@ class Columns:
         """Return whether so many numbers fit; a track id after a box may be missing, as trackers omit it."""
         inner = numbers - self.head - self.tail
         fits: BoolArray
-        if self.shape == "box":
+        if self.shape == POSE:
+            fits = inner == 4 + self.points[0] * self.points[1]
+        elif self.shape == "box":
             fits = (inner == 4) | ((inner == 3) & (self.order[-1] == "track"))
+        elif self.shape in _ORIENTED_NUMBERS:
+            fits = inner == _ORIENTED_NUMBERS[self.shape]
         else:
-            fits = (inner == 8) if self.shape == "obb" else (inner >= MIN_POINTS) & (inner % 2 == 0)
+            fits = (inner >= MIN_POINTS) & (inner % 2 == 0)
         return fits
 
     def score_offset(self, numbers: IntArray) -> IntArray | None:
@@ -98,7 +114,16 @@ class Columns:
 # Ultralytics and darknet write the confidence of fractions last; in log-odds, as in `encodings`.
 _SECOND_HABIT = -2.0
 _SIBLINGS = {"box": "polygon", "polygon": "box"}
-_SHAPES = {"box": "x y w h", "polygon": "x1 y1 x2 y2 x3 y3 ...", "obb": "x1 y1 x2 y2 x3 y3 x4 y4"}
+_SHAPES = {
+    "box": "x y w h",
+    "polygon": "x1 y1 x2 y2 x3 y3 ...",
+    "obb": "x1 y1 x2 y2 x3 y3 x4 y4",
+    "xywhr": "cx cy w h angle",
+    "pose": "cx cy w h and points",
+}
+_ORIENTED_NUMBERS = {"obb": 8, "xywhr": 5}  # corners; centre, sizes and angle
+_POSE_NAME = re.compile(r"pose-([1-9][0-9]{0,3})x([23])(-conf)?(-track)?")
+_NEAR = 0.75  # of width and height, from the centre of the box: how far nearly all points of a pose lie at most
 
 COLUMNS = {
     columns.name: columns
@@ -113,6 +138,8 @@ COLUMNS = {
         Columns(("polygon", "conf", "track")),
         Columns(("obb",)),
         Columns(("obb", "conf")),
+        Columns(("xywhr",)),
+        Columns(("xywhr", "conf")),
     )
 }
 
@@ -130,14 +157,68 @@ class ColumnChoice:
 
 def named_columns(name: str) -> Columns:
     """Return the layout of a name."""
+    pose = _POSE_NAME.fullmatch(name)
+    if pose is not None:
+        ends = tuple(end.removeprefix("-") for end in pose.groups()[2:] if end)
+        return Columns((POSE, *ends), (int(pose[1]), int(pose[2])))
     if name not in COLUMNS:
         if "=" in name:
             raise UsageError(f"column names ({quoted_value(name)}) work only for tables; text files have no header")
-        known = ", ".join(COLUMNS)
+        known = ", ".join((*COLUMNS, "pose-17x3", "pose-17x3-conf"))
         raise UsageError(
             f"unknown column layout {quoted_value(name)}; choose from {known}.{did_you_mean(name, COLUMNS)}"
         )
     return COLUMNS[name]
+
+
+def pose_columns(numbers: IntArray, kpt_shape: tuple[int, int], role: str) -> Columns:
+    """Return the layout of poses whose points are known; predictions end with a score, and perhaps a track id."""
+    spare = int(np.bincount(numbers).argmax()) - 4 - kpt_shape[0] * kpt_shape[1] if len(numbers) else 0
+    return Columns((POSE, *("conf", "track")[: max(spare, 0)]) if role == "pred" else (POSE,), kpt_shape)
+
+
+def choose_oriented(numbers: IntArray, role: str) -> ColumnChoice | None:
+    """Return the layout of lines that are known to be oriented boxes, by how many numbers most have."""
+    n = int(np.bincount(numbers).argmax()) if len(numbers) else 0
+    scored = role == "pred"
+    named = {8 + scored: "obb", 5 + scored: "xywhr"}.get(n)
+    return None if named is None else ColumnChoice(COLUMNS[f"{named}-conf" if scored else named])
+
+
+def choose_pose(lines: LabelLines, numbers: IntArray, role: str) -> ColumnChoice | None:
+    """Return the layout of lines that are known to be poses, by how many numbers most have and where points lie."""
+    n = int(np.bincount(numbers).argmax()) if len(numbers) else 0
+    block, _ = _block(lines, numbers, n)
+    fitting: dict[str, float] = {}
+    for width in (3, 2):
+        for ends in ((), ("conf",), ("conf", "track")) if role == "pred" else ((),):
+            n_points, rest = divmod(n - 4 - len(ends), width)
+            if rest or n_points < 1 or not len(block):
+                continue
+            points = block[:, 4 : n - len(ends)].reshape(len(block), n_points, width)
+            # A track id is a whole number, the visibility of an annotator too; a network is sure or less so.
+            thirds = points[:, :, 2:]
+            sound = bool((np.isin(thirds, (0, 1, 2)) if role == "gt" else (thirds >= 0) & (thirds <= 1)).all())
+            if "track" in ends:
+                sound = sound and _are_track_ids(block[:, -1])
+            if ends and _count_outside(block[:, n - len(ends)]):
+                continue
+            near_box = np.abs(points[:, :, :2] - block[:, None, :2]) <= _NEAR * block[:, None, 2:4] + 1e-9
+            placed = np.any(points[:, :, :2] != 0, axis=2)
+            inside = int(np.count_nonzero(np.all(near_box, axis=2) & placed)) / max(int(np.count_nonzero(placed)), 1)
+            if sound and inside >= 0.5:
+                fitting[Columns((POSE, *ends), (n_points, width)).name] = inside
+    if not fitting:
+        return None
+    best = max(fitting.values())
+    near = [name for name, inside in fitting.items() if inside > best - 0.2]
+    # Of predictions a score is expected; without it there is nothing to rank.
+    near = [name for name in near if name.endswith("-conf")] or near if role == "pred" else near
+    if len(near) == 1:
+        return ColumnChoice(named_columns(near[0]), f"read as {near[0]}", fix=f"Settle it with --{role}-columns.")
+    text = f"{n + 1} columns can be {' or '.join(near)}"
+    flags = " or ".join(f"--{role}-columns {name}" for name in near)
+    return ColumnChoice(named_columns(near[0]), text, is_undecided=True, fix=f"Pass {flags}.")
 
 
 def uses_names(lines: LabelLines) -> bool:

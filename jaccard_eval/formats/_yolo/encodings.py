@@ -8,13 +8,13 @@ lie anywhere in their image, often touch its border, and now and then one is sim
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray, to_xywh
 from jaccard_eval.findings import Severity
+from jaccard_eval.frozen import dataclass
 
 LOW, HIGH = -0.01, 1.01  # normalised coordinates may leave 0..1 by this much, as Ultralytics' loader allows
 PIXEL_LOOK = 2.0  # a coordinate above this is rather a pixel than a fraction gone astray

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -16,8 +16,10 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.findings import DataError, FindingLog
 from jaccard_eval.formats._yolo.sources import SEPARATED_LINE
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.progress import tracked
 from jaccard_eval.reading.files import decode, read_bytes, record_failures
+from jaccard_eval.reading.remote import bring
 
 IntArray = npt.NDArray[np.int64]
 
@@ -72,11 +74,15 @@ def take_difficult(lines: LabelLines) -> tuple[LabelLines, BoolArray]:
     return replace(lines, values=lines.values[kept], first=np.cumsum(count) - count, count=count, text=text), flagged
 
 
-def read_label_files(paths: Sequence[Path], findings: FindingLog) -> LabelLines:
+def separator_of(paths: Sequence[Path]) -> bytes:
+    """Return what stands between the fields of a set, where that is not a blank."""
+    return _separator(next(_batches(paths, [])))
+
+
+def read_label_files(paths: Sequence[Path], findings: FindingLog, mark: bytes = b"") -> LabelLines:
     """Read and split label files; a file that cannot be read is an error in `findings` and has no lines."""
     failures: list[DataError] = []
     parts: list[LabelLines] = []
-    mark = b""
     for batch in _batches(paths, failures):
         mark = mark or (b"" if parts else _separator(batch))  # of a set, like everything that is detected
         parts.append(_split([(row, data.replace(mark, b" ") if mark else data) for row, data in batch]))
@@ -93,6 +99,7 @@ def _batches(paths: Sequence[Path], failures: list[DataError]) -> Iterator[list[
     """Yield rows and contents of the files in batches of limited size."""
     batch: list[tuple[int, bytes]] = []
     n_bytes = 0
+    bring(paths)
     for row, path in enumerate(tracked(paths, "files")):
         try:
             data = read_bytes(path, empty_ok=True)

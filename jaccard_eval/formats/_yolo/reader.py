@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray, from_xywh, to_xywh
 from jaccard_eval.data.dataset import Key, unknown_sizes
+from jaccard_eval.data.known_protocols import MASKS, ORIENTED
+from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.findings import DataError, Severity, Where
 from jaccard_eval.formats._yolo.checks import (
     LineReporter,
@@ -18,29 +20,110 @@ from jaccard_eval.formats._yolo.checks import (
     check_indices,
     check_units,
 )
-from jaccard_eval.formats._yolo.columns import ColumnChoice, Columns, choose_columns, named_columns, uses_names
+from jaccard_eval.formats._yolo.columns import (
+    POSE,
+    ColumnChoice,
+    Columns,
+    choose_columns,
+    choose_oriented,
+    choose_pose,
+    named_columns,
+    pose_columns,
+    uses_names,
+)
 from jaccard_eval.formats._yolo.encodings import Frame, choose_encoding, is_mostly_normalised, spelled
 from jaccard_eval.formats._yolo.images import add_images
-from jaccard_eval.formats._yolo.lines import IntArray, LabelLines, read_label_files, split_lines, take_difficult
+from jaccard_eval.formats._yolo.lines import (
+    IntArray,
+    LabelLines,
+    read_label_files,
+    separator_of,
+    split_lines,
+    take_difficult,
+)
+from jaccard_eval.formats._yolo.shapes import ShapeRows, polygons, read_shapes
 from jaccard_eval.formats._yolo.sources import (
     LabelSource,
     find_description,
+    find_kpt_shape,
     labels_of_folder,
     read_description,
     require_labels,
 )
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.reading.blocks import needs_whole, part_of
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.lines import mention_other_files
 from jaccard_eval.reading.names import find_names, read_names, warn_repeated
 from jaccard_eval.reading.rawboxes import CodedKeys, RawBoxes
 from jaccard_eval.text import pluralise
 
+LINE_BYTES = 45  # of a prediction, about, for so many of them at a time
 _UNITS = {"norm": "normalised", "px": "pixels"}
 
 
 def read_labels(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of text labels to the draft."""
+    source = _find_source(path, draft, options)
+    paths = list(source.files.values())
+    reporter = LineReporter(read_label_files(paths, draft.findings), paths, draft)
+    sizes = add_images(source, draft)
+    source = _with_names(source, draft, options, search=not uses_names(reporter.lines))
+    if len(reporter.lines):
+        _add_lines(reporter, list(source.files), sizes, source)
+    elif source.names is not None:
+        draft.set_classes(range(len(source.names)), source.names)
+    mention_other_files(source.root, source.other_files, draft)
+
+
+def read_labels_in_parts(path: Path, draft: Draft, options: ReadOptions, rows: int) -> Iterator[Draft]:
+    """Yield a draft with the images, then drafts with the boxes of some files each; ground truth is one part.
+
+    Each part settles columns and encoding alone, and they must agree. Parts that are in no doubt decide as the whole:
+    majorities and evidence add up, and what every line must show every part does.
+    """
+    if options.role == "gt":
+        with part_of(draft) as part:
+            read_labels(path, part, options)
+            yield part
+        return
+    source = _find_source(path, draft, options)
+    if source.other_files:
+        raise needs_whole(path, "it holds other files than labels")
+    keys, sizes = list(source.files), add_images(source, draft)
+    with part_of(draft) as part:
+        part.take_images(draft, range(len(draft.image_keys)))
+        yield part
+    at = {key: row for row, key in enumerate(draft.image_keys)}
+    mark, is_named = separator_of(list(source.files.values())), False
+    for group in _groups(list(source.files.values()), rows * LINE_BYTES):
+        with part_of(draft) as part:
+            own, paths = keys[group], list(source.files.values())[group]
+            part.take_images(draft, [at[key] for key in own if key in at])
+            reporter = LineReporter(read_label_files(paths, part.findings, mark), paths, part)
+            part.findings.raise_errors()
+            if not is_named and len(reporter.lines):
+                source = _with_names(source, draft, options, search=not uses_names(reporter.lines))
+                is_named = True
+            if len(reporter.lines):
+                _add_lines(reporter, own, sizes[group], source)
+            yield part
+
+
+def _groups(paths: list[Path], size: int) -> Iterator[slice]:
+    """Yield slices of files that have about so many bytes together."""
+    first = n_bytes = 0
+    for row, path in enumerate(paths):
+        n_bytes += path.stat().st_size
+        if n_bytes >= size:
+            yield slice(first, row + 1)
+            first, n_bytes = row + 1, 0
+    if first < len(paths):
+        yield slice(first, len(paths))
+
+
+def _find_source(path: Path, draft: Draft, options: ReadOptions) -> LabelSource:
     try:
         description = find_description(path)  # a data.yaml or a darknet obj.data
         if description is None:
@@ -52,15 +135,7 @@ def read_labels(path: Path, draft: Draft, options: ReadOptions) -> None:
         # What was reported before the search failed may be why it did.
         draft.findings.extend(error.findings)
         raise DataError(draft.findings.findings()) from None
-    paths = list(source.files.values())
-    reporter = LineReporter(read_label_files(paths, draft.findings), paths, draft)
-    sizes = add_images(source, draft)
-    source = _with_names(source, draft, options, search=not uses_names(reporter.lines))
-    if len(reporter.lines):
-        _add_lines(reporter, list(source.files), sizes, source)
-    elif source.names is not None:
-        draft.set_classes(range(len(source.names)), source.names)
-    mention_other_files(source.root, source.other_files, draft)
+    return source
 
 
 def add_listed_lines(
@@ -82,6 +157,8 @@ def add_listed_lines(
 
 def _with_names(source: LabelSource, draft: Draft, options: ReadOptions, *, search: bool) -> LabelSource:
     """Give a source the names that the user gave, else its own, else (`search`) those of a file near the labels."""
+    if source.kpt_shape is None and (given := find_kpt_shape(source.root)) is not None:
+        source = replace(source, kpt_shape=given)
     if options.names is not None:
         warn_repeated(options.names, Where(draft.path, field="names"), draft.findings)
         return replace(source, names=options.names, names_from="the given list of names")
@@ -119,7 +196,7 @@ def _add_lines(reporter: LineReporter, keys: Sequence[str], file_sizes: FloatArr
     by_name = uses_names(lines)
     # Behind names only the numbers at the end count, and the first field is a name, even one such as "7".
     numbers = np.minimum(lines.trailing_numbers(), lines.count - 1) if by_name else lines.count - 1
-    choice = _settle_columns(draft, lines, numbers, file_sizes[lines.file], by_name=by_name)
+    choice = _settle_columns(draft, lines, numbers, file_sizes[lines.file], by_name=by_name, source=source)
     columns = choice.columns
     good = check_columns(reporter, columns, numbers, by_name=by_name)
     if by_name and columns.shape == "box":
@@ -144,7 +221,8 @@ def _add_lines(reporter: LineReporter, keys: Sequence[str], file_sizes: FloatArr
     label_set = _Set(
         reporter=reporter,
         columns=columns,
-        encoding=draft.options.box or choice.encoding,
+        # Poses are Ultralytics' alone.
+        encoding=draft.options.box or choice.encoding or ("cxcywh" if columns.shape == POSE else ""),
         numbers=numbers,
         difficult=difficult,
     )
@@ -152,13 +230,24 @@ def _add_lines(reporter: LineReporter, keys: Sequence[str], file_sizes: FloatArr
 
 
 def _settle_columns(
-    draft: Draft, lines: LabelLines, numbers: IntArray, sizes: FloatArray, *, by_name: bool
+    draft: Draft,
+    lines: LabelLines,
+    numbers: IntArray,
+    sizes: FloatArray,
+    *,
+    by_name: bool,
+    source: LabelSource,
 ) -> ColumnChoice:
-    """Use the layout that the user named, else the one that the set supports; report what was assumed."""
+    """Use the layout that the user or the description named, else the one that the set supports, and report it."""
     options = draft.options
     if options.columns is not None:
         return ColumnChoice(named_columns(options.columns))
-    choice = choose_columns(lines, numbers, sizes, by_name=by_name, options=options)
+    if source.kpt_shape is not None and not by_name:
+        return ColumnChoice(pose_columns(numbers, source.kpt_shape, options.role))
+    choice = choose_pose(lines, numbers, options.role) if options.iou_type == "keypoints" and not by_name else None
+    if options.iou_type in ORIENTED and not by_name:
+        choice = choose_oriented(numbers, options.role)
+    choice = choice or choose_columns(lines, numbers, sizes, by_name=by_name, options=options)
     fix = choice.fix or f"Name the layout with --{options.role}-columns (box-conf, conf-box, box-track, ...)."
     if choice.is_undecided:
         draft.findings.error("columns-ambiguous", Where(draft.path), choice.assumption, fix=fix)
@@ -200,10 +289,25 @@ def _add_rows(
     files = lines.file[rows]
     outlined = (numbers > label_set.columns.box_width) & (label_set.columns.shape == "box")
     units, encoding = _settle_encoding(label_set, coords[~outlined], file_sizes[files[~outlined]])
+    ignore, shapes = None, None
+    turned = label_set.columns.shape == "xywhr"
+    if draft.options.iou_type != BOXES or turned:
+        first, n_numbers = start + label_set.columns.head, numbers - label_set.columns.head - label_set.columns.tail
+        drawn = outlined if label_set.columns.has_box else np.ones(len(rows), dtype=np.bool_)
+        values = ShapeRows(label_set.reporter, rows, lines.values, first, n_numbers)
+        ignore, shapes = read_shapes(values, label_set.columns, drawn, coords, encoding)
+    if turned and shapes is not None:
+        coords = from_xywh(shapes.bounds(), encoding)
+        shapes = shapes if draft.options.iou_type in ORIENTED else None
+        if units == "norm":
+            detail = "fractions of width and height, which differ, cannot be turned by an angle"
+            fix = f"Export four corners, or pixels (--{draft.options.role}-units px if these are)."
+            draft.findings.error("angle-ambiguous", Where(draft.path), detail, fix=fix)
     if outlined.any():  # the box around a polygon is written like the other boxes of the set
         coords[outlined] = from_xywh(to_xywh(coords[outlined], "xyxy"), encoding)
         what = pluralise(int(outlined.sum()), "polygon among the boxes is", "polygons among the boxes are")
-        draft.findings.note("outline", Where(draft.path), f"{what} read as the box around it")
+        if shapes is None:
+            draft.findings.note("outline", Where(draft.path), f"{what} read as the box around it")
     check_units(label_set.reporter, rows, coords, units, encoding)
     order = label_set.columns.order  # nothing is computed from some of its columns
     if "track" in order:
@@ -221,23 +325,34 @@ def _add_rows(
             units=units,
             score=score,
             difficult=label_set.difficult[rows] if label_set.difficult.any() else None,
+            ignore=ignore,
+            shapes=shapes,
+            no_score=_poses_without_score(label_set, numbers),
             place=lambda row: label_set.reporter.place(int(rows[row])),
         )
     )
+
+
+def _poses_without_score(label_set: _Set, numbers: IntArray) -> tuple[str, str] | None:
+    """Return why polygons that are all as long have no score, and how to read them as poses."""
+    n = int(numbers[0]) if len(numbers) else 0
+    if label_set.columns.name != "polygon" or (numbers != n).any() or n < 14 or (n - 5) % 3:
+        return None
+    layout = f"pose-{(n - 5) // 3}x3-conf"
+    return ". If these are poses, they may have one", f"Pass --pred-columns {layout} for poses, or export the scores."
 
 
 def _coordinates(label_set: _Set, start: IntArray, numbers: IntArray) -> FloatArray:
     """Boxes (n, 4) as they are written; of each polygon, the corners of the box around it."""
     values, columns = label_set.reporter.lines.values, label_set.columns
     coords = np.zeros((len(start), 4))
-    outlined = numbers > columns.box_width if columns.shape == "box" else np.ones(len(start), dtype=np.bool_)
+    outlined = np.full(len(start), not columns.has_box)
+    if columns.shape == "box":
+        outlined = numbers > columns.box_width
     coords[~outlined] = values[start[~outlined, np.newaxis] + np.arange(4)]
     if outlined.any():
-        n_points = (numbers[outlined] - columns.head - columns.tail) // 2
-        # All points in one array, a polygon behind the other: a segmentation set has millions of them.
-        offsets = np.cumsum(n_points) - n_points
-        at = np.repeat(start[outlined] - 2 * offsets, n_points) + 2 * np.arange(int(n_points.sum()))
-        points = np.stack((values[at], values[at + 1]), axis=1)  # (n_points of all, 2)
+        points, offsets = polygons(values, start[outlined], numbers[outlined] - columns.head - columns.tail)
+        offsets = offsets[:-1]
         coords[outlined] = np.hstack((np.minimum.reduceat(points, offsets), np.maximum.reduceat(points, offsets)))
     return coords
 
@@ -247,9 +362,10 @@ def _settle_encoding(label_set: _Set, coords: FloatArray, sizes: FloatArray) -> 
     draft, columns = label_set.reporter.draft, label_set.columns
     options, where, findings = draft.options, Where(draft.path), draft.findings
     units = options.units or ("norm" if is_mostly_normalised(coords) else "px")
-    if columns.shape != "box":
-        what = "oriented boxes" if columns.shape == "obb" else "polygons"
-        findings.note("outline", where, f"{len(coords):,} {what} are read as the boxes around them")
+    if not columns.has_box:
+        what = "polygons" if columns.shape == "polygon" else "oriented boxes"
+        if options.iou_type not in (*MASKS, *ORIENTED):
+            findings.note("outline", where, f"{len(coords):,} {what} are read as the boxes around them")
         if options.box is not None:
             fix = f"Remove --{options.role}-box."
             findings.error("outline-encoding", where, f"{what} have no box encoding", fix=fix)

@@ -6,12 +6,14 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from jaccard_eval.data.imagekeys import is_image_name, without_suffix
 from jaccard_eval.errors import JaccardEvalError, UsageError
 from jaccard_eval.findings import DataError, FindingLog, Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading import files
 from jaccard_eval.reading.files import (
     SPLIT_NAMES,
@@ -20,7 +22,6 @@ from jaccard_eval.reading.files import (
     first_line,
     is_beside_labels,
     is_folder,
-    is_folder_entry,
     is_label_name,
     list_tree,
     require_folder,
@@ -29,9 +30,11 @@ from jaccard_eval.reading.files import (
     without_backups,
 )
 from jaccard_eval.reading.images import ImageFolder
-from jaccard_eval.reading.names import names_of_yaml, read_names
+from jaccard_eval.reading.names import names_files, names_of_yaml, read_names
+from jaccard_eval.reading.remote import absolute, path_of
+from jaccard_eval.reading.remote import list_folder as list_names
 from jaccard_eval.reading.yaml import read_yaml_mapping
-from jaccard_eval.text import did_you_mean, quoted_value
+from jaccard_eval.text import did_you_mean, quoted_value, shown_json
 
 DESCRIPTIONS = ("obj.data", "data.yaml", "data.yml")  # what describes a data set, in order of preference
 
@@ -59,6 +62,7 @@ class LabelSource:
     beside: tuple[Path, ...] = ()  # where images lie as if they belonged to the labels; no option names them
     names: tuple[str, ...] | None = None  # of classes, where the input gives them
     names_from: str = ""
+    kpt_shape: tuple[int, int] | None = None  # points of a pose, and numbers of each, where the input gives them
     # Files in the folder that are neither labels nor usually found next to labels.
     other_files: tuple[str, ...] = ()
 
@@ -89,7 +93,7 @@ def image_places(labels: Path) -> list[Path]:
 
     A data.yaml above the labels has nothing to add: it names images, whose labels are found by the same rule.
     """
-    there = Path(os.path.abspath(labels))  # noqa: PTH100 - "labels" may be the folder that we are in; links stay
+    there = absolute(labels)  # "labels" may be the folder that we are in
     return list(dict.fromkeys((there, twin_folder(there, "labels", "images"))))
 
 
@@ -143,11 +147,8 @@ def require_labels(source: LabelSource, role: str, findings: FindingLog) -> None
 
 def _has_labels(folder: Path) -> bool:
     """Whether a folder itself holds label files."""
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        return any(
-            is_label_name(entry.name) and not is_folder_entry(entry) and not _is_image_list(folder, entry.name)
-            for entry in entries
-        )
+    with contextlib.suppress(OSError):
+        return any(is_label_name(name) and not _is_image_list(folder, name) for name in files.list_folder(folder)[1])
     return False
 
 
@@ -178,13 +179,14 @@ class _Description:
     splits: Mapping[str, list[str]]
     names: tuple[str, ...]
     names_from: str
+    kpt_shape: tuple[int, int] | None = None
 
 
 def read_description(path: Path, split: str, findings: FindingLog) -> LabelSource:
     """Return the labels of one split of a data set."""
     description, places = _described(path, split, findings)
     source = _locate(description, places, findings)
-    return replace(source, names=description.names, names_from=description.names_from)
+    return replace(source, names=description.names, names_from=description.names_from, kpt_shape=description.kpt_shape)
 
 
 def described_paths(path: Path, split: str) -> list[Path]:
@@ -200,7 +202,7 @@ def described_paths(path: Path, split: str) -> list[Path]:
         for place in places
     ]
     folders = {file.parent for file in source.files.values()}
-    return [path, Path(description.names_from), *(place for place in listed if place is not None), *sorted(folders)]
+    return [path, path_of(description.names_from), *(place for place in listed if place is not None), *sorted(folders)]
 
 
 def _described(path: Path, split: str, findings: FindingLog) -> tuple[_Description, list[str]]:
@@ -236,7 +238,29 @@ def _read_yaml(path: Path, findings: FindingLog) -> _Description:
         splits={name: places for name, places in splits.items() if places},
         names=names_of_yaml(path, content, findings),
         names_from=str(path),
+        kpt_shape=kpt_shape_of(path, content),
     )
+
+
+def find_kpt_shape(labels: Path) -> tuple[int, int] | None:
+    """Return the points of a pose from the data.yaml that is nearest to labels; of one that cannot be read nothing."""
+    for path in names_files(labels):
+        if path.suffix.lower() in (".yaml", ".yml") and path.is_file():
+            with contextlib.suppress(DataError):
+                return kpt_shape_of(path, read_yaml_mapping(path))
+    return None
+
+
+def kpt_shape_of(path: Path, content: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return how many points a pose has, and how many numbers each of them, where a data.yaml names them."""
+    given = content.get("kpt_shape")
+    if given is None:
+        return None
+    values = [int(value) for value in given if str(value).isdecimal()] if isinstance(given, list) else []
+    if len(values) == len(given) == 2 and values[0] > 0 and values[1] in (2, 3):
+        return values[0], values[1]
+    where, fix = Where(str(path), field="kpt_shape"), "Write the number of points, then 2 (x, y) or 3 (x, y, visible)."
+    raise DataError.single("keypoints-invalid", where, f"is {shown_json(given)}; expected [17, 3] or the like", fix=fix)
 
 
 def _read_darknet(path: Path, findings: FindingLog) -> _Description:
@@ -311,7 +335,7 @@ def _moved(base: Path, place: str) -> Path | None:
     nothing, as every split has one.
     """
     parts = _inner_parts(place)
-    least = 1 if len(parts) > 1 and parts[-2] == Path(os.path.abspath(base)).name else 2  # noqa: PTH100 - links stay
+    least = 1 if len(parts) > 1 and parts[-2] == absolute(base).name else 2
     attempts = (base.joinpath(*parts[start:]) for start in range(1, len(parts) - least + 1))
     return next((attempt for attempt in attempts if files.is_folder(attempt)), None)
 
@@ -321,7 +345,7 @@ def twin_folder(path: Path, part: str = "images", other: str = "labels") -> Path
     parts = list(path.parts)
     if part in parts:
         parts[len(parts) - 1 - parts[::-1].index(part)] = other
-    return Path(*parts)
+    return type(path)(*parts)
 
 
 def _listed_images(description: _Description, place: str, findings: FindingLog) -> Iterator[str]:
@@ -363,6 +387,7 @@ def _source_of_list(description: _Description, listed: list[str], findings: Find
     if len(set(keys)) < len(keys):
         findings.warning("image-ambiguous", where, "images that differ only in their suffix share a label file")
     found: dict[str, Path | None] = {}
+    list_names(description.base, recursive=True)  # at once, not one by one
     for key, path in zip(keys, paths, strict=True):  # in "labels" for "images", or next to it as darknet has it
         beside = without_suffix(path) + ".txt"
         twin = twin_folder(Path(beside)).as_posix()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import numpy as np
-
 from jaccard_eval.atomic import replace_folder
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import without_suffix
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.formats._yolo.sources import twin_folder
+from jaccard_eval.formats._yolo.written_shapes import shape_rows
 from jaccard_eval.reading.files import is_label_name
 from jaccard_eval.reading.writing import (
     UNIVERSE,
@@ -25,6 +24,7 @@ from jaccard_eval.reading.writing import (
     require_names,
     require_sizes,
 )
+from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.text import quoted_value
 
 DESCRIPTION = "data.yaml"
@@ -41,22 +41,29 @@ def write_folder(dataset: Dataset, path: Path, findings: FindingLog, *, as_read:
     Predictions end with their score.
     """
     in_pixels = as_read and dataset.reading.units == "px"
-    report_losses(dataset, path, findings, UNIVERSE)  # of sizes, fractions need none
+    report_losses(dataset, path, findings, ("shapes", *UNIVERSE))  # of sizes, fractions need none
     if not in_pixels:
         require_sizes(dataset, "YOLO", findings)
     if dataset.key_format not in _INDEXED:
         require_names(dataset, "YOLO", findings)
     files = _file_names(dataset, path, findings)
     numbers, names = _classes(dataset, path, findings)
-    findings.raise_errors()
-    coords = _pixels(dataset, path, findings) if in_pixels else _fractions(dataset, path, findings)
     boxes = dataset.boxes
-    rows = number_rows(coords if boxes.score is None else np.column_stack((coords, boxes.score)), " ")
+    rows = None if in_pixels else shape_rows(dataset, path, findings)
+    findings.raise_errors()
+    if rows is None:
+        rows = number_rows(_pixels(dataset, path, findings) if in_pixels else _fractions(dataset, path, findings), " ")
+    if boxes.score is not None:
+        rows = [f"{row} {score}" for row, score in zip(rows, number_rows(boxes.score[:, None], " "), strict=True)]
     lines: list[list[str]] = [[] for _ in files]
     for image, label, row in zip(boxes.image.tolist(), boxes.label.tolist(), rows, strict=True):
         lines[image].append(f"{numbers[label]} {row}\n")
     contents = {f"{name}.txt": "".join(lines[row]) for row, name in enumerate(files)}
-    if names:
+    shapes: object = boxes.shapes
+    if isinstance(shapes, Keypoints) and len(shapes):
+        names = names or tuple(str(number) for number in range(max(numbers) + 1))
+        contents[DESCRIPTION] = _description(path, names, kpt_shape=[shapes.points.shape[1], 3])
+    elif names:
         contents[DESCRIPTION] = _description(path, names)
     replace_folder(path, {name: text.encode() for name, text in contents.items()})
 
@@ -115,7 +122,7 @@ def _pixels(dataset: Dataset, path: Path, findings: FindingLog) -> FloatArray:
     return coords
 
 
-def _description(path: Path, names: tuple[str, ...]) -> str:
+def _description(path: Path, names: tuple[str, ...], **more: list[int]) -> str:
     """Return the text of ``data.yaml``, as Ultralytics has it."""
     import yaml  # most outputs are none
 
@@ -123,5 +130,5 @@ def _description(path: Path, names: tuple[str, ...]) -> str:
     images = Path(os.path.relpath(twin_folder(folder, "labels", "images"), folder)).as_posix()
     # No "path": where it is missing, paths start from the file; a relative one starts from a folder of settings.
     # Ultralytics insists on both splits.
-    content = {"train": images, "val": images, "nc": len(names), "names": dict(enumerate(names))}
+    content = {"train": images, "val": images, "nc": len(names), "names": dict(enumerate(names)), **more}
     return _REMARK + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,9 @@ import numpy as np
 
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading.image_boxes import to_array
+from jaccard_eval.reading.remote import path_of
 from jaccard_eval.text import quoted_value
 
 SUFFIX = ".npy"
@@ -66,7 +67,7 @@ def maps_from(source: object) -> Path | ArrayMaps:
         When it is none of these.
     """
     if isinstance(source, str | os.PathLike):
-        return Path(source)
+        return path_of(source)
     if isinstance(source, Mapping):
         return ArrayMaps({str(key): values for key, values in source.items()})
     if isinstance(source, list | tuple):

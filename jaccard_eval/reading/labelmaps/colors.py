@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.signature import FINGERPRINT_DIGITS
 from jaccard_eval.findings import FindingLog, Where, as_settings
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading import files
 from jaccard_eval.text import quoted_value
 

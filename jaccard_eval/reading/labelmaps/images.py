@@ -12,7 +12,6 @@ import os
 import struct
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.findings import DataError, Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading import files
 from jaccard_eval.reading.labelmaps.arrays import ARRAYS_FIX, ArrayMap
 from jaccard_eval.reading.npz import read_header
@@ -43,6 +43,7 @@ _HEADER = struct.Struct(
     ">8sI4sIIBB"
 )  # signature; length and name of the first chunk; width, height, depth, colour type
 _GREY, _RGB, _PALETTE, _GREY_ALPHA, _RGBA = 0, 2, 3, 4, 6  # colour types of the PNG specification, table 11.1
+_KINDS = {_GREY: "grey", _RGB: "RGB", _PALETTE: "a palette", _GREY_ALPHA: "grey with alpha", _RGBA: "RGBA"}
 _SPREAD = {2: 85, 4: 17}  # what Pillow multiplies grey of 2 and 4 bits by
 _OPAQUE = 255
 _REPLACE = "Export or copy the file again."
@@ -120,6 +121,34 @@ class EncodedImage:
             detail = f"cannot be read: {' '.join(str(error).split())}"
             raise DataError.single("image-unreadable", self.where, detail, fix="Export or copy it again.") from None
         return LabelImage(self.shape, lambda top, bottom: values[top:bottom])
+
+    def decode_ids(self, *, colored: bool) -> LabelImage:
+        """Return a map of ids: colours of 8 bits, whose alpha channel means nothing, or else grey of 8 or 16 bits.
+
+        Any other file is a DataError.
+        """
+        if not self._data.startswith(_PNG):
+            return self.decode(by_color=False)
+        header = _read_png_header(self._data, self.where)
+        if colored:
+            if header.color_type not in (_RGB, _RGBA) or header.depth != 8:
+                fix = "Save ids as RGB with 8 bits per channel: red + 256 green + 65536 blue."
+                raise _mode(
+                    self.where,
+                    f"is {_KINDS.get(header.color_type, 'of an unknown kind,')} of {header.depth} bits, not RGB of 8",
+                    fix,
+                )
+            image = _load(self._data, self.where)
+            image.info.pop("transparency", None)  # of one colour; Pillow warns when it is dropped
+            return LabelImage(self.shape, partial(_color_rows, image), is_colored=True)
+        if header.color_type != _GREY or header.depth not in (8, 16):
+            fix = "Save ids as grey of 16 bits, as Cityscapes has them."
+            raise _mode(
+                self.where,
+                f"is {_KINDS.get(header.color_type, 'of an unknown kind,')} of {header.depth} bits, not grey of 16",
+                fix,
+            )
+        return LabelImage(self.shape, partial(_value_rows, _load(self._data, self.where), 1))
 
 
 def _read(path: Path, where: Where) -> bytes:
@@ -228,13 +257,20 @@ def _load(data: bytes, where: Where) -> PngImageFile:
 
 
 def _value_rows(image: Image, spread: int, top: int, bottom: int) -> npt.NDArray[Any]:
-    strip = image.crop((0, top, image.width, bottom))
+    # A crop is a copy, which a map of a single strip does without.
+    strip = image if bottom - top == image.height else image.crop((0, top, image.width, bottom))
     values = np.asarray(strip.getchannel(0) if strip.mode == "LA" else strip)
     return values if spread == 1 else values // np.uint8(spread)
 
 
 def _color_rows(image: Image, top: int, bottom: int) -> npt.NDArray[Any]:
     """Return ``red + 2**8 green + 2**16 blue`` of each pixel, as uint32."""
-    pixels = np.asarray(image.crop((0, top, image.width, bottom)).convert("RGB").convert("RGBX"))  # (rows, width, 4)
-    codes: npt.NDArray[Any] = pixels.view("<u4")[..., 0] & np.uint32(0xFFFFFF)
-    return codes
+    strip = image if bottom - top == image.height else image.crop((0, top, image.width, bottom))
+    colors = strip if strip.mode == "RGB" else strip.convert("RGB")
+    # Four bytes from each third one on, the last of which is of the next pixel: to copy pixels into four bytes each
+    # takes longer.
+    data, n = np.ascontiguousarray(colors).reshape(-1), colors.width * colors.height
+    codes = np.empty(n, dtype=np.uint32)
+    np.bitwise_and(np.ndarray((n - 1,), "<u4", data, strides=(3,)), np.uint32(0xFFFFFF), out=codes[:-1])
+    codes[-1] = int.from_bytes(data[-3:].tobytes(), "little")
+    return codes.reshape(colors.height, colors.width)

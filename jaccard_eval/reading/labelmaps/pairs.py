@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -13,10 +12,12 @@ import numpy as np
 from jaccard_eval.data.dataset import ImageTable, unknown_sizes
 from jaccard_eval.data.imagekeys import NOWHERE, ImageMatch, match_by, path_ends, posix, without_suffix
 from jaccard_eval.findings import FindingLog, Severity, Where, as_settings
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading import files
 from jaccard_eval.reading.files import list_tree, require_readable
 from jaccard_eval.reading.labelmaps.arrays import ArrayMap, ArrayMaps
 from jaccard_eval.reading.labelmaps.images import SUFFIXES
+from jaccard_eval.reading.remote import bring
 from jaccard_eval.text import pluralise, quoted_value
 
 
@@ -90,6 +91,7 @@ def list_side(role: str, path: Path | ArrayMaps, findings: FindingLog) -> MapSid
         suffixes = " or ".join(SUFFIXES)
         detail = f"there is no label map ({suffixes}) among the {pluralise(len(files), 'file')} of the folder"
         findings.error("map-none", Where(str(path)), detail, fix="Pass the folder of the label maps.")
+    bring(path / name for name in names)
     return MapSide(role, path, names, others=len(files) - len(names))
 
 

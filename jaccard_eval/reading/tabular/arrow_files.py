@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import unquote
 
 import numpy as np
 
+from jaccard_eval.data.boxtable import BoolArray
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.errors import require
 from jaccard_eval.findings import DataError, FindingLog, Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.progress import tracked
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
@@ -107,7 +108,7 @@ class Content:
 def read_content(path: Path, findings: FindingLog, named: frozenset[str] = frozenset()) -> Content:
     """Read a file, whatever its suffix: Parquet, Arrow or an Arrow stream by its first bytes."""
     require("pyarrow", extra=EXTRA)  # modules of it that are loaded already would do their part without the rest
-    with _damage_named(path), files.open_regular(path) as file, files.unchanging(path, file):
+    with _damage_named(path), files.open_in_place(path) as file:
         return _read(path, file, findings, Content(named=named))
 
 
@@ -131,7 +132,7 @@ def _damage_named(path: Path) -> Iterator[None]:
 
 def _read(path: Path, file: BinaryIO, findings: FindingLog, content: Content) -> Content:
     start = _start_of(file, path)
-    budget = _Budget(max(files.UNPACKED_FLOOR, files.UNPACKED_RATIO * os.fstat(file.fileno()).st_size))
+    budget = _Budget(max(files.UNPACKED_FLOOR, files.UNPACKED_RATIO * files.size_of(file)))
     first_row = 0
     for table in _parquet(file, content, budget) if is_parquet(start) else _arrow(file, start, content, budget):
         budget.require(ROW_BYTES * table.num_rows)
@@ -193,16 +194,33 @@ def _parquet(file: BinaryIO, content: Content, budget: _Budget, rows: int | None
     budget.require(max(sum(groups), ROW_BYTES * about.num_rows))
     coded = [leaf.path for leaf in read if leaf.physical_type == "BYTE_ARRAY"]
     # Few writers add checksums, and without one a flipped bit is just another number.
-    opened = parquet.ParquetFile(file, metadata=about, read_dictionary=coded, page_checksum_verification=True)
+    # What is read of a row group is asked for at once, which counts where a file lies behind a network.
+    how = {"page_checksum_verification": True, "pre_buffer": True}
+    opened = parquet.ParquetFile(file, metadata=about, read_dictionary=coded, **how)
     # A file without rows has columns all the same, which messages name.
     if not groups:
         yield opened.read(columns=sorted(paths))
     if rows is not None and groups:
-        pieces = opened.iter_batches(rows, columns=sorted(paths))
-        yield from (arrow.Table.from_batches([piece]) for piece in pieces)
+        for together in _runs([about.row_group(group).num_rows for group in range(len(groups))], rows):
+            # A reader of its own, as one keeps the bytes of all row groups that it has read.
+            opened = parquet.ParquetFile(file, metadata=about, read_dictionary=coded, **how)
+            pieces = opened.iter_batches(rows, row_groups=together, columns=sorted(paths))
+            yield from (arrow.Table.from_batches([piece]) for piece in pieces)
         return
     for group in range(len(groups)):
         yield opened.read_row_group(group, columns=sorted(paths))
+
+
+def _runs(sizes: list[int], least: int) -> Iterator[list[int]]:
+    """Yield consecutive row groups that have so many rows together, the last ones perhaps fewer."""
+    run: list[int] = []
+    for group in range(len(sizes)):
+        run.append(group)
+        if sum(sizes[row] for row in run) >= least:
+            yield run
+            run = []
+    if run:
+        yield run
 
 
 def _arrow(file: BinaryIO, start: bytes, content: Content, budget: _Budget) -> Iterator[Any]:
@@ -294,13 +312,17 @@ def _of_split(path: Path, parts: list[Part], draft: Draft) -> list[Part]:
 
 def read_tables(path: Path, suffixes: Collection[str], draft: Draft) -> None:
     """Add the boxes of a file, or of all files of a folder, to the draft."""
-    parts = find_parts(path, suffixes, draft)
-    contents = [_read_part(part, draft) for part in tracked(parts, "files")]
-    draft.findings.raise_errors()
-    table = _merged(parts, contents, draft)
+    table = _read_merged(path, suffixes, draft)
     draft.findings.raise_errors()
     if table is not None:
         add_table(table, draft)
+
+
+def _read_merged(path: Path, suffixes: Collection[str], draft: Draft) -> Table | None:
+    parts = find_parts(path, suffixes, draft)
+    contents = [_read_part(part, draft) for part in tracked(parts, "files")]
+    draft.findings.raise_errors()
+    return _merged(parts, contents, draft)
 
 
 def read_tables_in_parts(path: Path, suffixes: Collection[str], draft: Draft, rows: int) -> Iterator[Draft]:
@@ -327,9 +349,9 @@ def read_tables_in_parts(path: Path, suffixes: Collection[str], draft: Draft, ro
 def _contents(part: Part, draft: Draft, named: frozenset[str], rows: int) -> Iterator[Content]:
     """Yield the rows of a file, so many at a time; a DataError names the file where it is damaged, or changes."""
     first_row = 0
-    with _damage_named(part.path), files.open_regular(part.path) as file, files.unchanging(part.path, file):
+    with _damage_named(part.path), files.open_in_place(part.path) as file:
         start = _start_of(file, part.path)
-        budget = _Budget(max(files.UNPACKED_FLOOR, files.UNPACKED_RATIO * os.fstat(file.fileno()).st_size))
+        budget = _Budget(max(files.UNPACKED_FLOOR, files.UNPACKED_RATIO * files.size_of(file)))
         content = Content(named=named)
         for table in (
             _parquet(file, content, budget, rows) if is_parquet(start) else _arrow(file, start, content, budget)
@@ -345,8 +367,7 @@ def _contents(part: Part, draft: Draft, named: frozenset[str], rows: int) -> Ite
 
 def _head(part: Part) -> Batch:
     """Return the columns of a file, without rows."""
-    none = np.zeros(0, dtype=np.int64)
-    return Batch(dict.fromkeys(_schema(part.path).names), none, none, none.astype(np.bool_))
+    return Batch(dict.fromkeys(_schema(part.path).names), range(0))
 
 
 def _metadata(path: Path) -> dict[bytes, bytes]:
@@ -355,7 +376,7 @@ def _metadata(path: Path) -> dict[bytes, bytes]:
 
 
 def _schema(path: Path) -> Any:
-    with _damage_named(path), files.open_regular(path) as file:
+    with _damage_named(path), files.open_in_place(path) as file:
         start = _start_of(file, path)
         if is_parquet(start):
             return require("pyarrow.parquet", extra=EXTRA).read_schema(file)
@@ -403,14 +424,21 @@ def _merged(
         draft.findings.error("arrow-damaged", Where(draft.path), f"its parts do not fit together: {reason}", fix=fix)
         return None
     inner = frozenset(name for batch in batches for name in batch.inner)
-    rows = np.concatenate([batch.rows for batch in batches])
-    positions = np.concatenate([batch.positions for batch in batches])
-    sizes = [sum(len(batch.rows) for batch in content.batches) for content in contents]
-    file_of_row = np.repeat(np.arange(len(parts)), sizes)
+    # Where rows come from, but not their cells: messages are made long after these are read.
+    origins = [
+        (part.path, batch.rows, batch.positions)
+        for part, content in zip(parts, contents, strict=True)
+        for batch in content.batches
+    ]
+    starts = np.cumsum([0, *(len(batch.rows) for batch in batches)])
 
     def place(row: int, column: str | None) -> Where:
-        where = Where(str(parts[file_of_row[row]].path), record=f"row {rows[row]}", field=column)
-        return replace(where, field=f"{OBJECTS}[{positions[row]}].{column}") if column in inner else where
+        at = int(np.searchsorted(starts, row, "right")) - 1
+        path, rows, positions = origins[at]
+        of_batch = row - int(starts[at])
+        where = Where(str(path), record=f"row {rows[of_batch]}", field=column)
+        position = -1 if positions is None else positions[of_batch]
+        return replace(where, field=f"{OBJECTS}[{position}].{column}") if column in inner else where
 
     cells: dict[str, Column] = {name: ArrowColumn(merged.column(name)) for name in merged.column_names}
     unread = [name for content in contents for name in content.unread if name not in cells]
@@ -423,11 +451,15 @@ def _merged(
         header=tuple(cells),
         titles=tuple(cells),
         columns=dict(enumerate(cells.values())),
-        n_rows=len(rows),
+        n_rows=int(starts[-1]),
         place=place,
-        bare=np.concatenate([batch.bare for batch in batches]) if inner else None,
+        bare=np.concatenate([_bare(batch) for batch in batches]) if inner else None,
         **{**remarks, "listed": remarks.get("listed", False) or bool(inner)},
     )
+
+
+def _bare(batch: Batch) -> BoolArray:
+    return np.ones(len(batch.rows), dtype=np.bool_) if batch.bare is None else batch.bare
 
 
 def _check_alike(parts: list[Part], contents: list[Content], draft: Draft) -> None:

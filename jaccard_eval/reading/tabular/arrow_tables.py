@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +12,7 @@ from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.errors import require
 from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading.rawboxes import CodedKeys
 from jaccard_eval.reading.tabular.columns import RowIndices, count_known
 from jaccard_eval.reading.tabular.objects import (
@@ -55,7 +55,9 @@ class ArrowColumn(Column):
         """Return some cells as numbers (m,)."""
         if not _is_number(self._plain.type):
             return np.full(len(rows), np.nan), np.flatnonzero(self.filled[rows])
-        return self._numbers[rows] if len(rows) < len(self._numbers) else self._numbers, np.zeros(0, dtype=np.int64)
+        # Not kept, as most columns are read once: another copy of all numbers.
+        numbers = _floats(self._plain)
+        return numbers[rows] if len(rows) < len(numbers) else numbers, np.zeros(0, dtype=np.int64)
 
     def packed(self) -> tuple[Sequence[Column], BoolArray]:
         """Return all cells as four columns of n numbers, and which of them are not four."""
@@ -94,10 +96,6 @@ class ArrowColumn(Column):
         if not types.is_dictionary(self.values.type):
             return self.values
         return self.values.cast(self.values.type.value_type)
-
-    @cached_property
-    def _numbers(self) -> FloatArray:
-        return _floats(self._plain)
 
     @cached_property
     def _keys(self) -> CodedKeys:
@@ -145,10 +143,11 @@ class Batch:
     """Some rows of a file, flattened."""
 
     columns: Columns  # each of n rows
-    rows: RowIndices  # of the file (n,)
-    positions: RowIndices  # of the object in the lists of its row (n,); -1 where the row of the file is the box
-    # Whether the row is an image without objects, according to its lists; unknown without lists.
-    bare: BoolArray
+    rows: RowIndices | range  # of the file (n,)
+    # Of the object in the lists of its row (n,), and whether the row is an image without objects according to these;
+    # None where the row of the file is the box.
+    positions: RowIndices | None = None
+    bare: BoolArray | None = None
     inner: frozenset[str] = frozenset()  # columns that come from the lists of objects
 
 
@@ -172,10 +171,10 @@ def flatten(table: Any, first_row: int, path: str, findings: FindingLog, *, most
     ValueError, for lists of nothing claim any number in a few bytes.
     """
     columns = dict(_outer_columns(table))
-    rows = np.arange(first_row, first_row + table.num_rows)
     objects = columns.pop(OBJECTS, None)
     if objects is None:
-        return Batch(columns, rows, np.full(len(rows), -1), np.ones(len(rows), dtype=np.bool_))
+        return Batch(columns, range(first_row, first_row + table.num_rows))
+    rows = np.arange(first_row, first_row + table.num_rows)
     # With lists of objects width and height are those of the image; in flat rows they may be a box.
     columns = {OF_THE_IMAGE.get(name, name): values for name, values in columns.items()}
     lengths, inner = _objects(objects, rows, path, findings)

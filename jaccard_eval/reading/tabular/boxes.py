@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, FloatArray, to_xywh
+from jaccard_eval.data.boxtable import BoolArray, FloatArray, from_xywh, to_xywh
 from jaccard_eval.data.dataset import unknown_sizes
-from jaccard_eval.findings import Severity, Where
+from jaccard_eval.data.known_protocols import ORIENTED
+from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.rawboxes import CodedKeys, Keys, RawBoxes
@@ -19,8 +23,12 @@ from jaccard_eval.reading.tabular.columns import Columns, RowIndices, listed_nam
 from jaccard_eval.reading.tabular.table import BoxCells, Column, Named, Table
 from jaccard_eval.text import pluralise, quoted_value
 
+if TYPE_CHECKING:
+    from jaccard_eval.similarity.quads import Quads
+
 NORM_LIMIT = 1.01  # coordinates up to here, some fractional, are fractions of an image; exporters overshoot a little
 NO_CLASS = 0  # the class of boxes that have none: an index, as label files of one class have it
+BLOCK_ROWS = 1 << 16  # of boxes that are looked at at once
 EDGE_SLACK = 0.01  # of an image's side: how far a box may reach outside before its encoding is doubted
 
 _NUMERIC_NAME = re.compile(r"(\d{1,18})(?:\.0+)?", re.ASCII)
@@ -34,24 +42,16 @@ def add_boxes(table: Table, columns: Columns, cells: BoxCells, draft: Draft) -> 
         draft.findings.raise_errors()  # a key that is none cannot be indexed; a text always can
     images = table.images(columns, cells.used)
     keys = list(images.keys.distinct)
-    row_codes = np.zeros(len(table), dtype=np.int64)  # (rows of the table,)
-    row_codes[cells.used] = images.keys.codes
+    row_codes = images.keys.codes  # (rows of the table,)
+    if len(cells.used) < len(table):
+        row_codes = np.zeros(len(table), dtype=np.int64)
+        row_codes[cells.used] = images.keys.codes
     sizes = _image_sizes(table, cells, images.keys.codes, len(keys), draft)
     if not table.listed:
-        draft.findings.add_rows(
-            Severity.NOTE,
-            "csv-row-no-box",
-            cells.without_box,
-            lambda row: (table.where(row), "all box cells are empty"),
-            summary=lambda n: pluralise(
-                n,
-                "row names an image but has no box; counted as an image without objects",
-                "rows name an image but have no box; counted as images without objects",
-            ),
-        )
+        _note_without_box(table, cells, draft)
     if draft.options.role == "gt" and not table.listed:
         cells = _drop_zero_rows(table, cells, row_codes[cells.rows], draft)
-    image_codes = row_codes[cells.rows]
+    image_codes = row_codes if len(cells.rows) == len(table) else row_codes[cells.rows]
     units = _decide_units(table, cells.coords, draft)
     names = [images.names.get(key, str(key)) for key in keys]
     # Images are opened only for fractions, which need their sizes to become pixels.
@@ -62,29 +62,73 @@ def add_boxes(table: Table, columns: Columns, cells: BoxCells, draft: Draft) -> 
     # Keys in addition to names are of use after all.
     beside = (images.beside, classes.beside)
     columns = replace(columns, unused=tuple(column for column in columns.unused if column not in beside))
-    box_sizes = np.ones((len(image_codes), 2)) if units == "norm" else sizes[image_codes]
+    # Neither the table nor its cells: what messages need must not keep them alive.
+    rows, place = cells.rows, table.place
+
+    def where(row: int) -> Where:
+        return place(int(rows[row]), None)
+
+    box_sizes = BoxSizes(np.ones_like(sizes) if units == "norm" else sizes, image_codes)
+    label = _set_classes(classes, draft)
+    encoding = _decide_encoding(table, columns, cells.coords, box_sizes, draft)
+    shapes = _oriented(cells, units, where, draft)
     draft.add_boxes(
         RawBoxes(
             image=CodedKeys(keys, image_codes),
-            label=_set_classes(classes, draft),
-            coords=cells.coords,
-            encoding=_decide_encoding(table, columns, cells.coords, box_sizes, draft),
+            label=label,
+            coords=cells.coords if shapes is None else from_xywh(shapes.bounds(), encoding),
+            encoding=encoding,
             units=units,
             units_guessed=draft.options.units is None and table.units is None,
-            place=lambda row: table.where(int(cells.rows[row])),
+            place=where,
             score=cells.score,
             area=cells.area,
             crowd=cells.flags.get("crowd"),
             difficult=cells.flags.get("difficult"),
             group_of=cells.flags.get("group_of"),
             ignore=cells.flags.get("ignore"),
-            no_score=_explain_no_score(table, columns, cells, draft.options)
-            if lacks_scores(cells, draft.options)
-            else None,
+            shapes=shapes,
+            no_score=_explain_no_score(table, columns, cells, draft.options),
         )
     )
-    warn_alike_images(names, draft)
+    _compare_names(images, names, draft)
     _note_reading(table, columns, cells, draft)
+
+
+def _note_without_box(table: Table, cells: BoxCells, draft: Draft) -> None:
+    draft.findings.add_rows(
+        Severity.NOTE,
+        "csv-row-no-box",
+        cells.without_box,
+        lambda row: (table.where(row), "all box cells are empty"),
+        summary=lambda n: pluralise(
+            n,
+            "row names an image but has no box; counted as an image without objects",
+            "rows name an image but have no box; counted as images without objects",
+        ),
+    )
+
+
+def _oriented(cells: BoxCells, units: str, place: Callable[[int], Where], draft: Draft) -> Quads | None:
+    """Return the oriented boxes of a table where these are asked for; else the boxes around them are read."""
+    if draft.options.iou_type not in ORIENTED or (cells.corners is None and cells.angle is None):
+        if cells.corners is not None:
+            draft.details.append("the boxes around four corners")
+        return None
+    from jaccard_eval.reading.oriented import check_outlines, rectangles  # most tables have upright boxes
+    from jaccard_eval.similarity.quads import Quads
+
+    if cells.corners is not None:
+        quads = Quads(cells.corners)
+    else:
+        angle = np.zeros(0) if cells.angle is None else cells.angle
+        quads = rectangles(np.concatenate((cells.coords, angle[:, None]), axis=1), draft, place)
+        if units == "norm":
+            detail = "fractions of width and height, which differ, cannot be turned by an angle"
+            fix = f"Export four corners, or pixels ({_flag(draft, 'units')} px if these are)."
+            draft.findings.error("angle-ambiguous", Where(draft.path, field="angle"), detail, fix=fix)
+    check_outlines(quads, place, draft)
+    return quads
 
 
 def note_no_class(draft: Draft) -> None:
@@ -103,7 +147,7 @@ def lacks_scores(cells: BoxCells, options: ReadOptions) -> bool:
 def _explain_no_score(table: Table, columns: Columns, cells: BoxCells, options: ReadOptions) -> tuple[str, str] | None:
     """Name the columns that were not used, any of which may hold the score; no score is assumed where one seems to."""
     unused = columns.unused if columns.score is None else (columns.score, *columns.unused)
-    if not unused:
+    if not unused or not lacks_scores(cells, options):
         return None
     why = f"; columns not used: {listed_names([table.titles[column] for column in unused])}"
     like = [table.titles[column] for column in unused if _looks_like_score(table.columns[column], cells.rows)]
@@ -184,25 +228,49 @@ def _decide_units(table: Table, coords: FloatArray, draft: Draft) -> str:
 
 def looks_normalised(coords: FloatArray) -> bool:
     """Whether boxes look like fractions: no number exceeds 1, and some are not whole numbers."""
-    within = len(coords) > 0 and bool((np.abs(coords) <= NORM_LIMIT).all())
-    return within and bool((coords % 1).any())
+    within = len(coords) > 0 and all((np.abs(block) <= NORM_LIMIT).all() for block in _blocks(coords))
+    return within and any((block % 1).any() for block in _blocks(coords))
 
 
-def _decide_encoding(table: Table, columns: Columns, coords: FloatArray, box_sizes: FloatArray, draft: Draft) -> str:
+def _blocks(rows: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
+    """Yield all rows, some at a time: what is computed of them takes little memory."""
+    yield from (rows[start : start + BLOCK_ROWS] for start in range(0, len(rows), BLOCK_ROWS))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoxSizes:
+    """The size of the image of each box."""
+
+    of_image: FloatArray  # (n_images, 2), NaN where unknown
+    image: RowIndices  # (n,)
+
+    @property
+    def are_known(self) -> bool:
+        """Whether every box has one."""
+        known = np.isfinite(self.of_image[:, 0]) & np.isfinite(self.of_image[:, 1])
+        return all(bool(known[block].all()) for block in _blocks(self.image))
+
+    def count_outside(self, coords: FloatArray, encoding: str) -> int:
+        """Count the boxes that leave their images."""
+        blocks = zip(_blocks(coords), _blocks(self.image), strict=True)
+        return sum(int(_leaves_image(block, encoding, self.of_image[image]).sum()) for block, image in blocks)
+
+
+def _decide_encoding(table: Table, columns: Columns, coords: FloatArray, box_sizes: BoxSizes, draft: Draft) -> str:
     """Return the header's encoding; columns x and y are centres when only so the boxes lie inside their images."""
     # Exporters mean corners or centres by x and y; only a box that leaves its image is evidence.
     x_name = table.header[columns.box[0]].lower()
     if draft.options.box or columns.encoding != "xywh" or x_name != "x":
         return columns.encoding
-    outside = np.flatnonzero(_leaves_image(coords, "xywh", box_sizes))
+    n_outside = box_sizes.count_outside(coords, "xywh")
     # Centres are believed only where they put every box inside, and every size is known.
-    if not len(outside) or not np.isfinite(box_sizes).all() or _leaves_image(coords, "cxcywh", box_sizes).any():
+    if not n_outside or not box_sizes.are_known or box_sizes.count_outside(coords, "cxcywh"):
         return columns.encoding
     draft.details.append("x and y are centres")
     draft.findings.warning(
         "csv-centres",
         Where(draft.path),
-        f"x and y are read as box centres: read as corners, {len(outside):,} boxes leave their images",
+        f"x and y are read as box centres: read as corners, {n_outside:,} boxes leave their images",
         fix=f"Pass {_flag(draft, 'box')} xywh if they are corners.",
     )
     return "cxcywh"
@@ -233,19 +301,26 @@ def _set_classes(classes: Named, draft: Draft) -> Keys:
     return classes.keys
 
 
-def warn_alike_images(images: Iterable[str], draft: Draft) -> None:
+def _compare_names(images: Named, names: list[str], draft: Draft) -> None:
+    """Look for names that are one number, and keep them for comparison with those of other parts."""
+    if images.names or any(isinstance(key, str) for key in images.keys.distinct):  # numbers have one spelling
+        draft.image_names = names
+        warn_alike_images(names, Where(draft.path), draft.findings)
+
+
+def warn_alike_images(images: Iterable[str], where: Where, findings: FindingLog) -> None:
     """Warn of image names that are one number written in several ways, as spreadsheets make of 001."""
     spellings: defaultdict[int, list[str]] = defaultdict(list)
     for name in images:
         if match := _NUMERIC_NAME.fullmatch(name):
             spellings[int(match[1])].append(name)
     alike = [names for names in spellings.values() if len(names) > 1]
-    draft.findings.add_rows(
+    findings.add_rows(
         Severity.WARNING,
         "image-names-alike",
         range(len(alike)),
         lambda group: (
-            Where(draft.path),
+            where,
             f"image names {', '.join(map(quoted_value, alike[group]))} are different images",
         ),
         fix="If they are the same image, write its name the same way (spreadsheets turn 001 into 1).",

@@ -7,15 +7,16 @@ import csv
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.known_protocols import ORIENTED
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.text import did_you_mean, is_numeral, printable, quoted, quoted_value
 
@@ -164,6 +165,11 @@ MORE_LAYOUTS = (
         for encoding, names in (*LAYOUTS, *_RARE_LAYOUTS)
     ),
 )
+CORNERS = (  # of oriented boxes, in their order around the outline
+    ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4"),
+    ("x0", "y0", "x1", "y1", "x2", "y2", "x3", "y3"),
+)
+ANGLE = ("angle", "theta", "rotation")  # of a box by its centre and sizes
 SIZES = (("image_width", "image_height"), ("img_width", "img_height"), ("img_w", "img_h"), ("width", "height"))
 
 KERAS_HEADER = ("path", "x1", "y1", "x2", "y2", "class", "score")
@@ -183,11 +189,12 @@ class Columns:
 
     image: int
     label: int
-    box: tuple[int, ...]  # four positions, or the one of a packed column
+    box: tuple[int, ...]  # four positions, eight of four corners, or the one of a packed column
     encoding: str  # "xyxy", "xywh" or "cxcywh"
     score: int | None  # of predictions
     unused_score: int | None  # of ground truth
     area: int | None
+    angle: int | None = None  # where oriented boxes are asked for
     size: tuple[int, int] | None  # width and height of the image
     flags: dict[str, int]
     unused: tuple[int, ...]  # columns that are ignored
@@ -195,7 +202,7 @@ class Columns:
     @property
     def of_numbers(self) -> tuple[int, ...]:
         """Positions of the columns that hold numbers, those of the box first."""
-        optional = (self.score, self.area, self.unused_score)
+        optional = (self.score, self.area, self.angle, self.unused_score)
         return (*self.box, *(self.size or ()), *(column for column in optional if column is not None))
 
     def of_keys(self, header: Sequence[str]) -> set[int]:
@@ -303,6 +310,13 @@ def is_header(header: Sequence[str]) -> bool:
     return is_table or (position_of_strings(header) is not None and len(header) > 1)
 
 
+def is_oriented(header: Sequence[str]) -> bool:
+    """Whether a table has four corners of each box, or an angle besides its centre and sizes."""
+    at = _positions(header)
+    box = _pick_box(at, None)
+    return box is not None and (len(box[1]) == 8 or (box[0] == "cxcywh" and _pick(at, ANGLE) is not None))
+
+
 def position_of_strings(header: Sequence[str]) -> int | None:
     """Return the column that holds all boxes of an image."""
     return position_of(header, STRINGS)
@@ -400,10 +414,11 @@ def _collect(
     given = {flag: position for flag, position in flags.items() if position is not None}
     score, is_pred = _pick(at, SCORE), options.role == "pred"
     area, sizes = _pick(at, AREA), (_pick_all(at, names) for names in SIZES)
+    angle = _pick(at, ANGLE) if options.iou_type in ORIENTED and encoding == "cxcywh" else None
     # "width" and "height" are the image's unless the box needs them.
     size = next(((pair[0], pair[1]) for pair in sizes if pair is not None and not {*pair} & {*needed}), None)
     # Scores of ground truth are ignored as other columns are.
-    used = {*needed, *given.values(), *(size or ()), score if is_pred else None, area}
+    used = {*needed, *given.values(), *(size or ()), score if is_pred else None, area, angle}
     return Columns(
         image=needed[0],
         label=needed[1],
@@ -412,6 +427,7 @@ def _collect(
         score=score if is_pred else None,
         unused_score=None if is_pred else score,
         area=area,
+        angle=angle,
         size=size,
         flags=given,
         unused=tuple(position for position in range(len(header)) if position not in used),
@@ -428,14 +444,15 @@ def _compacted(*groups: Iterable[str]) -> frozenset[str]:
 
 
 _KNOWN = _compacted(
-    IMAGE, CLASS, SCORE, AREA, PACKED, STRINGS, *FLAGS.values(), *SIZES,
+    IMAGE, CLASS, SCORE, AREA, ANGLE, PACKED, STRINGS, *FLAGS.values(), *SIZES, *CORNERS,
     *(names for _, names in (*LAYOUTS, *MORE_LAYOUTS)),
 )  # fmt: skip
 # How each usual name is written here, by what names are compared by.
 _USUAL = {
     _compact(name): name
     for group in (
-        *(_USUAL_IMAGE, _USUAL_CLASS, _USUAL_SCORE, AREA, PACKED, STRINGS, *FLAGS.values(), *SIZES),
+        *(_USUAL_IMAGE, _USUAL_CLASS, _USUAL_SCORE, AREA, ANGLE, PACKED, STRINGS, *FLAGS.values(), *SIZES),
+        *CORNERS,
         *(names for _, names in LAYOUTS),
     )
     for name in group
@@ -478,6 +495,9 @@ def _pick_all(at: dict[str, list[int]], names: Sequence[str]) -> tuple[int, ...]
 
 def _pick_box(at: dict[str, list[int]], asked: str | None) -> tuple[str, tuple[int, ...]] | None:
     """Return encoding and positions of the box: the asked encoding if there, else the first layout."""
+    corners = next(filter(None, (_pick_all(at, names) for names in CORNERS)), None)
+    if corners is not None and asked in (None, "xyxy"):
+        return "xyxy", corners
     whole = _whole_layouts(at, LAYOUTS)
     packed = _pick_all(at, PACKED)
     if packed is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.reading.blocks import cut_lines, joined_tail, needs_whole, open_blocks, part_of
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.rawboxes import CodedKeys
 from jaccard_eval.reading.tabular.boxes import add_boxes, lacks_scores
@@ -32,13 +33,23 @@ from jaccard_eval.reading.tabular.columns import (
     split_packed,
 )
 from jaccard_eval.reading.tabular.prediction_strings import one_row_per_box
-from jaccard_eval.reading.tabular.rows import Sheet, TextFile, is_rectangular, open_table, read_sheet
-from jaccard_eval.reading.tabular.table import BoxCells, Column, NumberColumn, Table, TextColumn, read_cells
-from jaccard_eval.text import pluralise
+from jaccard_eval.reading.tabular.rows import Sheet, TextFile, is_rectangular, open_table, parse_table, read_sheet
+from jaccard_eval.reading.tabular.table import (
+    BoxCells,
+    Column,
+    NumberColumn,
+    Table,
+    TextColumn,
+    is_whole_decimal,
+    read_cells,
+)
+from jaccard_eval.text import pluralise, quoted_value
 
 if TYPE_CHECKING:
     import pandas as pd
 
+ROW_BYTES = 60  # of a row, about, for so many of them at a time
+LONGEST = 8  # parts that one row may take: a quote that never closes must not fill the memory
 SAMPLE = 100  # numbers that show most columns not to be true and false
 
 
@@ -47,16 +58,61 @@ def add_delimited(path: Path, draft: Draft) -> None:
     add_file(open_table(path, draft), draft)
 
 
+def delimited_in_parts(path: Path, draft: Draft, rows: int) -> Iterator[Draft]:
+    """Yield drafts with the boxes of about so many rows each, read below the header of the file."""
+    size = rows * ROW_BYTES
+    head, n_head, n_lines = b"", 0, 0
+    with open_blocks(path, size) as opened:
+        blocks = (block for block in cut_lines(path, opened, LONGEST * size, quoted=True) if block.strip())
+        for block in joined_tail(blocks, size):
+            with part_of(draft, lines=n_lines - n_head) as part:
+                file = parse_table(path, head + block, part)
+                if not n_lines and not file.headerless:
+                    head = file.data[: end_of_line(file.data, file.first_line)]
+                    n_head = file.first_line
+                _require_plain_rows(file, draft.options)
+                found = read_file(file, part)
+                part.findings.raise_errors()
+                if found is not None:
+                    _require_keys_as_written(file, found[0], found[1])
+                    add_boxes(*found, part)
+                yield part
+            n_lines += block.count(b"\n")
+
+
+def _require_plain_rows(file: TextFile, options: ReadOptions) -> None:
+    """Raise the error about rows of which only all together show where they end, or what a box is."""
+    if b"\r" in file.data and file.data.count(b"\r") != file.data.count(b"\r\n"):
+        raise needs_whole(file.path, "lone returns end lines")
+    if is_kaggle(file.header) or may_lack_class(file.header, options):
+        raise needs_whole(file.path, "a row has more than one box, or no class")
+
+
+def _require_keys_as_written(file: TextFile, table: Table, columns: Columns) -> None:
+    """Raise the error about keys such as 1.0: whether they are 1 is decided by those of all rows."""
+    for position in columns.of_keys(file.header):
+        column = table.columns[position]
+        if isinstance(column, TextColumn) and any(map(is_whole_decimal, column.values.distinct)):
+            raise needs_whole(file.path, f"ids in the column {quoted_value(table.titles[position])} end with .0")
+
+
 def add_file(file: TextFile, draft: Draft) -> None:
-    """Add what a delimited file holds, the short way where that will do."""
+    """Add what a delimited file holds."""
+    found = read_file(file, draft)
+    if found is not None:
+        add_boxes(*found, draft)
+
+
+def read_file(file: TextFile, draft: Draft) -> tuple[Table, Columns, BoxCells] | None:
+    """Read a delimited file, the short way where that will do; None, with findings, where a column is missing."""
     plain = plain_table(file, draft.options)
     if plain is not None:
-        add_boxes(*plain, draft)
-        return
+        return plain
     found = text_table(file, draft)
-    if found is not None:
-        table, columns = found
-        add_boxes(table, columns, read_cells(table, columns, draft.findings), draft)
+    if found is None:
+        return None
+    table, columns = found
+    return table, columns, read_cells(table, columns, draft.findings)
 
 
 def plain_table(file: TextFile, options: ReadOptions) -> tuple[Table, Columns, BoxCells] | None:
@@ -64,7 +120,7 @@ def plain_table(file: TextFile, options: ReadOptions) -> tuple[Table, Columns, B
     # pandas treats a lone return as the end of a line, and loses cells after it; see `read_sheet`.
     if b"\r" in file.data and file.data.count(b"\r") != file.data.count(b"\r\n"):
         return None
-    if file.data.count(b'"', 0, _end_of_line(file.data, file.first_line)) % 2:  # a heading goes on in the next line
+    if file.data.count(b'"', 0, end_of_line(file.data, file.first_line)) % 2:  # a heading goes on in the next line
         return None
     columns = plain_columns(file, options)
     if columns is None or len(columns.box) == 1:
@@ -119,7 +175,7 @@ def _parse(file: TextFile, numbers: list[int], texts: set[int]) -> pd.DataFrame 
     """Parse numbers as numbers, NaN where empty; None where a cell is none, or rows are not equally long."""
     import pandas as pd
 
-    start = 0 if file.headerless else _end_of_line(file.data, file.first_line)
+    start = 0 if file.headerless else end_of_line(file.data, file.first_line)
     # Texts that start with a letter in the first row are categories, as objects take more time; of categories that
     # are all numbers pandas makes numbers.
     end = file.data.find(b"\n", start)
@@ -161,7 +217,7 @@ def _has_leading_blanks(table: bytes, delimiter: str) -> bool:
     return b"\t" in table or table.startswith(b" ") or bool(((before == ord(delimiter)) | (before == ord("\n"))).any())
 
 
-def _end_of_line(data: bytes, number: int) -> int:
+def end_of_line(data: bytes, number: int) -> int:
     """Return where a line ends, counted from 1."""
     end = 0
     for _ in range(number):
@@ -240,7 +296,7 @@ def _without_blank_rows(sheet: Sheet, columns: Columns, draft: Draft) -> Sheet:
         "csv-row-blank",
         blank,
         lambda row: (sheet.where(row), "the row is empty"),
-        summary=f"ignored {pluralise(len(blank), 'empty row')} (delimiters only)",
+        summary=lambda n: f"ignored {pluralise(n, 'empty row')} (delimiters only)",
     )
     return sheet.take(np.delete(np.arange(len(sheet)), blank))
 

@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from types import MappingProxyType
 import numpy as np
 
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.tabular.columns import (
@@ -139,7 +140,7 @@ def _without_comments(text: str, where: Where, naming: Mapping[str, str], findin
         "csv-comment",
         comments,
         lambda row: (Where(where.path, line=row + 1), quoted_value(lines[row])),
-        summary=f"ignored {pluralise(len(comments), 'line')} starting with # (comments)",
+        summary=lambda n: f"ignored {pluralise(n, 'line')} starting with # (comments)",
     )
     left = {*comments}
     return "\n".join("" if row in left else line for row, line in enumerate(lines))

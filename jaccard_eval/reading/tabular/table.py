@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Key, key_order
 from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading.rawboxes import CodedKeys
 from jaccard_eval.reading.tabular.columns import (
     CLASS_IDS,
@@ -131,7 +132,7 @@ class TextColumn(Column):
         # Of all rows the codes are in order already, which is most tables' case and saves a sort.
         taken = self.values if len(rows) == len(self.values) else self.values.take(rows)
         # pandas writes the ids 1 and 2 as 1.0 and 2.0 when a cell of their column was ever missing.
-        whole = [str(text).rstrip("0").removesuffix(".") for text in taken.distinct if _WHOLE.fullmatch(str(text))]
+        whole = [str(text).rstrip("0").removesuffix(".") for text in taken.distinct if is_whole_decimal(text)]
         if len(whole) == len(taken.distinct) == len(set(whole)):
             taken = CodedKeys(whole, taken.codes)
         return taken, np.empty(0, dtype=np.int64)
@@ -192,6 +193,11 @@ def flags_of(numbers: FloatArray, bad: RowIndices) -> tuple[BoolArray, RowIndice
     """Return which numbers are 1, and the positions of those that are neither 1 nor 0, the bad ones among them."""
     odd = ~((numbers == 0) | (numbers == 1) | np.isnan(numbers))
     return numbers == 1, np.union1d(bad, np.flatnonzero(odd)).astype(np.int64)
+
+
+def is_whole_decimal(text: Key) -> bool:
+    """Whether a text is a whole number with decimals, such as 1.0."""
+    return _WHOLE.fullmatch(str(text)) is not None
 
 
 def read_key(value: Any) -> Key | None:
@@ -344,6 +350,8 @@ class BoxCells:
     area: FloatArray | None
     flags: dict[str, BoolArray]
     n_unused_scores: int  # that ground truth has
+    corners: FloatArray | None = None  # of oriented boxes (n, 4, 2); `coords` are then those around them
+    angle: FloatArray | None = None  # (n,)
 
     def take(self, kept: BoolArray) -> BoxCells:
         """Return the cells with the boxes of a mask only; the used rows stay."""
@@ -354,6 +362,8 @@ class BoxCells:
             score=None if self.score is None else self.score[kept],
             area=None if self.area is None else self.area[kept],
             flags={name: values[kept] for name, values in self.flags.items()},
+            corners=None if self.corners is None else self.corners[kept],
+            angle=None if self.angle is None else self.angle[kept],
         )
 
 
@@ -377,7 +387,10 @@ def read_cells(table: Table, columns: Columns, findings: FindingLog) -> BoxCells
         cells.refuse(column, keyed[bad], "id-type", "is neither text nor a whole number", fix=fix)
     # Findings come in the order of reading: typed tables report images before boxes, as their rows are images.
     sizes = cells.sizes(columns, used) if table.typed else None
-    coords = cells.coords(columns, rows)
+    coords, corners = cells.coords(columns, rows), None
+    if coords.shape[1] == 8:
+        corners = coords.reshape(-1, 4, 2)
+        coords = np.concatenate((corners.min(axis=1), corners.max(axis=1)), axis=1)
     if not table.typed:
         sizes = cells.sizes(columns, used)
     # A column in which no box has anything is none: exporters write the heading all the same.
@@ -392,9 +405,11 @@ def read_cells(table: Table, columns: Columns, findings: FindingLog) -> BoxCells
         without_box=without_box,
         rows=rows,
         coords=coords,
-        score=None if score is None else cells.scores(score, rows),
+        score=None if score is None else cells.needed(score, rows, "the box has no score"),
         area=None if area is None else cells.numbers(area, rows, optional=True),
         flags={flag: cells.flags(column, rows) for flag, column in columns.flags.items()},
+        corners=corners,
+        angle=None if columns.angle is None else cells.needed(columns.angle, rows, "the box has no angle"),
         n_unused_scores=0 if unused is None else int(table.columns[unused].filled[rows].sum()),
     )
 
@@ -407,14 +422,18 @@ class _CellReader:
     findings: FindingLog
 
     def coords(self, columns: Columns, rows: RowIndices) -> FloatArray:
-        """Return the four numbers of each box (n, 4), from four columns or from one."""
+        """Return the numbers of each box: four from as many columns or from one, (n, 4), or eight, (n, 8)."""
         positions = columns.box
         box = [self.table.columns[position] for position in positions]
         if len(box) == 1:
             parts, is_bad = box[0].packed()
             self.refuse(positions[0], rows[is_bad[rows]], "csv-bbox", "is not four numbers", fix=box[0].box_fix)
             box, positions = list(parts), positions * len(parts)
-        return np.stack([self.numbers(at, rows, part) for at, part in zip(positions, box, strict=True)], axis=1)
+        coords = np.empty((len(rows), len(box)))
+        # One column after the other, so that there is never a second copy of them all.
+        for side, (at, part) in enumerate(zip(positions, box, strict=True)):
+            coords[:, side] = self.numbers(at, rows, part)
+        return coords
 
     def numbers(
         self, position: int, rows: RowIndices, part: Column | None = None, *, optional: bool = False
@@ -432,13 +451,13 @@ class _CellReader:
         self.findings.add_rows(Severity.ERROR, "csv-number", wrong, describe, fix=column.number_fix)
         return numbers
 
-    def scores(self, position: int, rows: RowIndices) -> FloatArray:
-        """Return the scores, which every box must have where one has."""
+    def needed(self, position: int, rows: RowIndices, lack: str) -> FloatArray:
+        """Return the numbers of a column that every box must have where one has."""
         column = self.table.columns[position]
-        scores = self.numbers(position, rows)
+        numbers = self.numbers(position, rows)
         if not isinstance(column, TextColumn):  # an empty text was reported as an invalid number
-            self.report_empty(position, rows[~column.filled[rows]], "the box has no score")
-        return scores
+            self.report_empty(position, rows[~column.filled[rows]], lack)
+        return numbers
 
     def flags(self, position: int, rows: RowIndices) -> BoolArray:
         """Return the flags of a column."""
@@ -493,5 +512,5 @@ class _CellReader:
             return self.table.where(int(used[index]), empty[0]), f"the box is incomplete: {names} empty"
 
         partial = np.flatnonzero(filled.any(axis=1) & ~filled.all(axis=1))
-        fix = "Give all four numbers of a box, or none for an image without boxes."
+        fix = "Give all numbers of a box, or none for an image without boxes."
         self.findings.add_rows(Severity.ERROR, "csv-box-partial", partial, describe, fix=fix)

@@ -14,7 +14,7 @@ for (const gallery of all(".gallery")) {
   on(document, "score", event => {
     for (const item of items) {
       const counts = {};
-      for (const box of all("rect[data-c]", item)) {
+      for (const box of all("[data-c]", item)) {
         const reached = +(box.dataset.s ?? "NaN") >= event.detail;
         const on = is(box, "object") ? !reached || is(box, "ignored") : reached;
         box.classList.toggle("off", !on);
@@ -55,7 +55,7 @@ for (const gallery of all(".gallery")) {
     const [name, counts] = shown[at].querySelector("figcaption").children;
     part("top").firstElementChild.textContent = `${name.textContent}: ${counts.textContent}`;
     part("shot").replaceChildren(svg);
-    const boxes = all("rect[data-c]", svg).filter(isOn);
+    const boxes = all("[data-c]", svg).filter(isOn);
     boxes.sort((a, b) => states.indexOf(stateOf(a)) - states.indexOf(stateOf(b)) || (b.dataset.s ?? 9) - (a.dataset.s ?? 9));
     part("list").replaceChildren();
     for (const box of boxes) {

@@ -9,11 +9,12 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.labels import place_labels
-from jaccard_eval.report.model import Album, BoxState, GalleryBox, GalleryImage, build_album
+from jaccard_eval.report.model import Album, BoxState, DrawnShape, GalleryBox, GalleryImage, Points, build_album
 from jaccard_eval.report.numbers import metric_text, threshold_text
 from jaccard_eval.text import printable
 
@@ -35,6 +36,7 @@ CANVAS, INK, PAPER, HALO = (233, 236, 239), (33, 37, 41), (255, 255, 255), (255,
 LEAST_SIDE = 900  # pixels; a smaller image is enlarged by a whole factor, so that there is room for labels
 MOST_SIDE = 4096  # of a plain canvas
 MAX_NAME, MAX_LABEL = 80, 24  # characters
+TINT = 64  # of 255: how much of a mask's colour lies over the image
 OWN = b"tEXtSoftware\0jaccard-eval"  # in the first bytes of every file, which may then be replaced
 SOFTWARE = "jaccard-eval"
 
@@ -79,8 +81,12 @@ def annotated(image: GalleryImage, shown: Image.Image | None, album: Album) -> b
     draw = ImageDraw.Draw(base)
     boxes = sorted((box for box in image.boxes if box.shows_at(album.score)), key=lambda box: ORDER.index(box.state))
     places = {id(box): _scaled(box, scale, size) for box in boxes}
+    _fill_masks(base, boxes, scale)
     for box in boxes:
         colour, dashes = STYLES[box.state]
+        if box.drawing is not None:
+            _draw_shape(draw, box.drawing, scale, line=line, colour=colour, dashes=dashes)
+            continue
         _outline(draw, places[id(box)], line + 2, HALO, None)
         _outline(draw, places[id(box)], line, colour, dashes)
     # What went wrong is labelled first, where room is short the surest of it.
@@ -145,6 +151,73 @@ def _outline(
             at += long + gap
 
 
+def _fill_masks(base: Image.Image, boxes: Sequence[GalleryBox], scale: tuple[float, float]) -> None:
+    """Lay a tint over each mask; what is around pixels goes clockwise, and its holes the other way."""
+    from PIL import Image, ImageDraw
+
+    for box in boxes:
+        rings = [_on_canvas(ring, scale) for ring in (box.drawing.rings if box.drawing is not None else ())]
+        if not rings or (box.drawing is not None and box.drawing.is_box):
+            continue
+        left, top = (math.floor(min(point[axis] for ring in rings for point in ring)) for axis in range(2))
+        right, bottom = (math.ceil(max(point[axis] for ring in rings for point in ring)) for axis in range(2))
+        tint = Image.new("L", (max(right - left, 1), max(bottom - top, 1)), 0)
+        draw = ImageDraw.Draw(tint)
+        # The largest first, so that holes are cut into what is around them.
+        for ring in sorted(rings, key=lambda ring: -abs(_twice_area(ring))):
+            draw.polygon([(x - left, y - top) for x, y in ring], fill=TINT if _twice_area(ring) > 0 else 0)
+        base.paste(STYLES[box.state][0], (left, top), tint)
+
+
+def _twice_area(ring: Points) -> float:
+    return sum(x0 * y1 - x1 * y0 for (x0, y0), (x1, y1) in zip(ring, (*ring[1:], ring[0]), strict=True))
+
+
+def _on_canvas(points: Points, scale: tuple[float, float]) -> Points:
+    return tuple((x * scale[0], y * scale[1]) for x, y in points)
+
+
+def _draw_shape(
+    draw: ImageDraw.ImageDraw,
+    shape: DrawnShape,
+    scale: tuple[float, float],
+    *,
+    line: int,
+    colour: Colour,
+    dashes: tuple[int, int] | None,
+) -> None:
+    """Draw outlines, or the lines and points of a pose."""
+    closed = [(*ring, ring[0]) for ring in shape.rings]
+    paths = [_on_canvas(path, scale) for path in (*closed, *shape.lines)]
+    for width, ink, is_dashed in ((line + 2, HALO, False), (line, colour, dashes is not None)):
+        for path in paths:
+            for piece in _dashed(path, [part * line for part in dashes or (1, 0)]) if is_dashed else [path]:
+                draw.line(piece, fill=ink, width=width, joint="curve")
+    for x, y in _on_canvas(shape.points, scale):
+        for radius, ink in ((line + 2, HALO), (line + 1, colour)):
+            draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=ink)
+
+
+def _dashed(path: Points, pattern: Sequence[int]) -> Iterator[Points]:
+    """Yield the pieces of a path that are drawn, by the lengths of a dash and a gap that go on around corners."""
+    left, is_dash = float(pattern[0]), True
+    piece = [path[0]]
+    for (x, y), (x1, y1) in pairwise(path):
+        length = math.hypot(x1 - x, y1 - y)
+        done = 0.0
+        while length - done > left:
+            done += left
+            at = (x + (x1 - x) * done / length, y + (y1 - y) * done / length)
+            if is_dash:
+                yield (*piece, at)
+            is_dash = not is_dash
+            piece, left = [at], float(pattern[0 if is_dash else 1])
+        left -= length - done
+        piece.append((x1, y1))
+    if is_dash and len(piece) > 1:
+        yield tuple(piece)
+
+
 def _label(
     draw: ImageDraw.ImageDraw,
     boxes: Sequence[GalleryBox],
@@ -168,12 +241,12 @@ def _label(
 def _legend_items(
     image: GalleryImage, boxes: Sequence[GalleryBox], album: Album, hidden: int
 ) -> list[tuple[str, BoxState | None]]:
-    """Return the texts below an image: its name, each state with its count, and at which score and IoU."""
+    """Return the texts below an image: its name, each state with its count, and at which score and overlap."""
     counts = {state: sum(box.state == state for box in boxes) for state in reversed(ORDER)}
     items: list[tuple[str, BoxState | None]] = [(printable(image.name), None)]
     items += [(f"{state} {count:,}", state) for state, count in counts.items() if count or state != "ignored"]
     at = f"score >= {threshold_text(album.score)}, " if album.score == album.score else ""
-    items.append((f"{at}IoU >= {threshold_text(album.iou)}", None))
+    items.append((f"{at}{album.measure} >= {threshold_text(album.iou)}", None))
     items += [(f"no room for {hidden:,} labels", None)] if hidden else []
     return items
 

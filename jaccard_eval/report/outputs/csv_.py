@@ -45,7 +45,13 @@ REPORTERS = (
         render=partial(render, name="calibration"),
         errors=True,
     ),
-    Reporter(names=("confusion.csv",), about="confusion matrix", render=partial(render, name="confusion"), errors=True),
+    Reporter(
+        names=("confusion.csv",),
+        about="confusion matrix",
+        render=partial(render, name="confusion"),
+        errors=True,
+        confusion=True,
+    ),
     Reporter(
         names=("curves.csv",),
         about="precision, recall and F1 by score",

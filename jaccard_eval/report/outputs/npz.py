@@ -49,6 +49,8 @@ def render(result: Reportable, options: ReportOptions) -> bytes:
         "class_names": metrics.class_names,
         "image_names": metrics.image_names,
     }
+    if metrics.frequency:
+        run["class_frequency"] = metrics.frequency
     run[DIGEST] = digest_run(run, arrays)
     text = json.dumps(run, sort_keys=True, ensure_ascii=True, allow_nan=False)
     file = io.BytesIO()  # not compressed: what unpacks to far more than it takes is refused when it is read

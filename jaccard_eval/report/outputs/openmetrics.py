@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from jaccard_eval.data.verdict import Status
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.checks import GATES, checks_of
 from jaccard_eval.report.numbers import UNDEFINED, Measures, Number, fixed, measures_of

@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from jaccard_eval import BoxTable, EvaluationResult, evaluate
-from jaccard_eval.features.audit.box_places import decimal_step, least_iou
+from jaccard_eval.features.audit.box_places import decimal_step, least_iou, quantiles
 from jaccard_eval.findings import Finding, Severity
 from jaccard_eval.similarity.boxes import Corners, overlapping_pairs
 
@@ -69,6 +71,18 @@ def test_the_bound_of_some_boxes() -> None:
 )
 def test_the_fewest_decimals_are_found(coords: list[list[float]], decimals: int | None) -> None:
     assert decimal_step(np.array(coords), 4) == decimals
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(st.floats(0, 1e9) | st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=40),
+    st.floats(0, 1),
+    st.integers(1, 5),
+)
+def test_quantiles_of_numbers_in_parts_are_those_of_numpy(numbers: list[float], share: float, n_parts: int) -> None:
+    parts = np.array_split(np.array(numbers), n_parts)
+    found = quantiles(lambda: parts, len(numbers), (share, 0.1))
+    assert found == np.quantile(numbers, (share, 0.1)).tolist()
 
 
 def test_whole_pixels_of_small_objects_are_a_warning() -> None:

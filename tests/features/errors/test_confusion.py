@@ -3,6 +3,7 @@ import pytest
 from pictures import Picture, det, evaluate, gt
 
 from jaccard_eval.features.errors.result import ConfusionMatrix
+from jaccard_eval.metrics import any_class
 
 TRUTH = [gt("cat 0 0 10 10"), gt("dog 50 0 10 10"), gt("dog 0 50 10 10")]
 FOUND = [
@@ -54,3 +55,15 @@ def test_pooled_classes_are_one() -> None:
 @pytest.mark.parametrize("score", [None, 0.5])
 def test_nothing_gives_an_empty_matrix(score: float | None) -> None:
     assert np.array_equal(matrix([], [], names=["dog"], score=score).counts, np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 10**6])
+def test_it_is_the_same_alone_and_with_errors_however_images_are_portioned(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = matrix(TRUTH, FOUND, score=0.5)
+    monkeypatch.setattr(any_class, "PART_ROWS", rows)
+    result = evaluate(TRUTH, FOUND, confusion=True, score=0.5)
+    assert result.errors is None
+    assert result.confusion.to_document() == whole.to_document()
+    assert matrix(TRUTH, FOUND, score=0.5).to_document() == whole.to_document()

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from label_map_builder import label_map
 
-import jaccard_eval.features.pixels.compute as module
+import jaccard_eval.metrics.pixel_counts as module
 from jaccard_eval import UsageError
-from jaccard_eval.features.pixels.compute import NO_CLASS, ConfusionCounts, PixelMetrics, pixel_metrics
+from jaccard_eval.features.pixels.compute import PixelMetrics, pixel_metrics
 from jaccard_eval.features.pixels.result import PixelProtocol
+from jaccard_eval.metrics.pixel_counts import NO_CLASS, ConfusionCounts
 
 NAMES = ("zero", "one", "two")
 # Five by five pixels whose IoU is known for all three classes.

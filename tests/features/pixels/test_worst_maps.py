@@ -11,8 +11,9 @@ from PIL import Image
 
 from jaccard_eval import pixels
 from jaccard_eval.cli import run
-from jaccard_eval.features.pixels.worst import GAP, RIGHT, VOID, WRONG, WorstMaps, voc_colour
+from jaccard_eval.features.pixels.worst import WorstMaps
 from jaccard_eval.report.model import Gallery
+from jaccard_eval.report.panels import GAP, RIGHT, VOID, WRONG, voc_colour
 
 
 def save(folder: Path, name: str, values: list[list[int]] | np.ndarray, palette: list[int] | None = None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.features.evaluate.report import class_metrics
+from jaccard_eval.features.evaluate.report import class_metrics, frequency_cells, frequency_heads
 from jaccard_eval.features.operating.page import MOST_LIVE, POINT_COLUMNS, point_cells, score_text, steps_of
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Cell, Column, Drawn, Note, Section, Table, columns
@@ -25,14 +25,15 @@ def build_sections(result: EvaluationResult, options: ReportOptions) -> list[Sec
         key=lambda item: math.inf if math.isnan(item[1].values[first].value) else item[1].values[first].value,
     )
     heads = (Column("class", "name"), Column(first, "metric"), Column("", "drawn"), *columns("metric", *names[1:]))
-    heads += columns("count", "gt", "pred")
+    heads += (*map(Column, frequency_heads(result.per_class)), *columns("count", "gt", "pred"))
     steps = steps_of(result)
     points = [()] * len(worst) if steps is None else [point_cells(counts) for counts in steps.counts(steps.start)[1:]]
     rows: list[tuple[Cell, ...]] = []
     for k, row in worst:
         value, *others = (row.values[name] for name in names)
         drawn = Drawn(value.value, value.interval)
-        rows.append((row.name, value.value, drawn, *(other.value for other in others), row.gt, row.pred, *points[k]))
+        values: tuple[Cell, ...] = (value.value, drawn, *(other.value for other in others))
+        rows.append((row.name, *values, *frequency_cells(row), row.gt, row.pred, *points[k]))
     keys = tuple(str(k) for k, _ in worst)
     table = Table((*heads, *(POINT_COLUMNS if steps else ())), tuple(rows), keys=keys)
     notes = []

@@ -14,10 +14,10 @@ PLACE = 90
 
 
 def build_sections(result: EvaluationResult, options: ReportOptions) -> list[Section]:
-    """Return the section; none without an analysis of errors."""
-    if result.errors is None:
+    """Return the section; none where confusions were not counted."""
+    matrix = result.confusion
+    if matrix is None:
         return []
-    matrix = result.errors.confusion
     shown = most_confused(matrix.counts)
     places = [*shown.tolist(), len(matrix.names)]
     names = [*(matrix.names[k] for k in shown.tolist()), BACKGROUND]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.features.evaluate.report import operating_points_section, slices_section
+from jaccard_eval.data.signature import overlap_name
+from jaccard_eval.features.bootstrap.report import slices_section
+from jaccard_eval.features.evaluate.report import operating_points_section
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Section
 
@@ -17,7 +19,8 @@ def build_sections(result: EvaluationResult, options: ReportOptions) -> list[Sec
     found = [replace(slices_section(result.slices), key="slices")] if result.slices else []
     folded = []
     if result.operating_points:
-        folded.append(replace(operating_points_section(result.operating_points, per_class=True), key="points"))
+        measure = overlap_name(result.protocol)
+        folded.append(replace(operating_points_section(result.operating_points, measure, per_class=True), key="points"))
     if result.errors is not None:
         from jaccard_eval.features.errors.report import detail_sections
 

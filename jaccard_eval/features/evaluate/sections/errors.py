@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Chart, Column, Drawn, Section, Table
 
@@ -19,7 +20,7 @@ def build_sections(result: EvaluationResult, options: ReportOptions) -> list[Sec
         return []
     from jaccard_eval.features.errors.report import types_section
 
-    section = types_section(result.errors)
+    section = types_section(result.errors, overlap_name(result.protocol))
     # Bars in the table show what the chart of a figure does.
     blocks = [_with_bars(block) if isinstance(block, Table) else block for block in section.blocks]
     return [Section("What errors cost", tuple(block for block in blocks if not isinstance(block, Chart)), key="errors")]

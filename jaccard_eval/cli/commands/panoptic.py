@@ -1,0 +1,141 @@
+"""``jaccard-eval panoptic``: panoptic quality of segmentations, class by class."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from jaccard_eval.cli.delivery import deliver, plan_files
+from jaccard_eval.cli.gallery import GALLERY
+from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
+from jaccard_eval.cli.inputs import IMAGES, MAPS, InputPath, note_inputs
+from jaccard_eval.cli.options import (
+    BOOTSTRAP_OPTIONS,
+    CHOSEN_CLASSES,
+    FINDING_OPTIONS,
+    OUTPUT_OPTIONS,
+    SLICE_OPTIONS,
+    SectionedCommand,
+    read_bootstrap,
+    section,
+)
+from jaccard_eval.cli.parse import OneOf, RunOptions
+from jaccard_eval.cli.run import report_findings
+from jaccard_eval.cli.slices import read_slices
+from jaccard_eval.data.metricref import SEGMENT_CLASS_METRICS
+from jaccard_eval.errors import ExitCode
+
+COLUMNS = ("name", "gt", "pred", *SEGMENT_CLASS_METRICS)
+EPILOG = """\b
+Examples:
+  jaccard-eval panoptic panoptic_val2017.json predictions.json
+  jaccard-eval panoptic gt.json pred.json --pred-masks out/png -o report.html
+  jaccard-eval panoptic gtFine/val/ results/ --per-class
+  jaccard-eval panoptic gt.json new.json --against old.json
+  jaccard-eval panoptic gt.json pred.json --fail-under PQ=0.4
+"""
+
+
+def panoptic(
+    options: RunOptions,
+    *,
+    gt: Path,
+    pred: Path,
+    gt_masks: Path | None,
+    pred_masks: Path | None,
+    against: Path | None,
+    against_masks: Path | None,
+) -> ExitCode:
+    """Run the command: everything is shown and written before a failed gate ends it."""
+    keeper = Gatekeeper(options)
+    _note_maps((gt, gt_masks), (pred, pred_masks), (against, against_masks))
+    outputs = plan_files(options.output, keeper.outputs)
+    from jaccard_eval.api import files as api
+
+    measured = api.panoptic(
+        gt,
+        pred,
+        gt_masks=gt_masks,
+        pred_masks=pred_masks,
+        iou_type=options.iou_type or "segm",
+        dilation_ratio=options.dilation_ratio,
+        against=against,
+        against_masks=against_masks,
+        bootstrap=read_bootstrap(options),
+        slices=read_slices(options),
+        images=options.images,
+    )
+    result = keeper.judge(measured)
+    report_findings(result.findings, options)
+    outputs = keeper.outputs_to_write(outputs, result.gates)
+    return keeper.finish(result.gates, lambda: deliver(result, outputs, options))
+
+
+def _note_maps(*sides: tuple[Path | None, Path | None]) -> None:
+    """Note the folders of maps that nobody named: no output may lie there."""
+    from jaccard_eval.reading.segments.panoptic_json import folder_of
+
+    note_inputs([folder_of(path) for path, masks in sides if path is not None and masks is None], kind=MAPS)
+
+
+_read = section("Reading the segments")
+_rule = section("Rules")
+_compare = section("Comparison")
+_show = section("Output")
+
+COMMAND = SectionedCommand(
+    "panoptic",
+    group="Evaluate",
+    callback=panoptic,
+    help="Evaluate panoptic segmentations: PQ, SQ and RQ of things, stuff and each class.\n\n"
+    "GT and PRED are JSON files of COCO's panoptic format, each with a folder of PNG files next to it that is called"
+    " like it, or folders of Cityscapes' *_instanceIds.png.",
+    short_help="Evaluate panoptic segmentations: PQ, SQ, RQ.",
+    epilog=EPILOG,
+    options_metavar="[OPTIONS]",
+    params=[
+        click.Argument(["gt"], type=InputPath(MAPS), metavar="GT"),
+        click.Argument(["pred"], type=InputPath(MAPS), metavar="PRED"),
+        _read("--gt-masks", type=InputPath(MAPS), metavar="DIR", basic=True, help="Folder of GT's PNG files."),
+        _read("--pred-masks", type=InputPath(MAPS), metavar="DIR", basic=True, help="Folder of PRED's PNG files."),
+        _read(
+            "--images",
+            type=InputPath(IMAGES),
+            metavar="DIR",
+            basic=True,
+            help="Images to draw segments over on a page.",
+        ),
+        _rule(
+            "--iou-type",
+            type=OneOf(("segm", "boundary")),
+            basic=True,
+            help="boundary: the smaller IoU of segments and of their boundaries.",
+        ),
+        _rule(
+            "--dilation-ratio",
+            type=float,
+            metavar="SHARE",
+            help="Width of boundaries, as a share of the image diagonal (default 0.02).",
+        ),
+        _compare(
+            "--against",
+            type=InputPath(MAPS),
+            metavar="PRED",
+            basic=True,
+            help="Predictions to compare with (baseline).",
+        ),
+        _compare("--against-masks", type=InputPath(MAPS), metavar="DIR", help="Folder of their PNG files."),
+        *GATE_OPTIONS,
+        *BOOTSTRAP_OPTIONS,
+        *SLICE_OPTIONS,
+        _show("--per-class", is_flag=True, basic=True, help="List every class (default: up to 30)."),
+        *CHOSEN_CLASSES,
+        _show(
+            "--sort", type=OneOf(COLUMNS), metavar="COLUMN", basic=True, help="Sort classes by a column of the table."
+        ),
+        GALLERY,
+        *OUTPUT_OPTIONS,
+        *FINDING_OPTIONS,
+    ],
+)

@@ -1,0 +1,140 @@
+"""``jaccard-eval partition``: read both sides of any format, and write them in parts that any machine can evaluate."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from jaccard_eval.cli import streams
+from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
+from jaccard_eval.cli.options import (
+    FINDING_OPTIONS,
+    INPUT_OPTIONS,
+    PAIR_OPTIONS,
+    PATH,
+    PATH_OPTIONS,
+    PROGRESS,
+    QUIET,
+    SectionedCommand,
+    section,
+)
+from jaccard_eval.cli.parse import RunOptions, parse_whole, parsed_by
+from jaccard_eval.cli.reading import side_arguments, two_sides
+from jaccard_eval.cli.run import report_findings
+from jaccard_eval.cli.scaling import ENGINE_OPTIONS
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import DataError, FindingLog
+from jaccard_eval.options import EngineOptions, SideOptions
+from jaccard_eval.text import pluralise, printable
+
+EPILOG = """\b
+Examples:
+  jaccard-eval partition gt.json predictions/ -o parts
+  jaccard-eval partition gt.json detections.json -o parts --partitions 64
+  jaccard-eval parts -o result.json
+"""
+
+
+def partition(
+    options: RunOptions, *, paths: tuple[Path, ...], target: Path, partitions: int | None, force: bool, as_json: bool
+) -> None:
+    """Run the command: what is wrong with the target is reported before anything is read."""
+    gt, pred = two_sides(paths, options)
+    refuse_overwriting([("-o", target)])
+    from jaccard_eval.engine.disk import DiskEngine
+    from jaccard_eval.engine.scratch import explained
+    from jaccard_eval.evaluation import pair_images
+    from jaccard_eval.features.partition.write import partition_sides, require_target
+    from jaccard_eval.inputs import Input, needing_boxes, read_both, unwritten_facts, unwritten_shapes
+    from jaccard_eval.reading.partitions.manifest import is_partitioned
+    from jaccard_eval.version import __version__
+
+    for path in (gt, pred):
+        if is_partitioned(path):
+            raise click.UsageError(f"{path} is in parts already", click.get_current_context())
+    require_target(target, [gt, pred], partitions, force=force)
+    log = FindingLog()
+    sides = SideOptions(**side_arguments(options, log))
+    given = {name: getattr(options, name) for name in ("memory_limit", "workers", "scratch")}
+    store = DiskEngine.open(EngineOptions(engine="disk", **given))
+    with explained(store.scratch):
+        both = (
+            Input(gt, sides.gt_format, sides.gt_options, store),
+            Input(pred, sides.pred_format, sides.pred_options, store),
+        )
+        with needing_boxes("partition", *both):
+            read = read_both(*both)
+            if read.gt is None or read.pred is None or read.errors:
+                raise DataError(read.errors)
+        shapes = (finding for given in both for finding in unwritten_shapes(given, target))
+        unwritten = (*shapes, *unwritten_facts(read.gt, target))
+        report_findings((*log.findings(), *read.gt.findings, *read.pred.findings, *unwritten), options, in_report=False)
+        notes = FindingLog()
+        common = pair_images(read.gt, read.pred, sides, notes)
+        report_findings(notes.findings(), options, in_report=False)
+        manifest = partition_sides(
+            read.gt,
+            read.pred,
+            target,
+            common,
+            sides,
+            partitions=partitions,
+            findings=log.findings(),
+            version=__version__,
+            store=store.scratch,
+        )
+    counts = {"images": manifest.images, "objects": manifest.gt.boxes, "predictions": manifest.pred.boxes}
+    if as_json:
+        document = {"output": str(target), "partitions": manifest.partitions, **counts}
+        streams.write_result(json.dumps(document, indent=2, sort_keys=True) + "\n")
+        return
+    held = ", ".join(f"{count:,} {what}" for what, count in counts.items())
+    streams.write_result(f"{printable(str(target))}: {pluralise(manifest.partitions, 'partition')}, {held}\n")
+
+
+def _parse_partitions(text: str) -> int | None:
+    """Return how many partitions to write; None for as many as fit the input."""
+    n = None if text == "auto" else parse_whole(text)
+    if n == 0:
+        raise UsageError("expected auto or a whole number from 1 on, got 0")
+    return n
+
+
+_option = section("Output")
+
+COMMAND = SectionedCommand(
+    "partition",
+    group="Data",
+    callback=partition,
+    help="Write ground truth and predictions in parts by image, to evaluate many times.\n\n"
+    "GT and PRED are files or folders of any format. 'jaccard-eval DIR' evaluates the folder: the result is the same,"
+    " byte for byte. Options on how files are read belong here. Needs pyarrow.",
+    short_help="Write both sides in parts, for large inputs.",
+    epilog=EPILOG,
+    options_metavar="[OPTIONS]",
+    params=[
+        click.Argument(["paths"], nargs=-1, type=InputPath(LABELS), metavar="GT PRED"),
+        _option(
+            "-o", "--output", "target", type=PATH, metavar="DIR|URL", required=True, basic=True, help="Folder to write."
+        ),
+        _option(
+            "--partitions",
+            metavar="auto|N",
+            default="auto",
+            basic=True,
+            callback=parsed_by(_parse_partitions),
+            help="Number of parts; auto: about a million boxes in each.",
+        ),
+        _option("--force", is_flag=True, basic=True, help="Replace a folder of partitions."),
+        _option("--json", "as_json", is_flag=True, basic=True, help="Print only the JSON document."),
+        QUIET,
+        PROGRESS,
+        *PATH_OPTIONS,
+        *INPUT_OPTIONS,
+        *(option for option in PAIR_OPTIONS if option.name in ("match_images", "extra_images")),
+        *(option for option in ENGINE_OPTIONS if option.name != "engine"),
+        *FINDING_OPTIONS,
+    ],
+)

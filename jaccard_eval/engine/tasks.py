@@ -1,0 +1,311 @@
+"""What a worker does: match one part, or reduce a chain of buckets.
+
+A task holds what is the same for all items and may go to another process; items and answers are small. Boxes, runs and
+counts by score lie in files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
+from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.engine.buckets import Bucket, Chain
+from jaccard_eval.engine.reducers import BestF1, Cell, CurveReducer, CurveRules, Envelope, HitsOfArea, Shared
+from jaccard_eval.engine.runs import Run, load_ranking, write_run
+from jaccard_eval.engine.scratch import Place
+from jaccard_eval.engine.shuffle import Blocks, read_scores, write_scores
+from jaccard_eval.engine.stored import Tables
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching.matchtable import MatchTable, match_boxes
+from jaccard_eval.matching.order import IntArray, lengths_of_runs, rank_detections, starts_of_runs
+from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
+from jaccard_eval.metrics.any_class import match_part
+from jaccard_eval.metrics.curves import required_hits
+from jaccard_eval.metrics.hits import Hits
+from jaccard_eval.text import pluralise
+
+TableChange = Callable[[MatchTable], MatchTable]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PartTask:
+    """Works on the boxes of one part."""
+
+    protocol: Protocol
+    n_labels: int
+    bounds: IntArray  # the first image of each part, and the end
+    rows: IntArray  # predictions of each part
+    gt: Tables
+    pred: Tables
+
+    def boxes(self, place: int) -> tuple[BoxTable, BoxTable, int, int]:
+        """Return ground truth and predictions of a part, its first image, which is 0 in them, and how many it has."""
+        first, last = int(self.bounds[place]), int(self.bounds[place + 1])
+        gt, pred = (_from_image(side[place], first) for side in (self.gt, self.pred))
+        return gt, pred, first, last - first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MatchPart(PartTask):
+    """Matches one part, and writes what its detections count as; a `change` is made to the match table before."""
+
+    folder: Place
+    change: TableChange | None = None
+
+    def describe(self, place: int) -> str:
+        """Name a part for a message."""
+        return f"part {place + 1} of {len(self.rows)}, with {int(self.rows[place]):,} predictions"
+
+    def __call__(self, place: int) -> tuple[Run, int]:
+        """Return the run of a part, and how many predictions it has."""
+        objects, boxes, first, n_images = self.boxes(place)
+        table = match_boxes(objects, boxes, self.protocol, n_images=n_images, n_labels=self.n_labels)
+        table = table if self.change is None else self.change(table)
+        run = write_run(self.folder / f"run-{place:05}", Ranking.of(table, n_images), first)
+        return run, len(boxes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CountConfusion(PartTask):
+    """Matches one part whatever the classes, and counts which are predicted as which by detections from a score on."""
+
+    threshold: int  # place of the IoU threshold
+    score: float
+
+    def __call__(self, place: int) -> tuple[npt.NDArray[np.int64], int]:
+        """Return the matrix of a part, and how many predictions it has."""
+        objects, boxes, _, n_images = self.boxes(place)
+        # In the order of classes and scores, without those beyond the caps.
+        kept = boxes.take(rank_detections(boxes, self.protocol, n_images)[0])
+        shape = {"n_images": n_images, "n_labels": self.n_labels}
+        return match_part(objects, kept, self.protocol, self.threshold, **shape).confusion(self.score), len(boxes)
+
+
+def _from_image(boxes: BoxTable, first: int) -> BoxTable:
+    """Count images from one of them: small keys are found in a table, large ones by search."""
+    return replace(boxes, image=boxes.image - np.int32(first))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ChainTask:
+    """Reads the buckets of a chain; where there is a mask of `images`, only rows of these."""
+
+    runs: tuple[Run, ...]
+    rules: CurveRules
+    images: BoolArray | None = None
+
+    def describe(self, item: Any) -> str:
+        """Name a chain for a message."""
+        chain = item if isinstance(item[0], Bucket) else item[1]
+        first, last = chain[0].labels
+        classes = pluralise(last - first, "class", "classes")
+        return f"a chain of {pluralise(len(chain), 'bucket')}, with {sum(map(len, chain)):,} detections of {classes}"
+
+    @property
+    def n_thresholds(self) -> int:
+        """How many IoU thresholds there are."""
+        return len(self.rules.protocol.iou_thresholds)
+
+    def load(self, bucket: Bucket) -> Ranking:
+        """Return a bucket in the order of its ranking."""
+        return load_ranking(self.runs, bucket.rows, bucket.labels, self.rules.protocol, self.images)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReduceCurves(ChainTask):
+    """Reduces curves to what is kept of them."""
+
+    cells: tuple[Cell, ...]
+
+    def __call__(self, chain: Chain) -> dict[Cell, CurveReducer]:
+        """Return the reducer of each curve, with all rows of the chain."""
+        kind = HitsOfArea if self.rules.protocol.interpolation == "area" else Envelope
+        found: dict[Cell, CurveReducer] = {cell: kind(self.rules, cell, chain[0].labels) for cell in self.cells}
+        for place, bucket in enumerate(chain):
+            ranking = self.load(bucket)
+            shared = Shared(ranking)
+            for cell, reducer in found.items():
+                beyond = self._of_tie(chain, place, cell) if cell[2] is not None and bucket.tied is not None else None
+                reducer.add(ranking, shared, beyond)
+        return found
+
+    def _of_tie(self, chain: Chain, place: int, cell: Cell) -> tuple[IntArray, IntArray]:
+        """Return what moves in front of the hits of a piece of a tie: whole pieces before it, or after it, (T,).
+
+        With hits in front, what counts in earlier pieces is replaced by their hits; behind, what counts in later
+        pieces and does not hit comes in front as well.
+        """
+        tied = chain[place].tied
+        pieces = range(place) if cell[2] else range(place + 1, len(chain))
+        moved = np.zeros(self.n_thresholds, dtype=np.int64)
+        for other in pieces:
+            if chain[other].tied == tied:
+                ranking = self.load(chain[other])
+                hits = Hits(ranking, cell[0], self.rules.caps[cell[1]], Shared(ranking).candidates_before)
+                moved += hits.totals() - (hits.stop - hits.start)[:, 0]
+        return (-moved if cell[2] else moved), moved
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FindRecallScores(ChainTask):
+    """Finds the scores at which recall values are reached."""
+
+    area: int
+    cap: int
+    grid: FloatArray
+
+    def __call__(self, chain: Chain) -> tuple[FloatArray, FloatArray]:
+        """Return the score of each recall value (T, K, R), and the highest score of each class (K,)."""
+        first, last = chain[0].labels
+        needed = np.maximum(required_hits(self.rules.positives[self.area, first:last], self.grid), 1)  # (K, R)
+        n = self.n_thresholds
+        scores = np.zeros((n, *needed.shape))
+        of_first = np.zeros(last - first)
+        tp = np.zeros((n, last - first), dtype=np.int64)
+        seen = np.zeros(last - first, dtype=np.bool_)
+        for bucket in chain:
+            ranking = self.load(bucket)
+            hits = Hits(ranking, self.area, self.rules.caps[self.cap], Shared(ranking).candidates_before)
+            place = needed - 1 - tp[:, :, None]  # (T, K, R) among the hits of the bucket
+            there = (place >= 0) & (place < (hits.stop - hits.start)[:, :, None])
+            at = np.where(there, place + hits.start[:, :, None], 0)
+            of_hit = ranking.score[hits.detection]
+            if len(of_hit):
+                scores = np.where(there, of_hit[at], scores)
+            tp += hits.stop - hits.start
+            labels, rows = np.unique(ranking.label, return_index=True)
+            new = ~seen[labels]
+            of_first[labels[new]] = ranking.score[rows[new]]
+            seen[labels] = True
+        return scores, of_first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CountAtScore(ChainTask):
+    """Counts hits, and detections that count, with at least a score."""
+
+    score: float
+
+    def __call__(self, chain: Chain) -> tuple[IntArray, IntArray]:
+        """Return both counts, (T, K)."""
+        first, last = chain[0].labels
+        tp, counted = (np.zeros((self.n_thresholds, last - first), dtype=np.int64) for _ in range(2))
+        for bucket in chain:
+            ranking = self.load(bucket)
+            above = ranking.score >= self.score
+            for t in range(self.n_thresholds):
+                hit, counts = ranking.outcomes(t)
+                tp[t] += np.bincount(ranking.label[hit & above], minlength=last - first)
+                counted[t] += np.bincount(ranking.label[counts & above], minlength=last - first)
+        return tp, counted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FindBestF1(ChainTask):
+    """Finds the best F1 of each class."""
+
+    def __call__(self, chain: Chain) -> dict[tuple[int, int | None], tuple[float, int, int]]:
+        """Return the best score of each threshold and class, with its hits and counts."""
+        first, last = chain[0].labels
+        positives = self.rules.positives[ALL_SIZES]
+        best = [BestF1(int(positives[label]), self.n_thresholds) for label in range(first, last)]
+        for bucket in chain:
+            ranking = self.load(bucket)
+            hits, counts = outcomes_of(ranking)
+            bounds = np.searchsorted(ranking.label, np.arange(last - first + 1, dtype=ranking.label.dtype)).tolist()
+            for label, (start, stop) in enumerate(pairwise(bounds)):
+                if stop > start:
+                    rows = slice(start, stop)
+                    best[label].count_rows(ranking.score[rows], hits[:, rows], counts[:, rows])
+        for of_label in best:
+            of_label.flush()
+        return {
+            (t, first + label): found
+            for label, of_label in enumerate(best)
+            for t, found in enumerate(of_label.found)
+            if found is not None
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Facts:
+    """Facts of a ranking: how many detections are tied with another one of their class, and how many each class has."""
+
+    tied: int
+    detections: IntArray  # (K,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CountFacts(ChainTask):
+    """Counts what a ranking holds."""
+
+    def __call__(self, chain: Chain) -> Facts:
+        """Return the facts of the classes of the chain."""
+        first, last = chain[0].labels
+        tied, detections = 0, np.zeros(last - first, dtype=np.int64)
+        pieces: dict[float, int] = {}
+        for bucket in chain:
+            ranking = self.load(bucket)
+            detections += np.bincount(ranking.label, minlength=last - first)
+            if bucket.tied is not None:
+                pieces[bucket.tied] = pieces.get(bucket.tied, 0) + len(ranking)
+                continue
+            _, length = lengths_of_runs(starts_of_runs(ranking.score) | starts_of_runs(ranking.label))
+            tied += int(length[length > 1].sum())
+        return Facts(tied + sum(n for n in pieces.values() if n > 1), detections)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SplitByScore(ChainTask):
+    """Writes what detections count as in ranges of scores: the first half of ranking all classes as one."""
+
+    cuts: FloatArray  # descending
+    folder: Place
+
+    def __call__(self, numbered: tuple[int, Chain]) -> tuple[Blocks, IntArray]:
+        """Return where each range lies in the file of a chain, and what hits and counts in it, (ranges, 2, T)."""
+        place, chain = numbered
+        totals = np.zeros((len(self.cuts) + 1, 2, self.n_thresholds), dtype=np.int64)
+
+        def parts() -> Any:
+            for bucket in chain:
+                ranking = self.load(bucket)
+                outcomes = np.stack(outcomes_of(ranking))  # (2, T, n)
+                ranges = np.searchsorted(-self.cuts, -ranking.score, "right")
+                for at in np.unique(ranges).tolist():
+                    rows = ranges == at
+                    totals[at] += np.count_nonzero(outcomes[:, :, rows], axis=2)
+                    yield at, ranking.score[rows], outcomes[:, :, rows]
+
+        return write_scores(self.folder / f"chain-{place:05}", parts()), totals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BestOfScores:
+    """Finds the best F1 of a range of scores over all classes: the second half."""
+
+    blocks: tuple[Blocks, ...]  # of all chains
+    positives: int
+    before: IntArray  # what hits and counts in the ranges above each one, (ranges, 2, T)
+
+    def __call__(self, place: int) -> BestF1:
+        """Return the best scores of one range."""
+        n = self.before.shape[2]
+        best = BestF1(self.positives, n, self.before[place])
+        best.add(*read_scores(self.blocks, place, n))
+        return best
+
+
+def outcomes_of(ranking: Ranking) -> tuple[BoolArray, BoolArray]:
+    """Return which detections hit and which count, over all sizes, at each threshold (T, n)."""
+    both: Sequence[tuple[BoolArray, BoolArray]] = [
+        ranking.outcomes(t) for t in range(len(ranking.protocol.iou_thresholds))
+    ]
+    return np.stack([hit for hit, _ in both]), np.stack([counts for _, counts in both])

@@ -1,0 +1,1 @@
+"""Panoptic segmentations: segments of things and stuff, matched by their pixels, and panoptic quality (PQ)."""

@@ -1,0 +1,202 @@
+"""Reports of an evaluation of segments: inputs, rules, scores, classes, differences, slices, warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jaccard_eval.data.document import DataTable, MetricValue
+from jaccard_eval.features.panoptic.compute import COUNTS, QUALITIES
+from jaccard_eval.features.panoptic.result import (
+    Against,
+    PanopticClassRow,
+    PanopticProtocol,
+    PanopticResult,
+)
+from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.classes import listed_rows
+from jaccard_eval.report.headlines import gates_headline, metrics_headline
+from jaccard_eval.report.model import (
+    Cell,
+    Column,
+    DataCell,
+    Headline,
+    KeyValues,
+    Note,
+    Report,
+    Section,
+    Table,
+    columns,
+)
+from jaccard_eval.report.sections import findings_section, gates_section, ignored_text, sorted_rows, undefined_notes
+
+ALL_CLASSES = "all"
+FEW_CLASSES = 30  # up to this many, the classes are listed without being asked for
+SORT_COUNTS = {"gt": "gt", "pred": "pred", **{name: name.lower() for name in COUNTS}}
+SUBSETS = {"all": "", "things": "_things", "stuff": "_stuff"}
+
+
+def build_report(result: PanopticResult, options: ReportOptions) -> Report:
+    """Return the report of `result` for people."""
+    sections = [_inputs(result), _rules(result), _summary(result), *gates_section(result.gates)]
+    if result.against is not None:
+        sections += _differences(result.against, options)
+    if options.lists_classes or len(_present(result)) <= FEW_CLASSES:
+        sections += _classes(result, options)
+    if result.bootstrap is not None and options.per_class:
+        from jaccard_eval.features.bootstrap.report import intervals_section
+
+        sections.append(intervals_section(result.per_class, result.bootstrap))
+    if result.slices:
+        from jaccard_eval.features.bootstrap.report import slices_section
+
+        sections.append(slices_section(result.slices))
+    sections += findings_section(result.findings)
+    title, usual = f"jaccard-eval {result.version}, panoptic", tuple(PanopticProtocol().signature_parts())
+    return Report(title, tuple(sections), result.signature, headline=_headline(result), usual=usual)
+
+
+def page_sections(result: PanopticResult, options: ReportOptions) -> list[Section]:
+    """Return what only a page has: the images whose segments match worst."""
+    from jaccard_eval.features.panoptic.worst import gallery_sections
+
+    return gallery_sections(result.images, options.gallery)
+
+
+def build_data(result: PanopticResult, options: ReportOptions) -> DataTable:
+    """Return one row for all classes, then one per class, in the order of `options.sort`; then one for each slice."""
+    from jaccard_eval.features.bootstrap.report import bound_cells, bound_columns, support_of
+
+    metrics = tuple(result.metrics)
+    bounded = metrics if result.bootstrap is not None else ()
+
+    def cells(values: Mapping[str, MetricValue]) -> list[DataCell]:
+        numbers: list[DataCell] = [values[name].value if name in values else "" for name in metrics]
+        return [*numbers, *bound_cells(values, bounded)]
+
+    rows = sorted_rows(result.per_class, options.sort, SORT_COUNTS, QUALITIES)
+    totals = [sum(getattr(row, name) for row in rows) for name in ("gt", "pred", "tp", "fp", "fn")]
+    header = ("class", "kind", "gt", "pred", *COUNTS, *metrics, *bound_columns(bounded))
+    table: list[tuple[DataCell, ...]] = [(ALL_CLASSES, ALL_CLASSES, *totals, *cells(result.metrics))]
+    table += [(row.name, row.kind, row.gt, row.pred, row.tp, row.fp, row.fn, *cells(row.values)) for row in rows]
+    if not result.slices:
+        return DataTable(header, tuple(table))
+    # Slices are named in a last column, which is not there without any.
+    table = [(*row, "") for row in table]
+    for part in result.slices:
+        bounds = dict(zip(bound_columns(part.values), bound_cells(part.values, part.values), strict=True))
+        known: dict[str, DataCell] = {"class": ALL_CLASSES, "gt": support_of(part), **bounds}
+        known |= {name: metric.value for name, metric in part.values.items()}
+        table.append((*(known.get(name, "") for name in header), part.name))
+    return DataTable((*header, "slice"), tuple(table))
+
+
+def _headline(result: PanopticResult) -> Headline:
+    if result.gates:
+        return gates_headline(result.gates)
+    against = result.against
+    if against is not None:
+        from jaccard_eval.features.compare.report import verdict_headline
+
+        return verdict_headline(against.baseline.name, [against.versus], against.resamples)
+    values = {name: metric.value for name, metric in result.metrics.items()}
+    return metrics_headline(values, result.findings)
+
+
+def _inputs(result: PanopticResult) -> Section:
+    counts = columns("count", "images", "segments", "crowds", "classes")
+    heads = (*columns("word", "side", "format"), *counts, Column("path", "path"))
+    sides = (("ground truth", result.gt), ("predictions", result.pred))
+    rows = tuple(
+        (name, side.format, side.images, side.segments, side.crowds, side.classes, side.path) for name, side in sides
+    )
+    notes = [Note(f"{name}: maps from {side.masks}") for name, side in sides if side.masks != side.path]
+    notes += [Note(f"{name}: ignored: {ignored_text(side.ignored)}") for name, side in sides if side.ignored]
+    return Section("Inputs", (Table(heads, rows), *notes))
+
+
+def _rules(result: PanopticResult) -> Section:
+    # Stated in every report: scores that go by other rules cannot be compared.
+    rules = result.protocol
+    overlap = "IoU of segments above 0.5, in one class"
+    if rules.dilation_ratio is not None:
+        width = f"{rules.dilation_ratio:g} of the diagonal"
+        overlap = (
+            f"IoU of segments and IoU of their boundaries ({width}) above 0.5, in one class; the smaller one counts"
+        )
+    pairs = (
+        ("match", overlap),
+        ("void", "in no union; predictions with more than half on void or on the crowd of their class are ignored"),
+        ("means", "over the classes with segments on either side"),
+    )
+    return Section("Rules", (KeyValues(pairs),))
+
+
+def _summary(result: PanopticResult) -> Section:
+    drawn = result.bootstrap
+    heads = [Column("classes"), *columns("metric", *QUALITIES), Column("n", "count"), Column("gt", "count")]
+    rows: list[tuple[Cell, ...]] = []
+    for title, end in SUBSETS.items():
+        metrics = [result.metrics[f"{name}{end}"] for name in QUALITIES]
+        of_kind = [row for row in result.per_class if end == "" or row.is_thing is (end == "_things")]
+        present = sum(1 for row in of_kind if row.gt + row.pred)
+        rows.append((title, *(metric.value for metric in metrics), present, metrics[0].n))
+    blocks: list[Table | Note] = [Table(tuple(heads), tuple(rows))]
+    blocks += [*undefined_notes(result.metrics.items()), Note("n: classes with segments; gt: segments to find")]
+    if drawn is not None:
+        from jaccard_eval.features.bootstrap.report import drawn_text
+
+        bounds = tuple(
+            (name, metric.value, *metric.interval)
+            for name, metric in result.metrics.items()
+            if metric.interval is not None
+        )
+        blocks += [
+            Table((Column("metric"), *columns("metric", "value", "low", "high")), bounds),
+            Note(drawn_text(drawn)),
+        ]
+    return Section("Summary", tuple(blocks))
+
+
+def _differences(against: Against, options: ReportOptions) -> list[Section]:
+    from jaccard_eval.features.compare.report import delta_columns, delta_row
+
+    drawn, versus = against.resamples, against.versus
+    values = delta_columns(against.baseline.name, [versus.contender.name], drawn)
+    table = Table(
+        (Column("metric"), *values, Column("gt", "count")),
+        tuple(delta_row([delta], drawn) for delta in versus.summary),
+    )
+    about = Note(f"baseline: {against.baseline.path}")
+    sections = [Section("Difference", (table, about))]
+    movers = versus.movers("PQ")
+    if movers:
+        shown = movers if options.lists_classes else movers[:10]
+        rows: list[tuple[Cell, ...]] = [(delta.class_name or "", *delta_row([delta], drawn)[1:]) for delta in shown]
+        hidden = len(movers) - len(shown)
+        more = (Note(f"and {hidden:,} more; --per-class lists all"),) if hidden else ()
+        heads = (Column("class", "name"), *values, Column("gt", "count"))
+        sections.append(Section("Classes that changed most in PQ", (Table(heads, tuple(rows)), *more)))
+    return sections
+
+
+def _classes(result: PanopticResult, options: ReportOptions) -> list[Section]:
+    heads = (
+        *(Column("class", "name"), Column("kind", "word")),
+        *(*columns("count", "gt", "pred", *COUNTS), *columns("metric", *QUALITIES)),
+    )
+    sections = []
+    absent = [(row.name, row.values["PQ"]) for row in result.per_class if not row.gt + row.pred]
+    for listed in listed_rows(_present(result), options, SORT_COUNTS, QUALITIES):
+        table = Table(heads, tuple(map(_class_cells, listed.rows)))
+        sections.append(Section(listed.title, (table, *undefined_notes(absent), *listed.more)))
+    return sections
+
+
+def _present(result: PanopticResult) -> list[PanopticClassRow]:
+    """Return the classes with segments on either side: of COCO's 133, small sets have few."""
+    return [row for row in result.per_class if row.gt + row.pred]
+
+
+def _class_cells(row: PanopticClassRow) -> tuple[DataCell, ...]:
+    counts = (row.gt, row.pred, row.tp, row.fp, row.fn)
+    return row.name, row.kind, *counts, *(row.values[name].value for name in QUALITIES)

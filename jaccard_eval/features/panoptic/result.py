@@ -1,0 +1,267 @@
+"""What an evaluation of segments gives, and the rules that it goes by. Nothing is computed here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, replace
+from typing import Any, ClassVar
+
+from jaccard_eval.data.document import PANOPTIC, DataTable, MetricValue, result_document, to_document, written_as
+from jaccard_eval.data.from_document import dig, in_order
+from jaccard_eval.data.metricref import SEGMENT_METRICS, MetricRef, canonical
+from jaccard_eval.data.result import Resamples, SliceRow, WithParts, metrics_document, metrics_fields
+from jaccard_eval.data.result_base import values_text
+from jaccard_eval.data.signature import signature_dict
+from jaccard_eval.errors import UsageError
+from jaccard_eval.features.compare.result import Contender, Versus
+from jaccard_eval.features.panoptic.compute import COUNTS, QUALITIES, UNDEFINED
+from jaccard_eval.findings import Finding
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.text import did_you_mean, pluralise, quoted_value
+
+KINDS = ("segm", "boundary")
+DILATION_RATIO = 0.02  # of the image diagonal; Cityscapes' tools take .005
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanopticProtocol:
+    """The rules by which segments are matched; those without a field are the same for all: IoU > .5, void, crowds."""
+
+    iou_type: str = "segm"  # "boundary": the smaller one of the IoU of segments and of their boundaries
+    dilation_ratio: float | None = None  # width of a boundary by the diagonal of the image; None for segments
+
+    def __post_init__(self) -> None:
+        if self.iou_type not in KINDS:
+            fix = did_you_mean(self.iou_type, KINDS)
+            raise UsageError(f"iou_type must be one of {', '.join(KINDS)}; got {quoted_value(self.iou_type)}.{fix}")
+        if self.iou_type != "boundary":
+            if self.dilation_ratio is not None:
+                raise UsageError("dilation_ratio is the width of boundaries; pass --iou-type boundary, or remove it")
+        elif self.dilation_ratio is None:
+            object.__setattr__(self, "dilation_ratio", DILATION_RATIO)
+        elif not 0 < self.dilation_ratio < 1:
+            raise UsageError(f"dilation_ratio must be above 0 and below 1, got {self.dilation_ratio}")
+
+    def signature_parts(self) -> list[str]:
+        """Return the rules as texts such as ``iou_type=segm``."""
+        width = [] if self.dilation_ratio is None else [f"dilation_ratio={self.dilation_ratio!r}"]
+        return ["panoptic", f"iou_type={self.iou_type}", *width, "above=0.5", "means=present"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanopticClassRow:
+    """One class: its segments on both sides without crowds and what is ignored, and its values by metric."""
+
+    name: str
+    is_thing: bool = field(metadata=written_as("isthing"))
+    tp: int
+    fp: int
+    fn: int
+    values: Mapping[str, MetricValue]
+
+    @property
+    def gt(self) -> int:
+        """Segments that can be found."""
+        return self.tp + self.fn
+
+    @property
+    def pred(self) -> int:
+        """Segments that were judged."""
+        return self.tp + self.fp
+
+    @property
+    def kind(self) -> str:
+        """What a class is of."""
+        return "thing" if self.is_thing else "stuff"
+
+    def value(self, name: str) -> MetricValue:
+        """Return a value or a count."""
+        if name not in COUNTS:
+            return self.values[name]
+        count = (self.tp, self.fp, self.fn)[COUNTS.index(name)]
+        return MetricValue(ref=MetricRef(name=name, class_name=self.name), value=float(count), n=self.gt)
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the counts with their values."""
+        counts = {"class": self.name, "isthing": self.is_thing, "gt": self.gt, "pred": self.pred}
+        values = {name: to_document(metric.value) for name, metric in self.values.items()}
+        bounds = {name: list(metric.interval) for name, metric in self.values.items() if metric.interval is not None}
+        counts |= {"TP": self.tp, "FP": self.fp, "FN": self.fn}
+        return counts | values | ({"intervals": bounds} if bounds else {})
+
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the name, the counts, and the values with what they rest on."""
+        bounds = document.get("intervals", {})
+        return {
+            "name": dig(document, "class"),
+            **{name.lower(): dig(document, name) for name in COUNTS},
+            "values": {
+                name: {
+                    "ref": str(MetricRef(name=name, class_name=document["class"])),
+                    "value": document[name],
+                    "n": document["gt"],
+                    "reason": UNDEFINED if document[name] is None else None,
+                    "interval": bounds.get(name),
+                }
+                for name in QUALITIES
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentsSummary:
+    """The segments of one side as they were read."""
+
+    path: str  # the input as the user named it
+    masks: str  # the folder of its maps
+    format: str  # "coco-panoptic" or "cityscapes"
+    images: int  # that were compared
+    segments: int  # in them
+    crowds: int  # among these
+    classes: int
+    fingerprint: str  # digest of names, classes and maps
+    # What was ignored, counted by reason
+    ignored: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Against:
+    """How the predictions differ from others on the same images."""
+
+    baseline: Contender
+    versus: Versus
+    resamples: Resamples | None = None
+
+    kind: ClassVar[str] = "against"
+
+    def to_document(self) -> dict[str, Any]:
+        """Return plain types, None where undefined."""
+        parts = {"baseline": self.baseline, "versus": self.versus, "resamples": self.resamples}
+        return {name: to_document(part) for name, part in parts.items()}
+
+    def tables(self) -> dict[str, DataTable]:
+        """Return the differences over all classes, then of each class."""
+        return self.versus.tables()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class PanopticResult(WithParts):
+    """The result of one evaluation of panoptic segmentations.
+
+    ``result["PQ"]``, ``result["SQ_things"]`` and ``result["PQ[class=car]"]`` give single values as floats, NaN where
+    undefined.
+
+    Parameters
+    ----------
+    protocol : PanopticProtocol
+    signature : str
+        Everything that can change the numbers, in one line.
+    gt, pred : SegmentsSummary
+    metrics : mapping of str to MetricValue
+        PQ, SQ and RQ: means over all classes, over those of things, and over those of stuff.
+    per_class : tuple of PanopticClassRow
+        In the order of the ground truth's categories, with TP, FP and FN.
+    findings : tuple of Finding
+        Warnings and notes.
+    measured : PanopticMetrics, optional
+        The matches of all images, which answer for any of them; None for a saved result.
+    parts : tuple of Part
+        What was asked for besides; the properties `gates`, `bootstrap`, `slices` and `against` name it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from jaccard_eval import panoptic
+    >>> segments = [{"id": 1, "category_id": 7}, {"id": 2, "category_id": 8}]
+    >>> record = {"image_id": 1, "file_name": "a.png", "segments_info": segments}
+    >>> categories = [{"id": 7, "name": "cat", "isthing": 1}, {"id": 8, "name": "sky", "isthing": 0}]
+    >>> gt = {"annotations": [record], "categories": categories}
+    >>> result = panoptic(
+    ...     gt, {"annotations": [record]},
+    ...     gt_masks={"a.png": np.array([[1, 1, 2, 2]])}, pred_masks={"a.png": np.array([[1, 1, 1, 2]])},
+    ... )
+    >>> round(result["PQ[class=cat]"], 4), result["PQ_stuff"]
+    (0.6667, 0.0)
+    """
+
+    kind: ClassVar[str] = PANOPTIC
+    reported_by: ClassVar[str] = "panoptic.report"
+
+    protocol: PanopticProtocol
+    signature: str
+    version: str
+    gt: SegmentsSummary
+    pred: SegmentsSummary
+    metrics: Mapping[str, MetricValue]
+    per_class: tuple[PanopticClassRow, ...]
+    findings: tuple[Finding, ...]
+    measured: Any = None  # `PanopticMetrics`
+    images: Any = None  # the worst images, `WorstSegments`; None where the files are not at hand
+
+    @staticmethod
+    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the inputs and the means of a document that is sound."""
+        return {
+            **{side: dig(document, "inputs", side) for side in ("gt", "pred")},
+            "metrics": in_order(metrics_fields(document), SEGMENT_METRICS),
+        }
+
+    def _summary(self) -> str:
+        values = values_text({name: metric.value for name, metric in self.metrics.items()})
+        return f"{values} on {pluralise(self.gt.images, 'image')}"
+
+    def __getitem__(self, ref: str) -> float:
+        """Return the value of ``PQ``, ``RQ_stuff``, ``PQ[class=car]``, ``TP[class=car]`` and the like.
+
+        Raises
+        ------
+        UsageError
+            When there is no such metric or class.
+        """
+        of_classes = [metric for row in self.per_class for metric in map(row.value, (*QUALITIES, *COUNTS))]
+        values = {str(metric.ref): metric.value for metric in (*self.metrics.values(), *of_classes)}
+        name = canonical(ref)
+        if name not in values:
+            raise UsageError(f"unknown metric {quoted_value(ref)} for segments.{did_you_mean(ref, values)}")
+        return values[name]
+
+    def value(self, ref: MetricRef) -> MetricValue:
+        """Return what was measured; a KeyError when there is no such metric or class."""
+        if ref.class_name is None:
+            return self.metrics[ref.name]
+        return {row.name: row for row in self.per_class}[ref.class_name].value(ref.name)
+
+    @property
+    def bootstrap(self) -> Resamples | None:
+        """Every metric at every resample, where intervals were asked for."""
+        found: Resamples | None = self.part("bootstrap")
+        return found
+
+    @property
+    def slices(self) -> tuple[SliceRow, ...]:
+        """The slices that were asked for."""
+        # Documents sort their keys.
+        return tuple(replace(part, values=in_order(part.values, QUALITIES)) for part in self._rows("slices"))
+
+    @property
+    def against(self) -> Against | None:
+        """The differences from other predictions, where these were given."""
+        found: Against | None = self.part("against")
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON document, schema 1: plain types, None where undefined."""
+        bounds = {name: list(metric.interval) for name, metric in self.metrics.items() if metric.interval is not None}
+        return result_document(
+            self.kind,
+            self.version,
+            self.findings,
+            **signature_dict(self.signature),
+            protocol=self.protocol,
+            inputs={"gt": self.gt, "pred": self.pred},
+            **metrics_document(self.metrics),
+            **({"intervals": bounds} if bounds else {}),
+            per_class=self.per_class,
+            **{"gates": (), **{part.kind: part for part in self.parts}},
+        )

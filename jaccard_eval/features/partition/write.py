@@ -1,0 +1,69 @@
+"""Two sides that were read are written as one folder of parts: all of it, or nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from jaccard_eval import storage
+from jaccard_eval.atomic import explained, require_free, swap_folders
+from jaccard_eval.data.alignment import CommonImages
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.engine.scratch import make_scratch, remove_scratch
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import Finding
+from jaccard_eval.options import SideOptions
+from jaccard_eval.reading.files import list_folder
+from jaccard_eval.reading.partitions.manifest import IMAGES, MOST_PARTS, NAME, Manifest, is_partitioned
+from jaccard_eval.reading.partitions.writer import write_partitions
+from jaccard_eval.reading.remote import is_remote
+from jaccard_eval.text import quoted_value
+
+_OWN = frozenset({NAME, IMAGES, "gt", "pred"})
+
+
+def require_target(target: Path, inputs: Sequence[Path], partitions: int | None, *, force: bool) -> None:
+    """Raise an error unless a folder can be written: it is not there, or empty, or one of partitions with `force`."""
+    if partitions is not None and partitions > MOST_PARTS:
+        raise UsageError(f"--partitions must be at most {MOST_PARTS:,}, got {partitions:,}")
+    is_there = target.is_dir()
+    can_list = is_there and os.access(target, os.R_OK)
+    names = {name for kind in list_folder(target) for name in kind} if can_list else set()
+    # In an object store an upload that was killed may have left some of the files.
+    if names and not (names <= _OWN and (is_remote(target) or is_partitioned(target))):
+        shown = quoted_value(str(target))
+        raise UsageError(f"output folder {shown} has other files than those of partitions; choose another folder")
+    require_free(target, inputs, replace=force or (is_there and not names))
+
+
+def partition_sides(
+    gt: Dataset,
+    pred: Dataset,
+    target: Path,
+    common: CommonImages,
+    options: SideOptions,
+    *,
+    partitions: int | None,
+    findings: Sequence[Finding],
+    version: str,
+    store: Path | None = None,
+) -> Manifest:
+    """Write both sides in parts, and return what was written; what goes behind a URL is written to `store` first."""
+    # Written next to its place, in a folder that ends with the process whatever ends that.
+    place = None if is_remote(target) else Path(os.path.realpath(target))
+    with ExitStack() as cleanup, explained(target):
+        scratch = make_scratch(store if place is None else place.parent)
+        cleanup.callback(remove_scratch, scratch)
+        new = scratch / "new"
+        new.mkdir(0o777)
+        manifest = write_partitions(
+            new, gt, pred, common, options, partitions=partitions, findings=findings, version=version
+        )
+        if place is None:
+            parts = [file for file in new.rglob("*") if file.is_file()]
+            storage.write_marked(str(target), {file.relative_to(new).as_posix(): file for file in sorted(parts)}, NAME)
+        else:
+            swap_folders(new, place, scratch / "old")
+    return manifest

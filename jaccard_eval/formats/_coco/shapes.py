@@ -1,0 +1,352 @@
+"""The masks and keypoints of COCO JSON, read next to its boxes where they are asked for."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec import UNSET
+
+from jaccard_eval.data.boxtable import BoolArray, FloatArray, Shapes
+from jaccard_eval.data.known_protocols import ORIENTED
+from jaccard_eval.findings import FindingLog, Severity, SizedRows, Where
+from jaccard_eval.formats._coco.strict import (
+    Content,
+    Layout,
+    ResultColumns,
+    ResultRecord,
+    TruthColumns,
+    TruthRecord,
+)
+from jaccard_eval.native.shapes import ScannedShapes, read_poses, scan_shapes
+from jaccard_eval.native.shapes import read_outlines as compiled_outlines
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.json import described_json, is_finite, is_number, parse_json, parse_json_lines
+from jaccard_eval.reading.oriented import check_outlines, rectangles
+from jaccard_eval.reading.outlines import OutlineDraft
+from jaccard_eval.similarity.keypoints import Keypoints
+from jaccard_eval.similarity.masks import Masks, Outlines
+from jaccard_eval.similarity.quads import Quads
+from jaccard_eval.similarity.runs import Runs
+from jaccard_eval.text import shown_json
+
+Places = Callable[[int], Where]
+
+_PLAIN = 'Write polygons as [[x1, y1, x2, y2, ...], ...] or RLE as {"size": [height, width], "counts": ...}.'
+_WRITTEN_AS = {
+    8: "four corners [x1, y1, x2, y2, x3, y3, x4, y4]",
+    5: "[centre x, centre y, width, height, angle]",
+    4: "[x, y, width, height]",
+}
+_TRIPLES = "Write x, y, v for each keypoint, in one list."
+
+
+class ShapeRecord(msgspec.Struct, gc=False):
+    """What an annotation has besides its box."""
+
+    segmentation: Any = None
+    keypoints: Any = None
+    num_keypoints: Any = None
+
+
+class _Document(msgspec.Struct):
+    annotations: list[ShapeRecord]
+
+
+_OBJECT = msgspec.json.Decoder(_Document)
+_LIST = msgspec.json.Decoder(list[ShapeRecord])
+_LINE = msgspec.json.Decoder(ShapeRecord)
+
+
+def shape_records(path: Path, data: bytes, layout: Layout) -> list[ShapeRecord]:
+    """Return what the records of a file that was read before have besides their boxes."""
+    try:
+        if layout is Layout.LINES:
+            return _LINE.decode_lines(data)
+        return _OBJECT.decode(data).annotations if layout is Layout.OBJECT else _LIST.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        # What the tolerant reader takes, such as NaN, which is then an error of its record.
+        text, known = files.decode(path, data), ShapeRecord.__struct_fields__
+        if layout is Layout.LINES:
+            values = [value for _, value in parse_json_lines(path, text, FindingLog())]
+        else:
+            document = parse_json(path, text)
+            values = document["annotations"] if layout is Layout.OBJECT else document
+        return [ShapeRecord(**{name: value[name] for name in known if name in value}) for value in values]
+
+
+def read_truth_shapes(
+    path: Path, data: bytes, content: Content[TruthRecord], columns: TruthColumns, draft: Draft
+) -> tuple[TruthColumns, Shapes]:
+    """Return the columns of ground truth, and the shapes that are asked for."""
+    if draft.options.iou_type in ORIENTED:
+        quads = read_quads(content, draft)
+        area = np.where(np.isnan(columns.area), quads.areas(), columns.area)
+        return replace(columns, coords=quads.bounds(), area=area), quads
+    places, is_posed = content.places(draft.path), draft.options.iou_type == "keypoints"
+    no_box = np.isnan(columns.coords[:, 0])
+    scanned = scan_shapes(data, poses=is_posed, role="gt")
+    if scanned is not None and len(scanned.at) != len(no_box):
+        scanned = None
+    if not is_posed:
+        outlines = None if scanned is None else _compiled_outlines(data, scanned, places, draft.findings)
+        if outlines is None:
+            records = shape_records(path, data, content.layout)
+            outlines = read_outlines(records, columns.coords, places, draft.findings, role="gt")
+        outlines = replace(outlines, counts_pixels=np.isnan(columns.area))
+        return replace(columns, coords=_boxed(columns.coords, outlines)), outlines
+    found = None if scanned is None else _compiled_truth_poses(data, scanned)
+    if found is None:
+        found = read_keypoints(shape_records(path, data, content.layout), places, draft.findings, role="gt")
+    poses, unlabelled = found
+    for row in np.flatnonzero(no_box & unlabelled).tolist():
+        detail = "is missing, and no keypoint is labelled: there is nothing to compare poses with"
+        draft.findings.error("field-missing", replace(places(row), field="bbox"), detail)
+    coords = _boxed(columns.coords, poses)
+    (unsized,) = np.nonzero(~(columns.area > 0) & ~unlabelled)
+    meaning = (
+        f"area is 0 or missing in {len(unsized):,} of {len(no_box):,} records with keypoints: OKS measures distances"
+        " by it, by that of the box where it is missing"
+    )
+    _warn_of_areas(draft.findings, unsized, places, "area", meaning)
+    # As in COCO, an ignored object is one without labelled points, whatever else a file calls so.
+    return replace(columns, coords=coords, ignore=unlabelled.astype(np.int8)), poses
+
+
+def read_result_shapes(
+    path: Path, data: bytes, content: Content[ResultRecord], columns: ResultColumns, draft: Draft
+) -> tuple[ResultColumns, Shapes]:
+    """Return the columns of predictions, and the shapes that are asked for."""
+    if draft.options.iou_type in ORIENTED:
+        quads = read_quads(content, draft)
+        return replace(columns, coords=quads.bounds()), quads
+    records, places = shape_records(path, data, content.layout), content.places(draft.path)
+    no_box = np.isnan(columns.coords[:, 0])
+    _warn_of_missing_boxes(no_box, places, draft.findings)
+    if draft.options.iou_type == "keypoints":
+        poses, _ = read_keypoints(records, places, draft.findings, role="pred")
+        return replace(columns, coords=_boxed(columns.coords, poses)), poses
+    outlines = read_outlines(records, columns.coords, places, draft.findings, role="pred")
+    bare = [row for row, record in enumerate(records) if record.segmentation is None and not no_box[row]]
+    draft.findings.add_rows(
+        Severity.WARNING,
+        "mask-of-box",
+        bare,
+        lambda row: (places(row), ""),
+        summary=f"{len(bare):,} of {len(records):,} predictions have no mask: the rectangle of the box is used",
+    )
+    outlines = replace(outlines, counts_pixels=no_box)
+    return replace(columns, coords=_boxed(columns.coords, outlines)), outlines
+
+
+def read_plain_results(data: bytes, draft: Draft) -> tuple[Content[ResultRecord], ResultColumns, Shapes] | None:
+    """Read a results list by the compiled core, without a record for each prediction; None where it does not."""
+    is_posed = draft.options.iou_type == "keypoints"
+    scanned = scan_shapes(data, poses=is_posed, role="pred")
+    if scanned is None:
+        return None
+    content: Content[ResultRecord] = Content(layout=Layout.ARRAY, boxes=[])
+    places, no_box = content.places(draft.path), np.isnan(scanned.coords[:, 0])
+    shapes: Keypoints | Outlines | None = None
+    if is_posed:
+        points = read_poses(data, scanned)
+        shapes = None if points is None else Keypoints(points)
+    else:
+        outlines = _compiled_outlines(data, scanned, places, draft.findings)
+        shapes = None if outlines is None else replace(outlines, counts_pixels=no_box)
+    if shapes is None:
+        return None
+    _warn_of_missing_boxes(no_box, places, draft.findings)
+    columns = ResultColumns(
+        image=scanned.image,
+        category=scanned.category,
+        coords=_boxed(scanned.coords, shapes),
+        score=scanned.score,
+        file_names=[],
+        category_names=[],
+    )
+    return content, columns, shapes
+
+
+def _compiled_outlines(data: bytes, scanned: ScannedShapes, places: Places, findings: FindingLog) -> Outlines | None:
+    found = compiled_outlines(data, scanned)
+    if found is None:
+        return None
+    _warn_of_short_parts(np.flatnonzero(found.is_short), places, findings)
+    masks = Masks(Runs(found.edges, found.offsets), found.sizes)
+    no_pixels = np.zeros_like(found.has_polygons)
+    return Outlines(found.corners, found.rings, found.parts, masks, found.has_polygons, no_pixels)
+
+
+def _compiled_truth_poses(data: bytes, scanned: ScannedShapes) -> tuple[Keypoints, BoolArray] | None:
+    """Return what `read_keypoints` does of ground truth, where there is nothing to report."""
+    points = read_poses(data, scanned)
+    if points is None:
+        return None
+    seen, unlabelled = points[:, :, 2], scanned.number == 0
+    is_sound = np.isin(seen, (0, 1, 2)).all() and (scanned.number >= 0).all() and not (seen[unlabelled] > 0).any()
+    return (Keypoints(points), unlabelled) if is_sound else None
+
+
+def _warn_of_missing_boxes(no_box: BoolArray, places: Places, findings: FindingLog) -> None:
+    # The first record decides for all, as in pycocotools: the area of a prediction is that of its box where it has one.
+    boxed = bool(len(no_box)) and not no_box[0]
+    unboxed = np.flatnonzero(no_box) if boxed else np.zeros(0, dtype=np.int64)
+    meaning = (
+        f"bbox is missing in {len(unboxed):,} of {len(no_box):,} records, but the first one has it: the area of a"
+        " prediction is that of its box, of these records that of the shape"
+    )
+    _warn_of_areas(findings, unboxed, places, "bbox", meaning)
+
+
+def _warn_of_areas(findings: FindingLog, rows: SizedRows, places: Places, field: str, meaning: str) -> None:
+    """Report records that lack what areas are taken from, and what that means."""
+    findings.add_rows(
+        Severity.WARNING, "area-missing", rows, lambda row: (replace(places(row), field=field), ""), summary=meaning
+    )
+
+
+def _boxed(coords: FloatArray, shapes: Shapes) -> FloatArray:
+    """Return coordinates with the bounds of shapes where a record has no box."""
+    missing = np.isnan(coords)
+    return np.where(missing, shapes.bounds(), coords) if missing.any() else coords
+
+
+def read_outlines(
+    records: Sequence[ShapeRecord], coords: FloatArray, places: Places, findings: FindingLog, *, role: str
+) -> Outlines:
+    """Return the mask of each record; predictions with a box and no mask have that of their box."""
+    draft = OutlineDraft()
+    for row, record in enumerate(records):
+        value = record.segmentation
+        if value is None and role == "pred" and not math.isnan(coords[row, 0]):
+            left, top, width, height = coords[row].tolist()
+            right, bottom = left + width, top + height
+            draft.add_polygons([[left, top, left, bottom, right, bottom, right, top]])
+            continue
+        problem = draft.add(value)
+        if problem:
+            draft.add_polygons([])
+            findings.error("segmentation-invalid", replace(places(row), field="segmentation"), problem, fix=_PLAIN)
+    outlines, problems = draft.build()
+    for row, problem in problems:
+        findings.error("segmentation-invalid", replace(places(row), field="segmentation"), problem)
+    _warn_of_short_parts(draft.short, places, findings)
+    return outlines
+
+
+def _warn_of_short_parts(rows: SizedRows, places: Places, findings: FindingLog) -> None:
+    findings.add_rows(
+        Severity.WARNING,
+        "polygon-short",
+        rows,
+        lambda row: (replace(places(row), field="segmentation"), "a polygon has fewer than 3 points: it has no pixels"),
+        fix="Remove it from the annotation.",
+    )
+
+
+def read_quads(content: Content[TruthRecord] | Content[ResultRecord], draft: Draft) -> Quads:
+    """Return the oriented box of each record: eight numbers are corners, five centre, sizes and angle."""
+    places, boxes = content.places(draft.path), [record.bbox for record in content.boxes]
+    lengths = Counter(len(box) for box in boxes if isinstance(box, list | tuple))
+    usual = max(_WRITTEN_AS, key=lambda length: (lengths[length], length))
+    wrong = [(row, problem) for row, box in enumerate(boxes) if (problem := _oriented_problem(box, usual))]
+    draft.findings.add_rows(
+        Severity.ERROR,
+        "bbox-length",
+        range(len(wrong)),
+        lambda at: (replace(places(wrong[at][0]), field="bbox"), wrong[at][1]),
+        fix=f"Write every box as {_WRITTEN_AS[usual]}.",
+    )
+    if wrong:
+        return Quads(np.zeros((len(boxes), 4, 2)))  # what was found wrong ends the reading
+    numbers = np.array(boxes, dtype=np.float64).reshape(len(boxes), usual)
+    if usual == 8:
+        quads = Quads(numbers.reshape(-1, 4, 2))
+    elif usual == 5:
+        # As Detectron2 writes them.
+        quads = rectangles(numbers, draft, lambda row: replace(places(row), field="bbox"), usual="deg-ccw")
+    else:
+        left, top, width, height = numbers.T
+        right, bottom = left + width, top + height
+        quads = Quads(np.stack((left, top, right, top, right, bottom, left, bottom), axis=1).reshape(-1, 4, 2))
+        draft.findings.note("quad-upright", Where(draft.path), "boxes have four numbers: read as upright rectangles")
+    check_outlines(quads, places, draft)
+    return quads
+
+
+def _oriented_problem(box: Any, usual: int) -> str:
+    if not isinstance(box, list | tuple):
+        return "is missing" if box is UNSET else f"is {described_json(box)}; expected {_WRITTEN_AS[usual]}"
+    if len(box) != usual:
+        return f"has {len(box)} values {shown_json(list(box))}; expected {usual}: {_WRITTEN_AS[usual]}"
+    wrong = [number for number in box if not is_number(number) or not is_finite(number)]
+    return f"has {described_json(wrong[0])} {shown_json(wrong[0])}; expected finite numbers" if wrong else ""
+
+
+def read_keypoints(
+    records: Sequence[ShapeRecord], places: Places, findings: FindingLog, *, role: str
+) -> tuple[Keypoints, BoolArray]:
+    """Return the pose of each record, and which of them do not count because none of their points is labelled."""
+    poses: list[list[float]] = []
+    lengths = Counter(len(record.keypoints) for record in records if isinstance(record.keypoints, list))
+    usual = max(lengths, key=lengths.__getitem__, default=0)
+    unlabelled = np.zeros(len(records), dtype=np.bool_)
+    uncounted = []
+    for row, record in enumerate(records):
+        problem = _pose_problem(record.keypoints, usual)
+        if problem:
+            findings.error("keypoints-invalid", replace(places(row), field="keypoints"), problem, fix=_TRIPLES)
+            continue
+        pose: list[float] = record.keypoints or []
+        poses.append(pose)
+        if role == "gt":
+            labelled = sum(seen > 0 for seen in pose[2::3])
+            _check_seen(pose[2::3], replace(places(row), field="keypoints"), findings)
+            number = record.num_keypoints
+            if number is None:
+                uncounted.append(row)
+                number = labelled
+            where = replace(places(row), field="num_keypoints")
+            if not is_number(number) or number != math.floor(number) or number < 0:
+                findings.error("keypoints-invalid", where, f"is {shown_json(number)}; expected a whole number")
+                continue
+            if number == 0 and labelled:
+                detail = f"is 0, but {labelled} keypoints are labelled: the object does not count, as in COCO"
+                findings.warning("keypoints-count", where, detail)
+            unlabelled[row] = number == 0
+    findings.add_rows(
+        Severity.WARNING,
+        "keypoints-count",
+        uncounted,
+        lambda row: (replace(places(row), field="num_keypoints"), ""),
+        summary=f"num_keypoints is missing in {len(uncounted):,} records: labelled keypoints are counted instead",
+    )
+    if len(poses) < len(records):
+        return Keypoints(np.zeros((len(records), usual // 3, 3))), unlabelled  # what was found wrong ends the reading
+    return Keypoints(np.array(poses, dtype=np.float64).reshape(len(records), usual // 3, 3)), unlabelled
+
+
+def _pose_problem(value: Any, usual: int) -> str:
+    if not isinstance(value, list):
+        return "is missing" if value is None else f"is {described_json(value)}; expected a list of numbers"
+    wrong = [number for number in value if not is_number(number) or not is_finite(number)]
+    if wrong:
+        return f"has {described_json(wrong[0])} {shown_json(wrong[0])}; expected finite numbers"
+    if not value or len(value) % 3:
+        return f"has {len(value)} numbers, not a multiple of 3" if value else "is an empty list"
+    return "" if len(value) == usual else f"has {len(value) // 3} points, other records {usual // 3}"
+
+
+def _check_seen(seen: Sequence[float], where: Where, findings: FindingLog) -> None:
+    wrong = next((value for value in seen if value not in (0, 1, 2)), None)
+    if wrong is not None:
+        detail = f"visibility v is {wrong:g}; expected 0 (not labelled), 1 (hidden) or 2 (visible)"
+        findings.error("keypoints-invalid", where, detail)

@@ -1,0 +1,384 @@
+"""Inputs: one side of an evaluation, or both, from whatever they are given as."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jaccard_eval.data.alignment import in_own_pixels
+from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.classmaps import fold_name
+from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
+from jaccard_eval.data.known_protocols import MASKS
+from jaccard_eval.data.protocol import BOXES
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import DataError, Finding, FindingLog, Where
+from jaccard_eval.formats import read_dataset
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.options import ReadOptions
+from jaccard_eval.reading.partitions.manifest import is_partitioned
+from jaccard_eval.reading.remote import path_of, session
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+
+    from jaccard_eval.engine.disk import DiskEngine
+    from jaccard_eval.formats import Format
+
+    Source = (
+        str | os.PathLike[str] | Dataset | BoxTable | pd.DataFrame | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Input:
+    """One input as it was named, and how to read it; see `load`."""
+
+    source: Source
+    format_name: str | None = None
+    options: ReadOptions | None = None
+    store: DiskEngine | None = None  # where boxes go that do not fit into memory
+
+    def attempt(self, role: str) -> tuple[Dataset | None, tuple[Finding, ...]]:
+        """Read it as ground truth ("gt") or predictions ("pred"); None with the errors where that cannot be done."""
+        try:
+            if self.store is not None:
+                return _load_stored(self, role, self.store), ()
+            return load(self.source, role=role, format_name=self.format_name, options=self.options), ()
+        except DataError as error:
+            return None, error.findings
+
+
+def _load_stored(given: Input, role: str, store: DiskEngine) -> Dataset:
+    """Read one side, whose boxes are kept on the disk."""
+    # Most evaluations go without.
+    from jaccard_eval.formats import read_stored
+    from jaccard_eval.reading.stored import keep_on_disk
+
+    if isinstance(given.source, str | os.PathLike):
+        options = replace(given.options or ReadOptions(), role=role)
+        return read_stored(path_of(given.source), options, given.format_name, store)
+    return keep_on_disk(load(given.source, role=role, format_name=given.format_name, options=given.options), store)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Readings:
+    """What could be read of two inputs; `errors` explains why a side is None, or that the two are swapped."""
+
+    gt: Dataset | None
+    pred: Dataset | None
+    errors: tuple[Finding, ...] = ()
+
+
+def load(
+    source: Source, *, role: str = "gt", format_name: str | None = None, options: ReadOptions | None = None
+) -> Dataset:
+    """Read one side of an evaluation.
+
+    Parameters
+    ----------
+    source : path, Dataset, BoxTable or data
+        A file or folder in any known format, or a table, COCO dict or list of dicts as `evaluate` takes them; data that
+        is loaded already is passed through.
+    role : {"gt", "pred"}
+    format_name : str, optional
+        Name of the format; detected if None.
+    options : ReadOptions, optional
+        Encoding, units, class names, images.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    DataError
+        With every problem of the input, each with its place.
+    UsageError
+        When loaded data is to be predictions and has no scores, or the source is none of these.
+
+    Examples
+    --------
+    >>> from jaccard_eval import load
+    >>> results = [{"image_id": 1, "category_id": 3, "bbox": [0, 0, 10, 10], "score": 0.9}]
+    >>> load(results, role="pred").boxes.score.tolist()
+    [0.9]
+    """
+    if isinstance(source, Dataset | BoxTable):
+        dataset = _wrap(source, role) if isinstance(source, BoxTable) else source
+        if role == "pred" and dataset.boxes.score is None:
+            raise UsageError("predictions need scores: BoxTable.from_arrays(..., score=...) or load(..., role='pred')")
+        return dataset
+    if not isinstance(source, str | os.PathLike):
+        from jaccard_eval.formats import read_object
+
+        found = read_object(source, replace(options or ReadOptions(), role=role))
+        if found is not None:
+            return found
+        kind = type(source).__name__
+        article = "an" if kind[0].lower() in "aeiou" else "a"
+        raise UsageError(
+            f"evaluate() cannot read {article} {kind}. Pass a path, a DataFrame, a COCO dict or a list of dicts."
+        )
+    return read_dataset(path_of(source), replace(options or ReadOptions(), role=role), format_name)
+
+
+def with_shapes(options: ReadOptions | None, iou_type: str) -> ReadOptions | None:
+    """Return options that also read what an `iou_type` compares, where that is not the boxes."""
+    if iou_type == BOXES:
+        return options
+    from jaccard_eval.similarity import KINDS
+
+    return options if KINDS[iou_type].shapes is None else replace(options or ReadOptions(), iou_type=iou_type)
+
+
+# What can be compared besides boxes, and how; in the order of preference.
+_SHAPES = {
+    "segm": ("masks", MASKS),
+    "keypoints": ("keypoints", ("keypoints",)),
+    "obb": ("oriented boxes", ("obb",)),
+}
+
+
+@session()
+def settle_iou_type(gt: Input, preds: Sequence[Input]) -> tuple[str, tuple[Finding, ...]]:
+    """Return what is compared where nothing names it: boxes if all inputs have them, else what alone all have.
+
+    With it a note, where there was a choice; a UsageError where boxes are missing and there still is one.
+    """
+    from jaccard_eval.formats import iou_types
+
+    found = iou_types(preds[0].source, preds[0].format_name)
+    # Most predictions are boxes and nothing else: the other inputs need not be looked at.
+    for given in (gt, *preds[1:]) if found - {BOXES} else ():
+        found &= iou_types(given.source, given.format_name)
+    kinds = [kind for kind in _SHAPES if kind in found]
+    if not kinds:
+        return BOXES, ()
+    what, choice = _described(kinds)
+    choice = f"Pass {choice}"
+    if BOXES not in found and len(kinds) > 1:
+        raise UsageError(f"not all inputs have boxes, and all have {what}. {choice}.")
+    source, log = preds[0].source, FindingLog()
+    where = Where(str(source) if isinstance(source, str | os.PathLike) else f"<{type(source).__name__}>")
+    if BOXES in found:
+        log.note(
+            "iou-type", where, f"boxes are compared; both sides also have {what}", fix=f"{choice} to compare those."
+        )
+        return BOXES, log.findings()
+    log.note("iou-type", where, f"{what} are compared, as not all inputs have boxes", fix=f"{choice} to settle it.")
+    return kinds[0], log.findings()
+
+
+def _described(kinds: Sequence[str]) -> tuple[str, str]:
+    """Return what kinds of shapes are called, and the options that compare them."""
+    options = (f"--iou-type {name}" for kind in kinds for name in _SHAPES[kind][1])
+    return " and ".join(_SHAPES[kind][0] for kind in kinds), " or ".join(options)
+
+
+def _shapes_of(given: Input) -> tuple[list[str], bool]:
+    """Return the kinds of shapes of an input, and whether it has boxes."""
+    from jaccard_eval.formats import iou_types
+
+    found = iou_types(given.source, given.format_name)
+    return [kind for kind in _SHAPES if kind in found], BOXES in found
+
+
+def unwritten_shapes(
+    given: Input, target: str | os.PathLike[str], written: str = BOXES, target_format: Format | None = None
+) -> tuple[Finding, ...]:
+    """Return a warning where an input has other masks, keypoints or oriented boxes than the kind that is written."""
+    kinds = [kind for kind in _shapes_of(given)[0] if kind != written]
+    findings = FindingLog()
+    if kinds:
+        what, options = _described(kinds)
+        only = "boxes" if written == BOXES else _SHAPES[written][0]
+        detail = f"{what} of {_named(given)} are not written, only {only}"
+        able = () if target_format is None else (*target_format.shapes, *target_format.shapes_if_asked)
+        flags = " or ".join(f"--iou-type {kind}" for kind in kinds if kind in able)
+        fix = f"To compare {what}, evaluate the input: {options}." + (f" To write them, pass {flags}." if flags else "")
+        findings.warning("write-shapes", Where(str(target)), detail, fix=fix)
+    return findings.findings()
+
+
+def unwritten_facts(side: Dataset, target: str | os.PathLike[str]) -> tuple[Finding, ...]:
+    """Return a warning where a side has verified labels, a hierarchy or frequencies: only boxes are written."""
+    facts, findings = side.facts, FindingLog()
+    held = {
+        "verified labels of images": facts.images is not None,
+        "the hierarchy of classes": bool(facts.ancestors),
+        "frequencies of classes": bool(facts.frequency),
+    }
+    what = " and ".join(name for name, is_held in held.items() if is_held)
+    if what:
+        detail = f"{what} in {side.path}: not written, only boxes"
+        fix = "For protocols that judge by them, evaluate the input."
+        findings.warning("write-facts", Where(str(target)), detail, fix=fix)
+    return findings.findings()
+
+
+def read_to_write(
+    given: Input,
+    target: str | os.PathLike[str],
+    read: Callable[[str], Dataset],
+    *,
+    target_format: Format,
+    asked: str | None = None,
+) -> tuple[Dataset, tuple[Finding, ...]]:
+    """Read an input with the shapes that are written: those that are `asked` for, else the first that the format holds.
+
+    With it a warning about the others. `read` is given a kind, "bbox" for boxes alone.
+    """
+    held = (BOXES, *target_format.shapes, *target_format.shapes_if_asked)
+    if asked is not None and asked not in held:
+        what = _SHAPES[asked][0] if asked in _SHAPES else asked
+        raise UsageError(f"format {target_format.name} cannot hold {what}. Choose from {', '.join(held)}.")
+    kinds, has_boxes = _shapes_of(given)
+    written = asked or next((kind for kind in kinds if kind in target_format.shapes), BOXES)
+    try:
+        side = read(written)
+    except DataError:
+        # Some records have no shape: boxes are what all have.
+        if asked is not None or written == BOXES or not has_boxes:
+            raise
+        written, side = BOXES, read(BOXES)
+    return side, () if asked == BOXES else unwritten_shapes(given, target, written, target_format)
+
+
+@contextlib.contextmanager
+def needing_boxes(verb: str, *inputs: Input) -> Iterator[None]:
+    """Raise a UsageError where boxes cannot be read for a verb, as an input has nothing but shapes."""
+    try:
+        yield
+    except DataError as error:
+        refuse_shapes(verb, error.findings, *inputs)
+        raise
+
+
+def refuse_shapes(verb: str, errors: Sequence[Finding], *inputs: Input) -> None:
+    """Raise a UsageError if boxes are what errors are about, and an input has nothing but shapes."""
+    # Other formats than COCO have boxes around their shapes.
+    for given in inputs if any(error.examples[0].where.field == "bbox" for error in errors) else ():
+        kinds, has_boxes = _shapes_of(given)
+        if kinds and not has_boxes:
+            what, options = _described(kinds)
+            raise UsageError(
+                f"{verb} needs boxes, but {_named(given)} only has {what}."
+                f" Use evaluate, compare or explain with {options}."
+            ) from None
+
+
+def _named(given: Input) -> str:
+    return str(given.source) if isinstance(given.source, str | os.PathLike) else f"<{type(given.source).__name__}>"
+
+
+def read_both(gt: Input, pred: Input) -> Readings:
+    """Read what can be read of both sides; sides that were given in the wrong order are read as what they are."""
+    gt_side, gt_errors = gt.attempt("gt")
+    pred_side, pred_errors = pred.attempt("pred")
+    paths = [given.source for given in (gt, pred) if isinstance(given.source, str | os.PathLike)]
+    # What was partitioned was read as one side, and with names.
+    are_files = len(paths) == 2 and not any(map(is_partitioned, paths))
+    if are_files and any(error.code == "score-missing" for error in pred_errors):
+        truth, results = pred.attempt("gt")[0], gt.attempt("pred")[0]
+        if truth is not None and results is not None:
+            detail = f"has no scores, but {results.path}, given as ground truth, has: the two sides are swapped"
+            fix = f"Pass --gt {truth.path} --pred {results.path}."
+            swapped = DataError.single("sides-swapped", Where(truth.path), detail, fix=fix)
+            return Readings(truth, results, swapped.findings)
+    if are_files and gt_side is not None and pred_side is not None:
+        gt_side, pred_side = (
+            _with_names_above(gt_side, pred_side, gt),
+            _with_names_above(pred_side, gt_side, pred),
+        )
+    return Readings(gt_side, pred_side, (*gt_errors, *pred_errors))
+
+
+def _with_names_above(side: Dataset, other: Dataset, given_as: Input) -> Dataset:
+    """Name the classes of a side that only numbers them from the one names file that lies above it, with a note.
+
+    Where all numbers are ids of the other side they correspond to these, whatever a file elsewhere calls them.
+    """
+    keys, names, options = side.labels.keys, other.labels.names, given_as.options
+    is_bare = bool(keys) and not side.labels.named and all(isinstance(key, int) for key in keys)
+    if not is_bare or not other.labels.named or set(keys) <= set(other.labels.keys) or (options and options.names):
+        return side
+    from jaccard_eval.reading.names import names_above, read_names
+
+    found: dict[tuple[str, ...], Path] = {}
+    for path in names_above(path_of(side.path), path_of(other.path)):
+        with contextlib.suppress(DataError):
+            found.setdefault(read_names(path, FindingLog()), path)
+    indices = [key for key in keys if isinstance(key, int)]
+    fitting = [given for given in found if min(indices) >= 0 and max(indices) < len(given)]
+    # Two that differ leave the choice to the user; one whose names the other side does not know is of other data.
+    known = {fold_name(name) for name in names}
+    if len(fitting) != 1 or len(found) > 1 or not known & {fold_name(fitting[0][index]) for index in indices}:
+        return side
+    (given, path), log = (fitting[0], found[fitting[0]]), FindingLog()
+    detail = f"its classes are numbers; named by the {len(given)} names in {path}"
+    log.note("names-found", Where(side.path), detail, fix=f"For other names, pass --{side.role}-names.")
+    options = replace(options or ReadOptions(), role=side.role, names=given)
+    named, errors = replace(given_as, source=side.path, format_name=side.format, options=options).attempt(side.role)
+    if named is None:
+        raise DataError(errors)
+    return replace(named, findings=(*log.findings(), *named.findings))
+
+
+def read_alone(given: Input, role: str | None = None) -> Dataset:
+    """Read one input by itself, as what it is: predictions where it has scores, else ground truth.
+
+    A `role` decides what to read it as.
+    """
+    if isinstance(given.source, BoxTable) and role is None:
+        role = "gt" if given.source.score is None else "pred"
+    if role is not None or isinstance(given.source, Dataset):
+        side = load(given.source, role=role or "gt", format_name=given.format_name, options=given.options)
+        return in_own_pixels(side)
+    truth, errors = given.attempt("gt")
+    if truth is not None and not truth.ignored.get("score"):
+        return in_own_pixels(truth)
+    predictions, pred_errors = given.attempt("pred")
+    if predictions is not None or truth is not None:
+        return in_own_pixels(predictions or truth)  # type: ignore[arg-type]
+    # A list has no layout of ground truth: what is wrong with it as predictions explains more.
+    is_list = any(error.code in ("layout", "json-lines") for error in errors)
+    raise DataError(pred_errors if is_list else errors)
+
+
+def _wrap(boxes: BoxTable, role: str) -> Dataset:
+    """Make a dataset of bare arrays: image and class rows are their own keys where these have no names."""
+    labels = range(int(boxes.label.max(initial=-1)) + 1)
+    names = boxes.class_names
+    images = counted_images(int(boxes.image.max(initial=-1)) + 1)
+    if boxes.image_names is not None:
+        n = len(boxes.image_names)
+        # Only images with boxes are known, as in a table of boxes.
+        images = ImageTable(boxes.image_names, (None,) * n, unknown_sizes(n), listed=False)
+    return Dataset(
+        path="<arrays>",
+        format="arrays",
+        role=role,
+        images=images,
+        labels=LabelMap(tuple(labels), tuple(map(str, labels)), named=False)
+        if names is None
+        else LabelMap(tuple(range(len(names))), names, named=True),
+        boxes=replace(boxes, image_names=None, class_names=None),
+        reading=Reading("xyxy", "px", named=("box", "units")),  # how from_arrays reads boxes by default
+    )
+
+
+def is_counted(source: Source) -> bool:
+    """Whether images are nothing but numbers from 0 on, those of both sides alike."""
+    return isinstance(source, BoxTable) and source.image_names is None
+
+
+def counted_images(n: int) -> ImageTable:
+    """Return images that are known by their numbers, all of them listed."""
+    return ImageTable(tuple(range(n)), (None,) * n, unknown_sizes(n), listed=True)

@@ -1,0 +1,105 @@
+"""Oriented boxes while they are read: from centre, sizes and angle to corners, and what can be wrong with outlines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import Severity, Where
+from jaccard_eval.options import ANGLES, spelled_angle
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.similarity.quads import OutlineKinds, Quads
+from jaccard_eval.text import did_you_mean, quoted_value
+
+Places = Callable[[int], Where]
+
+_WHOLE_TURN = 2 * math.pi
+
+
+def rectangles(boxes: FloatArray, draft: Draft, places: Places, *, usual: str = "") -> Quads:
+    """Return rectangles from centre, width, height and angle (n, 5).
+
+    Angles are read as the options name them, else as the numbers show; where these leave it open, as is `usual` for the
+    format. What is open still is an error.
+    """
+    sizes, angle = boxes[:, 2:4], boxes[:, 4]
+    draft.findings.add_rows(
+        Severity.ERROR,
+        "box-negative",
+        np.flatnonzero((sizes < 0).any(axis=1)),
+        lambda row: (places(row), f"the box has width {sizes[row, 0]:g} and height {sizes[row, 1]:g}"),
+        fix="Write centre, width, height and angle, with sizes that are not negative.",
+    )
+    draft.angle = _convention(angle[np.isfinite(angle)], draft, usual)
+    unit, _, direction = draft.angle.partition("-")
+    turned = np.deg2rad(angle) if unit == "deg" else angle
+    with np.errstate(over="ignore", invalid="ignore"):
+        return Quads.rotated(boxes[:, :4], turned if direction == "cw" else -turned)
+
+
+def _convention(angle: FloatArray, draft: Draft, usual: str) -> str:
+    """Return the unit and the direction of angles (n,), such as deg-cw."""
+    role, given = draft.options.role, draft.options.angle
+    if given is not None:
+        if given not in ANGLES:
+            known = ", ".join(ANGLES)
+            hint = did_you_mean(given, ANGLES)
+            raise UsageError(f"unknown angle {quoted_value(given)}; choose from {known}.{hint}")
+        draft.details.append(f"angles in {spelled_angle(given)}")
+        return given
+    if not angle.any():
+        return "deg-cw"  # upright boxes, whatever the unit
+    low, high = float(angle.min()), float(angle.max())
+    usual_unit, _, direction = usual.partition("-")
+    # No angle in radians leaves a whole turn; small ones may be either.
+    unit = "deg" if max(-low, high) > _WHOLE_TURN else usual_unit if usual_unit == "rad" else ""
+    # Turned by right angles a box is the same either way.
+    if not direction and unit == "deg" and not (angle % 90).any():
+        direction = "cw"
+    where = Where(draft.path, field="angle")
+    if unit and direction:
+        chosen = f"{unit}-{direction}"
+        others = " or ".join(f"--{role}-angle {name}" for name in ANGLES if name != chosen)
+        detail = f"angles from {low:g} to {high:g} are read as {spelled_angle(chosen)}"
+        draft.findings.note("angle-assumed", where, detail, fix=f"For others, pass {others}.")
+        draft.details.append(f"angles in {spelled_angle(chosen)}")
+        return chosen
+    fitting = [name for name in ANGLES if name.startswith(unit) and name.endswith("-" + direction if direction else "")]
+    meaning = " or ".join(map(spelled_angle, fitting))
+    flags = " or ".join(f"--{role}-angle {name}" for name in fitting)
+    draft.findings.error(
+        "angle-ambiguous", where, f"angles from {low:g} to {high:g} may be {meaning}", fix=f"Pass {flags}."
+    )
+    return fitting[0]
+
+
+def check_outlines(quads: Quads, places: Places, draft: Draft) -> None:
+    """Report quadrilaterals without area, and outlines that cross themselves or are not convex."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        kinds = OutlineKinds.of(quads.corners)
+    # Of numbers that are not finite it is reported that they are not.
+    known = np.isfinite(quads.corners).all(axis=(1, 2))
+    meaning = "objects that cannot be found" if draft.options.role == "gt" else "false positives"
+    order = "Write the four corners in their order around the object."
+
+    def report(code: str, chosen: BoolArray, what: str, fix: str = order) -> None:
+        rows = np.flatnonzero(chosen & known)
+        have = "has" if len(rows) == 1 else "have"
+        draft.findings.add_rows(
+            Severity.WARNING,
+            code,
+            rows,
+            lambda row: (replace(places(row), field=None), ""),
+            fix=fix,
+            summary=f"{len(rows):,} of {len(chosen):,} oriented boxes {have} {what}",
+        )
+
+    report("quad-flat", kinds.is_flat, f"no area: counted as {meaning}", fix="")
+    crossing = "corners in the wrong order: the outline crosses itself, and the two triangles within it are compared"
+    report("quad-crossing", kinds.is_crossing, crossing)
+    report("quad-dented", kinds.is_dented, "an outline that is not convex: what lies within it is compared")

@@ -1,0 +1,166 @@
+"""Masks while they are read: polygons, runs and strings are collected, and checked and decoded all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from jaccard_eval.data.dataset import MAX_IMAGE_SIDE
+from jaccard_eval.reading.json import described_json, is_finite, is_number
+from jaccard_eval.similarity.masks import Masks, Outlines
+from jaccard_eval.similarity.runs import FARTHEST, Runs, decode_strings, offsets_of, runs_of_counts
+from jaccard_eval.text import shown_json
+
+_NO_SIZE = (0, 0)
+
+
+def is_rectangle(ring: Sequence[float | str | bytes]) -> bool:
+    """Whether a polygon x1, y1, x2, y2, ... is an upright rectangle, with the first corner once more at its end or not.
+
+    Not a single number is computed with, so that they may be texts.
+    """
+    xs, ys = ring[::2], ring[1::2]
+    if len(xs) == len(ys) == 5 and (xs[0], ys[0]) == (xs[4], ys[4]):
+        xs, ys = xs[:4], ys[:4]
+    # Each side has one x or one y, by turns.
+    sides = [(xs[at - 1] == xs[at], ys[at - 1] == ys[at]) for at in range(len(xs))]
+    return len(xs) == len(ys) == 4 and sides in ([(True, False), (False, True)] * 2, [(False, True), (True, False)] * 2)
+
+
+class OutlineDraft:
+    """The masks of an input, one after the other, in whichever way each is written."""
+
+    def __init__(self) -> None:
+        self.short: list[int] = []  # masks with a polygon of fewer than three points, which has no pixels
+        self._rings: list[Sequence[float]] = []
+        self._n_rings: list[int] = []
+        self._counts: list[Sequence[int]] = []  # of each mask that has runs
+        self._strings: list[bytes] = []
+        self._sizes: list[tuple[int, int]] = []
+        self._kinds: list[str] = []  # "polygons", "counts", "string"
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+    def add(self, value: Any) -> str:
+        """Add a mask as COCO JSON or pycocotools has it; return the problem where that cannot be done."""
+        if isinstance(value, list):
+            problem = _polygons_problem(value)
+            if not problem:
+                self.add_polygons(value)
+            return problem
+        if not isinstance(value, dict):
+            return "is missing" if value is None else f"is {described_json(value)}; expected polygons or RLE"
+        problem = _size_problem(value) or _counts_problem(value["counts"], *value["size"])
+        if problem:
+            return problem
+        counts, (height, width) = value["counts"], value["size"]
+        if isinstance(counts, list):
+            self.add_counts(counts, height, width)
+        else:
+            text = counts if isinstance(counts, bytes) else counts.encode("utf-8", "surrogatepass")
+            self.add_string(text, height, width)
+        return ""
+
+    def add_polygons(self, rings: Sequence[Sequence[float]]) -> None:
+        """Add the union of polygons, each x1, y1, x2, y2, ..."""
+        kept = [ring for ring in rings if len(ring) >= 6]
+        if len(kept) < len(rings):
+            self.short.append(len(self))
+        self._rings += kept
+        self._append("polygons", len(kept), _NO_SIZE)
+
+    def add_counts(self, counts: Sequence[int], height: int, width: int) -> None:
+        """Add a mask by the lengths of its runs, which make up the image."""
+        self._counts.append(counts)
+        self._append("counts", 0, (height, width))
+
+    def add_string(self, text: bytes, height: int, width: int) -> None:
+        """Add a mask by its compressed string."""
+        self._strings.append(text)
+        self._append("string", 0, (height, width))
+
+    def _append(self, kind: str, n_rings: int, size: tuple[int, int]) -> None:
+        self._kinds.append(kind)
+        self._n_rings.append(n_rings)
+        self._sizes.append(size)
+
+    def build(self) -> tuple[Outlines, list[tuple[int, str]]]:
+        """Return the masks, and what is wrong with some of them, by row; those have no pixels."""
+        kinds, sizes = np.array(self._kinds, dtype=object), np.array(self._sizes, dtype=np.int64).reshape(-1, 2)
+        problems: list[tuple[int, str]] = []
+        corners = np.fromiter(chain.from_iterable(self._rings), np.float64, sum(map(len, self._rings))).reshape(-1, 2)
+        rings = offsets_of([len(ring) // 2 for ring in self._rings])
+        parts = offsets_of(self._n_rings)
+        far = np.flatnonzero((np.abs(corners) > FARTHEST).any(axis=1))
+        if len(far):
+            of_mask = np.searchsorted(parts, np.searchsorted(rings, far, "right") - 1, "right") - 1
+            for row, corner in {int(row): corner for row, corner in zip(of_mask[::-1], far[::-1], strict=True)}.items():
+                x, y = corners[corner].tolist()
+                problems.append((row, f"a polygon has the corner {x:g}, {y:g}, too large for an image"))
+            corners = np.clip(corners, -FARTHEST, FARTHEST)
+        (of_strings,), (of_counts,) = np.nonzero(kinds == "string"), np.nonzero(kinds == "counts")
+        counts, offsets, wrong = decode_strings(self._strings)
+        problems += [(row, "counts of RLE is not a valid compressed string") for row in of_strings[wrong].tolist()]
+        strings, pixels = runs_of_counts(counts, offsets)
+        wanted = sizes[of_strings].prod(axis=1)
+        unfit = np.flatnonzero((pixels != wanted) & ~wrong)
+        for at in unfit.tolist():
+            height, width = sizes[of_strings[at]].tolist()
+            detail = f"counts of RLE sum to {pixels[at]:,}, but {height} x {width} are {wanted[at]:,} pixels"
+            problems.append((int(of_strings[at]), detail))
+        flat = np.fromiter(chain.from_iterable(self._counts), np.int64, sum(map(len, self._counts)))
+        listed, _ = runs_of_counts(flat, offsets_of([len(counts) for counts in self._counts]))
+        # Strings, then lists, then polygons, which have no runs yet; and back to the order of the input.
+        (others,) = np.nonzero(kinds == "polygons")
+        lengths = [np.diff(strings.offsets), np.diff(listed.offsets), np.zeros(len(others), dtype=np.int64)]
+        runs = Runs(np.concatenate((strings.edges, listed.edges)), offsets_of(np.concatenate(lengths)))
+        order = np.argsort(np.concatenate((of_strings, of_counts, others)), kind="stable")
+        drawn = kinds == "polygons"
+        outlines = Outlines(corners, rings, parts, Masks(runs.take(order), sizes), drawn, np.zeros_like(drawn))
+        return outlines, sorted(problems)
+
+
+def _polygons_problem(value: list[Any]) -> str:
+    if not value:
+        return "is an empty list: there is no mask"
+    if not all(isinstance(part, list) for part in value):
+        what = "a flat list of numbers" if all(map(is_number, value)) else f"a list with {described_json(value[0])}"
+        return f"is {what}; expected a list of polygons"
+    for part in value:
+        wrong = [number for number in part if not is_number(number)]
+        if wrong:
+            nested = " (pairs must be flat: x1, y1, x2, y2, ...)" if isinstance(wrong[0], list) else ""
+            return f"a polygon has {described_json(wrong[0])} {shown_json(wrong[0])}; expected numbers{nested}"
+        if len(part) % 2 or not all(map(is_finite, part)):
+            what = f"{len(part)} numbers; expected pairs of x and y" if len(part) % 2 else "a number that is not finite"
+            return f"a polygon has {what}"
+    few = len(value[0]) < 6
+    return f"the first polygon has {len(value[0]) // 2} points; expected at least 3" if few else ""
+
+
+def _size_problem(value: dict[str, Any]) -> str:
+    missing = [name for name in ("size", "counts") if name not in value]
+    if missing:
+        return f"RLE has no {' and no '.join(missing)}"
+    size: Any = value["size"]
+    whole = isinstance(size, list) and all(isinstance(side, int) and not isinstance(side, bool) for side in size)
+    if whole and len(size) == 2 and min(size) >= 0 and max(size) <= MAX_IMAGE_SIDE:
+        return ""
+    return f"size of RLE is {shown_json(size)}; expected [height, width] in whole pixels"
+
+
+def _counts_problem(counts: Any, height: int, width: int) -> str:
+    if isinstance(counts, str | bytes):
+        return ""
+    if not isinstance(counts, list):
+        return f"counts of RLE is {described_json(counts)}; expected a string or a list of whole numbers"
+    wrong = [run for run in counts if not isinstance(run, int) or isinstance(run, bool) or run < 0]
+    if wrong:
+        return f"counts of RLE has {shown_json(wrong[0])}; expected whole numbers of pixels, 0 or more"
+    if sum(counts) != height * width:
+        return f"counts of RLE sum to {sum(counts):,}, but {height} x {width} are {height * width:,} pixels"
+    return ""

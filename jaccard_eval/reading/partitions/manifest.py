@@ -1,0 +1,278 @@
+"""The manifest of partitions: how both sides were read, and what each part must hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import field, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from jaccard_eval.data.boxtable import ENCODINGS, BoxTable
+from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading
+from jaccard_eval.data.from_document import from_document
+from jaccard_eval.data.resizing import Resizing
+from jaccard_eval.data.saved_values import Fault
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import DataError, Finding, FindingLog, Where
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.options import ReadOptions, SideOptions, changed
+from jaccard_eval.reading.files import is_folder, read_text
+from jaccard_eval.reading.json import parse_json
+from jaccard_eval.reading.remote import path_of
+from jaccard_eval.text import quoted_value, shown_json
+
+NAME = "manifest.json"
+IMAGES = "images.parquet"
+SCHEMA = 1
+KIND = "partitions"
+ROLES = ("gt", "pred")
+RULE = "image ranges"  # a part holds all images from one ordinal up to the next part's first
+MOST_PARTS = 10_000
+UNITS = ("px", "norm")
+FIX = "Write it again with 'jaccard-eval partition GT PRED -o DIR'."
+
+Options = TypeVar("Options", bound=SideOptions)
+Input = TypeVar("Input")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartRecord:
+    """What a part must hold."""
+
+    rows: tuple[int, ...]  # of each group of images; a group without rows has no row group in the file
+    fingerprint: str  # of its rows, in any order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideRecord:
+    """One side as it was read, without its images and boxes."""
+
+    path: str
+    format: str
+    units: str
+    units_guessed: bool
+    encoding: str
+    read_units: str  # of the numbers in the file; `units` are those of the boxes
+    origin: int
+    resized: str | None
+    named: tuple[str, ...]
+    details: tuple[str, ...]
+    has_no_class: bool
+    zero_id: int | None
+    ignored: Mapping[str, int]
+    findings: tuple[Finding, ...]
+    images: int
+    images_listed: bool
+    classes: tuple[str, ...]
+    class_keys: tuple[int | str, ...]
+    classes_named: bool
+    boxes: int
+    fingerprint: str  # of all rows, however many parts they are in
+    parts: tuple[PartRecord, ...]
+    given_format: str | None  # by an option
+    options: Mapping[str, Any] = field(default_factory=dict)  # on how it is read, as documents record them
+
+    @classmethod
+    def of(cls, side: Dataset, **others: Any) -> SideRecord:
+        """Describe a side; `others` are the fields that it does not hold."""
+        reading = side.reading
+        return cls(
+            path=side.path,
+            format=side.format,
+            units=side.units,
+            units_guessed=side.units_guessed,
+            encoding=reading.encoding,
+            read_units=reading.units,
+            origin=reading.origin,
+            resized=None if reading.resized is None else str(reading.resized),
+            named=reading.named,
+            details=side.details,
+            has_no_class=side.has_no_class,
+            zero_id=side.zero_id,
+            ignored=side.ignored,
+            images=len(side.images),
+            images_listed=side.images.listed,
+            classes=side.labels.names,
+            class_keys=side.labels.keys,
+            classes_named=side.labels.named,
+            boxes=len(side.boxes),
+            **others,
+        )
+
+    def dataset(self, role: str, images: ImageTable, boxes: BoxTable) -> Dataset:
+        """Return the side as it was read."""
+        resized = None if self.resized is None else Resizing.parse(self.resized)
+        return Dataset(
+            path=self.path,
+            format=self.format,
+            role=role,
+            images=images,
+            labels=LabelMap(self.class_keys, self.classes, self.classes_named),
+            boxes=boxes,
+            units=self.units,
+            units_guessed=self.units_guessed,
+            reading=Reading(self.encoding, self.read_units, self.origin, resized, named=self.named),
+            details=self.details,
+            has_no_class=self.has_no_class,
+            zero_id=self.zero_id,
+            ignored=dict(self.ignored),
+            findings=self.findings,
+        )
+
+    def read_options(self, role: str) -> ReadOptions:
+        """Return the options that the side was read with."""
+        found = from_document(ReadOptions, self.options, [], role=role)
+        return found or ReadOptions(role=role)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a folder of partitions must hold."""
+
+    schema: int
+    kind: str
+    tool: Mapping[str, str]
+    partitions: int
+    rule: str
+    bounds: tuple[tuple[int, ...], ...]  # of each part the first image of each group, and the first behind it
+    images: int
+    gt: SideRecord
+    pred: SideRecord
+    match_images: str | None = None
+    extra_images: str = "error"
+
+    def side(self, role: str) -> SideRecord:
+        """Return the ground truth ("gt") or the predictions ("pred")."""
+        return self.gt if role == "gt" else self.pred
+
+
+def part_path(folder: Path, role: str, part: int) -> Path:
+    """Return where a part of a side lies."""
+    return folder / role / f"part-{part:05}.parquet"
+
+
+def is_partitioned(source: object) -> bool:
+    """Whether an input is a folder of partitions, damaged ones included."""
+    if not isinstance(source, str | os.PathLike):
+        return False
+    folder = path_of(source)
+    try:
+        # Other tools have manifests as well, none of them next to these.
+        is_named = is_folder(folder) and (folder / NAME).is_file()
+        return is_named and ((folder / IMAGES).exists() or (folder / "gt").is_dir())
+    except (OSError, ValueError):  # a name that no system has
+        return False
+
+
+def both_sides(source: Input) -> Input:
+    """Return an input that has the predictions of its ground truth; raise a UsageError for any other."""
+    if is_partitioned(source):
+        return source
+    raise UsageError("predictions are missing: only a folder that 'jaccard-eval partition' wrote has both sides")
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read a manifest; a DataError has all that is wrong with it."""
+    path = folder / NAME
+    document = parse_json(path, read_text(path))
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or document.get("kind") != KIND:
+        raise DataError.single("partitions-invalid", Where(str(path)), "is not a manifest of partitions", fix=FIX)
+    if schema != SCHEMA or isinstance(schema, bool):
+        detail = f"has schema {shown_json(schema)}; expected {SCHEMA}"
+        raise DataError.single("partitions-invalid", Where(str(path), field="schema"), detail, fix=FIX)
+    faults: list[Fault] = []
+    manifest = from_document(Manifest, document, faults)
+    if manifest is not None:
+        faults += _contradictions(manifest)
+    findings = FindingLog()
+    for place, fault in faults:
+        findings.error("partitions-invalid", Where(str(path), field=place or None), fault, fix=FIX)
+    findings.raise_errors()
+    assert manifest is not None  # without faults
+    return manifest
+
+
+def _contradictions(manifest: Manifest) -> list[Fault]:
+    """Return what in a manifest cannot be, or does not fit together."""
+    n, faults = manifest.partitions, []
+    if not 1 <= n <= MOST_PARTS:
+        faults.append(("partitions", f"expected 1 to {MOST_PARTS:,}, got {n:,}"))
+    if manifest.rule != RULE:
+        faults.append(("rule", f"expected {shown_json(RULE)}, got {shown_json(manifest.rule)}"))
+    bounds = manifest.bounds
+    # Each part begins where the one before it ends.
+    starts = [0, *(part[-1] for part in bounds if part)]
+    are_joined = [part[0] for part in bounds if part] == starts[:-1] and starts[-1] == manifest.images
+    if len(bounds) != n or not are_joined or any(len(part) < 2 or list(part) != sorted(part) for part in bounds):
+        faults.append(("bounds", f"expected {n:,} lists that ascend from 0 to {manifest.images:,}, end to end"))
+        return faults
+    for role in ROLES:
+        side = manifest.side(role)
+        rows = [count for part in side.parts for count in part.rows]
+        if [len(part.rows) for part in side.parts] != [len(part) - 1 for part in bounds]:
+            faults.append((f"{role}.parts", f"expected those of {n:,} parts, and of their groups"))
+        if min(rows, default=0) < 0 or sum(rows) != side.boxes:
+            faults.append((f"{role}.boxes", f"is {side.boxes:,}, but its parts have {sum(rows):,} rows"))
+        if len(side.class_keys) != len(side.classes):
+            faults.append((f"{role}.class_keys", f"expected {len(side.classes):,}, got {len(side.class_keys):,}"))
+        if len({*side.class_keys}) != len(side.class_keys):
+            faults.append((f"{role}.class_keys", "two classes have one key"))
+        if side.zero_id is not None and not 0 <= side.zero_id < side.boxes:
+            faults.append((f"{role}.zero_id", f"expected one of {side.boxes:,} rows, got {side.zero_id}"))
+        for name, known in (("units", UNITS), ("read_units", UNITS), ("encoding", ENCODINGS)):
+            if getattr(side, name) not in known:
+                expected = f"expected one of {', '.join(known)}, got {quoted_value(getattr(side, name))}"
+                faults.append((f"{role}.{name}", expected))
+        try:
+            Resizing.parse(side.resized or "scale:1")
+        except UsageError as error:
+            faults.append((f"{role}.resized", str(error)))
+        tried: list[Fault] = []
+        from_document(ReadOptions, side.options, tried, role=role)
+        faults += [(f"{role}.options.{place}".rstrip("."), fault) for place, fault in tried]
+    return faults
+
+
+def require_unread(options: ReadOptions, recorded: ReadOptions, folder: Path) -> None:
+    """Raise a UsageError for options on how a side is read that was read before, unless it was read with them."""
+    given, known = changed(options), changed(recorded)
+    # A folder of images still shows them; the split is given by default.
+    refused = [name for name in given if name not in ("role", "images", "split") and given[name] != known.get(name)]
+    if "iou_type" in refused:
+        raise UsageError(
+            f"{quoted_value(str(folder))} holds boxes and nothing else. Evaluate the files that it was written from,"
+            f" with --iou-type {given['iou_type']}."
+        )
+    if refused:
+        raise UsageError(
+            f"{', '.join(sorted(refused))}: {quoted_value(str(folder))} holds boxes that were read when it was written."
+            " Pass these to partition instead."
+        )
+
+
+def with_recorded(options: Options, sources: Sequence[object]) -> Options:
+    """Return options with those that partitioned sides were read and paired with, as documents record them."""
+    for role, source in zip(ROLES, sources, strict=True):
+        if not is_partitioned(source):
+            continue
+        folder = path_of(str(source))
+        manifest = read_manifest(folder)
+        recorded, given = manifest.side(role).read_options(role), getattr(options, f"{role}_options")
+        stated = getattr(options, f"{role}_format")
+        if stated is not None and stated != manifest.side(role).given_format:
+            raise UsageError(f"{quoted_value(str(folder))} is in parts already; remove --{role}-format")
+        if given is not None:
+            require_unread(given, recorded, folder)
+            recorded = replace(recorded, images=given.images or recorded.images)
+        changes: dict[str, Any] = {
+            f"{role}_options": recorded,
+            f"{role}_format": manifest.side(role).given_format,
+        }
+        for name in ("match_images", "extra_images"):
+            known = {item.name: item.default for item in fields(SideOptions)}[name]
+            if getattr(options, name) == known and not options.images_in_common:
+                changes[name] = getattr(manifest, name)
+        options = replace(options, **changes)
+    return options

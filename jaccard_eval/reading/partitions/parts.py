@@ -1,0 +1,248 @@
+"""Parts as Parquet files: rows by image and then as in the input, in row groups of whole images."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import FLAGS, MAX_AREA, MAX_COORDINATE, MAX_SCORE, BoxTable, Words, freeze
+from jaccard_eval.data.signature import HashSum, RowHasher, digest_rows
+from jaccard_eval.errors import require
+from jaccard_eval.findings import DataError, Where
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.reading import files
+from jaccard_eval.reading.partitions.manifest import FIX, PartRecord
+from jaccard_eval.reading.remote import absolute, is_remote, opened_anew
+
+EXTRA = "parquet"
+ROW_BYTES = 40  # of a row unpacked, at least: what a file claims must not be far more than its size
+_SIDES = ("x", "y", "w", "h")
+_FLOATS = (*_SIDES, "score", "area")
+
+Identity = tuple[int, int]  # size and time of a file
+
+
+def columns_of(role: str) -> dict[str, str]:
+    """Return the columns of a side, each with its type."""
+    score = {"score": "double"} if role == "pred" else {}
+    return {
+        "image": "int32",
+        "label": "int32",
+        **dict.fromkeys(_SIDES, "double"),
+        **score,
+        "area": "double",
+        **dict.fromkeys(FLAGS, "bool"),
+        "source": "int64",
+    }
+
+
+@dataclass(slots=True)
+class RowSum:
+    """Adds up the rows of one side: equal sums are those of equal rows, in any order and any number of parts."""
+
+    hasher: RowHasher
+    sum: HashSum = field(default_factory=HashSum)
+
+    @classmethod
+    def of(cls, n_images: int, n_labels: int) -> RowSum:
+        """Begin with no rows; images and classes are known by their numbers."""
+        words: tuple[Words, ...] = tuple(np.arange(n, dtype=np.uint64) for n in (n_images, n_labels))
+        return cls(RowHasher(*words))
+
+    def add(self, boxes: BoxTable) -> None:
+        """Add rows."""
+        # Odd factors, as the source decides ties: two rows must not be able to change places.
+        odd = boxes.source.astype(np.uint64) * np.uint64(2) + np.uint64(1)
+        self.sum += HashSum.of(self.hasher(boxes) * odd)
+
+    def digest(self, role: str, units: str) -> str:
+        """Return the fingerprint of all rows."""
+        return digest_rows(self.sum, f"rows of {role}", units)
+
+
+class PartWriter:
+    """Writes one part, row group by row group."""
+
+    def __init__(self, path: Path, role: str) -> None:
+        arrow, parquet = require("pyarrow", extra=EXTRA), require("pyarrow.parquet", extra=EXTRA)
+        types = {"int32": arrow.int32(), "int64": arrow.int64(), "double": arrow.float64(), "bool": arrow.bool_()}
+        self._schema = arrow.schema(
+            [arrow.field(name, types[kind], nullable=False) for name, kind in columns_of(role).items()]
+        )
+        self._arrow = arrow
+        # Few numbers repeat; images, classes and flags do.
+        repeated = ["image", "label", *FLAGS]
+        self._writer = parquet.ParquetWriter(path, self._schema, use_dictionary=repeated, write_page_checksum=True)
+
+    def __enter__(self) -> PartWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()
+
+    def write(self, boxes: BoxTable) -> None:
+        """Write a row group."""
+        given: dict[str, Any] = {**boxes.columns(), **dict(zip(_SIDES, boxes.xywh.T, strict=True))}
+        columns = [np.ascontiguousarray(given[name]) for name in self._schema.names]
+        self._writer.write_table(self._arrow.table(columns, schema=self._schema), row_group_size=max(len(boxes), 1))
+
+
+@contextlib.contextmanager
+def damage_named(path: Path) -> Iterator[None]:
+    """Raise a DataError that names a part which cannot be read."""
+    arrow = require("pyarrow", extra=EXTRA)
+    try:
+        yield
+    except (arrow.ArrowException, OSError, ValueError, LookupError, ArithmeticError, NotImplementedError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+        raise invalid(path, f"cannot be read: {reason}") from None
+
+
+def invalid(path: Path, detail: str, record: str | None = None) -> DataError:
+    """Return the error of a part that holds what it must not."""
+    return DataError.single("partitions-invalid", Where(str(path), record=record), detail, fix=FIX)
+
+
+def changed_part(path: Path, detail: str) -> DataError:
+    """Return the error of a part that is not the one that was written."""
+    return DataError.single("input-changed", Where(str(path)), detail, fix=FIX)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Consecutive groups of one part: images that nothing else has, few enough rows for memory."""
+
+    path: Path
+    role: str
+    groups: tuple[int, ...]  # numbers of row groups
+    identity: Identity  # of the file when it was checked
+
+    def read(self) -> BoxTable:
+        """Return the boxes; a DataError reports that the part is not what it was."""
+        with open_part(self.path) as (opened, identity):
+            if identity != self.identity:
+                raise changed_part(self.path, "changed while it was read")
+            return _table(opened.read_row_groups(list(self.groups)), self.role)
+
+    def absolute(self) -> Stretch:
+        """Return the same as another process finds it."""
+        return replace(self, path=absolute(self.path))
+
+
+@contextlib.contextmanager
+def open_part(path: Path) -> Iterator[tuple[Any, Identity]]:
+    """Open a Parquet file where it lies, so that flipped bits are found, with what changes when it is written to.
+
+    A DataError names a file that cannot be read, or is written to meanwhile.
+    """
+    parquet = require("pyarrow.parquet", extra=EXTRA)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(damage_named(path))
+        if is_remote(path):
+            # Asked for anew, not of what this process knows: it may be a worker that serves many runs.
+            there = stack.enter_context(opened_anew(path))
+            file, identity = there.native, (there.entry.size or 0, there.entry.changed)
+        else:
+            file = stack.enter_context(files.open_regular(path))
+            stack.enter_context(files.unchanging(path, file))
+            status = os.fstat(file.fileno())
+            identity = status.st_size, status.st_mtime_ns
+        yield parquet.ParquetFile(file, page_checksum_verification=True), identity
+
+
+def _table(rows: Any, role: str) -> BoxTable:
+    """Return the boxes of an Arrow table; a ValueError reports a cell without a value."""
+    rows.validate(full=True)
+    columns: dict[str, Any] = {}
+    for name in columns_of(role):
+        column = rows.column(name)
+        if column.null_count:
+            raise ValueError(f"{name} has no value in {column.null_count:,} rows")
+        columns[name] = column.to_numpy()
+    xywh = np.stack([columns.pop(name) for name in _SIDES], axis=1)
+    return freeze(BoxTable(xywh=xywh, **{"score": None, **columns}))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartCheck:
+    """What a part must hold, and of which images and classes."""
+
+    path: Path
+    role: str
+    record: PartRecord
+    bounds: tuple[int, ...]  # the first image of each group, and the end
+    n_images: int
+    n_labels: int
+    units: str
+
+    def stretches(self, cuts: Sequence[int], total: RowSum) -> Iterator[tuple[Stretch, BoxTable]]:
+        """Yield the groups between any two `cuts` together, each as it is read, and add all to a sum.
+
+        A DataError reports rows that the part must not have, at its end also those that it lacks.
+        """
+        own, place = RowSum(total.hasher), (-1, -1)
+        with open_part(self.path) as (opened, identity):
+            self._check_layout(opened, identity[0])
+            # Groups without rows have no row group.
+            number = np.cumsum([0, *(rows > 0 for rows in self.record.rows)]).tolist()
+            for first, last in pairwise(cuts):
+                groups = tuple(range(number[first], number[last]))
+                boxes = _table(opened.read_row_groups(list(groups)), self.role)
+                if len(boxes):
+                    self._check_rows(boxes, place, (self.bounds[first], self.bounds[last]))
+                    place = (int(boxes.image[-1]), int(boxes.source[-1]))
+                    own.add(boxes)
+                yield Stretch(self.path, self.role, groups, identity), boxes
+        if own.digest(self.role, self.units) != self.record.fingerprint:
+            raise changed_part(self.path, "holds other rows than its manifest: their fingerprint differs")
+        total.sum += own.sum
+
+    def _check_layout(self, opened: Any, size: int) -> None:
+        """Raise a DataError for columns or a number of rows that are not those of the manifest."""
+        schema, expected = opened.schema_arrow, columns_of(self.role)
+        found = dict(zip(schema.names, map(str, schema.types), strict=True))
+        if found != expected:
+            wrong = [name for name in {**expected, **found} if found.get(name) != expected.get(name)]
+            details = [f"{name} is {found.get(name, 'missing')}, not {expected.get(name, 'there')}" for name in wrong]
+            raise invalid(self.path, f"has other columns than a part: {'; '.join(details)}")
+        about, given = opened.metadata, [n for n in self.record.rows if n]
+        rows = about.num_rows
+        if rows != sum(given):
+            raise changed_part(self.path, f"has {rows:,} rows; its manifest has {sum(given):,}")
+        if [about.row_group(at).num_rows for at in range(about.num_row_groups)] not in (given, given or [0]):
+            raise changed_part(self.path, "has other row groups than its manifest")
+        if rows * ROW_BYTES > max(files.UNPACKED_FLOOR, files.UNPACKED_RATIO * size):
+            raise invalid(self.path, "unpacks to far more than its size allows")
+
+    def _check_rows(self, boxes: BoxTable, place: tuple[int, int], images: tuple[int, int]) -> None:
+        """Raise a DataError for rows of other images, out of order, or not of a box; `place` is before all."""
+        first, last = images
+        image, source = boxes.image.astype(np.int64), boxes.source
+        before = np.concatenate(([place[0]], image[:-1])), np.concatenate(([place[1]], source[:-1]))
+        faults = {
+            f"image is not one of {self.n_images:,}": (image < 0) | (image >= self.n_images),
+            f"image is not one of {first:,} to {last - 1:,}, which belong here": (image < first) | (image >= last),
+            f"label is not one of {self.n_labels:,} classes": (boxes.label < 0) | (boxes.label >= self.n_labels),
+            "rows are not in the order of images and sources": (image < before[0])
+            | ((image == before[0]) & (source <= before[1])),
+            "a number is not finite, or too large": _unusable(boxes),
+        }
+        for fault, wrong in faults.items():
+            if wrong.any():
+                row = int(np.flatnonzero(wrong)[0])
+                shown = f"image {image[row]}, label {boxes.label[row]}, source {source[row]}"
+                raise invalid(self.path, fault, record=shown)
+
+
+def _unusable(boxes: BoxTable) -> Any:
+    limits = [(boxes.xywh, MAX_COORDINATE), (boxes.area[:, None], MAX_AREA)]
+    if boxes.score is not None:
+        limits.append((boxes.score[:, None], MAX_SCORE))
+    return ~np.logical_and.reduce([(np.abs(values) <= most).all(axis=1) for values, most in limits])

@@ -1,0 +1,169 @@
+"""Overlap of the boundaries of masks: the pixels of a mask that are near its edge or the edge of the image."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
+from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.similarity import Rows, Similarity
+from jaccard_eval.similarity.masks import Masks, MaskSide, intersections, mask_pairs, masks_of
+from jaccard_eval.similarity.runs import IntArray, Runs, combined, offsets_of, without_empty_runs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundarySide:
+    """Masks of one side, and how wide their boundaries are: a share of the diagonal of the image."""
+
+    side: MaskSide
+    dilation_ratio: float
+
+    @classmethod
+    def prepare(cls, boxes: BoxTable, protocol: Protocol) -> BoundarySide:
+        """Measure the masks of a table under the rules of a protocol."""
+        return cls(MaskSide.of(masks_of(boxes)), protocol.dilation_ratio)
+
+
+def boundary_pairs(
+    first: BoundarySide,
+    second: BoundarySide,
+    i: Rows,
+    j: Rows,
+    *,
+    crowd: BoolArray | None = None,
+    threshold: float = 0.0,
+) -> tuple[Rows, Rows, FloatArray]:
+    """Return those of the pairs (i, j) that overlap by at least a threshold, in their order, with the overlap.
+
+    It is the smaller one of the IoU of the masks and the IoU of their boundaries; where `crowd` marks a row of
+    `second`, it is that of masks alone.
+
+    Source: boundary-iou-api at 37d25586, ``boundary_utils.py``; https://arxiv.org/abs/2103.16562.
+    """
+    # No pair overlaps by more than its masks do, so that most boundaries are never made.
+    i, j, overlap = mask_pairs(first.side, second.side, i, j, crowd=crowd, threshold=threshold)
+    plain = np.ones(len(i), dtype=np.bool_) if crowd is None else ~crowd[j]
+    rows, of_i = np.unique(i[plain], return_inverse=True)
+    columns, of_j = np.unique(j[plain], return_inverse=True)
+    ours = boundaries(first.side.masks.take(rows), first.dilation_ratio)
+    theirs = boundaries(second.side.masks.take(columns), second.dilation_ratio)
+    shared = intersections(ours, theirs, of_i, of_j)
+    covered = ours.areas()[of_i] + theirs.areas()[of_j] - shared
+    overlap[plain] = np.minimum(overlap[plain], shared / covered)
+    (reached,) = np.nonzero((overlap >= threshold) & (overlap > 0))
+    return i[reached], j[reached], overlap[reached]
+
+
+def boundaries(masks: Masks, dilation_ratio: float) -> Runs:
+    """Return the pixels of each mask whose square of twice the boundary's width and one does not lie within it."""
+    runs = masks.runs
+    height = masks.sizes[:, 0]
+    widths = [boundary_width(h, w, dilation_ratio) for h, w in masks.sizes.tolist()]
+    distance = np.array(widths, dtype=np.int64)
+    core = _eroded_across(_eroded_down(runs, height, distance), height, distance)
+    # What is in the mask and not in its core: the edges of both, without those where both change.
+    n = len(runs)
+    owner = np.concatenate((runs.owners(), core.owners()))
+    edges = np.concatenate((runs.edges, core.edges))
+    order = np.lexsort((edges, owner))
+    return without_empty_runs(Runs(edges[order], offsets_of(np.bincount(owner, minlength=n))))
+
+
+def boundary_width(height: int, width: int, dilation_ratio: float) -> int:
+    """Return how many pixels wide boundaries are in an image of some size; halves go to the even number."""
+    return max(1, round(dilation_ratio * math.sqrt(height * height + width * width)))
+
+
+def map_boundaries(values: npt.NDArray[Any], dilation_ratio: float) -> BoolArray:
+    """Return which pixels of a map of ids (h, w) belong to the boundary of the segment that they are of.
+
+    Those are the boundaries that `boundaries` makes of the segments one by one, all at once: the square of twice the
+    width and one around a pixel of the core has one id and lies within the image.
+    """
+    height, width = values.shape
+    distance = boundary_width(height, width, dilation_ratio)
+    is_boundary = np.ones((height, width), dtype=np.bool_)
+    if min(height, width) <= 2 * distance:
+        return is_boundary
+    # A square has one id where none of its rows changes and its first column does not either: two sums of changes,
+    # each along one axis, in place of a look at every pixel of every square.
+    across = np.zeros((height, width), dtype=np.int32)
+    np.cumsum(values[:, 1:] != values[:, :-1], axis=1, out=across[:, 1:])
+    rows_alike = across[:, 2 * distance :] == across[:, : width - 2 * distance]  # (h, w - 2 d)
+    changes = np.zeros((height, width - 2 * distance), dtype=np.int32)
+    starts = values[:, : width - 2 * distance]
+    changes[1:] = starts[1:] != starts[:-1]
+    changes[1:] |= ~rows_alike[1:]
+    np.cumsum(changes, axis=0, out=changes)
+    columns_alike = changes[2 * distance :] == changes[: height - 2 * distance]
+    core = columns_alike & rows_alike[: height - 2 * distance]
+    is_boundary[distance : height - distance, distance : width - distance] = ~core
+    return is_boundary
+
+
+def _eroded_down(runs: Runs, height: IntArray, distance: IntArray) -> Runs:
+    """Shorten the runs by a distance in px at both ends of each column."""
+    owner = runs.owners()[::2]
+    start, stop = runs.edges[::2], runs.edges[1::2]
+    # A run that goes on in other columns is cut where they begin.
+    first = start // height[owner]
+    n_columns = (stop - 1) // height[owner] - first + 1
+    run = np.repeat(np.arange(len(start)), n_columns)
+    column = np.arange(len(run)) - np.repeat(np.cumsum(n_columns) - n_columns, n_columns) + first[run]
+    owner = owner[run]
+    top = column * height[owner]
+    # Where the run ends at the top or the bottom of the image, its end counts as an edge as well.
+    low = np.maximum(start[run], top) + distance[owner]
+    high = np.minimum(stop[run], top + height[owner]) - distance[owner]
+    (kept,) = np.nonzero(low < high)
+    edges = np.stack((low[kept], high[kept]), axis=1).ravel()
+    return Runs(edges, offsets_of(2 * np.bincount(owner[kept], minlength=len(runs))))
+
+
+def _eroded_across(runs: Runs, height: IntArray, distance: IntArray) -> Runs:
+    """Keep the pixels that have all others of their row up to a distance in px to either side.
+
+    The runs lie within columns; so do those returned, unless they touch.
+    """
+    done: list[tuple[IntArray, Runs]] = []
+    for d in np.unique(distance).tolist():
+        (rows,) = np.nonzero(distance == d)
+        part, step = runs.take(rows), height[rows]
+        # Windows of 1, 2, 4, ... columns, each the intersection of two of half its width; the last two overlap.
+        width, wanted = 1, 2 * d + 1
+        while width < wanted:
+            shift = min(width, wanted - width)
+            part, width = _intersected(part, _moved(part, -shift * step)), width + shift
+        done.append((rows, _moved(part, d * step)))
+    if not done:
+        return runs
+    order = np.argsort(np.concatenate([rows for rows, _ in done]))
+    lengths = np.concatenate([np.diff(part.offsets) for _, part in done])
+    whole = Runs(np.concatenate([part.edges for _, part in done]), offsets_of(lengths))
+    return whole.take(order)
+
+
+def _moved(runs: Runs, by: IntArray) -> Runs:
+    """Move masks by whole columns; what leaves the image on the left is dropped."""
+    owner = runs.owners()
+    edges = np.maximum(runs.edges + by[owner], 0)
+    kept = np.repeat(edges[1::2] > edges[::2], 2)
+    return Runs(edges[kept], offsets_of(np.bincount(owner[kept], minlength=len(runs))))
+
+
+def _intersected(first: Runs, second: Runs) -> Runs:
+    n = len(first)
+    # The parts of an owner stand together: mask 0 of both, mask 1 of both, and so on.
+    both = Runs(
+        np.concatenate((first.edges, second.edges)), np.append(first.offsets, second.offsets[1:] + len(first.edges))
+    )
+    turns = np.arange(2 * n).reshape(2, n).T.ravel()
+    return combined(both.take(turns), np.repeat(np.arange(n), 2), n, least=2)
+
+
+SIMILARITY = Similarity("boundary", BoundarySide.prepare, boundary_pairs, shapes=Masks)
