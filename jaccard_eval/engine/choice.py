@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.data.imagekeys import is_image_name
+from jaccard_eval.engine.memory import usable_memory
 from jaccard_eval.findings import is_address
 from jaccard_eval.options import EngineOptions
 from jaccard_eval.storage import open_file
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 ROW_BYTES = 450  # of memory that the memory engine needs for a box, with a margin
 TABLE_ROW_BYTES = 320  # the same of Parquet, whose columns are read without a copy of text
-FREE_SHARE = 0.6  # of the memory of the container or the machine that one run may use unless a limit is given
 SMALL = 32 * 2**20  # bytes of input that fit in any case, so that nothing is looked at
 TEXT_ROW_BYTES = 24  # that a prediction takes at least where it is text: a class, five numbers
 LOOKED_AT = 20  # files of a folder of texts
@@ -26,8 +26,6 @@ SAMPLE_BYTES = 65_536  # of each, from its start and from its middle
 PACKED_ROW_BYTES = 12  # the same in a compressed table
 PARQUET = (".parquet", ".pq")
 PACKED = (".arrow", ".feather", ".npz", ".gz")
-
-_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def takes_disk(gt: object, pred: object, options: EngineOptions) -> bool:
@@ -55,18 +53,6 @@ def open_engine(options: EngineOptions) -> DiskEngine:
     from jaccard_eval.engine.disk import DiskEngine
 
     return DiskEngine.open(options)
-
-
-def usable_memory() -> int:
-    """Return how many bytes a run may use of what the container or the machine has."""
-    sizes = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else [2**33]
-    for name in _LIMITS:
-        try:
-            text = Path(name).read_text(encoding="ascii").strip()
-        except OSError:
-            continue
-        sizes += [int(text)] if text.isdecimal() else []
-    return int(FREE_SHARE * min(sizes))
 
 
 def input_size(path: Path) -> int:

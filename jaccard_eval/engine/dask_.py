@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from jaccard_eval import storage
-from jaccard_eval.engine.choice import usable_memory
 from jaccard_eval.engine.disk import DiskEngine, portions
+from jaccard_eval.engine.memory import usable_memory
 from jaccard_eval.engine.scratch import (
     Place,
     StorePlace,

@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 from itertools import count
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.engine.choice import usable_memory
-from jaccard_eval.engine.memory import release_memory
+from jaccard_eval.engine.memory import release_memory, usable_memory
 from jaccard_eval.engine.reduced import BUCKET_ROWS, ReducedCurves, Runs
 from jaccard_eval.engine.scratch import Place, explained, make_scratch, remove_scratch
 from jaccard_eval.engine.stored import Found, Item, StoredBoxes, Tables
@@ -113,28 +112,12 @@ class DiskEngine:
 
         A `change` is made to each match table before it is counted.
         """
-        sides = cast("StoredBoxes", gt), cast("StoredBoxes", pred)
-        bounds, folder = sides[1].arranged_bounds, self.shared_folder()
-        match_part = MatchPart(
-            protocol=protocol,
-            n_labels=n_labels,
-            bounds=bounds,
-            rows=_rows_of_parts(pred, bounds),
-            gt=self.shared(sides[0].parts),
-            pred=self.shared(sides[1].parts),
-            folder=folder,
-            change=change,
-        )
-        runs = []
-        with Stage("matching", len(pred)) as stage:
-            for run, n in self.map(match_part, range(len(bounds) - 1)):
-                runs.append(run)
-                stage.advance(n)
-                release_memory(n)
+        rules = {"protocol": protocol, "n_labels": n_labels, "folder": self.shared_folder(), "change": change}
+        runs = self._each_part(MatchPart, "matching", gt, pred, **rules)
         return ReducedCurves(
             Runs(
                 protocol=protocol,
-                n_images=int(bounds[-1]),
+                n_images=int(cast("StoredBoxes", pred).arranged_bounds[-1]),
                 n_labels=1 if protocol.class_agnostic else n_labels,
                 runs=tuple(runs),
                 engine=self,
@@ -145,26 +128,36 @@ class DiskEngine:
         self, gt: BoxTable, pred: BoxTable, protocol: Protocol, threshold: int, score: float, *, n_labels: int
     ) -> npt.NDArray[np.int64]:
         """Count which classes are predicted as which by detections with at least a score; see `match_any_class`."""
+        size = 2 if protocol.class_agnostic else n_labels + 1
+        counts = np.zeros((size, size), dtype=np.int64)
+        rules = {"protocol": protocol, "n_labels": n_labels, "threshold": threshold, "score": score}
+        for of_part in self._each_part(CountConfusion, "counting confusions", gt, pred, **rules):
+            counts += of_part
+        return counts
+
+    def _each_part(
+        self,
+        kind: Callable[..., Callable[[int], tuple[Found, int]]],
+        name: str,
+        gt: BoxTable,
+        pred: BoxTable,
+        **rules: Any,
+    ) -> Iterator[Found]:
+        """Yield what a kind of `PartTask` makes of each part, in their order."""
         sides = cast("StoredBoxes", gt), cast("StoredBoxes", pred)
         bounds = sides[1].arranged_bounds
-        count_part = CountConfusion(
-            protocol=protocol,
-            n_labels=n_labels,
+        task = kind(
             bounds=bounds,
             rows=_rows_of_parts(pred, bounds),
             gt=self.shared(sides[0].parts),
             pred=self.shared(sides[1].parts),
-            threshold=threshold,
-            score=score,
+            **rules,
         )
-        size = 2 if protocol.class_agnostic else n_labels + 1
-        counts = np.zeros((size, size), dtype=np.int64)
-        with Stage("counting confusions", len(pred)) as stage:
-            for of_part, n in self.map(count_part, range(len(bounds) - 1)):
-                counts += of_part
+        with Stage(name, len(pred)) as stage:
+            for found, n in self.map(task, range(len(bounds) - 1)):
+                yield found
                 stage.advance(n)
                 release_memory(n)
-        return counts
 
 
 def _rows_of_parts(boxes: BoxTable, bounds: IntArray) -> IntArray:
