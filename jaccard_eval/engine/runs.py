@@ -23,7 +23,6 @@ _DETECTIONS: dict[str, Any] = {
     "tie": np.int64,  # only where equal scores are not ordered by image
     "in_range": np.uint32,  # a bit per area range
 }
-MOST_AREAS = 32
 SEARCHED = 2**14  # rows that are read at once, where a place among sorted ones is looked for
 
 

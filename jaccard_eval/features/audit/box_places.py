@@ -317,9 +317,16 @@ def least_iou(sides: FloatArray, step: npt.ArrayLike) -> FloatArray:
     return np.asarray(np.clip(kept, 0, None).prod(axis=-1))
 
 
-def decimal_step(coords: FloatArray, max_decimals: int) -> int | None:
-    """Return the fewest decimals that all coordinates (n, 4) have; None when they have more than `max_decimals`."""
-    return next((decimals for decimals in range(max_decimals + 1) if _has_decimals(coords, decimals)), None)
+def fewest_decimals(tables: Iterable[FloatArray], max_decimals: int) -> int | None:
+    """Return the fewest decimals that the coordinates (n, 4) of all tables have; None when more than `max_decimals`."""
+    possible = list(range(max_decimals + 1))
+    for coords in tables:
+        # The first boxes settle most files.
+        for part in (coords[:FIRST], coords):
+            possible = [decimals for decimals in possible if _has_decimals(part, decimals)]
+        if not possible:
+            return None
+    return possible[0]
 
 
 def _has_decimals(coords: FloatArray, decimals: int) -> bool:
@@ -337,24 +344,15 @@ def _decimal_step_of(context: AuditContext, side: Dataset, boxes: BoxTable) -> S
         fractions = (
             from_xywh(table.xywh / np.tile(sizes[table.image], 2), side.reading.encoding) for table in boxes.tables()
         )
-        decimals = _decimals(fractions, "norm")
+        decimals = fewest_decimals(fractions, MAX_DECIMALS["norm"])
         if decimals is not None:
             counts = boxes.counts("image", n_images)
             width, height = (_median(side, counts) / 10**decimals for side in sizes.T)
             return Step(decimals, "norm", (width, height))
-    decimals = _decimals((table.xywh for table in boxes.tables()), "px") if in_pixels else None
+    if not in_pixels:
+        return None
+    decimals = fewest_decimals((table.xywh for table in boxes.tables()), MAX_DECIMALS["px"])
     return None if decimals is None else Step(decimals, "px", (0.1**decimals, 0.1**decimals))
-
-
-def _decimals(tables: Iterable[FloatArray], units: str) -> int | None:
-    """Return the decimals of coordinates; the first boxes settle most files."""
-    possible = list(range(MAX_DECIMALS[units] + 1))
-    for coords in tables:
-        for part in (coords[:FIRST], coords):
-            possible = [decimals for decimals in possible if _has_decimals(part, decimals)]
-        if not possible:
-            return None
-    return possible[0]
 
 
 def _median(values: FloatArray, counts: IntArray) -> float:

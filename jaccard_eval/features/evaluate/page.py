@@ -1,31 +1,326 @@
-"""The page of an evaluation: its sections are found by listing the folder `sections`, each by its place on the page."""
+"""The page of an evaluation: what each of its sections shows, in reading order."""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from collections.abc import Sequence
-from types import ModuleType
+import math
+from collections.abc import Callable
+from dataclasses import replace
 
-from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.features.evaluate import sections
-from jaccard_eval.features.evaluate.report import headline, rules_title
-from jaccard_eval.features.operating.page import with_steps
+import numpy as np
+
+from jaccard_eval.data.document import MetricValue
+from jaccard_eval.data.result import EvaluationResult, InputSummary
+from jaccard_eval.data.signature import overlap_name
+from jaccard_eval.features.bootstrap.report import slices_section
+from jaccard_eval.features.errors.result import BACKGROUND
+from jaccard_eval.features.evaluate.report import (
+    class_metrics,
+    frequency_cells,
+    frequency_heads,
+    headline,
+    operating_points_section,
+    rules_title,
+    summary_section,
+)
+from jaccard_eval.features.images.gallery import DEFAULT_IMAGES, build_gallery
+from jaccard_eval.features.images.report import gallery_section
+from jaccard_eval.features.operating.curves import live_curves
+from jaccard_eval.features.operating.page import (
+    MOST_LIVE,
+    POINT_COLUMNS,
+    most_confused,
+    point_cells,
+    score_section,
+    score_text,
+    steps_of,
+    with_steps,
+)
+from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Report, Section
+from jaccard_eval.report.checks import WORST
+from jaccard_eval.report.model import (
+    Axis,
+    Block,
+    Cell,
+    Chart,
+    Column,
+    Drawn,
+    Note,
+    Report,
+    Rows,
+    Section,
+    Series,
+    Table,
+    columns,
+)
+from jaccard_eval.report.numbers import metric_text
+from jaccard_eval.report.recall_charts import recall_charts
+from jaccard_eval.report.sections import PROVENANCE, correspondence_facts, gates_section, ignored_text, remarks_sections
+from jaccard_eval.text import pluralise
+
+TILES = 5  # metrics next to the first
+LEAST = 0.01  # gain that a bar ends at, so that next to nothing looks like that
 
 
 def build_page(result: EvaluationResult, options: ReportOptions) -> Report:
     """Return the report of `result` as a page has it."""
     # Counted once for all sections that depend on the score.
     result = with_steps(result)
-    found: list[Section] = []
-    for module in section_modules():
-        found += module.build_sections(result, options)
-    return Report(rules_title(result), tuple(found), result.signature, headline=headline(result))
+    sections = [section for build in _SECTIONS for section in build(result, options)]
+    return Report(rules_title(result), tuple(sections), result.signature, headline=headline(result))
 
 
-def section_modules() -> Sequence[ModuleType]:
-    """Return the modules of sections by their places: each has a `PLACE` and a function `build_sections`."""
-    names = [f"{sections.__name__}.{info.name}" for info in pkgutil.iter_modules(sections.__path__)]
-    return sorted(map(importlib.import_module, names), key=lambda module: module.PLACE)
+def _headline(result: EvaluationResult, options: ReportOptions) -> list[Section]:
+    """Head the page with the first metric, its interval, and the numbers next to it."""
+    # Where nothing is defined, the first metric is, as n/a.
+    metrics = [*result.metrics.items()][:1]
+    metrics = [(name, metric) for name, metric in result.metrics.items() if not math.isnan(metric.value)] or metrics
+    # Those of all sizes first: AP, AP50, AP75, AR100.
+    whole = [(name, metric) for name, metric in metrics if metric.ref.area is None]
+    chosen = _chosen(whole or metrics)
+    rows: Rows = tuple((name, metric.value, _interval(result, metric)) for name, metric in chosen)
+    rows += _best_f1(result)
+    heads = (Column("metric", "name"), Column("value", "metric"), Column("within"))
+    counts = ", ".join(
+        (
+            pluralise(result.gt.images, "image"),
+            pluralise(result.gt.boxes, "object"),
+            pluralise(result.pred.boxes, "detection"),
+        )
+    )
+    about = Note(f"Detection report · protocol {result.protocol.name} · {counts}")
+    return [Section("Result", (about, Table(heads, rows)), key="headline")]
+
+
+def _chosen(metrics: list[tuple[str, MetricValue]]) -> list[tuple[str, MetricValue]]:
+    """Return the averages by threshold, and of the recalls the one with the largest cap."""
+    precision = [(name, metric) for name, metric in metrics if metric.ref.name != "AR"]
+    recall = [(name, metric) for name, metric in metrics if metric.ref.name == "AR"]
+    return [*precision[:TILES], *recall[-1:]]
+
+
+def _interval(result: EvaluationResult, metric: MetricValue) -> str:
+    if result.bootstrap is None or metric.interval is None:
+        return ""
+    level = f"{100 * result.bootstrap.settings.confidence_level:.6g} % interval"
+    return f"{level} {' to '.join(map(metric_text, metric.interval))}"
+
+
+def _best_f1(result: EvaluationResult) -> Rows:
+    if result.errors is None or math.isnan(result.errors.pooled.best_f1):
+        return ()
+    pooled = result.errors.pooled
+    return ((f"best F1, at score {pooled.best_score:.4g}", pooled.best_f1, ""),)
+
+
+def _score(result: EvaluationResult, options: ReportOptions) -> list[Section]:
+    """Let a slider choose the score threshold, for all that depends on it."""
+    steps = steps_of(result)
+    return [] if steps is None else [score_section(steps, overlap_name(result.protocol))]
+
+
+def _gates(result: EvaluationResult, options: ReportOptions) -> list[Section]:
+    """List the verdicts of the quality gates, broken ones first."""
+    rank = {status: place for place, status in enumerate(WORST)}
+    gates = sorted(result.gates, key=lambda verdict: rank.get(verdict.status, len(rank)))
+    return gates_section(gates)
+
+
+def _findings(result: EvaluationResult, options: ReportOptions) -> list[Section]:
+    """List what was found about the data: warnings with their fixes, then the notes, folded."""
+    return remarks_sections(result.findings)
+
+
+def _metrics(result: EvaluationResult, options: ReportOptions) -> list[Section]:
+    """List the metrics of the summary, each with its interval."""
+    section = summary_section(result, verbose=True)
+    blocks = [_with_dots(block, result) if isinstance(block, Table) else block for block in section.blocks]
+    return [Section("Metrics", tuple(blocks), key="metrics")]
+
+
+def _with_dots(table: Table, result: EvaluationResult) -> Table:
+    """Draw each value next to its number, with its interval."""
+    head, value, *others = table.columns
+    rows = [
+        (name, number, Drawn(metric.value, metric.interval, look="dot"), *cells)
+        for (name, number, *cells), metric in zip(table.rows, result.metrics.values(), strict=True)
+    ]
+    return replace(table, columns=(head, value, Column("", "drawn"), *others), rows=tuple(rows))
+
+
+def _classes(result: EvaluationResult, options: ReportOptions) -> list[Section]:
+    """List all classes, the worst first."""
+    names = class_metrics(result.per_class)
+    if not names:
+        return []
+    # Undefined ones last: NaN compares with nothing.
+    first = names[0]
+    worst = sorted(
+        enumerate(result.per_class),
+        key=lambda item: math.inf if math.isnan(item[1].values[first].value) else item[1].values[first].value,
+    )
+    heads = (Column("class", "name"), Column(first, "metric"), Column("", "drawn"), *columns("metric", *names[1:]))
+    heads += (*map(Column, frequency_heads(result.per_class)), *columns("count", "gt", "pred"))
+    steps = steps_of(result)
+    points = [()] * len(worst) if steps is None else [point_cells(counts) for counts in steps.counts(steps.start)[1:]]
+    rows: list[tuple[Cell, ...]] = []
+    for k, row in worst:
+        value, *others = (row.values[name] for name in names)
+        drawn = Drawn(value.value, value.interval)
+        values: tuple[Cell, ...] = (value.value, drawn, *(other.value for other in others))
+        rows.append((row.name, *values, *frequency_cells(row), row.gt, row.pred, *points[k]))
+    keys = tuple(str(k) for k, _ in worst)
+    table = Table((*heads, *(POINT_COLUMNS if steps else ())), tuple(rows), keys=keys)
+    notes = []
+    if steps is not None and len(steps.names) > MOST_LIVE:
+        text = (
+            f"Precision to FN of {MOST_LIVE} classes, the most confused and those with the most objects, follow the"
+            f" score; those of the others stay at {score_text(steps.score)}."
+        )
+        notes.append(Note(text))
+    return [Section("Classes", (*notes, table), key="classes")]
+
+
+def _curves(result: EvaluationResult, options: ReportOptions) -> list[Section]:
+    """Draw precision by recall at each threshold that matters, and precision, recall and F1 by score."""
+    charts, steps = recall_charts(result.measured), steps_of(result)
+    live = [] if steps is None else live_curves(result.measured, charts, steps)
+    if result.errors is not None:
+        from jaccard_eval.features.errors.report import confidence_chart
+
+        charts.append(confidence_chart(result.errors.pooled))
+    blocks: list[Block] = [*charts, *live]
+    if not isinstance(result.measured, DetectionMetrics):
+        blocks.append(Note("Precision-recall curves need the saved run: write it with -o run.npz, and pass it here."))
+    return [Section("Precision and recall", tuple(blocks), key="curves")] if blocks else []
+
+
+def _errors(result: EvaluationResult, options: ReportOptions) -> list[Section]:
+    """List what each type of error costs."""
+    if result.errors is None:
+        return []
+    from jaccard_eval.features.errors.report import types_section
+
+    section = types_section(result.errors, overlap_name(result.protocol))
+    # Bars in the table show what the chart of a figure does.
+    blocks = [_with_bars(block) if isinstance(block, Table) else block for block in section.blocks]
+    return [Section("What errors cost", tuple(block for block in blocks if not isinstance(block, Chart)), key="errors")]
+
+
+def _with_bars(table: Table) -> Table:
+    gains = [float(str(row[-1])) for row in table.rows]
+    top = max([LEAST, *(gain for gain in gains if not math.isnan(gain))])
+    low = min([0.0, *(gain for gain in gains if not math.isnan(gain))])
+    rows = tuple((*row, Drawn(gain, ends=(low, top))) for row, gain in zip(table.rows, gains, strict=True))
+    return replace(table, columns=(*table.columns, Column("", "drawn")), rows=rows)
+
+
+def _confusion(result: EvaluationResult, options: ReportOptions) -> list[Section]:
+    """Draw which classes are predicted as which."""
+    matrix = result.confusion
+    if matrix is None:
+        return []
+    shown = most_confused(matrix.counts)
+    places = [*shown.tolist(), len(matrix.names)]
+    names = [*(matrix.names[k] for k in shown.tolist()), BACKGROUND]
+    counts = matrix.counts[np.ix_(places, places)]
+    rows = tuple(Series(name, row.tolist(), key=str(k)) for name, row, k in zip(names, counts, places, strict=True))
+    chart = Chart("matrix", "Confusion", rows, x=Axis("predictions", names=tuple(names)), y=Axis("ground truth"))
+    text = "Rows are ground truth, columns are predictions, matched whatever their classes"
+    if len(shown) < len(matrix.names):
+        text += f"; the {len(shown)} classes of {len(matrix.names):,} that are confused most"
+    return [Section("Confusion", (chart, Note(f"{text}.")), key="confusion")]
+
+
+def _gallery(result: EvaluationResult, options: ReportOptions) -> list[Section]:
+    """Show images with the most costly errors, the surest false positives and the largest misses."""
+    gallery = build_gallery(result, DEFAULT_IMAGES if options.gallery is None else options.gallery)
+    return [] if gallery is None or not gallery.images else [gallery_section(gallery)]
+
+
+def _details(result: EvaluationResult, options: ReportOptions) -> list[Section]:
+    """Fold what few readers open: operating points, errors by class, oLRP, calibration; slices stay open."""
+    found = [replace(slices_section(result.slices), key="slices")] if result.slices else []
+    folded = []
+    if result.operating_points:
+        measure = overlap_name(result.protocol)
+        folded.append(replace(operating_points_section(result.operating_points, measure, per_class=True), key="points"))
+    if result.errors is not None:
+        from jaccard_eval.features.errors.report import detail_sections
+
+        folded += [replace(section, key=key) for key, section in detail_sections(result.errors).items()]
+    return [*found, *(replace(section, folded=True) for section in folded)]
+
+
+def _provenance(result: EvaluationResult, options: ReportOptions) -> list[Section]:
+    """Report how the page was made: inputs, how they were read, the protocol by field, what is undefined."""
+    blocks: list[Block] = [_inputs(result), correspondence_facts(result.correspondence)]
+    blocks.append(_protocol(result))
+    undefined = [(name, metric.reason or "") for name, metric in result.metrics.items() if metric.value != metric.value]
+    undefined += [
+        (f"{name}[class={row.name}]", metric.reason or "")
+        for row in result.per_class
+        for name, metric in row.values.items()
+        if metric.value != metric.value
+    ]
+    if undefined:
+        blocks.append(Table((Column("undefined", "name"), Column("reason", "text")), tuple(undefined)))
+    return [Section("How it was made", tuple(blocks), key=PROVENANCE)]
+
+
+def _inputs(result: EvaluationResult) -> Table:
+    sides = {"ground truth": result.gt, "predictions": result.pred}
+    facts = [_facts(side) for side in sides.values()]
+    rows = tuple((name, *(of_side[name] for of_side in facts)) for name in facts[0])
+    return Table((Column("input", "word"), *columns("text", *sides)), rows)
+
+
+def _facts(side: InputSummary) -> dict[str, str]:
+    return {
+        "path": side.path,
+        "format": side.format,
+        "images": f"{side.images:,}",
+        "boxes": f"{side.boxes:,}",
+        "classes": f"{side.classes:,}",
+        "how it was read": "; ".join(side.details) or f"in {side.units}",
+        "ignored": ignored_text(side.ignored) or "nothing",
+        "fingerprint": side.fingerprint,
+    }
+
+
+def _protocol(result: EvaluationResult) -> Table:
+    """Return every rule of the protocol, as the JSON document has it, and where it comes from."""
+    sources = dict(result.protocol.sources)
+    rows = []
+    for name, value in result.protocol.to_document().items():
+        shown = value
+        if name == "areas":
+            shown = [f"{area.name} {area.low:g} to {area.high:g}" for area in result.protocol.areas]
+        text = ", ".join(_plain(item) for item in shown) if isinstance(shown, list) else _plain(shown)
+        rows.append((name, text, sources.get(name, "")))
+    heads = (Column("rule", "name"), Column("value", "text"), Column("source", "text"))
+    if not any(row[-1] for row in rows):
+        return Table(heads[:-1], tuple(row[:-1] for row in rows))
+    return Table(heads, tuple(rows))
+
+
+def _plain(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+# In reading order. Each returns its sections, none where there is nothing to show; the template that bears the key of
+# a section draws it.
+_SECTIONS: tuple[Callable[[EvaluationResult, ReportOptions], list[Section]], ...] = (
+    _headline,
+    _score,
+    _gates,
+    _findings,
+    _metrics,
+    _classes,
+    _curves,
+    _errors,
+    _confusion,
+    _gallery,
+    _details,
+    _provenance,
+)

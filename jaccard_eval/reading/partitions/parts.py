@@ -24,7 +24,6 @@ from jaccard_eval.reading.remote import absolute, is_remote, opened_anew
 EXTRA = "parquet"
 ROW_BYTES = 40  # of a row unpacked, at least: what a file claims must not be far more than its size
 _SIDES = ("x", "y", "w", "h")
-_FLOATS = (*_SIDES, "score", "area")
 
 Identity = tuple[int, int]  # size and time of a file
 

@@ -10,7 +10,6 @@ from jaccard_eval.reading.images import ImageFolder
 
 CODES = ("box-encoding", "box-units", "box-axes", "box-offset", "box-outside", "box-gigantic", "class-mapping")
 FASTER, TOY, SCENE = "faster-coco-eval/tests/dataset", "padilla-review/toyexample", "padilla-review/data/database"
-HOTCOCO = "hotcoco-fixtures/crates/hotcoco/tests/fixtures"
 
 PAIRS = (  # found by looking, with nothing else to know
     (f"{FASTER}/cocoapi/instances_val2014_100.json", "cocoapi/results/instances_val2014_fakebbox100_results.json"),

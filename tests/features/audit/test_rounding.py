@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaccard_eval import BoxTable, EvaluationResult, evaluate
-from jaccard_eval.features.audit.box_places import decimal_step, least_iou, quantiles
+from jaccard_eval.features.audit.box_places import fewest_decimals, least_iou, quantiles
 from jaccard_eval.findings import Finding, Severity
 from jaccard_eval.similarity.boxes import Corners, overlapping_pairs
 
@@ -70,7 +70,9 @@ def test_the_bound_of_some_boxes() -> None:
     ],
 )
 def test_the_fewest_decimals_are_found(coords: list[list[float]], decimals: int | None) -> None:
-    assert decimal_step(np.array(coords), 4) == decimals
+    boxes = np.array(coords)
+    assert fewest_decimals([boxes], 4) == decimals
+    assert fewest_decimals(np.split(boxes, len(boxes)), 4) == decimals
 
 
 @settings(deadline=None, max_examples=40)
