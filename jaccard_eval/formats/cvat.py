@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.reading.rawboxes import RawBoxes
 from jaccard_eval.reading.xml import mention_unused, parse_xml, text_of
+from jaccard_eval.similarity.runs import IntArray, Runs, offsets_of
 from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
@@ -47,10 +49,14 @@ _ROOT = "annotations"
 _FILE = "annotations.xml"  # as CVAT calls it in its archives
 _CORNERS = ("xtl", "ytl", "xbr", "ybr")
 _SIDES = ("width", "height")
-_POLYGON = "polygon"
-_SHAPES = (_POLYGON, "polyline", "points", "mask", "ellipse", "cuboid", "skeleton", "tag")
+_POLYGON, _MASK = "polygon", "mask"
+_CROP = ("left", "top", "width", "height")
+_SHAPES = (_POLYGON, _MASK, "polyline", "points", "ellipse", "cuboid", "skeleton", "tag")
 _FRAME_NAME = "frame_{:06d}"  # as CVAT names the images of a video
 _FRAME_DIGITS = 18
+_WHOLE = re.compile(r"-?\d{1,18}(\.0{1,18})?", re.ASCII)
+
+Size = tuple[int, int]  # height and width of an image
 
 
 def looks_like(peek: Peek) -> Likeness | None:
@@ -66,8 +72,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     tree = _Tree(file, draft.options.iou_type in MASKS)
     for element in root.iterfind("image"):
         tree.add_image(element)
+    video = _size(*(text_of(root, f"meta//original_size/{side}") for side in _SIDES))
     for number, track in enumerate(root.iterfind("track")):
-        tree.add_track(number, track)
+        tree.add_track(number, track, video)
     _check_names(tree, draft)
     _set_images(tree, root, draft)
     declared = [text_of(label, "name") for label in root.iterfind("meta//labels/label")]
@@ -97,14 +104,15 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         fix = "Draw boxes, or export in a format that includes bounding boxes."
         read = "boxes"
         if tree.reads_masks:
-            read, fix = "boxes and polygons", "Draw polygons, or export masks as COCO JSON."
+            read, fix = "boxes, polygons and masks", "Draw polygons or masks."
         draft.findings.warning("shape-unused", where, f"ignored shapes other than {read}: {kinds}", fix=fix)
 
 
 def iou_types(peek: Peek) -> set[str]:
     """Return what the file begins with: boxes, masks or both."""
     head = (peek.at(peek.path / _FILE) if peek.is_folder else peek).head
-    found = {iou_type for tag, iou_type in ((b"<box", "bbox"), (b"<polygon", "segm")) if tag in head}
+    kinds = ((b"<box", "bbox"), (b"<polygon", "segm"), (b"<mask", "segm"))
+    found = {iou_type for tag, iou_type in kinds if tag in head}
     return found or {"bbox"}
 
 
@@ -121,7 +129,9 @@ class _Tree:
     corners: list[str] = field(default_factory=list)  # four of each box
     rotation: list[str] = field(default_factory=list)
     record: list[str] = field(default_factory=list)  # place of each box
-    rings: list[list[float]] = field(default_factory=list)  # corners of each polygon; of a box none
+    rings: list[list[float]] = field(default_factory=list)  # corners of each polygon; of others none
+    edges: list[IntArray | None] = field(default_factory=list)  # of each mask; of others none
+    mask_sizes: list[Size] = field(default_factory=list)  # height and width of the image of each box
     occluded: int = 0
     outside: int = 0
     shapes: Counter[str] = field(default_factory=Counter)
@@ -132,12 +142,13 @@ class _Tree:
         name = element.get("name", "")
         self.images.append(name)
         self.sizes += [element.get(side, "") for side in _SIDES]
+        size = _size(*self.sizes[-2:])
         for tag in self._tags:
             for number, box in enumerate(element.iterfind(tag)):
-                self._add_box(name, box.get("label", ""), box, f"image {quoted_value(name)}.{tag}[{number}]")
+                self._add_box(name, box.get("label", ""), box, f"image {quoted_value(name)}.{tag}[{number}]", size)
         self._count_others(element)
 
-    def add_track(self, number: int, track: Element) -> None:
+    def add_track(self, number: int, track: Element, size: Size) -> None:
         """Add the boxes of a track, except in the frames in which its object is out of sight."""
         for place, box in enumerate(box for tag in self._tags for box in track.iterfind(tag)):
             record, frame = f"track[{number}].{box.tag}[{place}]", box.get("frame", "")
@@ -147,7 +158,7 @@ class _Tree:
                 where = Where(str(self.path), record=record, field="frame")
                 self.bad_values.append((where, f"is {quoted_value(frame)}, expected a whole number"))
             else:
-                self._add_box(_FRAME_NAME.format(int(frame)), track.get("label", ""), box, record)
+                self._add_box(_FRAME_NAME.format(int(frame)), track.get("label", ""), box, record, size)
         self._count_others(track)
 
     def where(self, row: int, name: str | None = None) -> Where:
@@ -156,20 +167,26 @@ class _Tree:
 
     @property
     def _tags(self) -> tuple[str, ...]:
-        return ("box", _POLYGON) if self.reads_masks else ("box",)
+        return ("box", _POLYGON, _MASK) if self.reads_masks else ("box",)
 
     def _count_others(self, parent: Element) -> None:
         self.shapes.update(child.tag for child in parent if child.tag in _SHAPES and child.tag not in self._tags)
 
-    def _add_box(self, image: str, label: str, box: Element, record: str) -> None:
+    def _add_box(self, image: str, label: str, box: Element, record: str, size: Size) -> None:
         ring = self._ring(box.get("points", ""), record) if box.tag == _POLYGON else []
-        if box.tag == _POLYGON and not ring:
+        edges = self._edges(box, record, size) if box.tag == _MASK else None
+        if (box.tag == _POLYGON and not ring) or (box.tag == _MASK and edges is None):
             return
+        self.edges.append(edges)
+        self.mask_sizes.append(size)
         self.image.append(image)
         self.labels.append(label.strip())
         self.rings.append(ring)
         ends = (min(ring[::2]), min(ring[1::2]), max(ring[::2]), max(ring[1::2])) if ring else ()
-        self.corners += map(repr, ends) if ring else [box.get(corner, "") for corner in _CORNERS]
+        if edges is not None:
+            x, y, width, height = Runs(edges, offsets_of([len(edges)])).bounds(np.array([size]))[0].tolist()
+            ends = (x, y, x + width, y + height)
+        self.corners += map(repr, ends) if ends else [box.get(corner, "") for corner in _CORNERS]
         self.rotation.append(box.get("rotation") or "0")
         self.record.append(record)
         self.occluded += box.get("occluded") == "1"
@@ -191,14 +208,48 @@ class _Tree:
         ring: list[float] = [] if problem else numbers.tolist()
         return ring
 
+    def _edges(self, mask: Element, record: str, size: Size) -> IntArray | None:
+        """Return the runs of a mask, which are written along the rows of a crop; None where they cannot be used."""
+        from jaccard_eval.reading.mask_pixels import edges_of_rows
+
+        crop = [mask.get(name, "") for name in _CROP]
+        runs = [text.strip() for text in mask.get("rle", "").split(",")]
+        wrong = next((name for name, text in zip(_CROP, crop, strict=True) if not _WHOLE.fullmatch(text)), None)
+        if wrong:
+            problem = (wrong, f"{quoted_value(mask.get(wrong))} is not a whole number")
+        elif not all(map(_WHOLE.fullmatch, runs)):
+            odd = next(text for text in runs if not _WHOLE.fullmatch(text))
+            problem = ("rle", f"{quoted_value(odd)} is not a whole number; expected lengths of runs: 3, 5, 12, ...")
+        elif not all(size):
+            problem = ("width", "the image has no width and height, which its masks need")
+        else:
+            edges = edges_of_rows([int(run) for run in runs], [int(float(text)) for text in crop], size)
+            if not isinstance(edges, str):
+                return edges
+            problem = ("rle", edges)
+        self.bad_values.append((Where(str(self.path), record=record, field=problem[0]), problem[1]))
+        return None
+
+
+def _size(width: str, height: str) -> Size:
+    """Return the height and width of an image, zeros where they are not known."""
+    texts = (height.strip(), width.strip())
+    if not all(_WHOLE.fullmatch(text) and float(text) <= MAX_IMAGE_SIDE for text in texts):
+        return 0, 0
+    return int(float(texts[0])), int(float(texts[1]))
+
 
 def _outlines(tree: _Tree, corners: FloatArray, draft: Draft) -> Outlines:
     """Return the masks of all objects, whose areas are those of their pixels; boxes are turned as they are drawn."""
     from jaccard_eval.reading.outlines import OutlineDraft  # most files are read for their boxes
 
     masks = OutlineDraft()
-    for ring, box, degrees in zip(tree.rings, corners, tree.rotation, strict=True):
-        masks.add_polygons([ring or _turned(box, float(degrees))])
+    rows = zip(tree.rings, tree.edges, tree.mask_sizes, corners, tree.rotation, strict=True)
+    for ring, edges, size, box, degrees in rows:
+        if edges is None:
+            masks.add_polygons([ring or _turned(box, float(degrees))])
+        else:
+            masks.add_pixels(edges, *size)
     outlines, problems = masks.build()
     for row, problem in problems:
         draft.findings.error("segmentation-invalid", tree.where(row, "points"), problem)

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
+from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.imagekeys import is_image_name, without_suffix
-from jaccard_eval.findings import Where
+from jaccard_eval.findings import DataError, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.reading.records import UNKNOWN_SIZE, Record, RecordCollector, document_records
+from jaccard_eval.similarity.runs import IntArray, Runs, combined, offsets_of, runs_of_polygons
 from jaccard_eval.text import quoted_value
 
 FORMAT = Format(
     name="labelme",
-    summary="LabelMe JSON: one file per image, or a folder of them; reads rectangles, ignores other shapes",
+    summary="LabelMe JSON: one file per image, or a folder of them; rectangles; polygons and masks",
     source="https://github.com/wkentaro/labelme/blob/main/labelme/label_file.py",
     example="""{
   "version": "5.4.1",
@@ -58,7 +63,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             claims.setdefault(str(document.parent / without_suffix(file_name)), []).append((document, name))
         collector.add_image(key, file_name=file_name or None, size=size)
         if collector.reads_masks:
-            _add_masks(collector, key, record)
+            sized = np.array([size])
+            draft.fill_sizes(sized, [key])
+            _add_masks(collector, key, record, sized[0])
             continue
         for shape in record.records("shapes"):
             # Files before 3.0 name no type, and mean polygons.
@@ -75,29 +82,88 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 def iou_types(peek: Peek) -> set[str]:
     """Return what the first documents have: boxes, masks or both."""
     kinds = {kind for document in peek.documents() for kind in _KIND.findall(document.head)}
-    return {iou_type for kind, iou_type in ((b"rectangle", "bbox"), (b"polygon", "segm")) if kind in kinds}
+    found = ((b"rectangle", "bbox"), (b"polygon", "segm"), (b"mask", "segm"))
+    return {iou_type for kind, iou_type in found if kind in kinds}
 
 
-def _add_masks(collector: RecordCollector, key: str, record: Record) -> None:
-    """Add polygons and rectangles as masks; those of one label and group are parts of one object."""
-    groups: dict[tuple[str, str], tuple[list[list[float]], Where]] = {}
+@dataclass(slots=True)
+class _Parts:
+    """What one object is made of: polygons, and the runs of masks."""
+
+    where: Where
+    rings: list[list[float]] = field(default_factory=list)
+    edges: list[IntArray] = field(default_factory=list)
+
+
+def _add_masks(collector: RecordCollector, key: str, record: Record, size: FloatArray) -> None:
+    """Add polygons, rectangles and masks as masks; those of one label and group are parts of one object."""
+    objects: dict[tuple[str, str], _Parts] = {}
     for at, shape in enumerate(record.records("shapes")):
         kind = shape.text("shape_type") if shape.has("shape_type") else "polygon"
-        if kind not in ("polygon", "rectangle"):
+        if kind not in ("polygon", "rectangle", "mask"):
             collector.count_shape(kind)
             continue
         label = shape.text("label")
-        if kind == "rectangle":
+        group = str(shape.values["group_id"]) if shape.has("group_id") else f"shapes[{at}]"
+        ring: list[float] = []
+        edges = None
+        if kind == "mask":
+            edges = _edges(shape, size)
+        elif kind == "rectangle":
             left, top, right, bottom = shape.corners("points")
             ring = [left, top, left, bottom, right, bottom, right, top]
         else:
             points = shape.entries("points")
             ring = shape.ring([points.numbers(name, 2) for name in points.values])
-        group = str(shape.values["group_id"]) if shape.has("group_id") else f"shapes[{at}]"
-        if ring and all(map(math.isfinite, ring)):
-            groups.setdefault((label, group), ([], shape.where))[0].append(ring)
-    for (label, _), (rings, where) in groups.items():
-        collector.add_polygons(key, label, rings, where)
+        if edges is not None or (ring and all(map(math.isfinite, ring))):
+            parts = objects.setdefault((label, group), _Parts(shape.where))
+            parts.rings += [ring] if ring else []
+            parts.edges += [] if edges is None else [edges]
+    for (label, _), parts in objects.items():
+        if not parts.edges:
+            collector.add_polygons(key, label, parts.rings, parts.where)
+            continue
+        width, height = map(int, size.tolist())
+        every = parts.edges
+        if parts.rings:
+            corners = np.array([value for ring in parts.rings for value in ring]).reshape(-1, 2)
+            rings = offsets_of([len(ring) // 2 for ring in parts.rings])
+            drawn = runs_of_polygons(corners, rings, np.array([0, len(parts.rings)]), np.array([[height, width]]))
+            every = [*every, drawn.edges]
+        masks = Runs(np.concatenate(every), offsets_of([len(edges) for edges in every]))
+        union = combined(masks, np.zeros(len(masks), dtype=np.int64), 1)
+        collector.add_pixels(key, label, union.edges, (height, width), parts.where)
+
+
+def _edges(shape: Record, size: FloatArray) -> IntArray | None:
+    """Return the runs of a mask: a PNG image in base64 of the pixels from the first point to the second one."""
+    from jaccard_eval.reading.mask_pixels import edges_of_crop, pixels_of_base64
+
+    (left, top, right, bottom), text = shape.corners("points"), shape.text("mask")
+    if not text or not math.isfinite(left + top + right + bottom):
+        return None
+    if not np.isfinite(size).all():
+        fix = "Pass the image folder with --images DIR."
+        shape.error("size-unknown", "mask", "the width and height of the image are unknown, which masks lie in", fix)
+        return None
+    try:
+        pixels = pixels_of_base64(text, replace(shape.where, field="mask"))
+    except DataError as error:
+        shape.findings.extend(error.findings)
+        return None
+    # As in LabelMe, points are cut to whole pixels, and the last one belongs to the mask.
+    x, y = int(left), int(top)
+    wanted = int(right) - x + 1, int(bottom) - y + 1
+    if pixels.shape[::-1] != wanted:
+        found = "{} x {}".format(*pixels.shape[::-1])
+        detail = f"has {found} pixels, but its points span {wanted[0]} x {wanted[1]} (width x height)"
+        shape.error("segmentation-invalid", "mask", detail)
+        return None
+    edges = edges_of_crop(pixels, x, y, (int(size[1]), int(size[0])))
+    if isinstance(edges, str):
+        shape.error("segmentation-invalid", "points", edges)
+        return None
+    return edges
 
 
 def _refuse_copies(image: str, documents: list[tuple[Path, str]], draft: Draft) -> None:

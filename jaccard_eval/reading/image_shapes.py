@@ -17,7 +17,7 @@ from jaccard_eval.similarity.encoding import encode
 from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.similarity.masks import Masks
 from jaccard_eval.similarity.quads import Quads
-from jaccard_eval.similarity.runs import Runs, offsets_of
+from jaccard_eval.similarity.runs import runs_of_pixels
 from jaccard_eval.text import quoted_value
 
 ImageShapes = Masks | Keypoints | Quads
@@ -88,12 +88,9 @@ def _dense(pixels: npt.NDArray[Any], place: str) -> Masks:
         if not ((pixels == 0) | (pixels == 1)).all():
             raise UsageError(f"{place} must be booleans, or 0 and 1; threshold the masks first, as in masks > 0.5")
         pixels = pixels != 0
-    n, height, width = pixels.shape
-    # Down the columns, with background before and after: an edge is where two neighbours differ.
-    flat = np.zeros((n, height * width + 2), dtype=np.bool_)
-    flat[:, 1:-1] = pixels.transpose(0, 2, 1).reshape(n, height * width)
-    owner, edges = np.nonzero(flat[:, 1:] != flat[:, :-1])
-    return Masks(Runs(edges, offsets_of(np.bincount(owner, minlength=n))), np.full((n, 2), (height, width)))
+    _, height, width = pixels.shape
+    runs = runs_of_pixels((mask, 0, 0, height) for mask in pixels)
+    return Masks(runs, np.full((len(pixels), 2), (height, width)))
 
 
 def _encoded(values: Sequence[Any], place: str) -> Masks:

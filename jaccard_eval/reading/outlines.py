@@ -11,7 +11,7 @@ import numpy as np
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE
 from jaccard_eval.reading.json import described_json, is_finite, is_number
 from jaccard_eval.similarity.masks import Masks, Outlines
-from jaccard_eval.similarity.runs import FARTHEST, Runs, decode_strings, offsets_of, runs_of_counts
+from jaccard_eval.similarity.runs import FARTHEST, IntArray, Runs, decode_strings, offsets_of, runs_of_counts
 from jaccard_eval.text import shown_json
 
 _NO_SIZE = (0, 0)
@@ -39,8 +39,9 @@ class OutlineDraft:
         self._n_rings: list[int] = []
         self._counts: list[Sequence[int]] = []  # of each mask that has runs
         self._strings: list[bytes] = []
+        self._edges: list[IntArray] = []  # of masks that are pixels
         self._sizes: list[tuple[int, int]] = []
-        self._kinds: list[str] = []  # "polygons", "counts", "string"
+        self._kinds: list[str] = []  # "polygons", "counts", "string", "pixels"
 
     def __len__(self) -> int:
         return len(self._kinds)
@@ -83,6 +84,11 @@ class OutlineDraft:
         self._strings.append(text)
         self._append("string", 0, (height, width))
 
+    def add_pixels(self, edges: IntArray, height: int, width: int) -> None:
+        """Add a mask by the edges of its runs."""
+        self._edges.append(edges)
+        self._append("pixels", 0, (height, width))
+
     def _append(self, kind: str, n_rings: int, size: tuple[int, int]) -> None:
         self._kinds.append(kind)
         self._n_rings.append(n_rings)
@@ -114,11 +120,12 @@ class OutlineDraft:
             problems.append((int(of_strings[at]), detail))
         flat = np.fromiter(chain.from_iterable(self._counts), np.int64, sum(map(len, self._counts)))
         listed, _ = runs_of_counts(flat, offsets_of([len(counts) for counts in self._counts]))
-        # Strings, then lists, then polygons, which have no runs yet; and back to the order of the input.
-        (others,) = np.nonzero(kinds == "polygons")
-        lengths = [np.diff(strings.offsets), np.diff(listed.offsets), np.zeros(len(others), dtype=np.int64)]
-        runs = Runs(np.concatenate((strings.edges, listed.edges)), offsets_of(np.concatenate(lengths)))
-        order = np.argsort(np.concatenate((of_strings, of_counts, others)), kind="stable")
+        # Strings, lists, pixels, then polygons, which have no runs yet; and back to the order of the input.
+        (of_pixels,), (others,) = np.nonzero(kinds == "pixels"), np.nonzero(kinds == "polygons")
+        given = np.array([len(edges) for edges in self._edges], dtype=np.int64)
+        lengths = [np.diff(strings.offsets), np.diff(listed.offsets), given, np.zeros(len(others), dtype=np.int64)]
+        runs = Runs(np.concatenate((strings.edges, listed.edges, *self._edges)), offsets_of(np.concatenate(lengths)))
+        order = np.argsort(np.concatenate((of_strings, of_counts, of_pixels, others)), kind="stable")
         drawn = kinds == "polygons"
         outlines = Outlines(corners, rings, parts, Masks(runs.take(order), sizes), drawn, np.zeros_like(drawn))
         return outlines, sorted(problems)

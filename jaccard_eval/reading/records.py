@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,10 @@ from jaccard_eval.reading.json import (
 )
 from jaccard_eval.reading.rawboxes import RawBoxes
 from jaccard_eval.text import quoted_value, shown_json
+
+if TYPE_CHECKING:
+    from jaccard_eval.reading.outlines import OutlineDraft
+    from jaccard_eval.similarity.runs import IntArray
 
 SUFFIX = ".json"
 UNKNOWN_SIZE = (math.nan, math.nan)
@@ -247,7 +251,7 @@ class RecordCollector:
         self._crowd: list[bool] = []
         self._shapes: Counter[str] = Counter()
         self._n_rotated = 0
-        self._rings: list[list[list[float]]] = []  # of each box, where masks are asked for
+        self._masks: OutlineDraft | None = None  # of each box one, where masks are asked for
         self.reads_masks = draft.options.iou_type in MASKS
 
     def add_image(self, key: Key, *, file_name: str | None = None, size: tuple[float, float] = UNKNOWN_SIZE) -> None:
@@ -276,9 +280,24 @@ class RecordCollector:
 
     def add_polygons(self, image: Key, label: Key, rings: Sequence[list[float]], where: Where) -> None:
         """Add the union of polygons, each x1, y1, x2, y2, ..., as the mask of one object; see `reads_masks`."""
-        self._rings.append(list(rings))
+        self._outline_draft().add_polygons(rings)
         xs, ys = ([value for ring in rings for value in ring[at::2]] for at in (0, 1))
         self.add_box(image, label, [min(xs), min(ys), max(xs), max(ys)], where)
+
+    def add_pixels(self, image: Key, label: Key, edges: IntArray, size: tuple[int, int], where: Where) -> None:
+        """Add the runs of a mask in an image of a height and a width as one object; see `reads_masks`."""
+        from jaccard_eval.similarity.runs import Runs, offsets_of
+
+        self._outline_draft().add_pixels(edges, *size)
+        x, y, width, height = Runs(edges, offsets_of([len(edges)])).bounds(np.array([size]))[0].tolist()
+        self.add_box(image, label, [x, y, x + width, y + height], where)
+
+    def _outline_draft(self) -> OutlineDraft:
+        if self._masks is None:
+            from jaccard_eval.reading.outlines import OutlineDraft  # most files are read for their boxes
+
+            self._masks = OutlineDraft()
+        return self._masks
 
     def count_shape(self, kind: str) -> None:
         """Count a shape that is not a box."""
@@ -327,14 +346,9 @@ class RecordCollector:
 
     def _outlines(self) -> Shapes | None:
         """Return the masks of all objects, whose areas are those of their pixels; None where none was added."""
-        if not self._rings:
+        if self._masks is None:
             return None
-        from jaccard_eval.reading.outlines import OutlineDraft
-
-        masks = OutlineDraft()
-        for rings in self._rings:
-            masks.add_polygons(rings)
-        outlines, problems = masks.build()
+        outlines, problems = self._masks.build()
         for row, problem in problems:
             self._draft.findings.error("segmentation-invalid", self._places[row], problem)
         return replace(outlines, counts_pixels=np.ones(len(outlines), dtype=np.bool_))

@@ -9,7 +9,7 @@ Source: pycocotools 2.0.11 ``common/maskApi.c``, whose strings, areas, boxes and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -143,6 +143,71 @@ def without_empty_runs(masks: Runs) -> Runs:
     first = np.flatnonzero(np.concatenate(([True], ~alike)))
     odd = first[np.diff(np.append(first, len(edges))) % 2 == 1]
     return Runs(edges[odd], offsets_of(np.bincount(owner[odd], minlength=len(masks))))
+
+
+# Pixels
+
+
+def runs_of_pixels(masks: Iterable[tuple[BoolArray, int, int, int]]) -> Runs:
+    """Return masks of pixels (h, w), each with the column and row of its first pixel and the height of its image.
+
+    They are looked at one after the other: no more than one needs to be in memory.
+    """
+    found: list[IntArray] = []
+    for pixels, left, top, height in masks:
+        h, w = pixels.shape
+        # Down the columns, with background above and below: an edge is where two neighbours differ.
+        columns = np.zeros((w, h + 2), dtype=np.bool_)
+        columns[:, 1:-1] = pixels.T
+        column, row = np.nonzero(columns[:, 1:] != columns[:, :-1])
+        found.append((left + column) * height + top + row)
+    edges = np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+    return without_empty_runs(Runs(edges, offsets_of([len(part) for part in found])))
+
+
+def runs_of_labels(values: npt.NDArray[Any]) -> tuple[IntArray, Runs]:
+    """Return the distinct values of a map (h, w) but 0, ascending, and where each one is."""
+    flat = np.ascontiguousarray(values.T).reshape(-1)
+    starts = np.flatnonzero(np.concatenate(([True], flat[1:] != flat[:-1])))
+    of_run = flat[starts].astype(np.int64)
+    ends = np.append(starts[1:], len(flat))
+    order = np.argsort(of_run, kind="stable")
+    order = order[of_run[order] != 0]
+    labels, counts = np.unique(of_run[order], return_counts=True)
+    edges = np.stack((starts[order], ends[order]), axis=1).reshape(-1)
+    return labels, Runs(edges, offsets_of(2 * counts))
+
+
+def resized(masks: Runs, sizes: IntArray, wanted: IntArray) -> Runs:
+    """Return masks of images of height and width `sizes` (n, 2) in images of other sizes.
+
+    A pixel is what the old pixel is that its centre lies in, the right or lower one where it lies between two: NEAREST
+    of Pillow without its roundings.
+    """
+    (start, end), owner = masks.edges.reshape(-1, 2).T, masks.owners()[::2]
+    height, width = sizes[owner].T
+    # Runs column by column.
+    first, n = start // height, (end - 1) // height - start // height + 1
+    run = np.repeat(np.arange(len(start)), n)
+    column = np.arange(len(run)) - np.repeat(np.cumsum(n) - n, n) + first[run]
+    height, width, owner = height[run], width[run], owner[run]
+    new_height, new_width = wanted[owner].T
+
+    def moved(at: IntArray, old: IntArray, new: IntArray) -> IntArray:
+        """Return the first new pixel whose centre is at the edge `at` of old pixels, or behind it."""
+        found: IntArray = -((old - 2 * at * new) // (2 * old))
+        return found
+
+    top = moved(np.maximum(start[run] - column * height, 0), height, new_height)
+    bottom = moved(np.minimum(end[run] - column * height, height), height, new_height)
+    left, right = moved(column, width, new_width), moved(column + 1, width, new_width)
+    n = np.where(bottom > top, right - left, 0)
+    part = np.repeat(np.arange(len(n)), n)
+    x = np.arange(len(part)) - np.repeat(np.cumsum(n) - n, n) + left[part]
+    edges = np.stack((x * new_height[part] + top[part], x * new_height[part] + bottom[part]), axis=1)
+    order = np.lexsort((edges[:, 0], owner[part]))
+    counts = np.bincount(owner[part], minlength=len(masks))
+    return without_empty_runs(Runs(edges[order].reshape(-1), offsets_of(2 * counts)))
 
 
 # Compressed strings

@@ -86,16 +86,20 @@ class EncodedImage:
     A file that is neither PNG nor a NumPy array, or claims an absurd size, is a DataError.
     """
 
-    def __init__(self, path: Path | ArrayMap) -> None:
-        self.where = Where(str(path))
-        self._data = path.encoded() if isinstance(path, ArrayMap) else _read(path, self.where)
+    def __init__(self, path: Path | ArrayMap | tuple[bytes, Where]) -> None:
+        """Read a map, or take its bytes with the place that they were found in."""
+        if isinstance(path, tuple):
+            self._data, self.where = path
+        else:
+            self.where = Where(str(path))
+            self._data = path.encoded() if isinstance(path, ArrayMap) else _read(path, self.where)
         if self._data.startswith(_PNG):
             header = _read_png_header(self._data, self.where)
             self.shape = header.height, header.width
         elif self._data.startswith(_NPY):
             self.shape = _npy_shape(self._data, self.where, ARRAYS_FIX if isinstance(path, ArrayMap) else _SAVE)
         else:
-            raise _foreign(Path(str(path)), self._data)
+            raise _foreign(self.where, self._data)
         height, width = self.shape
         if height * width > MAX_PIXELS or max(self.shape) > MAX_SIDE:
             raise _too_large(self.where, f"its header claims a size of {width} x {height} pixels")
@@ -159,12 +163,11 @@ def _read(path: Path, where: Where) -> bytes:
         return file.read()
 
 
-def _foreign(path: Path, data: bytes) -> DataError:
-    where = Where(str(path))
+def _foreign(where: Where, data: bytes) -> DataError:
     if data.startswith(_JPEG):
         fix = "Export it as PNG or .npy from the source: JPEG compression cannot be undone."
         return DataError.single("map-lossy", where, "is a JPEG image, which does not keep label values", fix=fix)
-    files.read_bytes(path)  # knows what else it could be, and reports it
+    files.check_content(Path(where.path), data)  # knows what else it could be, and reports it
     detail = "is neither a PNG image nor a NumPy array (.npy)"
     return DataError.single("image-unreadable", where, detail, fix="Export it as PNG or .npy.")
 

@@ -1,0 +1,282 @@
+"""Masks that files hold as pixels: the numbers are those of COCO JSON with the RLE that pycocotools makes of them."""
+
+import base64
+import io
+import json
+from collections.abc import Callable
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from command_line import run_here, write_json
+from PIL import Image
+from pycocotools import mask as coco_mask
+
+from jaccard_eval import DataError, EvaluationResult, ReadOptions, evaluate, load
+
+Pixels = npt.NDArray[np.bool_]
+HEIGHT, WIDTH = 48, 64
+NAMES = ("dog", "cat")
+IMAGES = ("a", "b", "c")  # nothing is in the last one
+
+
+def blob(left: int, top: int, right: int, bottom: int, *, hole: bool = False, corner: bool = False) -> Pixels:
+    """Draw a rectangle, with a hole in it, or without its first corner."""
+    pixels = np.zeros((HEIGHT, WIDTH), dtype=np.bool_)
+    pixels[top:bottom, left:right] = True
+    if hole:
+        pixels[top + 2 : bottom - 2, left + 3 : right - 3] = False
+    if corner:
+        pixels[top : (top + bottom) // 2, left : (left + right) // 2] = False
+    return pixels
+
+
+# Objects of an image never share a pixel, as one map has to hold them.
+GT: dict[str, list[tuple[int, Pixels]]] = {
+    "a": [
+        (0, blob(4, 4, 24, 20, hole=True)),
+        (1, blob(30, 0, 64, 15)),  # touches the border on two sides
+        (0, blob(2, 25, 12, 40) | blob(15, 30, 22, 44)),  # two parts
+    ],
+    "b": [(1, blob(10, 10, 30, 40, corner=True)), (0, blob(0, 0, 5, 48))],
+    "c": [],
+}
+PRED: dict[str, list[tuple[int, Pixels, float]]] = {
+    "a": [
+        (0, blob(5, 4, 24, 20, hole=True), 0.875),
+        (1, blob(33, 0, 64, 17), 0.75),
+        (0, blob(2, 25, 12, 40), 0.5),
+    ],
+    "b": [(1, blob(12, 12, 30, 40), 0.625), (0, blob(40, 5, 50, 20), 0.25)],
+    "c": [(0, blob(20, 20, 30, 30), 0.125)],
+}
+
+
+def encoded(pixels: Pixels) -> dict[str, Any]:
+    rle = coco_mask.encode(np.asfortranarray(pixels.astype(np.uint8)))
+    return {"size": list(rle["size"]), "counts": rle["counts"].decode()}
+
+
+def images(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in IMAGES:
+        Image.new("L", (WIDTH, HEIGHT)).save(folder / f"{name}.jpg")
+    return folder
+
+
+def coco(folder: Path) -> tuple[Path, Path]:
+    """Write what the others are compared with."""
+    ids = {name: row for row, name in enumerate(IMAGES, start=1)}
+    found = [(ids[name], *shape) for name, shapes in GT.items() for shape in shapes]
+    gt = {
+        "images": [{"id": ids[name], "file_name": f"{name}.jpg", "width": WIDTH, "height": HEIGHT} for name in IMAGES],
+        "categories": [{"id": row, "name": name} for row, name in enumerate(NAMES)],
+        "annotations": [
+            {"id": row, "image_id": image, "category_id": label, "segmentation": encoded(pixels)}
+            for row, (image, label, pixels) in enumerate(found, start=1)
+        ],
+    }
+    pred = [
+        {"image_id": ids[name], "category_id": label, "segmentation": encoded(pixels), "score": score}
+        for name, shapes in PRED.items()
+        for label, pixels, score in shapes
+    ]
+    folder.mkdir(exist_ok=True)
+    return write_json(folder / "gt.json", gt), write_json(folder / "pred.json", pred)
+
+
+def named(folder: Path) -> Path:
+    """Write the predictions with the names of their images and classes."""
+    gt, pred = (json.loads(path.read_text()) for path in coco(folder))
+    return write_json(folder / "named.json", {**gt, "annotations": pred})
+
+
+def measured(result: EvaluationResult) -> dict[str, Any]:
+    return {name: (value.n, None if value.reason else value.value) for name, value in result.metrics.items()}
+
+
+def bounds(pixels: Pixels) -> tuple[int, int, int, int]:
+    """Return left, top, right and bottom, the last pixels included."""
+    rows, columns = np.flatnonzero(pixels.any(axis=1)), np.flatnonzero(pixels.any(axis=0))
+    return int(columns[0]), int(rows[0]), int(columns[-1]), int(rows[-1])
+
+
+def png(values: npt.NDArray[Any]) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(values).save(file, format="PNG")
+    return file.getvalue()
+
+
+# LabelMe and CVAT
+
+
+def labelme_mask(label: int, pixels: Pixels) -> dict[str, Any]:
+    """Write a mask as LabelMe does: the crop, and its first and last pixel."""
+    left, top, right, bottom = bounds(pixels)
+    crop = pixels[top : bottom + 1, left : right + 1].astype(np.uint8)
+    text = base64.b64encode(png(crop)).decode()
+    return {
+        "label": NAMES[label],
+        "points": [[left, top], [right, bottom]],
+        "group_id": None,
+        "shape_type": "mask",
+        "mask": text,
+    }
+
+
+def labelme(folder: Path) -> tuple[Path, Path]:
+    (folder / "gt").mkdir()
+    for name, objects in GT.items():
+        document = {
+            "version": "5.5.0",
+            "imagePath": f"{name}.jpg",
+            "imageData": None,
+            "imageHeight": HEIGHT,
+            "imageWidth": WIDTH,
+            "shapes": [labelme_mask(*shape) for shape in objects],
+        }
+        write_json(folder / f"gt/{name}.json", document)
+    return folder / "gt", named(folder)
+
+
+def cvat_mask(label: int, pixels: Pixels, *, more: str = "") -> str:
+    """Write a mask as CVAT does: lengths of runs along the rows of its bounds, background first."""
+    left, top, right, bottom = bounds(pixels)
+    flat = pixels[top : bottom + 1, left : right + 1].ravel().tolist()
+    runs = [len(list(run)) for _, run in groupby(flat)]
+    rle = ", ".join(map(str, [0, *runs] if flat[0] else runs))
+    crop = f'left="{left}" top="{top}" width="{right - left + 1}" height="{bottom - top + 1}"'
+    return f'<mask label="{NAMES[label]}" source="manual" occluded="0" rle="{rle}" {crop} z_order="0"{more}></mask>'
+
+
+def cvat(folder: Path) -> tuple[Path, Path]:
+    rows = "".join(
+        f'<image id="{row}" name="{name}.jpg" width="{WIDTH}" height="{HEIGHT}">'
+        f"{''.join(cvat_mask(*shape) for shape in GT[name])}</image>"
+        for row, name in enumerate(IMAGES)
+    )
+    (folder / "gt.xml").write_text(f"<annotations><version>1.1</version>{rows}</annotations>")
+    return folder / "gt.xml", named(folder)
+
+
+LAYOUTS: list[Callable[[Path], tuple[Path, Path]]] = [labelme, cvat]
+
+
+@pytest.mark.parametrize("write", LAYOUTS, ids=lambda write: write.__name__)
+@pytest.mark.parametrize("iou_type", ["segm", "boundary"])
+def test_numbers_are_those_of_coco_json_with_the_same_masks(
+    tmp_path: Path, write: Callable[[Path], tuple[Path, Path]], iou_type: str
+) -> None:
+    (tmp_path / "files").mkdir()
+    gt, pred = write(tmp_path / "files")
+    expected = measured(evaluate(*coco(tmp_path / "coco"), iou_type=iou_type))
+    found = evaluate(gt, pred, iou_type=iou_type)
+    assert measured(found) == expected
+    assert 0 < expected["AP"][1] < 1
+
+
+@pytest.mark.parametrize("write", LAYOUTS, ids=lambda write: write.__name__)
+def test_masks_are_compared_unasked_where_there_is_nothing_else(
+    tmp_path: Path, write: Callable[[Path], tuple[Path, Path]]
+) -> None:
+    gt, pred = write(tmp_path)
+    done = run_here(gt, pred, "-o", tmp_path / "out.json", "-q")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "out.json").read_text())["protocol"]["iou_type"] == "segm"
+
+
+def test_parts_of_a_labelme_group_are_one_object_whether_drawn_or_painted(tmp_path: Path) -> None:
+    painted = labelme_mask(0, blob(0, 0, 10, 10)) | {"group_id": 7}
+    drawn = {
+        "label": "dog",
+        "points": [[20, 0], [30, 0], [30, 10], [20, 10]],
+        "group_id": 7,
+        "shape_type": "polygon",
+    }
+    document = {"version": "5", "imagePath": "a.jpg", "imageHeight": HEIGHT, "imageWidth": WIDTH}
+    path = write_json(tmp_path / "a.json", document | {"shapes": [drawn, painted]})
+    boxes = load(path, options=ReadOptions(iou_type="segm")).boxes
+    assert boxes.xywh.tolist() == [[0, 0, 30, 10]]
+    assert boxes.shapes.masks.areas().tolist() == [200]
+
+
+def test_every_problem_of_labelme_masks_is_reported_in_one_pass(tmp_path: Path) -> None:
+    good = labelme_mask(0, blob(4, 4, 24, 20))
+    cut = good | {"mask": good["mask"][: len(good["mask"]) // 2 // 4 * 4]}
+    shapes = [
+        good | {"points": [[4, 4], [30, 19]]},
+        good | {"mask": "not base64!"},
+        cut,
+        good | {"points": [[60, 40], [79, 55]]},
+        good | {"mask": base64.b64encode(png(np.zeros((16, 20, 3), dtype=np.uint8))).decode()},
+        good | {"mask": base64.b64encode(b"\xff\xd8\xff\xe0 a photograph").decode()},
+        good | {"mask": None},
+        good | {"points": [[4, 4]]},
+    ]
+    document = {"version": "5", "imagePath": "a.jpg", "imageHeight": HEIGHT, "imageWidth": WIDTH, "shapes": shapes}
+    with pytest.raises(DataError) as caught:
+        load(write_json(tmp_path / "a.json", document), options=ReadOptions(iou_type="segm"))
+    text = str(caught.value)
+    for at, problem in enumerate(
+        [
+            "shapes[0].mask: has 20 x 16 pixels, but its points span 27 x 16 (width x height)",
+            "shapes[1].mask: is not valid base64",
+            "shapes[2].mask: cannot be decoded",
+            "shapes[3].points: 20 x 16 pixels from (60, 40) leave the image of 64 x 48 (width x height)",
+            "shapes[4].mask: holds colours (RGB), not the pixels of an object",
+            "shapes[5].mask: is a JPEG image",
+            "shapes[6].mask: is null",
+            "shapes[7].points: has 1 points",
+        ]
+    ):
+        assert problem.replace(f"shapes[{at}].", "") in text, text
+        assert f"shapes[{at}]" in text or at > 4, text
+
+
+def test_masks_of_labelme_without_a_size_take_that_of_the_images(tmp_path: Path) -> None:
+    document = {"version": "5", "imagePath": "a.jpg", "shapes": [labelme_mask(0, blob(4, 4, 24, 20))]}
+    path = write_json(tmp_path / "a.json", document)
+    with pytest.raises(DataError, match="width and height of the image are unknown"):
+        load(path, options=ReadOptions(iou_type="segm"))
+    folder = images(tmp_path / "images")
+    boxes = load(path, options=ReadOptions(iou_type="segm", images=folder)).boxes
+    assert boxes.xywh.tolist() == [[4, 4, 20, 16]]
+
+
+def test_every_problem_of_cvat_masks_is_reported_in_one_pass(tmp_path: Path) -> None:
+    good = cvat_mask(0, blob(4, 4, 24, 20))  # rle="0, 320"
+    masks = [
+        good.replace('rle="0, 320"', 'rle="0, 319"'),
+        good.replace('rle="0, 320"', 'rle="0, x"'),
+        good.replace('rle="0, 320"', 'rle="-320"'),
+        good.replace('left="4"', 'left="45"'),
+        good.replace('width="20"', 'width="1e9"'),
+        good.replace('rle="0, 320"', ""),
+        good.replace('rle="0, 320"', 'rle="999999999999999999, 999999999999999999"'),
+    ]
+    body = f'<image id="0" name="a.jpg" width="{WIDTH}" height="{HEIGHT}">{"".join(masks)}</image>'
+    body += f'<image id="1" name="b.jpg">{good}</image>'
+    (tmp_path / "gt.xml").write_text(f"<annotations>{body}</annotations>")
+    with pytest.raises(DataError) as caught:
+        load(tmp_path / "gt.xml", options=ReadOptions(iou_type="segm"))
+    (finding,) = [finding for finding in caught.value.findings if finding.code == "number-invalid"]
+    assert finding.count == len(masks) + 1
+    text = str(caught.value)
+    assert "runs sum to 319, but 20 x 16 are 320 pixels" in text
+    assert "'x' is not a whole number; expected lengths of runs" in text
+
+
+def test_masks_of_a_cvat_track_are_read_frame_by_frame(tmp_path: Path) -> None:
+    frames = "".join(
+        cvat_mask(0, pixels, more=f' frame="{frame}" outside="{outside}"')
+        for frame, (pixels, outside) in enumerate([(blob(4, 4, 24, 20), 0), (blob(5, 4, 24, 20), 1)])
+    )
+    size = f"<meta><task><original_size><width>{WIDTH}</width><height>{HEIGHT}</height></original_size></task></meta>"
+    track = f'<track id="0" label="dog">{frames}</track>'
+    (tmp_path / "gt.xml").write_text(f"<annotations>{size}{track}</annotations>")
+    dataset = load(tmp_path / "gt.xml", options=ReadOptions(iou_type="segm"))
+    assert dataset.boxes.xywh.tolist() == [[4, 4, 20, 16]]
+    assert dataset.ignored == {"outside": 1}
