@@ -11,6 +11,7 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import BoolArray
 from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.native.maps import count_pairs
 
 IntArray = npt.NDArray[np.int64]
 Pixels = npt.NDArray[Any]  # integers, any size
@@ -77,6 +78,9 @@ class ConfusionCounts:
         for labels in (gt, pred):
             if labels.dtype.kind not in "biu":
                 raise UsageError(f"label maps must be integer arrays, got {labels.dtype}")
+        counted = count_pairs(gt, pred)
+        if counted is not None:
+            return cls.from_pairs(*counted)
         gt, pred = _narrowed(gt), _narrowed(pred)
         starts = range(0, len(gt), BLOCK)
         blocks = ((gt[start : start + BLOCK], pred[start : start + BLOCK]) for start in starts)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 VARIABLE = "JACCARD_EVAL_NATIVE"
 LIBRARY = Path(__file__).with_name("_core.so")  # by this name on every system
-VERSION = 7  # of its functions, as core.cpp has it
+VERSION = 8  # of its functions, as core.cpp has it
 
 _POINTER, _INTEGER = ctypes.c_void_p, ctypes.c_int64
 
@@ -46,6 +46,10 @@ def _load() -> ctypes.CDLL | None:
         ]
         core.jaccard_find_hits.restype = _INTEGER
         core.jaccard_find_hits.argtypes = [*[_INTEGER] * 6, *[_POINTER] * 10]
+        core.jaccard_unfilter.restype = _INTEGER
+        core.jaccard_unfilter.argtypes = [*[_INTEGER] * 3, *[_POINTER] * 3]
+        core.jaccard_count_pairs.restype = _INTEGER
+        core.jaccard_count_pairs.argtypes = [_INTEGER, _INTEGER, _POINTER, _POINTER, _INTEGER, _POINTER, _POINTER]
         _declare_shapes(core)
     except (OSError, AttributeError):  # not built, or built for another machine
         return None

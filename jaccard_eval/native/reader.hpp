@@ -1,4 +1,4 @@
-// What both files of the core share: the reader of a text of JSON, and how functions are seen from outside.
+// What the files of the core share: the reader of a text of JSON, and how functions are seen from outside.
 //
 // Whatever is out of the ordinary is refused, and read by the Python readers, which find out what it is.
 

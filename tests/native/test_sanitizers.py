@@ -13,13 +13,14 @@ from jaccard_eval import native
 SOURCES = sorted(native.LIBRARY.parent.glob("*.cpp"))
 COMPILER = shutil.which("g++")
 # Damages results lists and ground truth in every place, then ranks and pairs boxes of every awkward kind and number,
-# and finds hits, in a process whose allocations the sanitizer knows.
+# and finds hits, then undoes filters of any bytes and counts maps of any size, in a process whose allocations the
+# sanitizer knows.
 PROGRAM = """
 import ctypes, io, random, sys
 from pathlib import Path
 import numpy as np
 from jaccard_eval import native
-from jaccard_eval.native import matching, shapes
+from jaccard_eval.native import maps, matching, shapes
 from jaccard_eval.native.results import scan_results
 from jaccard_eval.native.truth import scan_truth
 
@@ -100,6 +101,20 @@ for turn in range(2000):
     found, before, count = matching.find_hits(of_all, of_rows, n_labels=n_labels, cap=cap, ties=ties)
     assert set(found.tolist()) <= set(rows.tolist()) and count.sum() == len(found) == len(before) <= hit.sum()
 assert n_pairs > 100
+
+n_unfiltered = 0
+for turn in range(6000):
+    height, width, step = (int(draw.integers(1, top)) for top in (5, 30, 4))
+    rows = draw.integers(0, 256, (height, 1 + width * step)) * (draw.random((height, 1 + width * step)) < draw.random())
+    rows[:, 0] = draw.integers(0, 5, height) if turn % 9 else draw.integers(0, 256, height)
+    raw = rows.astype(np.uint8).tobytes()
+    # Bytes have a 0 behind them; this has not.
+    n_unfiltered += maps.unfilter(ctypes.create_string_buffer(raw, len(raw)), height, width, step) is not None
+    kinds, top = draw.choice([np.uint8, np.uint16, np.uint32], 2), int(draw.choice([2, 200, 2**8]))
+    maps.FIRST_CAPACITY = int(draw.choice([1, 2, 1024]))
+    sides = [draw.integers(0, top, (height, width)).astype(kind) for kind in kinds]
+    assert maps.count_pairs(*sides)[2].sum() == height * width
+assert 5000 < n_unfiltered < 6000
 print("done", len(texts))
 """
 

@@ -182,14 +182,14 @@ class PanopticReader:
     ) -> ListedSegments:
         """Return the segments of an image; where they are listed, the list and the map are compared."""
         ids, pixels = counts
-        found = np.unique(ids)
         list_of = self.sides[side].list_of
         if list_of is not None:
-            return list_of(found)
+            return list_of(np.unique(ids))
         listed = image.segments or _NO_SEGMENTS
-        unlisted = np.setdiff1d(found, [*listed.ids.tolist(), VOID_ID])
-        if len(unlisted):
-            x, y = map_.first_place(int(unlisted[0]))
+        in_map, in_list = set(ids.tolist()), set(listed.ids.tolist())
+        unlisted = sorted(in_map - in_list - {VOID_ID})
+        if unlisted:
+            x, y = map_.first_place(unlisted[0])
             n = int(pixels[np.isin(ids, unlisted)].sum())
             detail = (
                 f"{_ids_text(unlisted)} not in segments_info of {image.where.record or image.where}: "
@@ -197,8 +197,8 @@ class PanopticReader:
             )
             fix = "List every segment, and write 0 where there is none."
             findings.error("segment-unlisted", Where(str(image.map)), detail, fix=fix)
-        absent = np.setdiff1d(listed.ids, found)
-        if len(absent):
+        absent = sorted(in_list - in_map)
+        if absent:
             fix = "Remove it from the list, or export the map again."
             detail = f"{_ids_text(absent)} listed, but not in the map {image.map}"
             findings.error("segment-absent", image.where, detail, fix=fix)
@@ -208,8 +208,8 @@ class PanopticReader:
 _RESIZE = "Write the map in the size of the image (nearest neighbour)."
 
 
-def _ids_text(ids: IntArray) -> str:
-    shown = ", ".join(map(str, ids[:SHOWN_IDS].tolist()))
+def _ids_text(ids: list[int]) -> str:
+    shown = ", ".join(map(str, ids[:SHOWN_IDS]))
     more = f" and {len(ids) - SHOWN_IDS:,} more" if len(ids) > SHOWN_IDS else ""
     return f"id {shown} is" if len(ids) == 1 else f"ids {shown}{more} are"
 
@@ -416,7 +416,7 @@ def _require_classes(pred: SegmentedSide, label: dict[str, int], findings: Findi
 
 
 def _are_distinct(ids: IntArray) -> bool:
-    return len(np.unique(ids)) == len(ids) and bool((ids != VOID_ID).all())
+    return len({VOID_ID, *ids.tolist()}) == len(ids) + 1
 
 
 def _names(pairs: Sequence[ImagePair]) -> list[str]:

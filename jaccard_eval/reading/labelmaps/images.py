@@ -23,6 +23,7 @@ from jaccard_eval.findings import DataError, Where
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading import files
 from jaccard_eval.reading.labelmaps.arrays import ARRAYS_FIX, ArrayMap
+from jaccard_eval.reading.labelmaps.plain_png import decode_plain
 from jaccard_eval.reading.npz import read_header
 from jaccard_eval.text import quoted_value
 
@@ -124,7 +125,7 @@ class EncodedImage:
         except (ValueError, EOFError) as error:
             detail = f"cannot be read: {' '.join(str(error).split())}"
             raise DataError.single("image-unreadable", self.where, detail, fix="Export or copy it again.") from None
-        return LabelImage(self.shape, lambda top, bottom: values[top:bottom])
+        return _array_map(values)
 
     def decode_ids(self, *, colored: bool) -> LabelImage:
         """Return a map of ids: colours of 8 bits, whose alpha channel means nothing, or else grey of 8 or 16 bits.
@@ -142,6 +143,9 @@ class EncodedImage:
                     f"is {_KINDS.get(header.color_type, 'of an unknown kind,')} of {header.depth} bits, not RGB of 8",
                     fix,
                 )
+            plain = decode_plain(self._data)
+            if plain is not None:
+                return _array_map(plain.values, is_colored=True)
             image = _load(self._data, self.where)
             image.info.pop("transparency", None)  # of one colour; Pillow warns when it is dropped
             return LabelImage(self.shape, partial(_color_rows, image), is_colored=True)
@@ -152,6 +156,9 @@ class EncodedImage:
                 f"is {_KINDS.get(header.color_type, 'of an unknown kind,')} of {header.depth} bits, not grey of 16",
                 fix,
             )
+        plain = decode_plain(self._data)
+        if plain is not None:
+            return _array_map(plain.values)
         return LabelImage(self.shape, partial(_value_rows, _load(self._data, self.where), 1))
 
 
@@ -216,6 +223,10 @@ def _decode_png(data: bytes, where: Where, *, by_color: bool) -> LabelImage:
         raise _mode(where, "has 16 bits per colour channel", "Save it with 8 bits per channel.")
     if header.color_type == _GREY_ALPHA and header.depth > 8:
         raise _mode(where, "has 16 bit grey with an alpha channel", "Save it without alpha.")
+    # Colours of a palette are Pillow's to look up.
+    plain = None if header.color_type == _PALETTE and by_color else decode_plain(data)
+    if plain is not None:
+        return _array_map(plain.values, is_colored=is_rgb, palette=plain.palette)
     image = _load(data, where)
     if header.color_type in (_GREY_ALPHA, _RGBA):
         alpha = np.asarray(image.getchannel("A"))
@@ -230,6 +241,13 @@ def _decode_png(data: bytes, where: Where, *, by_color: bool) -> LabelImage:
     flat = image.getpalette("RGB") if image.mode == "P" else None
     palette = None if flat is None else np.array(flat, dtype=np.uint8).reshape(-1, 3)
     return LabelImage((header.height, header.width), partial(_value_rows, image, spread), palette=palette)
+
+
+def _array_map(
+    values: npt.NDArray[Any], *, is_colored: bool = False, palette: npt.NDArray[np.uint8] | None = None
+) -> LabelImage:
+    height, width = values.shape
+    return LabelImage((height, width), lambda top, bottom: values[top:bottom], is_colored, palette)
 
 
 def _read_png_header(data: bytes, where: Where) -> _Header:
