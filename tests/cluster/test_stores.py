@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from cluster.test_cluster import SLEEPY, wait_for
 from engine.test_disk_engine import OPTIONS, document, write_scene
+from s3_server import serve_s3
 
 from jaccard_eval import convert, evaluate
 from jaccard_eval.cli.run import run
@@ -26,7 +27,7 @@ from jaccard_eval.findings import DataError
 
 distributed = pytest.importorskip("distributed")
 fs = pytest.importorskip("pyarrow.fs")
-moto = pytest.importorskip("moto.server")
+pytest.importorskip("moto.server")
 pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore:.*:UserWarning", "ignore::DeprecationWarning")]
 
 SCRATCH = "s3://shared/tmp"
@@ -34,20 +35,11 @@ SCRATCH = "s3://shared/tmp"
 
 @pytest.fixture(scope="module")
 def store() -> Iterator[Any]:
-    """A bucket, and the environment in which this process and its workers reach it."""
-    running = moto.ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    running.start()
-    host, port = running.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith("AWS_")]:
-            patch.delenv(name)
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        patch.setenv("AWS_ACCESS_KEY_ID", "testing")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-        system = fs.S3FileSystem(endpoint_override=f"{host}:{port}", scheme="http", allow_bucket_creation=True)
+    """A bucket, which this process and its workers reach."""
+    with serve_s3() as endpoint:
+        system = fs.S3FileSystem(endpoint_override=endpoint, allow_bucket_creation=True)
         system.create_dir("shared")
         yield system
-    running.stop()
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """An S3 store on this machine: what is read, what is written, and what is said when something is in the way."""
 
 import json
-import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -10,12 +9,13 @@ from typing import Any
 
 import pytest
 from command_line import run_here, run_process, write_pair
+from s3_server import serve_s3
 
 from jaccard_eval import convert, evaluate, load
 from jaccard_eval.errors import MachineError
 
 fs = pytest.importorskip("pyarrow.fs")
-server = pytest.importorskip("moto.server")
+pytest.importorskip("moto.server")
 
 pytestmark = pytest.mark.cluster
 Put = Callable[[str, bytes], None]
@@ -23,18 +23,8 @@ Put = Callable[[str, bytes], None]
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
-    running = server.ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    running.start()
-    host, port = running.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        # In the environment of the process, where libraries in C++ look, and nothing of the machine's own.
-        for name in [name for name in os.environ if name.startswith("AWS_")]:
-            patch.delenv(name)
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        patch.setenv("AWS_ACCESS_KEY_ID", "testing")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-        yield f"http://{host}:{port}"
-    running.stop()
+    with serve_s3() as address:
+        yield address
 
 
 @pytest.fixture(scope="module")

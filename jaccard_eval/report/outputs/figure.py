@@ -193,26 +193,13 @@ def _plain(name: str, longest: int = 200) -> str:
     return (text if len(text) <= longest else f"{text[: longest - 1]}…").replace("$", r"\$")
 
 
-REPORTERS = (
+REPORTERS = tuple(
     Reporter(
-        suffixes=(".png",),
+        suffixes=(f".{file_format}",),
         about="figure, if there are charts",
-        render=partial(render, file_format="png"),
+        render=partial(render, file_format=file_format),
         requires=(LIBRARY,),
         errors=True,
-    ),
-    Reporter(
-        suffixes=(".svg",),
-        about="figure, if there are charts",
-        render=partial(render, file_format="svg"),
-        requires=(LIBRARY,),
-        errors=True,
-    ),
-    Reporter(
-        suffixes=(".pdf",),
-        about="figure, if there are charts",
-        render=partial(render, file_format="pdf"),
-        requires=(LIBRARY,),
-        errors=True,
-    ),
+    )
+    for file_format in ("png", "svg", "pdf")
 )
