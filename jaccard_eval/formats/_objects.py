@@ -1,4 +1,4 @@
-"""One side of an evaluation from objects: pandas tables, COCO dicts and results lists, arrays by image.
+"""One side of an evaluation from objects: pandas tables, COCO dicts and results lists, arrays or Detections by image.
 
 Tables and COCO objects are read as the files that they would be written to, so that both give the same to the last bit.
 """
@@ -13,6 +13,8 @@ from typing import Any
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.errors import UsageError
+from jaccard_eval.formats import _detections
+from jaccard_eval.formats._detections import by_image, records_of
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.image_boxes import ImageBoxes, Records, image_place, to_array
@@ -41,6 +43,8 @@ def form_of(source: object, role: str) -> Form | None:
     # By what it has, as asking for the class would load pandas.
     if hasattr(source, "to_csv") and hasattr(source, "columns"):
         return Form("<DataFrame>", "csv", _add_frame)
+    if by_image(source) is not None:
+        return Form("<Detections>", "arrays by image", _add_detections)
     if isinstance(source, Mapping):
         return Form("<dict>", "coco", _add_coco) if _SECTIONS & source.keys() else None
     if not isinstance(source, list | tuple):
@@ -57,6 +61,8 @@ def form_of(source: object, role: str) -> Form | None:
 def iou_types(source: object) -> set[str]:
     """Return what of an object can be compared, as far as its first records show."""
     found = {BOXES}
+    if by_image(source) is not None:
+        return _detections.iou_types(source)
     records = source.get("annotations", ()) if isinstance(source, Mapping) else source
     if isinstance(records, list | tuple):
         first = [record for record in records[:_LOOKED_AT] if isinstance(record, Mapping)]
@@ -102,6 +108,11 @@ def _plain(value: object) -> Any:
     if array.dtype == object:
         raise TypeError(f"{type(value).__name__} is not a number, a text, a list or a dict")
     return array.tolist()
+
+
+def _add_detections(source: Any, draft: Draft) -> None:
+    """Add the Detections of supervision as the dicts by image that they amount to."""
+    _add_images(records_of(source) or [], draft)
 
 
 def _add_images(source: Sequence[Any], draft: Draft) -> None:

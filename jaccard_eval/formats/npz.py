@@ -5,6 +5,9 @@ are texts or whole numbers. ``names`` (k,) names numbered classes; ``images`` (m
 ``image`` repeats or counts from 0; ``sizes`` (m, 2) has their width and height; ``encoding`` is "xyxy" by
 default.
 
+Masks: ``masks`` (n, height, width) of booleans, or 0 and 1, which are read one by one; or (n,) compressed strings as
+pycocotools has them in ``counts``, with ``mask_sizes`` (n, 2) or (2,), height and width. Boxes may be missing then.
+
 Raw output: ``raw`` (m, anchors, rows, columns, 4 + 1 + classes), ``anchors``, ``stride`` and perhaps ``formula``, as
 `jaccard_eval.decode_grid` takes them, with ``images`` (m,). Several heads are ``raw_0``, ``anchors_0``, ``stride_0``
 and so on. Boxes are pixels of the network's input; each has its best class.
@@ -14,13 +17,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Key
+from jaccard_eval.data.known_protocols import MASKS
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Severity, Where
 from jaccard_eval.formats import Format
@@ -29,6 +33,8 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.reading.rawboxes import Keys, RawBoxes
+from jaccard_eval.similarity.masks import Masks, Outlines
+from jaccard_eval.similarity.runs import runs_of_pixels
 from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
@@ -36,7 +42,7 @@ if TYPE_CHECKING:
 
 FORMAT = Format(
     name="npz",
-    summary="NumPy archive: arrays of boxes, or raw grid outputs of a YOLO head",
+    summary="NumPy archive: arrays of boxes, masks (pixels or RLE), or raw grid outputs of a YOLO head",
     source="https://numpy.org/doc/stable/reference/generated/numpy.savez.html",
     example="""numpy.savez("pred.npz", boxes=[[10, 20, 40, 60]], scores=[0.9], labels=["dog"], image=["a.jpg"])
 """,
@@ -44,10 +50,12 @@ FORMAT = Format(
     suffixes=(".npz",),
 )
 
+_RLE = "Save counts as pycocotools.mask.encode gives them, and mask_sizes as height and width."
 RAW_SCORE_MIN = 0.001  # below which Ultralytics sets decoded boxes aside when it validates
 
 _HEAD = re.compile(r"raw(_\w+)?")
-_BOX_ARRAYS = {"boxes", "scores", "labels", "image", "images", "sizes", "names", "encoding"}
+_MASKS, _MASK_SIZES = "masks", "mask_sizes"
+_BOX_ARRAYS = {_MASK_SIZES, "boxes", "scores", "labels", "image", "images", "sizes", "names", "encoding"}
 _RAW_ARRAYS = ("raw", "anchors", "stride", "formula")
 _ZIP_MAGIC = b"PK\x03\x04"
 _NAME_LENGTH, _NAME = slice(26, 28), 30  # of the first entry, by the header of a zip archive
@@ -64,13 +72,14 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the boxes of a NumPy archive to the draft; arrays of Python objects, which are pickles, are never loaded."""
     from jaccard_eval.reading.npz import load_archive  # not needed to look for a format
 
-    archive = load_archive(path, draft.findings)
+    # Masks are large, and read one by one where they are asked for.
+    archive = load_archive(path, draft.findings, besides=_MASKS)
     heads = [found[1] or "" for name in archive.arrays if (found := _HEAD.fullmatch(name))]
     if heads and "boxes" not in archive.arrays:
         _add_raw(archive, sorted(heads), draft, options)
         used = {"images", "sizes", "names", *(f"{name}{head}" for name in _RAW_ARRAYS for head in heads)}
     else:
-        _add_boxes(archive, draft, options)
+        _add_boxes(archive, draft, options, path if options.iou_type in MASKS else None)
         used = _BOX_ARRAYS
     unused = sorted(archive.arrays.keys() - used)
     if unused:
@@ -78,20 +87,38 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         draft.findings.note("npz-unused", Where(draft.path), f"arrays ignored: {names}")
 
 
+def iou_types(peek: Peek) -> set[str]:
+    """Return what there are arrays of."""
+    from jaccard_eval.reading.npz import array_names
+
+    names = array_names(peek.path)
+    found = {kind for name, kind in (("boxes", "bbox"), (_MASKS, "segm")) if name in names}
+    return found or {"bbox"}
+
+
 def write_example(path: Path) -> None:
     """Write the example, which is code here and not a text to be read."""
     np.savez(path, boxes=[[10, 20, 40, 60]], scores=[0.9], labels=["dog"], image=["a.jpg"])
 
 
-def _add_boxes(archive: Archive, draft: Draft, options: ReadOptions) -> None:
-    from jaccard_eval.similarity.encoding import BOX_ENCODINGS, NORM_SUFFIX
+def _add_boxes(archive: Archive, draft: Draft, options: ReadOptions, masks: Path | None) -> None:
+    """Add boxes, with the masks of the file where they are asked for."""
+    from jaccard_eval.similarity.encoding import BOX_ENCODINGS, NORM_SUFFIX, encode
 
-    coords = archive.numbers("boxes", (None, 4))
+    encoding = archive.text("encoding", "xyxy", BOX_ENCODINGS)
+    shapes = None if masks is None else _read_masks(masks, archive)
+    if shapes is not None and "boxes" not in archive.arrays:
+        encoding = "xyxy"
+        x, y, width, height = shapes.bounds().T
+        coords: FloatArray | None = encode(x, y, x + width, y + height, encoding).astype(np.float64)
+    else:
+        coords = archive.numbers("boxes", (None, 4))
     n = None if coords is None else len(coords)
+    if shapes is not None and len(shapes) != n and n is not None:
+        archive.fault(_MASKS, f"has {len(shapes)} masks, and there are {n} boxes", "Save one mask per box.")
     labels = archive.keys("labels", n)
     images = _image_column(archive, n)
     score = archive.numbers("scores", (n,)) if "scores" in archive.arrays else None
-    encoding = archive.text("encoding", "xyxy", BOX_ENCODINGS)
     _add_images(archive, draft)
     _add_classes(archive, draft, options)
     draft.findings.raise_errors()
@@ -99,7 +126,7 @@ def _add_boxes(archive: Archive, draft: Draft, options: ReadOptions) -> None:
         return
     if options.role == "gt" and score is not None:
         draft.mention_scores(len(score), archive.where("scores"))
-    draft.details.append(f"boxes {encoding}")
+    draft.details.append(f"boxes {encoding}" if "boxes" in archive.arrays else "boxes around masks")
     draft.add_boxes(
         RawBoxes(
             image=images,
@@ -108,9 +135,63 @@ def _add_boxes(archive: Archive, draft: Draft, options: ReadOptions) -> None:
             encoding=encoding.removesuffix(NORM_SUFFIX),
             units="norm" if encoding.endswith(NORM_SUFFIX) else "px",
             score=score,
+            shapes=None if shapes is None else Outlines.of_masks(shapes, np.ones(len(shapes), dtype=np.bool_)),
             place=lambda row: archive.where("boxes", row),
         )
     )
+
+
+def _read_masks(path: Path, archive: Archive) -> Masks | None:
+    """Return the masks of an archive; None where they cannot be used."""
+    from jaccard_eval.reading.npz import array_names, opened_entries
+
+    if _MASKS not in array_names(path):
+        fix = "Save masks (n, height, width), or compare boxes with --iou-type bbox."
+        archive.fault(_MASKS, "the array is missing", fix)
+        return None
+    with opened_entries(path, _MASKS) as (shape, dtype, entries):
+        if dtype.kind in "US" and len(shape) == 1:
+            texts: list[Any] = list(entries)
+            return _decoded([text.encode() if isinstance(text, str) else text for text in texts], archive)
+        if dtype.kind not in "biuf" or len(shape) != 3:
+            expected = "(n, height, width) of booleans, or (n,) compressed strings of RLE"
+            archive.fault(_MASKS, f"holds {dtype} of shape {shape}; expected {expected}", "Save one mask per box.")
+            return None
+        rows: list[int] = []  # of masks that hold other values
+        runs = runs_of_pixels((_plain(mask, row, rows), 0, 0, shape[1]) for row, mask in enumerate(entries))
+    if rows:
+        detail = f"holds other values than 0 and 1 in {len(rows):,} of {shape[0]:,} masks, first in {_MASKS}[{rows[0]}]"
+        archive.fault(_MASKS, detail, "Threshold the masks first, as in masks > 0.5.")
+        return None
+    return Masks(runs, np.full((shape[0], 2), shape[1:]))
+
+
+def _plain(mask: npt.NDArray[np.generic], row: int, wrong: list[int]) -> npt.NDArray[np.bool_]:
+    pixels: npt.NDArray[np.bool_] = mask != 0
+    if mask.dtype != np.bool_ and not np.array_equal(mask, pixels):
+        wrong.append(row)
+    return pixels
+
+
+def _decoded(strings: list[bytes], archive: Archive) -> Masks | None:
+    """Return the masks of compressed strings."""
+    from jaccard_eval.reading.outlines import OutlineDraft
+
+    n = len(strings)
+    one = archive.arrays[_MASK_SIZES].ndim == 1 if _MASK_SIZES in archive.arrays else False
+    sizes = archive.numbers(_MASK_SIZES, (2,) if one else (n, 2))
+    if sizes is None:
+        return None
+    masks = OutlineDraft()
+    for row, (text, size) in enumerate(zip(strings, np.broadcast_to(sizes, (n, 2)).tolist(), strict=True)):
+        problem = masks.add({"size": [int(side) if side == side // 1 else side for side in size], "counts": text})
+        if problem:
+            masks.add_polygons([])
+            archive.findings.error("npz-array", archive.where(_MASKS, row), problem, fix=_RLE)
+    outlines, problems = masks.build()
+    for row, problem in problems:
+        archive.findings.error("npz-array", archive.where(_MASKS, row), problem, fix=_RLE)
+    return outlines.masks
 
 
 def _image_column(archive: Archive, n: int | None) -> Keys | None:

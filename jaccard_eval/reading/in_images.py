@@ -22,10 +22,20 @@ _LEAVING = 0.2  # share of polygons beyond the image from which the order of the
 def with_masks(aligned: Alignment, gt: Dataset, pred: Dataset) -> Alignment:
     """Return an alignment whose tables have masks; a DataError names those that do not fit their image."""
     sizes = common_sizes(pred, aligned.placement.images)
+    for table in (aligned.gt, aligned.pred):
+        _fill_sizes(sizes, table)
     findings = FindingLog()
     tables = [_filled(side, sizes, gt, aligned, findings) for side in (gt, pred)]
     findings.raise_errors()
     return replace(aligned, gt=tables[0], pred=tables[1], findings=(*aligned.findings, *findings.findings()))
+
+
+def _fill_sizes(sizes: FloatArray, table: BoxTable) -> None:
+    """Set the sizes of images (n, 2) that no file has from their first mask of pixels, that of ground truth if any."""
+    shapes: object = table.shapes
+    if isinstance(shapes, Outlines):
+        (rows,) = np.nonzero(~shapes.has_polygons & np.isnan(sizes[table.image]).any(axis=1))
+        sizes[table.image[rows[::-1]]] = shapes.masks.sizes[rows[::-1], ::-1]
 
 
 def _filled(side: Dataset, sizes: FloatArray, gt: Dataset, aligned: Alignment, findings: FindingLog) -> BoxTable:

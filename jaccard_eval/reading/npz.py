@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,6 +21,10 @@ from jaccard_eval.reading.rawboxes import Keys
 from jaccard_eval.text import quoted_value
 
 AnyArray = npt.NDArray[Any]
+
+_SUFFIX = ".npy"  # of the entries of an archive
+# A damaged flag may call the file encrypted, which is a RuntimeError, as is what is not implemented.
+_FAILURES = (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError, OSError, RuntimeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +96,16 @@ class Archive:
         return array
 
 
-def load_archive(path: Path, findings: FindingLog) -> Archive:
-    """Load all arrays of an archive; a DataError names those that cannot be unpacked or read."""
+def load_archive(path: Path, findings: FindingLog, *, besides: str = "") -> Archive:
+    """Load all arrays of an archive, but the one `besides`; a DataError names those that cannot be unpacked or read."""
     try:
         with files.open_regular(path) as file:
-            return unpack_archive(file, str(path), path.stat().st_size, findings)
+            return unpack_archive(file, str(path), path.stat().st_size, findings, besides=besides)
     except OSError as error:
         raise _damaged(str(path), error) from None
 
 
-def unpack_archive(file: IO[bytes], path: str, size: int, findings: FindingLog) -> Archive:
+def unpack_archive(file: IO[bytes], path: str, size: int, findings: FindingLog, *, besides: str = "") -> Archive:
     """Load all arrays of an open archive of `size` bytes, which messages call `path`."""
     name = ""
     try:
@@ -109,6 +114,8 @@ def unpack_archive(file: IO[bytes], path: str, size: int, findings: FindingLog) 
             _refuse_bomb(path, size, content.zip)
             arrays: dict[str, AnyArray] = {}
             for name in content.files:
+                if name == besides:
+                    continue
                 try:
                     array = content[name]
                 except MemoryError:
@@ -116,12 +123,49 @@ def unpack_archive(file: IO[bytes], path: str, size: int, findings: FindingLog) 
                     _refuse_false_claim(content.zip, name)
                     raise
                 if not isinstance(array, np.ndarray):  # NumPy gives the bytes of an entry that is none
-                    raise ValueError("the entry is not a NumPy array")  # noqa: TRY004, TRY301 - like NumPy's own
+                    raise ValueError("the entry is not a NumPy array")  # noqa: TRY004 - like NumPy's own
                 arrays[name] = array
-    # A damaged flag may call the file encrypted, which is a RuntimeError, as is what is not implemented.
-    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError, OSError, RuntimeError) as error:
+    except _FAILURES as error:
         raise _damaged(path, error, name) from None
     return Archive(path, arrays, findings)
+
+
+def array_names(path: Path) -> set[str]:
+    """Return the names of the arrays of an archive; none of one that cannot be read."""
+    with contextlib.suppress(*_FAILURES), files.open_regular(path) as file, zipfile.ZipFile(file) as archive:
+        return {name.removesuffix(_SUFFIX) for name in archive.namelist()}
+    return set()
+
+
+@contextlib.contextmanager
+def opened_entries(path: Path, name: str) -> Iterator[tuple[tuple[int, ...], np.dtype[Any], Iterator[AnyArray]]]:
+    """Open an array of an archive: its shape and type, and its entries along the first axis, one after the other.
+
+    No more than one entry is in memory, but those of an array in Fortran's order, which are not one after the other.
+    """
+    try:
+        with files.open_regular(path) as file, zipfile.ZipFile(file) as archive:
+            _refuse_bomb(path=str(path), size=path.stat().st_size, archive=archive)
+            _refuse_false_claim(archive, name)
+            with archive.open(f"{name}{_SUFFIX}") as entry:
+                shape, is_fortran, dtype = _read_whole_header(entry)
+                if dtype.kind in "biuf" and len(shape) > 1 and not is_fortran:
+                    yield shape, dtype, _entries(entry, shape, dtype)
+                    return
+            with archive.open(f"{name}{_SUFFIX}") as entry:
+                array = np.lib.format.read_array(entry, allow_pickle=False)
+            yield array.shape, array.dtype, iter(array.reshape(-1) if array.ndim == 0 else array)
+    except _FAILURES as error:
+        raise _damaged(str(path), error, name) from None
+
+
+def _entries(file: IO[bytes], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Iterator[AnyArray]:
+    size = math.prod(shape[1:]) * dtype.itemsize
+    for _ in range(shape[0]):
+        data = file.read(size)
+        if len(data) < size:
+            raise EOFError("the array is cut off")
+        yield np.frombuffer(data, dtype=dtype).reshape(shape[1:])
 
 
 def _damaged(path: str, error: Exception, name: str = "") -> DataError:
@@ -131,16 +175,21 @@ def _damaged(path: str, error: Exception, name: str = "") -> DataError:
 
 def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Return the shape and the type that a NumPy array claims, before memory is allocated; NumPy reports errors."""
+    shape, _, dtype = _read_whole_header(file)
+    return shape, dtype
+
+
+def _read_whole_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return shape, whether numbers are in Fortran's order, and type."""
     version = np.lib.format.read_magic(file)
     # Version 3.0 differs in the names of fields only, which arrays of numbers or texts have none of.
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(file)
-    return shape, dtype
+    return read(file)
 
 
 def _refuse_false_claim(archive: zipfile.ZipFile, name: str) -> None:
     """Refuse an array whose header claims more than its entry holds: no memory would be enough."""
-    entry = archive.getinfo(f"{name}.npy")
+    entry = archive.getinfo(f"{name}{_SUFFIX}")
     with archive.open(entry) as file:
         shape, dtype = read_header(file)
     if math.prod(shape) * dtype.itemsize > entry.file_size:

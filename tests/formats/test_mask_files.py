@@ -3,9 +3,13 @@
 import base64
 import io
 import json
+import tracemalloc
+import zipfile
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +19,7 @@ from command_line import run_here, write_json
 from PIL import Image
 from pycocotools import mask as coco_mask
 
-from jaccard_eval import DataError, EvaluationResult, ReadOptions, evaluate, load
+from jaccard_eval import DataError, EvaluationResult, ReadOptions, UsageError, evaluate, load
 
 Pixels = npt.NDArray[np.bool_]
 HEIGHT, WIDTH = 48, 64
@@ -162,7 +166,101 @@ def cvat(folder: Path) -> tuple[Path, Path]:
     return folder / "gt.xml", named(folder)
 
 
-LAYOUTS: list[Callable[[Path], tuple[Path, Path]]] = [labelme, cvat]
+# NumPy archives
+
+
+def arrays(shapes: dict[str, Any]) -> dict[str, Any]:
+    """Put the columns of a side into arrays, without boxes."""
+    rows = [(name, *shape) for name, found in shapes.items() for shape in found]
+    columns = {
+        "masks": np.array([row[2] for row in rows]),
+        "labels": np.array([row[1] for row in rows]),
+        "image": np.array([row[0] for row in rows]),
+        "images": np.array(IMAGES),
+        "names": np.array(NAMES),
+    }
+    return columns | ({"scores": np.array([row[3] for row in rows])} if len(rows[0]) > 3 else {})
+
+
+def npz(folder: Path) -> tuple[Path, Path]:
+    np.savez_compressed(folder / "gt.npz", **arrays(GT))
+    np.savez(folder / "pred.npz", **arrays(PRED))
+    return folder / "gt.npz", folder / "pred.npz"
+
+
+def npz_rle(folder: Path) -> tuple[Path, Path]:
+    """Save what pycocotools gives for each mask: bytes on one side, texts on the other."""
+    for name, shapes, kind in (("gt", GT, "S"), ("pred", PRED, "U")):
+        columns = arrays(shapes)
+        rles = [encoded(mask) for mask in columns["masks"]]
+        counts = np.array([rle["counts"] for rle in rles]).astype(kind)
+        np.savez(folder / f"{name}.npz", **columns | {"masks": counts}, mask_sizes=[rle["size"] for rle in rles])
+    return folder / "gt.npz", folder / "pred.npz"
+
+
+# supervision
+
+
+@dataclass
+class Detections:
+    """As supervision has it."""
+
+    xyxy: Any
+    mask: Any = None
+    confidence: Any = None
+    class_id: Any = None
+    tracker_id: Any = None
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+def detections(shapes: list[Any], *, named: bool = False) -> Detections:
+    if not shapes:
+        return Detections(xyxy=np.zeros((0, 4)))  # as ``Detections.empty()``, but for its ids
+    corners = [bounds(pixels) for _, pixels, *_ in shapes]
+    return Detections(
+        xyxy=np.array([[left, top, right + 1, bottom + 1] for left, top, right, bottom in corners], dtype=np.float32),
+        mask=np.array([pixels for _, pixels, *_ in shapes]),
+        confidence=np.array([score[0] for _, _, *score in shapes], dtype=np.float32) if len(shapes[0]) > 2 else None,
+        class_id=np.array([label for label, *_ in shapes]),
+        data={"class_name": np.array([NAMES[label] for label, *_ in shapes])} if named else {},
+    )
+
+
+@pytest.mark.parametrize("form", ["list", "dict", "dataset"])
+def test_detections_of_supervision_are_compared_as_they_are(tmp_path: Path, form: str) -> None:
+    expected = measured(evaluate(*coco(tmp_path / "coco"), iou_type="segm"))
+    if form == "list":
+        gt, pred = ([detections(side[name]) for name in IMAGES] for side in (GT, PRED))
+    else:
+        gt, pred = ({f"{name}.jpg": detections(side[name], named=True) for name in IMAGES} for side in (GT, PRED))
+    if form == "dataset":
+        gt = SimpleNamespace(annotations={name: detections(GT[name[0]]) for name in gt}, classes=list(NAMES))
+    found = evaluate(gt, pred, iou_type="segm")
+    assert measured(found) == expected
+    # Boxes are compared unasked.
+    assert evaluate(gt, pred).protocol.iou_type == "bbox"
+
+
+def test_oriented_boxes_of_supervision_are_compared(tmp_path: Path) -> None:
+    corners = np.array([[[10, 0], [20, 10], [10, 20], [0, 10]]], dtype=np.float64)
+    sides = [
+        Detections(np.array([[0, 0, 20, 20]]), class_id=np.array([0]), confidence=[0.5], data={"xyxyxyxy": corners})
+        for _ in range(2)
+    ]
+    assert evaluate(*sides, iou_type="obb")["AP75"] > 0.999
+
+
+def test_detections_without_classes_or_masks_are_refused(tmp_path: Path) -> None:
+    good = detections(GT["a"])
+    with pytest.raises(UsageError, match=r"\[1\] has no class_id"):
+        evaluate([good, replace(good, class_id=None)], [good])
+    with pytest.raises(UsageError, match=r"\[image 0\] has no masks|\[0\] has no masks"):
+        evaluate([replace(good, mask=None)], [good], iou_type="segm")
+    with pytest.raises(UsageError, match="but the data set has 1 classes"):
+        evaluate(SimpleNamespace(annotations={"a.jpg": good}, classes=["dog"]), [good])
+
+
+LAYOUTS: list[Callable[[Path], tuple[Path, Path]]] = [labelme, cvat, npz, npz_rle]
 
 
 @pytest.mark.parametrize("write", LAYOUTS, ids=lambda write: write.__name__)
@@ -280,3 +378,62 @@ def test_masks_of_a_cvat_track_are_read_frame_by_frame(tmp_path: Path) -> None:
     dataset = load(tmp_path / "gt.xml", options=ReadOptions(iou_type="segm"))
     assert dataset.boxes.xywh.tolist() == [[4, 4, 20, 16]]
     assert dataset.ignored == {"outside": 1}
+
+
+def test_masks_of_archives_are_read_one_by_one(tmp_path: Path) -> None:
+    n, side = 60, 1000
+    masks = np.zeros((n, side, side), dtype=np.bool_)
+    for row in range(n):
+        masks[row, row : row + 40, 10:90] = True
+    labels, image = np.zeros(n, dtype=np.int64), np.arange(n)
+    np.savez_compressed(tmp_path / "gt.npz", masks=masks, labels=labels, image=image)
+    tracemalloc.start()
+    boxes = load(tmp_path / "gt.npz", options=ReadOptions(iou_type="segm")).boxes
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert boxes.xywh.tolist() == [[10, row, 80, 40] for row in range(n)]
+    assert peak < masks.nbytes / 4
+
+
+def test_the_order_of_an_archive_in_memory_does_not_matter(tmp_path: Path) -> None:
+    masks = np.asfortranarray(arrays(GT)["masks"])
+    np.savez(tmp_path / "gt.npz", **arrays(GT) | {"masks": masks})
+    found = load(tmp_path / "gt.npz", options=ReadOptions(iou_type="segm")).boxes
+    assert found.shapes.masks.areas().tolist() == masks.sum(axis=(1, 2)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("masks", "more", "problem"),
+    [
+        (np.full((5, 4, 4), 0.5), {}, "holds other values than 0 and 1 in 5 of 5 masks, first in masks[0]"),
+        (np.zeros((5, 16)), {}, "holds float64 of shape (5, 16); expected (n, height, width) of booleans"),
+        (np.zeros((4, 4, 4)), {"boxes": np.zeros((5, 4))}, "has 4 masks, and there are 5 boxes"),
+        (np.array(["04L3"] * 5), {}, "mask_sizes: the array is missing"),
+        (np.array(["04"] * 5), {"mask_sizes": [4, 4]}, "counts of RLE sum to 4, but 4 x 4 are 16 pixels"),
+        (np.array(["~"] * 5), {"mask_sizes": [4, 4]}, "is not a valid compressed string"),
+        (np.array(["04"] * 5), {"mask_sizes": [[2, 2.5]] * 5}, "size"),
+        (np.array([{}], dtype=object), {}, "cannot be read: Object arrays cannot be loaded"),
+        (None, {"boxes": np.zeros((5, 4))}, "masks: the array is missing"),
+    ],
+)
+def test_what_is_wrong_with_masks_of_an_archive_is_named(
+    tmp_path: Path, masks: Any, more: dict[str, Any], problem: str
+) -> None:
+    columns = {"labels": np.zeros(5, dtype=np.int64), "image": np.arange(5), "masks": masks, **more}
+    np.savez(tmp_path / "gt.npz", **{name: column for name, column in columns.items() if column is not None})
+    with pytest.raises(DataError) as caught:
+        load(tmp_path / "gt.npz", options=ReadOptions(iou_type="segm"))
+    assert problem in str(caught.value)
+
+
+def test_an_archive_whose_masks_are_cut_off_is_damaged(tmp_path: Path) -> None:
+    columns = arrays(GT)
+    file = io.BytesIO()
+    np.save(file, columns.pop("masks"))
+    with zipfile.ZipFile(tmp_path / "gt.npz", "w") as archive:
+        for name, column in columns.items():
+            with archive.open(f"{name}.npy", "w") as entry:
+                np.save(entry, column)
+        archive.writestr("masks.npy", file.getvalue()[:-100])
+    with pytest.raises(DataError, match="the array is cut off"):
+        load(tmp_path / "gt.npz", options=ReadOptions(iou_type="segm"))

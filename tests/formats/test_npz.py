@@ -79,8 +79,8 @@ def test_scores_of_ground_truth_are_counted_and_not_used(save: Save) -> None:
 
 
 def test_arrays_that_are_not_read_are_named(save: Save) -> None:
-    side = load(save(**BOXES, masks=[1]), role="pred")
-    assert [str(one) for one in side.findings] == [f"note[npz-unused]: {side.path}: arrays ignored: 'masks'"]
+    side = load(save(**BOXES, anchors=[1]), role="pred")
+    assert [str(one) for one in side.findings] == [f"note[npz-unused]: {side.path}: arrays ignored: 'anchors'"]
 
 
 def test_raw_output_is_decoded_and_background_is_counted(save: Save) -> None:
