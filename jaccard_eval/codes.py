@@ -285,7 +285,6 @@ CODES = frozenset(
         "track-outside",
         "units-mixed",
         "voc-filename",
-        "write-facts",
         "write-formula",
         "write-ids",
         "write-loss",

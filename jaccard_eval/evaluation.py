@@ -36,7 +36,7 @@ from jaccard_eval.features.audit.duplicates import repeats_of
 from jaccard_eval.features.audit.images import applied_numbers
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
 from jaccard_eval.inputs import Input, counted_images, is_counted, load, read_both, with_shapes
-from jaccard_eval.matching.judging import judge, needs_memory
+from jaccard_eval.matching.judging import judge
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides, metrics_of, summary_refs
 from jaccard_eval.options import EngineOptions, EvaluateOptions, ReadOptions, SideOptions, to_document
 from jaccard_eval.progress import Stage, staged
@@ -362,7 +362,6 @@ def evaluate_inputs(
 def refuse_on_disk(protocol: Protocol, options: EvaluateOptions) -> None:
     """Raise a UsageError for what needs the match of every detection, all of it at once."""
     asked = {
-        f"protocol {protocol.name}": needs_memory(protocol),
         "bootstrap": options.bootstrap is not None,
         "errors": options.errors,
         "worst_images": options.worst_images is not None,

@@ -207,22 +207,6 @@ def unwritten_shapes(
     return findings.findings()
 
 
-def unwritten_facts(side: Dataset, target: str | os.PathLike[str]) -> tuple[Finding, ...]:
-    """Return a warning where a side has verified labels, a hierarchy or frequencies: only boxes are written."""
-    facts, findings = side.facts, FindingLog()
-    held = {
-        "verified labels of images": facts.images is not None,
-        "the hierarchy of classes": bool(facts.ancestors),
-        "frequencies of classes": bool(facts.frequency),
-    }
-    what = " and ".join(name for name, is_held in held.items() if is_held)
-    if what:
-        detail = f"{what} in {side.path}: not written, only boxes"
-        fix = "For protocols that judge by them, evaluate the input."
-        findings.warning("write-facts", Where(str(target)), detail, fix=fix)
-    return findings.findings()
-
-
 def read_to_write(
     given: Input,
     target: str | os.PathLike[str],

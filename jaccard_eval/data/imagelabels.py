@@ -30,6 +30,15 @@ class ImageLabels:
         """Return no rows."""
         return cls(_no_rows(), _no_rows(), np.zeros(0, dtype=np.int8))
 
+    @classmethod
+    def ordered(cls, image: RowArray, label: RowArray, fact: npt.NDArray[np.int8]) -> ImageLabels:
+        """Return rows by fact, image and class; what is stated twice is stated once."""
+        n_images, n_labels = (int(column.max(initial=0)) + 1 for column in (image, label))
+        keys = np.unique((fact.astype(np.int64) * n_images + image) * n_labels + label)
+        rest, label_of = np.divmod(keys, n_labels)
+        fact_of, image_of = np.divmod(rest, n_images)
+        return cls(image_of.astype(np.int32), label_of.astype(np.int32), fact_of.astype(np.int8))
+
     def __len__(self) -> int:
         return len(self.image)
 

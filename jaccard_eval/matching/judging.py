@@ -6,13 +6,14 @@ the flag `ignore`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, freeze
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, freeze
 from jaccard_eval.data.imagelabels import ABSENT, NOT_EXHAUSTIVE, ClassFacts, ImageLabels
 from jaccard_eval.data.protocol import EVERY_CLASS, Protocol
 from jaccard_eval.data.sides import Sides
@@ -28,19 +29,35 @@ FEDERATED = "federated"
 LARGEST_TABLE = 1 << 28  # bytes: 20,000 images of 1,203 classes take a tenth
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Judged:
-    """Both sides after a rule: boxes in common rows, and predictions that it removed, for a note."""
+    """What a rule judges of predictions; called with a table of them, it removes the others.
 
-    gt: BoxTable
-    pred: BoxTable
-    removed: str = ""  # what they have in common, as in "of classes that are not judged on their image"
-    n_removed: int = 0
+    Keys are those of `image_class_keys`, ascending: 8 bytes for each class that is known of an image are all that is in
+    memory of boxes on the disk.
+    """
+
+    n_labels: int
+    keys: IntArray | None = None  # of what is judged; None: everything
+    spared: IntArray | None = None  # of what is not punished where it matches nothing
+    spares_empty: bool = False  # and so are boxes without an area
+    removed: str = ""  # what the others have in common, as in "of classes that are not judged on their image"
     lacks: str = ""  # what is not known of the classes, for a warning
 
+    def __call__(self, pred: BoxTable) -> BoxTable:
+        """Return the predictions that are judged; `ignore` marks those that go unpunished."""
+        if self.keys is not None:
+            pred = pred.take(are_among(image_class_keys(pred.image, pred.label, self.n_labels), self.keys))
+        if self.spared is not None:
+            spared = are_among(image_class_keys(pred.image, pred.label, self.n_labels), self.spared)
+            pred = freeze(replace(pred, ignore=spared))
+        if self.spares_empty:
+            pred = freeze(replace(pred, ignore=(pred.xywh[:, 2] <= 0) | (pred.xywh[:, 3] <= 0)))
+        return pred
 
-JudgingRule = Callable[[BoxTable, BoxTable, ClassFacts, int], Judged]
-"""Takes ground truth, predictions, what is known besides, and how many classes there are."""
+
+JudgingRule = Callable[[IntArray, ClassFacts, int], Judged]
+"""Takes on which images which classes have objects, what is known besides, and how many classes there are."""
 
 
 def judge(sides: Sides, protocol: Protocol) -> Sides:
@@ -48,7 +65,7 @@ def judge(sides: Sides, protocol: Protocol) -> Sides:
     if sides.judged_by is not None:
         return sides
     aligned = sides.aligned
-    if not (needs_memory(protocol) or protocol.frequencies):
+    if not (chooses(protocol) or protocol.frequencies):
         found = _unused_facts(sides, protocol)
         return replace(sides, aligned=replace(aligned, findings=(*aligned.findings, *found))) if found else sides
     return _judged(sides, protocol)
@@ -56,26 +73,27 @@ def judge(sides: Sides, protocol: Protocol) -> Sides:
 
 @staged("judging")
 def _judged(sides: Sides, protocol: Protocol) -> Sides:
-    aligned = sides.aligned
-    gt, pred, findings = aligned.gt, aligned.pred, FindingLog()
-    pred = _within_caps(sides, pred, protocol)
+    aligned, findings = sides.aligned, FindingLog()
+    gt, pred, n_labels = aligned.gt, _within_caps(sides, protocol), len(aligned.class_names)
     if protocol.drop_empty:
-        gt, pred = _with_area(gt), _with_area(pred)
+        gt, pred = gt.mapped(_with_area), pred.mapped(_with_area)
     if protocol.judging in EXPANDING and not protocol.class_agnostic:  # pooled classes are none above another
         gt = expanded(sides)
-    _check_facts(sides, gt, protocol, findings)
-    judged = _rule(protocol.judging)(gt, pred, aligned.facts, len(aligned.class_names))
-    if judged.n_removed:
-        detail = f"{pluralise(judged.n_removed, 'prediction')} {judged.removed}: ignored by protocol {protocol.name}"
+    objects = object_keys(gt, n_labels) if protocol.judging != EVERY_CLASS else np.zeros(0, dtype=np.int64)
+    _check_facts(sides, objects, protocol, findings)
+    rule = _rule(protocol.judging)(objects, aligned.facts, n_labels)
+    judged = pred.mapped(rule)
+    if rule.removed and (n_removed := len(pred) - len(judged)):
+        detail = f"{pluralise(n_removed, 'prediction')} {rule.removed}: ignored by protocol {protocol.name}"
         findings.note("not-judged", Where(sides.pred.path, field="class"), detail)
-    if judged.lacks:
+    if rule.lacks:
         fix = "Pass --hierarchy FILE if there is one."
-        findings.warning("hierarchy-missing", Where(sides.gt.path, field="class"), judged.lacks, fix=fix)
+        findings.warning("hierarchy-missing", Where(sides.gt.path, field="class"), rule.lacks, fix=fix)
     selection = sides.selection
     if protocol.judging != EVERY_CLASS or protocol.frequencies:  # what is known besides boxes changes numbers
         digest = digest_facts(aligned.facts, aligned.image_names, aligned.class_names)
         selection = (*selection, f"class_facts=sha256:{digest}")
-    kept = replace(aligned, gt=judged.gt, pred=judged.pred, findings=(*aligned.findings, *findings.findings()))
+    kept = replace(aligned, gt=gt, pred=judged, findings=(*aligned.findings, *findings.findings()))
     return replace(sides, aligned=kept, selection=selection, judged_by=protocol)
 
 
@@ -92,7 +110,7 @@ def _unused_facts(sides: Sides, protocol: Protocol) -> tuple[Finding, ...]:
     return findings.findings()
 
 
-def _check_facts(sides: Sides, gt: BoxTable, protocol: Protocol, findings: FindingLog) -> None:
+def _check_facts(sides: Sides, objects: IntArray, protocol: Protocol, findings: FindingLog) -> None:
     """Warn of what a protocol needs and the ground truth does not have, and of what contradicts the boxes."""
     facts, n_labels, path = sides.aligned.facts, len(sides.aligned.class_names), sides.gt.path
     if protocol.judging == FEDERATED and facts.images is None:
@@ -102,9 +120,8 @@ def _check_facts(sides: Sides, gt: BoxTable, protocol: Protocol, findings: Findi
         fix = "Pass the original ground truth with neg_category_ids, or --protocol coco."
         findings.warning("image-labels-missing", Where(path, field="images"), detail, fix=fix)
     if protocol.judging == FEDERATED and facts.images is not None:
-        absent = image_class_keys(*facts.images.of(ABSENT), n_labels)
-        clash = np.flatnonzero(np.isin(absent, image_class_keys(gt.image, gt.label, n_labels)))
         image, label = facts.images.of(ABSENT)
+        clash = np.flatnonzero(are_among(image_class_keys(image, label, n_labels), objects))
         names = sides.aligned.image_names, sides.aligned.class_names
         findings.add_rows(
             Severity.WARNING,
@@ -144,33 +161,78 @@ def choose_alike(first: Protocol, second: Protocol) -> bool:
     return choice(first) == choice(second)
 
 
-def needs_memory(protocol: Protocol) -> bool:
-    """Whether a protocol chooses boxes by others of their image or class, for which all of them have to be there."""
+def chooses(protocol: Protocol) -> bool:
+    """Whether a protocol chooses boxes by what else is on their image, or of their class."""
     capped = protocol.max_dets_per != "image and class" and bool(protocol.max_dets)
     return capped or protocol.drop_empty or protocol.judging != EVERY_CLASS
 
 
-def _within_caps(sides: Sides, pred: BoxTable, protocol: Protocol) -> BoxTable:
-    """Remove predictions beyond a cap of their image, or of their class over all images; equal scores by the file."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Cap:
+    """The last prediction within a cap, of each image or class that has more; called with a table, it removes the rest.
+
+    Equal scores stand in the order of the file.
+    """
+
+    per: Literal["image", "label"]
+    score: FloatArray  # (n,); -inf where there is room for all
+    source: IntArray  # (n,)
+
+    def __call__(self, pred: BoxTable) -> BoxTable:
+        """Return the predictions within the cap."""
+        key, score = getattr(pred, self.per), _scores(pred)
+        least = self.score[key]
+        return pred.take((score > least) | ((score == least) & (pred.source <= self.source[key])))
+
+
+def _within_caps(sides: Sides, protocol: Protocol) -> BoxTable:
+    """Return predictions without those beyond a cap of their image, or of their class over all images."""
+    aligned = sides.aligned
     if protocol.max_dets_per == "image and class" or not protocol.max_dets:
-        return pred
-    # Boxes as they were read: those of classes that are not evaluated take up room as well, as they do for lvis-api.
-    read, cap = sides.pred.boxes, protocol.max_dets[-1]
-    key = read.image if protocol.max_dets_per == "image" else read.label
-    # Of most files no image, or few of them, reach the cap.
-    full = np.flatnonzero((np.bincount(key) > cap)[key])
-    some = read.take(full)
-    beyond = some.source[ranks_within(some, key[full]) >= cap]
-    return pred.take(~np.isin(pred.source, beyond)) if len(beyond) else pred
+        return aligned.pred
+    most = protocol.max_dets[-1]
+    if protocol.max_dets_per == "image":
+        # Boxes of classes that are not evaluated take up room as well, as they do for lvis-api.
+        cap = find_cap(aligned.placement.pred, "image", len(aligned.image_names), most)
+    else:
+        cap = find_cap(aligned.pred, "label", len(aligned.class_names), most)
+    return aligned.pred if cap is None else aligned.pred.mapped(cap)
 
 
-def ranks_within(boxes: BoxTable, key: Any) -> IntArray:
+def find_cap(boxes: BoxTable, per: Literal["image", "label"], n: int, most: int) -> Cap | None:
+    """Return where the predictions of each image or class are cut; None where there is room for all."""
+    full = boxes.counts(per, n) > most
+    if not full.any():  # of most files no image reaches the cap
+        return None
+    cap = Cap(per, np.full(len(full), -np.inf), np.zeros(len(full), dtype=np.int64))
+    best: tuple[Any, ...] = ()  # keys, scores and sources of the best so far, `most` of a key
+    for table in boxes.tables():
+        key, score = getattr(table, per), _scores(table)
+        rows = np.flatnonzero(full[key] & (score >= cap.score[key]))
+        best = tuple(
+            np.concatenate(columns)
+            for columns in zip(*filter(None, (best, (key[rows], score[rows], table.source[rows]))), strict=True)
+        )
+        by_source = np.argsort(best[2], kind="stable")
+        key, score, source = (column[by_source] for column in best)
+        rank = ranks_within(key, score)
+        last, kept = rank == most - 1, rank < most
+        cap.score[key[last]], cap.source[key[last]] = score[last], source[last]
+        # All boxes of an image are in one table; those of a class may be in any.
+        best = () if per == "image" else (key[kept], score[kept], source[kept])
+    return cap
+
+
+def ranks_within(key: RowArray, score: FloatArray) -> IntArray:
     """Return the rank of each box by score among those of equal keys, shape (n,); equal scores in their order."""
-    score = np.zeros(len(boxes)) if boxes.score is None else boxes.score
     order = class_and_score_order(key, score)
-    ranks = np.empty(len(boxes), dtype=np.int64)
+    ranks = np.empty(len(key), dtype=np.int64)
     ranks[order] = group_ranks(key[order])
     return ranks
+
+
+def _scores(boxes: BoxTable) -> FloatArray:
+    return np.zeros(len(boxes)) if boxes.score is None else boxes.score
 
 
 def _with_area(boxes: BoxTable) -> BoxTable:
@@ -178,12 +240,12 @@ def _with_area(boxes: BoxTable) -> BoxTable:
     return boxes.take((boxes.area > 0) & (boxes.area < np.inf))
 
 
-def every_class(gt: BoxTable, pred: BoxTable, facts: ClassFacts, n_labels: int) -> Judged:
+def every_class(objects: IntArray, facts: ClassFacts, n_labels: int) -> Judged:
     """Judge every class on every image."""
-    return Judged(gt, pred)
+    return Judged(n_labels=n_labels)
 
 
-def federated(gt: BoxTable, pred: BoxTable, facts: ClassFacts, n_labels: int) -> Judged:
+def federated(objects: IntArray, facts: ClassFacts, n_labels: int) -> Judged:
     """Judge on each image the classes that it has objects of, or is verified to have none of.
 
     Of those whose objects are not all annotated there, detections that match nothing are not punished.
@@ -191,16 +253,16 @@ def federated(gt: BoxTable, pred: BoxTable, facts: ClassFacts, n_labels: int) ->
     Source: lvis 0.5.3 ``eval.py``, ``LVISEval._prepare`` and ``evaluate_img``.
     """
     labels = facts.images or ImageLabels.none()
-    own = image_class_keys(pred.image, pred.label, n_labels)
-    judged = are_among(own, image_class_keys(gt.image, gt.label, n_labels))
-    judged |= are_among(own, image_class_keys(*labels.of(ABSENT), n_labels))
-    spared = are_among(own, image_class_keys(*labels.of(NOT_EXHAUSTIVE), n_labels))
-    kept = freeze(replace(pred, ignore=spared)).take(judged)
-    removed = "of classes that are not judged on their image"
-    return Judged(gt, kept, removed, int(np.count_nonzero(~judged)))
+    absent, not_exhaustive = (image_class_keys(*labels.of(fact), n_labels) for fact in (ABSENT, NOT_EXHAUSTIVE))
+    return Judged(
+        n_labels=n_labels,
+        keys=np.union1d(objects, absent),
+        spared=np.unique(not_exhaustive),
+        removed="of classes that are not judged on their image",
+    )
 
 
-def with_ancestors(gt: BoxTable, pred: BoxTable, facts: ClassFacts, n_labels: int) -> Judged:
+def with_ancestors(objects: IntArray, facts: ClassFacts, n_labels: int) -> Judged:
     """Judge every class on every image; detections without an area are not punished.
 
     An object counts for all classes above its own as well, of which it has copies by now (see `expanded`).
@@ -209,11 +271,10 @@ def with_ancestors(gt: BoxTable, pred: BoxTable, facts: ClassFacts, n_labels: in
     ``_remove_invalid_boxes``.
     """
     lacks = "" if facts.ancestors else "classes have no hierarchy: objects count for their own class alone"
-    empty = (pred.xywh[:, 2] <= 0) | (pred.xywh[:, 3] <= 0)
-    return Judged(gt, freeze(replace(pred, ignore=empty)), lacks=lacks)
+    return Judged(n_labels=n_labels, spares_empty=True, lacks=lacks)
 
 
-def verified(gt: BoxTable, pred: BoxTable, facts: ClassFacts, n_labels: int) -> Judged:
+def verified(objects: IntArray, facts: ClassFacts, n_labels: int) -> Judged:
     """Judge on each image the classes that were verified there, or have objects; otherwise as `with_ancestors` does.
 
     Source: TensorFlow Object Detection API, ``object_detection_evaluation.py``, ``OpenImagesChallengeEvaluator``.
@@ -223,12 +284,11 @@ def verified(gt: BoxTable, pred: BoxTable, facts: ClassFacts, n_labels: int) -> 
             "this protocol judges only classes that were verified on an image, and the ground truth has no image-level"
             " labels. Pass --image-labels FILE, or evaluate with --protocol openimages."
         )
-    judged = with_ancestors(gt, pred, facts, n_labels)
-    own = image_class_keys(pred.image, pred.label, n_labels)
-    kept = are_among(own, image_class_keys(gt.image, gt.label, n_labels))
-    kept |= are_among(own, image_class_keys(facts.images.image, facts.images.label, n_labels))
-    removed = "of classes that were not verified on their image"
-    return replace(judged, pred=judged.pred.take(kept), removed=removed, n_removed=int(np.count_nonzero(~kept)))
+    return replace(
+        with_ancestors(objects, facts, n_labels),
+        keys=np.union1d(objects, image_class_keys(facts.images.image, facts.images.label, n_labels)),
+        removed="of classes that were not verified on their image",
+    )
 
 
 def expanded(sides: Sides) -> BoxTable:
@@ -236,27 +296,45 @@ def expanded(sides: Sides) -> BoxTable:
     aligned, ancestors = sides.aligned, sides.gt.facts.ancestors
     if not ancestors:
         return aligned.gt
-    # Boxes of all classes, in these of the ground truth: what is not evaluated itself counts for a class above it.
-    placed = aligned.placement.gt.whole()
-    lists = [(label, *above) for label, above in enumerate(ancestors)]
-    sizes = np.array([len(labels) for labels in lists])[placed.label]
-    rows = np.repeat(np.arange(len(placed)), sizes)
-    labels = np.array([label for row in placed.label.tolist() for label in lists[row]], dtype=np.int64)
     at = {name: row for row, name in enumerate(aligned.class_names)}
-    chosen = np.array([at.get(name, -1) for name in sides.gt.labels.names], dtype=np.int32)[labels]
-    return freeze(replace(placed.take(rows[chosen >= 0]), label=chosen[chosen >= 0]))
+    chosen = np.array([at.get(name, -1) for name in sides.gt.labels.names], dtype=np.int32)
+    # What is not evaluated itself counts for a class above it.
+    lists = [chosen[[label, *above]] for label, above in enumerate(ancestors)]
+    return aligned.placement.gt.mapped(partial(_copied, lists=[labels[labels >= 0] for labels in lists]))
 
 
-def image_class_keys(image: Any, label: Any, n_labels: int) -> IntArray:
+def _copied(boxes: BoxTable, *, lists: Sequence[RowArray]) -> BoxTable:
+    """Return a copy of each box for every one of a list of classes, by its class."""
+    sizes, of_class = np.array([len(labels) for labels in lists]), np.concatenate(lists)
+    n = sizes[boxes.label]
+    first = (np.cumsum(sizes) - sizes)[boxes.label] - (np.cumsum(n) - n)
+    rows = np.repeat(np.arange(len(boxes)), n)
+    return freeze(replace(boxes.take(rows), label=of_class[np.arange(len(rows)) + first[rows]]))
+
+
+def object_keys(gt: BoxTable, n_labels: int) -> IntArray:
+    """Return on which images which classes have objects, ascending."""
+    keys = [np.unique(image_class_keys(table.image, table.label, n_labels)) for table in gt.tables()]
+    return keys[0] if len(keys) == 1 else np.unique(np.concatenate(keys))
+
+
+def image_class_keys(image: RowArray, label: RowArray, n_labels: int) -> IntArray:
     """Return one number for each pair of an image and a class, (n,)."""
     return np.asarray(image.astype(np.int64) * n_labels + label)
 
 
 def are_among(keys: IntArray, others: IntArray) -> BoolArray:
-    """Return which keys are among others, (n,); by a table of all keys where it is small enough."""
-    span = int(max(keys.max(initial=0), others.max(initial=0))) + 1
-    # NumPy itself sorts long before a table of bytes is as large as the boxes are.
-    return np.isin(keys, others, kind="table" if span <= LARGEST_TABLE else "sort")
+    """Return which keys are among others, which ascend; (n,)."""
+    if not len(keys):
+        return np.zeros(0, dtype=np.bool_)
+    lowest, end = int(keys.min()), int(keys.max()) + 1
+    first, last = np.searchsorted(others, [lowest, end])
+    # By a table of all keys where it is small enough; NumPy itself sorts long before.
+    if end - lowest > LARGEST_TABLE:
+        return np.isin(keys, others[first:last], kind="sort")
+    table = np.zeros(end - lowest, dtype=np.bool_)
+    table[others[first:last] - lowest] = True
+    return table[keys - lowest]
 
 
 # By the names that protocols have for them.

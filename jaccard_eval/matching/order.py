@@ -125,7 +125,7 @@ def ground_truth_order(gt: BoxTable, key: IntArray, protocol: Protocol) -> IntAr
     return stable_order(_image_major(gt, protocol)) if protocol.class_agnostic else stable_order(key)
 
 
-def group_ranks(key: IntArray) -> RowArray:
+def group_ranks(key: WholeArray) -> RowArray:
     """Return the rank of each row among the rows of its key, in row order."""
     order = stable_order(key)
     ordered = key[order]

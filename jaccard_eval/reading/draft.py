@@ -290,7 +290,7 @@ class Draft:
                 )
             known = (image >= 0) & (label >= 0)
             columns.append((image[known], label[known], np.full(int(known.sum()), given.fact, dtype=np.int8)))
-        known_labels = ImageLabels(*map(np.concatenate, zip(*columns, strict=True)))
+        known_labels = ImageLabels.ordered(*map(np.concatenate, zip(*columns, strict=True)))
         return ClassFacts(known_labels, frequency, ancestors, self.usual_protocol)
 
     def _above(self, key: Key) -> set[Key]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from engine.test_disk_engine import OPTIONS, document, write_scene
+from judged_scenes import write_lvis, write_open_images
 
 from jaccard_eval import evaluate
 from jaccard_eval.cli.run import run
@@ -77,6 +78,15 @@ def test_a_worker_that_dies_changes_no_byte(
     assert document(evaluate(gt, pred, client=client, scratch=scratch, **options)) == document(memory)
     assert (tmp_path / kind).exists()
     assert "is gone; what it had is done again elsewhere" in caplog.text
+
+
+@pytest.mark.parametrize("protocol", ["lvis", "openimages-challenge"])
+def test_classes_are_judged_by_image_on_a_cluster_as_well(protocol: str, client: Any, tmp_path: Path) -> None:
+    write = write_lvis if protocol == "lvis" else write_open_images
+    gt, pred = write(tmp_path, 3, 300, 1)
+    memory = evaluate(gt, pred, engine="memory", protocol=protocol, confusion=True)
+    found = evaluate(gt, pred, client=client, scratch=tmp_path, protocol=protocol, confusion=True)
+    assert document(found) == document(memory)
 
 
 def test_a_folder_that_workers_do_not_share_is_named_before_the_first_task(

@@ -231,7 +231,6 @@ def test_a_detection_without_an_area_is_not_punished(tmp_path: Path) -> None:
     assert evaluate(gt, pred, protocol="openimages")["AP[class=/m/dog]"] == 1.0
 
 
-@pytest.mark.needs("pyarrow")
 def test_what_boxes_cannot_hold_is_named_when_they_are_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -240,10 +239,6 @@ def test_what_boxes_cannot_hold_is_named_when_they_are_written(
     told = capsys.readouterr().err
     assert "verified: classes that are verified on an image: 3" in told
     assert "hierarchy: classes below others: 2" in told
-    pred = tmp_path / "pred.csv"
-    pred.write_text("ImageID,LabelName,Score,XMin,XMax,YMin,YMax\na,/m/dog,0.9,0.1,0.5,0.1,0.5\n")
-    assert run(["partition", str(gt), str(pred), "-o", str(tmp_path / "parts")]) == 0
-    assert "verified labels of images and the hierarchy of classes in" in capsys.readouterr().err
 
 
 def test_a_detection_is_confused_with_none_of_the_classes_above_or_below_its_own(tmp_path: Path) -> None:
@@ -274,12 +269,3 @@ def test_rules_that_judge_every_class_are_named(tmp_path: Path) -> None:
         for protocol in ("coco", "openimages", "openimages-challenge")
     }
     assert [name for name, found in codes.items() if "classes-unverified" in found] == ["coco"]
-
-
-@pytest.mark.parametrize("protocol", ["openimages", "openimages-challenge"])
-def test_the_disk_engine_is_refused_before_anything_is_read(
-    protocol: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    gt = str(write(tmp_path, [DOG]))
-    assert run(["evaluate", gt, gt, "--protocol", protocol, "--engine", "disk"]) == 2
-    assert f"protocol {protocol}: not available with the disk engine" in capsys.readouterr().err

@@ -47,7 +47,7 @@ def partition(
     from jaccard_eval.engine.scratch import explained
     from jaccard_eval.evaluation import pair_images
     from jaccard_eval.features.partition.write import partition_sides, require_target
-    from jaccard_eval.inputs import Input, needing_boxes, read_both, unwritten_facts, unwritten_shapes
+    from jaccard_eval.inputs import Input, needing_boxes, read_both, unwritten_shapes
     from jaccard_eval.reading.partitions.manifest import is_partitioned
     from jaccard_eval.version import __version__
 
@@ -69,8 +69,7 @@ def partition(
             if read.gt is None or read.pred is None or read.errors:
                 raise DataError(read.errors)
         shapes = (finding for given in both for finding in unwritten_shapes(given, target))
-        unwritten = (*shapes, *unwritten_facts(read.gt, target))
-        report_findings((*log.findings(), *read.gt.findings, *read.pred.findings, *unwritten), options, in_report=False)
+        report_findings((*log.findings(), *read.gt.findings, *read.pred.findings, *shapes), options, in_report=False)
         notes = FindingLog()
         common = pair_images(read.gt, read.pred, sides, notes)
         report_findings(notes.findings(), options, in_report=False)

@@ -11,8 +11,10 @@ from typing import Any, TypeVar
 from jaccard_eval.data.boxtable import ENCODINGS, BoxTable
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading
 from jaccard_eval.data.from_document import from_document
+from jaccard_eval.data.imagelabels import ClassFacts, ImageLabels
 from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.data.saved_values import Fault
+from jaccard_eval.data.signature import digest_facts
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.frozen import dataclass
@@ -45,6 +47,35 @@ class PartRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FactsRecord:
+    """What is known of classes besides boxes (`data.imagelabels`), without what is known of them on each image."""
+
+    frequency: tuple[str, ...]
+    ancestors: tuple[tuple[int, ...], ...]
+    usual_protocol: str
+    of_images: bool  # whether the images have lists of classes
+    fingerprint: str  # of everything
+
+    @classmethod
+    def of(cls, side: Dataset) -> FactsRecord | None:
+        """Describe the facts of a side; None where it has none."""
+        facts = side.facts
+        if facts.images is None and not facts.frequency and not facts.ancestors:
+            return None
+        return cls(
+            frequency=facts.frequency,
+            ancestors=facts.ancestors,
+            usual_protocol=facts.usual_protocol,
+            of_images=facts.images is not None,
+            fingerprint=digest_facts(facts, side.images.names(), side.labels.names),
+        )
+
+    def facts(self, images: ImageLabels | None) -> ClassFacts:
+        """Return the facts, with those of images."""
+        return ClassFacts(images, self.frequency, self.ancestors, self.usual_protocol)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SideRecord:
     """One side as it was read, without its images and boxes."""
 
@@ -72,6 +103,7 @@ class SideRecord:
     parts: tuple[PartRecord, ...]
     given_format: str | None  # by an option
     options: Mapping[str, Any] = field(default_factory=dict)  # on how it is read, as documents record them
+    facts: FactsRecord | None = None
 
     @classmethod
     def of(cls, side: Dataset, **others: Any) -> SideRecord:
@@ -97,6 +129,7 @@ class SideRecord:
             class_keys=side.labels.keys,
             classes_named=side.labels.named,
             boxes=len(side.boxes),
+            facts=FactsRecord.of(side),
             **others,
         )
 
@@ -219,6 +252,7 @@ def _contradictions(manifest: Manifest) -> list[Fault]:
             faults.append((f"{role}.class_keys", f"expected {len(side.classes):,}, got {len(side.class_keys):,}"))
         if len({*side.class_keys}) != len(side.class_keys):
             faults.append((f"{role}.class_keys", "two classes have one key"))
+        faults += _facts_faults(f"{role}.facts", side.facts, len(side.classes))
         if side.zero_id is not None and not 0 <= side.zero_id < side.boxes:
             faults.append((f"{role}.zero_id", f"expected one of {side.boxes:,} rows, got {side.zero_id}"))
         for name, known in (("units", UNITS), ("read_units", UNITS), ("encoding", ENCODINGS)):
@@ -232,6 +266,20 @@ def _contradictions(manifest: Manifest) -> list[Fault]:
         tried: list[Fault] = []
         from_document(ReadOptions, side.options, tried, role=role)
         faults += [(f"{role}.options.{place}".rstrip("."), fault) for place, fault in tried]
+    return faults
+
+
+def _facts_faults(place: str, facts: FactsRecord | None, n_classes: int) -> list[Fault]:
+    """Return what in the facts of classes cannot be."""
+    if facts is None:
+        return []
+    faults: list[Fault] = [
+        (f"{place}.{name}", f"expected one for each of {n_classes:,} classes, got {len(given):,}")
+        for name, given in (("frequency", facts.frequency), ("ancestors", facts.ancestors))
+        if len(given) not in (0, n_classes)
+    ]
+    if any(not 0 <= row < n_classes for rows in facts.ancestors for row in rows):
+        faults.append((f"{place}.ancestors", f"expected numbers of {n_classes:,} classes"))
     return faults
 
 

@@ -11,6 +11,8 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable, RowArray, freeze
 from jaccard_eval.data.dataset import Dataset, ImageTable, Key, key_order
+from jaccard_eval.data.imagelabels import ClassFacts, ImageLabels
+from jaccard_eval.data.signature import digest_facts
 from jaccard_eval.engine.memory import release_memory
 from jaccard_eval.engine.stored import Store, StoredBoxes, store_boxes
 from jaccard_eval.errors import require
@@ -22,6 +24,7 @@ from jaccard_eval.reading.partitions.manifest import (
     IMAGES,
     NAME,
     Manifest,
+    SideRecord,
     part_path,
     read_manifest,
     require_unread,
@@ -39,6 +42,7 @@ from jaccard_eval.text import example_keys
 
 MOST_STRETCHES = 400  # files that the engine reads at once, later
 IMAGE_COLUMNS = ("id", "key", "file", "width", "height")  # of each side, after its name and an underscore
+FACT_COLUMNS = ("absent", "present", "not_exhaustive")  # lists of classes, in the order of `imagelabels.FACTS`
 
 
 def read_side(folder: Path, options: ReadOptions, store: Store | None = None) -> Dataset:
@@ -91,9 +95,34 @@ def read_side(folder: Path, options: ReadOptions, store: Store | None = None) ->
         is_shown = store.shows(folder / NAME)
         files = tuple(stretches) if is_shown else store_boxes((part.read() for part in stretches), store)
         boxes = StoredBoxes(files, store, scored=role == "pred").mapped(as_read)
-    side = record.dataset(role, images, boxes)
+    side = replace(record.dataset(role, images, boxes), facts=_read_facts(folder, record, role, images, rows))
     given = options.images if options.images != record.read_options(role).images else None
     return side if given is None else replace(side, image_folder=Path(given))
+
+
+def _read_facts(folder: Path, record: SideRecord, role: str, images: ImageTable, rows: RowArray) -> ClassFacts:
+    """Return what is known of classes besides boxes; a DataError reports that it is not what was written."""
+    if record.facts is None:
+        return ClassFacts()
+    path, columns = folder / IMAGES, []
+    with open_part(path) as (opened, _):
+        wanted = [f"{role}_{name}" for name in FACT_COLUMNS if record.facts.of_images]
+        if missing := [name for name in wanted if name not in opened.schema_arrow.names]:
+            raise invalid(path, f"has no column {', '.join(missing)}")
+        table = opened.read(columns=wanted)
+        table.validate(full=True)
+        for fact, name in enumerate(wanted):
+            lists = table.column(name).combine_chunks()
+            label = lists.flatten().to_numpy(zero_copy_only=False)
+            image = np.repeat(rows, lists.value_lengths().to_numpy(zero_copy_only=False))
+            if len(label) and (image.min() < 0 or label.min() < 0 or label.max() >= len(record.classes)):
+                raise invalid(path, f"{name} has a class that there is not, or one of an image that there is not")
+            columns.append((image, label.astype(np.int32), np.full(len(label), fact, dtype=np.int8)))
+    labels = ImageLabels.ordered(*map(np.concatenate, zip(*columns, strict=True))) if columns else None
+    facts = record.facts.facts(labels)
+    if digest_facts(facts, images.names(), record.classes) != record.facts.fingerprint:
+        raise changed_part(path, "what is known of classes is not that of its manifest: the fingerprint differs")
+    return facts
 
 
 def _as_read(table: BoxTable, *, rows: RowArray) -> BoxTable:

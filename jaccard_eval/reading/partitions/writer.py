@@ -36,7 +36,7 @@ from jaccard_eval.reading.partitions.manifest import (
     part_path,
 )
 from jaccard_eval.reading.partitions.parts import EXTRA, PartWriter, RowSum
-from jaccard_eval.reading.partitions.sides import IMAGE_COLUMNS
+from jaccard_eval.reading.partitions.sides import FACT_COLUMNS, IMAGE_COLUMNS
 
 GROUP_ROWS = 50_000  # of both sides in a group, about: what is read at once at least
 PART_ROWS = 1_000_000  # of both sides in a part, where no number of parts is given
@@ -150,9 +150,29 @@ def _write_images(path: Path, sides: dict[str, Dataset], numbers: dict[str, RowA
             fix = "Rename the image; names must be valid Unicode, ids below 2^63."
             raise DataError.single("write-name", Where(sides[role].path), detail, fix=fix) from None
         columns |= {f"{role}_{name}": array for name, array in zip(IMAGE_COLUMNS, arrays, strict=True)}
+    verified = {
+        f"{role}_{name}": column
+        for role, side in sides.items()
+        for name, column in _classes_by_image(side, numbers[role], n_images).items()
+    }
     ordinal = arrow.array(np.arange(n_images, dtype=np.int32))
     in_order = {f"{role}_{name}": columns[f"{role}_{name}"] for role in ROLES for name in IMAGE_COLUMNS}
-    parquet.write_table(arrow.table({"image": ordinal, "name": arrow.array(names), **in_order}), path)
+    parquet.write_table(arrow.table({"image": ordinal, "name": arrow.array(names), **in_order, **verified}), path)
+
+
+def _classes_by_image(side: Dataset, numbers: RowArray, n_images: int) -> dict[str, Any]:
+    """Return a list of classes for each image and fact, by the name of its column; nothing of a side without any."""
+    arrow, labels = require("pyarrow", extra=EXTRA), side.facts.images
+    found: dict[str, Any] = {}
+    if labels is None:
+        return found
+    for fact, name in enumerate(FACT_COLUMNS):
+        image, label = labels.of(fact)
+        order = np.argsort(numbers[image], kind="stable")
+        ends = np.cumsum(np.bincount(numbers[image], minlength=n_images))
+        offsets = arrow.array(np.append(0, ends).astype(np.int32))
+        found[name] = arrow.ListArray.from_arrays(offsets, arrow.array(label[order]))
+    return found
 
 
 def _write_side(

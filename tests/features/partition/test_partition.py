@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from judged_scenes import write_lvis, write_open_images
 
 from jaccard_eval import Slice, compare, evaluate, load
 from jaccard_eval.cli.run import run
@@ -110,6 +111,42 @@ def test_the_document_is_the_same_bytes(
     expected = document(evaluate(gt, pred, engine="memory", **options))
     assert document(evaluate(out, engine="memory", **options)) == expected
     assert document(evaluate(out, engine="disk", workers=1 + seed % 2, **options)) == expected
+
+
+@pytest.mark.parametrize("protocol", ["lvis", "lvis-fixed", "openimages", "openimages-challenge"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_what_is_known_of_classes_is_in_the_parts(tmp_path: Path, protocol: str, seed: int) -> None:
+    write = write_lvis if protocol.startswith("lvis") else write_open_images
+    gt, pred = write(tmp_path, seed, 200, 2)
+    options: dict[str, Any] = {"protocol": protocol} | ({"max_dets": (4,)} if protocol.startswith("lvis") else {})
+    out = partition(gt, pred, tmp_path / "parts", 3)
+    expected = document(evaluate(gt, pred, engine="memory", **options))
+    assert [document(evaluate(out, engine=engine, **options)) for engine in ("memory", "disk")] == [expected] * 2
+
+
+def test_what_is_known_of_classes_is_checked(tmp_path: Path) -> None:
+    import pyarrow
+
+    out = partition(*write_lvis(tmp_path, 1, 60, 2), tmp_path / "parts", 2)
+    path = out / "images.parquet"
+    table = parquet.read_table(path)
+    lists = table["gt_absent"].to_pylist()
+    for change, message in (
+        ([*lists[:3], [5], *lists[4:]], "input-changed.*what is known of classes"),
+        ([*lists[:3], [6], *lists[4:]], "gt_absent has a class that there is not"),
+        (None, "has no column gt_absent"),
+    ):
+        assert change != lists
+        changed = table.drop_columns(["gt_absent"])
+        if change is not None:
+            changed = changed.append_column("gt_absent", pyarrow.array(change, type=pyarrow.list_(pyarrow.int32())))
+        parquet.write_table(changed, path)
+        with pytest.raises(DataError, match=message):
+            evaluate(out, protocol="lvis")
+    parquet.write_table(table, path)
+    edit_manifest(lambda it: it["gt"]["facts"].update(frequency=["r"]))(out)
+    with pytest.raises(DataError, match=r"gt\.facts\.frequency: expected one for each of 6 classes, got 1"):
+        evaluate(out, protocol="lvis")
 
 
 def converted(source: Path, target: Path, kind: str, *options: str) -> Path:
