@@ -21,13 +21,13 @@ from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.reading.rawboxes import RawBoxes
 from jaccard_eval.reading.xml import mention_unused, parse_xml, text_of
-from jaccard_eval.similarity.runs import IntArray, Runs, offsets_of
 from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     from jaccard_eval.similarity.masks import Outlines
+    from jaccard_eval.similarity.runs import IntArray
 
 FORMAT = Format(
     name="cvat",
@@ -184,6 +184,8 @@ class _Tree:
         self.rings.append(ring)
         ends = (min(ring[::2]), min(ring[1::2]), max(ring[::2]), max(ring[1::2])) if ring else ()
         if edges is not None:
+            from jaccard_eval.similarity.runs import Runs, offsets_of
+
             x, y, width, height = Runs(edges, offsets_of([len(edges)])).bounds(np.array([size]))[0].tolist()
             ends = (x, y, x + width, y + height)
         self.corners += map(repr, ends) if ends else [box.get(corner, "") for corner in _CORNERS]

@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,8 +19,10 @@ from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.reading.records import UNKNOWN_SIZE, Record, RecordCollector, document_records
-from jaccard_eval.similarity.runs import IntArray, Runs, combined, offsets_of, runs_of_polygons
 from jaccard_eval.text import quoted_value
+
+if TYPE_CHECKING:
+    from jaccard_eval.similarity.runs import IntArray
 
 FORMAT = Format(
     name="labelme",
@@ -97,6 +100,8 @@ class _Parts:
 
 def _add_masks(collector: RecordCollector, key: str, record: Record, size: FloatArray) -> None:
     """Add polygons, rectangles and masks as masks; those of one label and group are parts of one object."""
+    from jaccard_eval.similarity.runs import Runs, combined, offsets_of, runs_of_polygons
+
     objects: dict[tuple[str, str], _Parts] = {}
     for at, shape in enumerate(record.records("shapes")):
         kind = shape.text("shape_type") if shape.has("shape_type") else "polygon"

@@ -33,12 +33,11 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.reading.rawboxes import Keys, RawBoxes
-from jaccard_eval.similarity.masks import Masks, Outlines
-from jaccard_eval.similarity.runs import runs_of_pixels
 from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
     from jaccard_eval.reading.npz import Archive
+    from jaccard_eval.similarity.masks import Masks
 
 FORMAT = Format(
     name="npz",
@@ -104,6 +103,7 @@ def write_example(path: Path) -> None:
 def _add_boxes(archive: Archive, draft: Draft, options: ReadOptions, masks: Path | None) -> None:
     """Add boxes, with the masks of the file where they are asked for."""
     from jaccard_eval.similarity.encoding import BOX_ENCODINGS, NORM_SUFFIX, encode
+    from jaccard_eval.similarity.masks import Outlines
 
     encoding = archive.text("encoding", "xyxy", BOX_ENCODINGS)
     shapes = None if masks is None else _read_masks(masks, archive)
@@ -144,6 +144,8 @@ def _add_boxes(archive: Archive, draft: Draft, options: ReadOptions, masks: Path
 def _read_masks(path: Path, archive: Archive) -> Masks | None:
     """Return the masks of an archive; None where they cannot be used."""
     from jaccard_eval.reading.npz import array_names, opened_entries
+    from jaccard_eval.similarity.masks import Masks
+    from jaccard_eval.similarity.runs import runs_of_pixels
 
     if _MASKS not in array_names(path):
         fix = "Save masks (n, height, width), or compare boxes with --iou-type bbox."
