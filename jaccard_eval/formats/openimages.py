@@ -17,7 +17,7 @@ import numpy as np
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.formats import Format
-from jaccard_eval.formats._openimages.beside import MID_STARTS, descriptions_of, may_lie_beside, read_descriptions
+from jaccard_eval.formats._openimages import MID_STARTS
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Kind, Likeness, Peek
@@ -85,6 +85,8 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     add_boxes(table, columns, cells, draft)
     images, classes = (table.columns[at].keys(cells.rows)[0] for at in (columns.image, columns.label))
     labels = {str(label) for label in classes.distinct}
+    from jaccard_eval.formats._openimages.beside import descriptions_of, read_descriptions
+
     described = descriptions_of(path, options) if options.class_descriptions or _has_mid(labels) else []
     names = read_descriptions(described)
     if options.role == "gt":
@@ -124,6 +126,8 @@ def _with_known_groups(table: Table, column: int, draft: Draft) -> Table:
 
 def leads_to(path: Path, _: str) -> list[Path]:
     """Return the files next to a table that name its classes, or hold their hierarchy or image-level labels."""
+    from jaccard_eval.formats._openimages.beside import may_lie_beside
+
     return may_lie_beside(path)
 
 

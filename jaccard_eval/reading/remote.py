@@ -229,10 +229,10 @@ class _Copies:
 
     def forget(self) -> None:
         """Remove all copies."""
-        from jaccard_eval.engine.scratch import remove_scratch
-
         with self._lock:
             if self._folder is not None:
+                from jaccard_eval.engine.scratch import remove_scratch
+
                 remove_scratch(self._folder)
             self._folder = None
             self._clear()

@@ -10,6 +10,7 @@ from operator import eq
 from pathlib import Path
 
 from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.formats._openimages import MID_STARTS
 from jaccard_eval.formats._openimages.labels import is_label_file
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
@@ -22,8 +23,6 @@ HIERARCHIES = ("*hierarchy*.json",)
 LABELS = ("*imagelabels*.csv", "*image-labels*.csv", "*image_labels*.csv", "labels.csv")
 MACHINE = "*machine*"  # labels that a program gave; people verified those of the other files
 BOXABLE = "*boxable*"  # labels of the classes that have boxes
-
-MID_STARTS = ("/m/", "/g/", "/t/")  # machine-generated ids of the knowledge graph
 
 
 def descriptions_of(path: Path, options: ReadOptions) -> list[Path]:
