@@ -90,9 +90,7 @@ def load_and_align(
     except DataError as error:
         raise _with_split(error, gt, gt_side, pred_side, options) from None
     if iou_type != BOXES:
-        from jaccard_eval.reading.in_images import with_masks
-
-        aligned = with_masks(aligned, gt_side, pred_side)
+        aligned = _with_masks(aligned, gt_side, pred_side)
     names = aligned.image_names, aligned.class_names
     hashes = _hashes(aligned.gt, aligned.pred, names)
     rules = {"class_map": aligned.classes.strategy} if isinstance(options.class_map, str) else {}
@@ -104,6 +102,15 @@ def load_and_align(
         rules["images_in_common"] = digest_names(aligned.image_names)
     selection = _selection(options, {**rules, **aligned.applied})
     return Sides(gt_side, pred_side, aligned, selection, hashes)
+
+
+def _with_masks(aligned: Alignment, gt: Dataset, pred: Dataset) -> Alignment:
+    from jaccard_eval.reading.in_images import with_masks
+
+    if not gt.facts.ancestors:
+        return with_masks(aligned, gt, pred)
+    # A class that is not evaluated counts for those above it.
+    return with_masks(aligned.with_every_class(), gt, pred).with_chosen_classes(gt.labels)
 
 
 def image_files(sides: Sides, folder: PathText | None = None) -> ImageFiles:

@@ -318,6 +318,20 @@ class Alignment:
         """Units of the boxes: "px" or "norm"."""
         return self.placement.units
 
+    def class_rows(self, labels: LabelMap) -> RowArray:
+        """Return the row of each class of the ground truth among those to evaluate, -1 for other classes."""
+        at = {name: row for row, name in enumerate(self.class_names)}
+        return np.array([at.get(name, -1) for name in labels.names], dtype=np.int32)
+
+    def with_every_class(self) -> Alignment:
+        """Return the alignment with ground truth of all classes, as it was placed."""
+        return replace(self, gt=self.placement.gt)
+
+    def with_chosen_classes(self, labels: LabelMap) -> Alignment:
+        """Undo `with_every_class`; what became of the boxes meanwhile is what was placed."""
+        placed = replace(self.placement, gt=self.gt)
+        return replace(self, gt=_renumber(self.gt, "label", self.class_rows(labels)), placement=placed)
+
 
 def align(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignment:
     """Align predictions with ground truth; raise a DataError about what cannot be aligned."""

@@ -296,8 +296,7 @@ def expanded(sides: Sides) -> BoxTable:
     aligned, ancestors = sides.aligned, sides.gt.facts.ancestors
     if not ancestors:
         return aligned.gt
-    at = {name: row for row, name in enumerate(aligned.class_names)}
-    chosen = np.array([at.get(name, -1) for name in sides.gt.labels.names], dtype=np.int32)
+    chosen = aligned.class_rows(sides.gt.labels)
     # What is not evaluated itself counts for a class above it.
     lists = [chosen[[label, *above]] for label, above in enumerate(ancestors)]
     return aligned.placement.gt.mapped(partial(_copied, lists=[labels[labels >= 0] for labels in lists]))
