@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "reader.hpp"
 
@@ -26,6 +27,32 @@ std::uint64_t descending_key(double score) {
     std::uint64_t bits = 0;
     std::memcpy(&bits, &turned, sizeof bits);
     return bits >> 63 != 0 ? ~bits : bits | std::uint64_t{1} << 63;
+}
+
+constexpr int RADIX_BITS = 11;  // of a key that are sorted by at a time: three times leave 31 bits, which few keys need
+constexpr std::uint64_t N_BUCKETS = std::uint64_t{1} << RADIX_BITS;
+constexpr std::ptrdiff_t FEW = 512;  // are sorted sooner by comparing
+
+// Sort by key, equal keys in the order in which they stand; `spare` has as much room as there is between the two.
+void sort_stably(Scored *first, Scored *last, Scored *spare) {
+    const auto is_before = [](const Scored &a, const Scored &b) { return a.key < b.key; };
+    const auto n = last - first;
+    if (n < FEW) return std::stable_sort(first, last, is_before);
+    Scored *from = first, *to = spare;
+    for (int shift = 64 - 3 * RADIX_BITS; shift < 64; shift += RADIX_BITS, std::swap(from, to)) {
+        std::ptrdiff_t next[N_BUCKETS] = {}, total = 0;
+        for (std::ptrdiff_t i = 0; i < n; ++i) ++next[from[i].key >> shift & (N_BUCKETS - 1)];
+        for (std::ptrdiff_t &at : next) at = std::exchange(total, total + at);
+        for (std::ptrdiff_t i = 0; i < n; ++i) to[next[from[i].key >> shift & (N_BUCKETS - 1)]++] = from[i];
+    }
+    std::copy(from, from + n, first);
+    const auto prefix = [](const Scored &one) { return one.key >> (64 - 3 * RADIX_BITS); };
+    for (Scored *run = first; run != last;) {  // of keys that differ in the other bits alone
+        Scored *stop = run + 1;
+        while (stop != last && prefix(*stop) == prefix(*run)) ++stop;
+        if (!std::is_sorted(run, stop, is_before)) std::stable_sort(run, stop, is_before);
+        run = stop;
+    }
 }
 
 }  // namespace
@@ -149,6 +176,8 @@ EXPORTED std::int64_t jaccard_rank(std::int64_t n, std::int64_t n_images, std::i
     const auto seen = make_room<std::int32_t>(n_images);
     if (!scored || !next || !seen) return NOT_PLAIN;
     for (std::int64_t i = 0; i < n; ++i) ++next[label[i] + 1];
+    const auto spare = make_room<Scored>(*std::max_element(next.get(), next.get() + n_labels + 1));
+    if (!spare) return NOT_PLAIN;
     for (std::int64_t k = 0; k < n_labels; ++k) next[k + 1] += next[k];
     for (std::int64_t i = 0; i < n; ++i) {
         const std::int64_t row = turn[i];
@@ -157,7 +186,7 @@ EXPORTED std::int64_t jaccard_rank(std::int64_t n, std::int64_t n_images, std::i
     std::int64_t kept = 0, start = 0;
     for (std::int64_t k = 0; k < n_labels; start = next[k++]) {  // each begins where the last one ends by now
         Scored *const first = scored.get() + start, *const last = scored.get() + next[k];
-        std::stable_sort(first, last, [](const Scored &a, const Scored &b) { return a.key < b.key; });
+        sort_stably(first, last, spare.get());
         for (const Scored *at = first; at != last; ++at) {
             const std::int32_t place = seen[image[at->row]]++;
             if (place >= cap) continue;
@@ -207,8 +236,8 @@ EXPORTED std::int64_t jaccard_pair_boxes(std::int64_t n, std::int64_t *row, std:
 // Find the true positives of each threshold, in the order of the ranking: their detections, how many detections of their
 // class count up to and including each, and their number by threshold and class. Of n detections those of a rank from
 // `cap` on are left away. `hit` and `counts` have a row of c candidates for each threshold; all other detections count
-// as `in_range` says. With bounds of ties, the hits of each tie stand in front of all else in it, or behind. Returns how
-// many hits there are, or NOT_PLAIN.
+// as `in_range` says. With bounds of ties, the hits of each tie stand in front of all else in it, or behind. There is
+// room for one hit more than there are. Returns how many there are, or NOT_PLAIN.
 EXPORTED std::int64_t jaccard_find_hits(std::int64_t n_thresholds, std::int64_t n, std::int64_t c, std::int64_t n_labels,
                                         std::int64_t cap, std::int64_t hits_first, const std::int32_t *label,
                                         const std::int32_t *rank, const std::uint8_t *in_range,
@@ -241,24 +270,34 @@ EXPORTED std::int64_t jaccard_find_hits(std::int64_t n_thresholds, std::int64_t 
     }
     std::int64_t found = 0;
     for (std::int64_t t = 0; t < n_thresholds; ++t, hit += c, counts += c, count += n_labels) {
-        std::int32_t current = -1, change = 0;  // by what candidates of the class match
         for (std::int64_t i = 0; i < m;) {
-            const Place at = place[i];
-            if (at.label != current) change = 0;
-            current = at.label;
-            const std::int64_t first = found;
-            std::int32_t last = at.begin + change;  // where the next hit stands, if those of the tie come first
-            for (; i < m && place[i].tie == at.tie; ++i) {
-                const std::int64_t j = place[i].candidate;
-                change += (counts[j] != 0) - place[i].counts;
-                if (hit[j] == 0) continue;
-                detection[found] = candidate[j];
-                before[found++] = ++last;
+            const std::int32_t k = place[i].label;
+            const std::int64_t first_of_class = found;
+            std::int32_t change = 0;  // by what candidates of the class match
+            while (ties == nullptr && i < m && place[i].label == k) {
+                // Each is written, and the next one over it unless it is a hit: whether it is cannot be foretold.
+                const Place &at = place[i++];
+                detection[found] = candidate[at.candidate];
+                before[found] = at.begin + change + 1;
+                found += hit[at.candidate];
+                change += counts[at.candidate] - at.counts;
             }
-            count[current] += found - first;
-            if (hits_first) continue;
-            last = at.end + change;
-            for (std::int64_t h = found; h-- != first;) before[h] = last--;
+            while (i < m && place[i].label == k) {
+                const Place at = place[i];
+                const std::int64_t first = found;
+                std::int32_t last = at.begin + change;  // where the next hit stands, if those of the tie come first
+                for (; i < m && place[i].tie == at.tie; ++i) {
+                    const std::int64_t j = place[i].candidate;
+                    change += counts[j] - place[i].counts;
+                    if (hit[j] == 0) continue;
+                    detection[found] = candidate[j];
+                    before[found++] = ++last;
+                }
+                if (hits_first) continue;
+                last = at.end + change;
+                for (std::int64_t h = found; h-- != first;) before[h] = last--;
+            }
+            count[k] += found - first_of_class;
         }
     }
     return found;

@@ -81,7 +81,7 @@ def find_hits(
         return None
     _, hit, _ = candidates
     n = int(np.count_nonzero(hit))
-    row, before = np.empty(n, np.int64), np.empty(n, np.int32)
+    row, before = np.empty(n + 1, np.int64), np.empty(n + 1, np.int32)
     count = np.zeros((len(hit), n_labels), np.int64)
     bounds, hits_first = (None, True) if ties is None else ties
     types = (np.int32, np.int32, np.bool_, np.int64, np.bool_, np.bool_)

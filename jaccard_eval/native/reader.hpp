@@ -40,6 +40,34 @@ constexpr int MAX_POWER = 22;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+#if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define EIGHT_AT_A_TIME 1
+constexpr std::ptrdiff_t EIGHT = 8;
+constexpr std::uint64_t SCALES[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+
+// The next eight characters, each less '0': a digit is its value, and all else has a high bit.
+std::uint64_t load_eight(Text at) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, at, sizeof word);
+    return word ^ 0x3030303030303030u;
+}
+
+// How many digits those begin with. Adding 6 carries from 10 on into the high bits of a character, and from one
+// character into the next only behind the first that is no digit.
+std::ptrdiff_t count_digits(std::uint64_t word) {
+    const std::uint64_t others = (word | (word + 0x0606060606060606u)) & 0xF0F0F0F0F0F0F0F0u;
+    return others == 0 ? EIGHT : __builtin_ctzll(others) / 8;
+}
+
+// The number that the first `n` of them are, 1 to 8: neighbours are joined to pairs, these to fours and to all eight.
+std::uint64_t join_digits(std::uint64_t word, std::ptrdiff_t n) {
+    word <<= 8 * (EIGHT - n);
+    word = (word * 10 + (word >> 8)) & 0x00FF00FF00FF00FFu;
+    word = (word * 100 + (word >> 16)) & 0x0000FFFF0000FFFFu;
+    return (word * 10000 + (word >> 32)) & 0xFFFFFFFFu;
+}
+#endif
+
 // Reads one text from its first byte to its last. A method that fails returns false, and the text is not plain.
 class Reader {
   public:
@@ -78,12 +106,11 @@ class Reader {
     bool read_integer(std::int64_t &value) {
         const bool negative = take('-');
         const Text first = at;
-        std::int64_t read = 0;
-        while (at != end && is_digit(*at) && at - first <= MAX_INTEGER_DIGITS) read = read * 10 + (*at++ - '0');
-        const auto n = at - first;
+        std::uint64_t read = 0;
+        const auto n = read_digits(read);
         if (n == 0 || n > MAX_INTEGER_DIGITS || (n > 1 && *first == '0')) return false;
         if (at != end && (*at == '.' || *at == 'e' || *at == 'E')) return false;
-        value = negative ? -read : read;
+        value = negative ? -static_cast<std::int64_t>(read) : static_cast<std::int64_t>(read);
         return true;
     }
 
@@ -98,15 +125,12 @@ class Reader {
         const Text first = at;
         const bool negative = take('-');
         const Text whole = at;
-        std::uint64_t read = 0;  // wraps where there are too many digits, and is not used then
-        while (at != end && is_digit(*at)) read = read * 10 + static_cast<std::uint64_t>(*at++ - '0');
-        auto n = at - whole;
+        std::uint64_t read = 0;
+        auto n = read_digits(read);
         if (n == 0 || (n > 1 && *whole == '0')) return false;
         std::ptrdiff_t n_decimals = 0;
         if (take('.')) {
-            const Text decimals = at;
-            while (at != end && is_digit(*at)) read = read * 10 + static_cast<std::uint64_t>(*at++ - '0');
-            n_decimals = at - decimals;
+            n_decimals = read_digits(read);
             if (n_decimals == 0) return false;
             n += n_decimals;
         }
@@ -121,9 +145,7 @@ class Reader {
         if (has_exponent) {
             ++at;
             if (at != end && (*at == '+' || *at == '-')) ++at;
-            const Text digits = at;
-            while (at != end && is_digit(*at)) ++at;
-            if (at == digits) return false;
+            if (!skip_digits()) return false;
         }
 #if defined(__cpp_lib_to_chars)
         const auto result = std::from_chars(first, at, value);  // the nearest float, in any locale
@@ -219,6 +241,23 @@ class Reader {
             skip_blanks();
         } while (take(','));
         return take('}');
+    }
+
+    // Appends all digits that follow to a number, and returns how many; it wraps where they are too many.
+    std::ptrdiff_t read_digits(std::uint64_t &number) {
+        const Text first = at;
+#if defined(EIGHT_AT_A_TIME)
+        while (end - at >= EIGHT) {
+            const std::uint64_t word = load_eight(at);
+            const auto n = count_digits(word);
+            if (n == 0) return at - first;
+            number = number * SCALES[n] + join_digits(word, n);
+            at += n;
+            if (n < EIGHT) return at - first;
+        }
+#endif
+        while (at != end && is_digit(*at)) number = number * 10 + static_cast<std::uint64_t>(*at++ - '0');
+        return at - first;
     }
 
     bool skip_digits() {

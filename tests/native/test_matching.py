@@ -14,7 +14,7 @@ from jaccard_eval.matching.matchtable import MatchTable, match_boxes
 from jaccard_eval.matching.order import rank_detections
 from jaccard_eval.matching.ranking import Ranking
 from jaccard_eval.metrics.curves import Curves, Steps
-from jaccard_eval.native.matching import CHUNK_PAIRS
+from jaccard_eval.native.matching import CHUNK_PAIRS, rank
 
 pytestmark = pytest.mark.skipif(native.load_core() is None, reason="no compiled core, or it is turned off")
 
@@ -67,6 +67,18 @@ def test_curves_are_those_of_numpy(seed: int, protocol: Protocol, n_gt: int, n_p
     for compiled, plain in zip(*ways, strict=True):
         for one, other in zip(compiled, plain, strict=True):
             np.testing.assert_array_equal(one, other, strict=False)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 3000), st.sampled_from([1, 2, 700]))
+def test_many_scores_are_ranked_in_order(seed: int, n: int, n_labels: int) -> None:
+    rng = np.random.default_rng(seed)
+    bits = rng.integers(-(2**63), 2**63, n, np.int64) >> rng.integers(0, 64, n)  # floats of any size and sign
+    near = np.float64(0.5).view(np.int64) + rng.integers(0, 2**34, n)  # which differ in their last bits
+    score = np.choose(rng.integers(0, 3, n), [bits.view(np.float64), near.view(np.float64), rng.choice(SCORES, n)])
+    label, turn = rng.integers(0, n_labels, n), rng.permutation(n)
+    found = rank(score, label, np.zeros(n, np.int32), turn, n_images=1, cap=n)
+    assert found is not None
+    assert found[0].tolist() == turn[np.lexsort((-score[turn], label[turn]))].tolist()
 
 
 def test_more_pairs_than_one_chunk_are_all_found() -> None:
