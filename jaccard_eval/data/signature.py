@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoxTable, Words
 from jaccard_eval.data.dataset import NumberedNames
@@ -16,6 +17,7 @@ from jaccard_eval.data.imagekeys import bare_names
 from jaccard_eval.data.imagelabels import ClassFacts
 from jaccard_eval.data.protocol import BOXES, LATER_RULES, PROTOCOLS, Protocol
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.native.matching import hash_rows
 from jaccard_eval.progress import staged
 
 # Hexadecimal digits shown: 64 bits.
@@ -94,6 +96,17 @@ class HashSum:
 
 def _hashed(boxes: BoxTable, image: Words, label: Words) -> Words:
     flags = np.packbits([boxes.crowd, boxes.difficult, boxes.group_of, boxes.ignore], axis=0, bitorder="little")[0]
+    rows = boxes.image, boxes.label, flags
+    compiled = hash_rows((image, label, _PRIMES), rows, boxes.xywh, boxes.score, boxes.area)
+    state = _hashed_columns(boxes, image, label, flags) if compiled is None else compiled
+    # Without shapes nothing is mixed in: a fingerprint of boxes stays what it always was.
+    if boxes.shapes is not None:
+        state ^= boxes.shapes.hashes()
+        mix(state)
+    return state
+
+
+def _hashed_columns(boxes: BoxTable, image: Words, label: Words, flags: npt.NDArray[np.uint8]) -> Words:
     score = np.zeros(len(boxes)) if boxes.score is None else boxes.score
     columns = [*boxes.xywh.T, score, boxes.area]
     state: Words = (
@@ -103,10 +116,6 @@ def _hashed(boxes: BoxTable, image: Words, label: Words) -> Words:
         # Adding 0.0 makes -0.0 and 0.0 alike; little-endian on every machine, so that the bits are, too.
         bits = (np.ascontiguousarray(column, dtype="<f8") + 0.0).view("<u8")
         state ^= bits
-        mix(state)
-    # Without shapes nothing is mixed in: a fingerprint of boxes stays what it always was.
-    if boxes.shapes is not None:
-        state ^= boxes.shapes.hashes()
         mix(state)
     return state
 

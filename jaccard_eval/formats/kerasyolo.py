@@ -38,7 +38,7 @@ _FIX = "Write the path of the image, then each box as x1,y1,x2,y2,class without 
 
 def looks_like(peek: Peek) -> Likeness | None:
     """Rate a text by its first lines: paths, and behind them boxes of five or six numbers."""
-    if peek.is_folder or not peek.lines:
+    if peek.is_folder or peek.is_json or not peek.lines:
         return None
     split = [_split(line) for line in peek.lines]
     # A table has commas before the blank in "a.jpg,class 13,10,20,40,60" as well; of paths hardly all have.

@@ -25,6 +25,7 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import IntArray, WholeArray, descending_order, lengths_of_runs, starts_of_runs
 from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.hits import Hits, running_total
+from jaccard_eval.native.matching import interpolate
 
 # Hits that no class has; far from the end of int64, so that sums with it do not wrap.
 NEVER = np.iinfo(np.int32).max
@@ -120,6 +121,10 @@ class Steps:
 
     def interpolated_precision(self, grid: FloatArray) -> FloatArray:
         """Highest precision at or beyond each recall value, shape (T, R, K)."""
+        needed, epsilon = np.maximum(required_hits(self.positives, grid), 1), self.protocol.precision_epsilon
+        compiled = interpolate(self.total, self.before, (self.start, self.stop), needed, epsilon=epsilon)
+        if compiled is not None:
+            return self.undefined_without_truth(compiled)
         at = self.first_reaching(grid)
         # A grid begins with 0, which the first hit of any weight reaches; hits before it have precision 0. So what is
         # found up to the next place is that of one class alone, except for values that it does not reach.

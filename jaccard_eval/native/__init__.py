@@ -13,7 +13,7 @@ from pathlib import Path
 
 VARIABLE = "JACCARD_EVAL_NATIVE"
 LIBRARY = Path(__file__).with_name("_core.so")  # by this name on every system
-VERSION = 8  # of its functions, as core.cpp has it
+VERSION = 9  # of its functions, as core.cpp has it
 
 _POINTER, _INTEGER = ctypes.c_void_p, ctypes.c_int64
 
@@ -50,6 +50,10 @@ def _load() -> ctypes.CDLL | None:
         core.jaccard_unfilter.argtypes = [*[_INTEGER] * 3, *[_POINTER] * 3]
         core.jaccard_count_pairs.restype = _INTEGER
         core.jaccard_count_pairs.argtypes = [_INTEGER, _INTEGER, _POINTER, _POINTER, _INTEGER, _POINTER, _POINTER]
+        core.jaccard_interpolate.restype = None
+        core.jaccard_interpolate.argtypes = [*[_INTEGER] * 3, ctypes.c_double, *[_POINTER] * 6]
+        core.jaccard_hash_rows.restype = None
+        core.jaccard_hash_rows.argtypes = [_INTEGER, *[_POINTER] * 10]
         _declare_shapes(core)
     except (OSError, AttributeError):  # not built, or built for another machine
         return None

@@ -4,6 +4,7 @@
 // here decides anything: what is accepted has one meaning, and the same values come out to the last bit.
 
 #include <algorithm>
+#include <initializer_list>
 #include <limits>
 #include <utility>
 
@@ -58,7 +59,7 @@ void sort_stably(Scored *first, Scored *last, Scored *spare) {
 }  // namespace
 
 // Of the functions below: a library that was built from an older text is not used.
-EXPORTED std::int64_t jaccard_core_version() { return 8; }
+EXPORTED std::int64_t jaccard_core_version() { return 9; }
 
 // Read up to `capacity` records of a COCO results list whose records have four numeric fields, each once, and no
 // others. The text is a piece of the list, the first one or the last one or both. `position` is where to begin, then
@@ -301,6 +302,53 @@ EXPORTED std::int64_t jaccard_find_hits(std::int64_t n_thresholds, std::int64_t 
         }
     }
     return found;
+}
+
+// Find the highest precision at or beyond each recall value, of cells [start, stop) of hits, `n_labels` for each
+// threshold. `total` is the weight of the hits in front of each one, and of all, `before` of what counts up to each.
+// `needed` has the weight of hits at which a class reaches each of the `n_recalls` values, at least 1. The arithmetic is
+// that of metrics/curves.py.
+EXPORTED void jaccard_interpolate(std::int64_t n_thresholds, std::int64_t n_recalls, std::int64_t n_labels,
+                                  double epsilon, const std::int64_t *total, const std::int64_t *before,
+                                  const std::int64_t *start, const std::int64_t *stop, const std::int64_t *needed,
+                                  double *precision) {
+    for (std::int64_t t = 0; t < n_thresholds; ++t, precision += n_recalls * n_labels) {
+        for (std::int64_t k = 0; k < n_labels; ++k) {
+            const std::int64_t first = *start++, outside = total[first];
+            std::int64_t i = *stop++;
+            double highest = 0;
+            for (std::int64_t r = n_recalls; r-- != 0;) {
+                while (i != first && total[i] - outside >= needed[k * n_recalls + r]) {
+                    --i;
+                    const auto found = static_cast<double>(total[i + 1] - outside);
+                    const auto counted = static_cast<double>(std::max<std::int64_t>(before[i], 1));
+                    highest = std::max(highest, found / (counted + epsilon));
+                }
+                precision[r * n_labels + k] = highest;
+            }
+        }
+    }
+}
+
+// Hash rows of boxes to 64 bits, as data/signature.py does: names by their own hashes, then flags, box, score and area.
+EXPORTED void jaccard_hash_rows(std::int64_t n, const std::uint64_t *image_hash, const std::uint64_t *label_hash,
+                                const std::uint64_t *primes, const std::int32_t *image, const std::int32_t *label,
+                                const std::uint8_t *flags, const double *xywh, const double *score,
+                                const double *area, std::uint64_t *state) {
+    for (std::int64_t i = 0; i < n; ++i) {
+        std::uint64_t word = image_hash[image[i]] * primes[0] + label_hash[label[i]] * primes[1] + flags[i] * primes[2];
+        const double *const box = xywh + 4 * i;
+        for (const double value : {box[0], box[1], box[2], box[3], score == nullptr ? 0.0 : score[i], area[i]}) {
+            const double positive_zero = value + 0.0;
+            std::uint64_t bits = 0;
+            std::memcpy(&bits, &positive_zero, sizeof bits);
+            word ^= bits;
+            word ^= word >> 33;
+            word *= 0xFF51AFD7ED558CCDu;
+            word ^= word >> 33;
+        }
+        state[i] = word;
+    }
 }
 
 // Compare poses i of one column with poses j of another, pair by pair, of `k` points each: `error` has a row for each

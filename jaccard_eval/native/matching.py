@@ -1,4 +1,4 @@
-"""Order of detections, overlaps of boxes and hits of curves by the compiled core; each returns None without one."""
+"""What boxes go through, by the compiled core: hashing, ranking, pairing, curves. Each returns None without one."""
 
 from __future__ import annotations
 
@@ -14,8 +14,36 @@ IntArray = npt.NDArray[np.int64]
 RowArray = npt.NDArray[np.int32]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+WordArray = npt.NDArray[np.uint64]
 
 CHUNK_PAIRS = 1 << 16  # kept at a time, unless a block is larger
+
+
+def hash_rows(
+    hashes: tuple[WordArray, WordArray, WordArray],
+    rows: tuple[RowArray, RowArray, npt.NDArray[np.uint8]],
+    xywh: FloatArray,
+    score: FloatArray | None,
+    area: FloatArray,
+) -> WordArray | None:
+    """Hash rows of boxes; see `signature`.
+
+    `hashes` are those of image names and class names, and what image, class and flags are multiplied by; `rows` the
+    image, class and flags of each box.
+    """
+    core = load_core()
+    if core is None:
+        return None
+    image, label, primes = (np.ascontiguousarray(one, np.uint64) for one in hashes)
+    types = (np.int32, np.int32, np.uint8, np.float64, np.float64)
+    given = [np.ascontiguousarray(*one) for one in zip((*rows, xywh, area), types, strict=True)]
+    scores = None if score is None else np.ascontiguousarray(score, np.float64)
+    state = np.empty(len(xywh), np.uint64)
+    tables = (table.ctypes.data for table in (image, label, primes))
+    *columns, areas = (column.ctypes.data for column in given)
+    at = None if scores is None else scores.ctypes.data
+    core.jaccard_hash_rows(len(state), *tables, *columns, at, areas, state.ctypes.data)
+    return state
 
 
 def rank(
@@ -93,3 +121,27 @@ def find_hits(
     arrays = (*(column.ctypes.data for column in columns), tie, row.ctypes.data, before.ctypes.data, count.ctypes.data)
     found = core.jaccard_find_hits(*shape, limit, hits_first, *arrays)
     return None if found < 0 else (row[:found], before[:found], count)
+
+
+def interpolate(
+    total: IntArray,
+    before: npt.NDArray[Any],
+    cells: tuple[IntArray, IntArray],
+    needed: IntArray,
+    *,
+    epsilon: float,
+) -> FloatArray | None:
+    """Return the highest precision at or beyond each recall value, (T, R, K); see `Steps`.
+
+    `cells` are the first hit and the one after the last of each threshold and class, (T, K), `needed` the weight of
+    hits that reaches each recall value, (K, R).
+    """
+    core = load_core()
+    if core is None:
+        return None
+    columns = [np.ascontiguousarray(column, np.int64) for column in (total, before, *cells, needed)]
+    (n_thresholds, n_labels), n_recalls = cells[0].shape, needed.shape[1]
+    precision = np.empty((n_thresholds, n_recalls, n_labels))
+    arrays = (column.ctypes.data for column in (*columns, precision))
+    core.jaccard_interpolate(n_thresholds, n_recalls, n_labels, epsilon, *arrays)
+    return precision

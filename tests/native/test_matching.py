@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from jaccard_eval import native
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import COCO, VOC2007, VOC2012, Protocol
+from jaccard_eval.data.signature import row_hashes
 from jaccard_eval.matching.matchtable import MatchTable, match_boxes
 from jaccard_eval.matching.order import rank_detections
 from jaccard_eval.matching.ranking import Ranking
@@ -63,7 +64,9 @@ def test_curves_are_those_of_numpy(seed: int, protocol: Protocol, n_gt: int, n_p
             cells = [(a, m) for a in range(len(protocol.areas)) for m in range(len(curves.caps))]
             views = (curves, curves.ties(best=True), curves.ties(best=False))
             steps = [view.steps(*cell) for view in views for cell in cells]
-            ways.append([[getattr(one, field.name) for field in fields(Steps)[1:]] for one in steps])
+            weighted = curves.weighted(np.array([2, 0, 1]))
+            envelopes = [view.interpolated_precision(*cell) for view in (*views, weighted) for cell in cells]
+            ways.append([*([getattr(one, field.name) for field in fields(Steps)[1:]] for one in steps), envelopes])
     for compiled, plain in zip(*ways, strict=True):
         for one, other in zip(compiled, plain, strict=True):
             np.testing.assert_array_equal(one, other, strict=False)
@@ -79,6 +82,17 @@ def test_many_scores_are_ranked_in_order(seed: int, n: int, n_labels: int) -> No
     found = rank(score, label, np.zeros(n, np.int32), turn, n_images=1, cap=n)
     assert found is not None
     assert found[0].tolist() == turn[np.lexsort((-score[turn], label[turn]))].tolist()
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.booleans())
+def test_fingerprints_are_those_of_numpy(seed: int, n: int, scored: bool) -> None:
+    table = boxes(np.random.default_rng(seed), n, scored=scored)
+    hashes = []
+    for core in ("1", "0"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(native.VARIABLE, core)
+            hashes.append(row_hashes(table, ("a", "b", "c"), ("cat", "dog", "emu")).tolist())
+    assert hashes[0] == hashes[1]
 
 
 def test_more_pairs_than_one_chunk_are_all_found() -> None:
