@@ -206,6 +206,7 @@ CODES = frozenset(
         "mask-axes",
         "mask-empty",
         "mask-of-box",
+        "mask-scaled",
         "mask-size",
         "mask-units",
         "max-dets",

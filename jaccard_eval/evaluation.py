@@ -85,6 +85,7 @@ def load_and_align(
         pred_side = _above(pred_side, options.score_min)
     if options.nms is not None:
         pred_side = _without_rivals(pred_side, options.nms)
+    gt_side, pred_side = _with_mask_sizes(gt_side, iou_type), _with_mask_sizes(pred_side, iou_type)
     try:
         aligned = align_datasets(gt_side, pred_side, options)
     except DataError as error:
@@ -111,6 +112,14 @@ def _with_masks(aligned: Alignment, gt: Dataset, pred: Dataset) -> Alignment:
         return with_masks(aligned, gt, pred)
     # A class that is not evaluated counts for those above it.
     return with_masks(aligned.with_every_class(), gt, pred).with_chosen_classes(gt.labels)
+
+
+def _with_mask_sizes(side: Dataset, iou_type: str) -> Dataset:
+    if iou_type == BOXES:
+        return side
+    from jaccard_eval.reading.in_images import with_mask_sizes  # boxes alone are evaluated without
+
+    return with_mask_sizes(side)
 
 
 def image_files(sides: Sides, folder: PathText | None = None) -> ImageFiles:

@@ -1,12 +1,13 @@
 """Open Images CSV: fractions in the order XMin, XMax, YMin, YMax, classes by MID or by name, groups of objects.
 
-The challenge's submissions are read as well: all boxes of an image in a PredictionString, its classes MIDs.
+The challenge's submissions are read as well: all boxes of an image in a PredictionString, its classes MIDs. So are
+tables of masks, with PNG files next to them or RLE in their cells.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,8 +18,9 @@ import numpy as np
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.formats import Format
-from jaccard_eval.formats._openimages import MID_STARTS
+from jaccard_eval.formats._openimages import MID_STARTS, mask_kinds
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Kind, Likeness, Peek
 from jaccard_eval.reading.rawboxes import CodedKeys
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 FORMAT = Format(
     name="openimages",
-    summary="Open Images CSV: fractions as XMin, XMax, YMin, YMax; class names from class-descriptions*.csv next to it",
+    summary="Open Images CSV: boxes as XMin, XMax, YMin, YMax in fractions, or masks (PNG files, RLE)",
     source="https://storage.googleapis.com/openimages/web/download_v7.html",
     example="ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsGroupOf\nstreet,,dog,1,0.1,0.3,0.2,0.5,0\n",
     carries=("scores", "group_of", "image_labels"),
@@ -49,27 +51,46 @@ def looks_like(peek: Peek) -> Likeness | None:
     if peek.kind not in (Kind.TEXT, Kind.BINARY):
         return None
     from jaccard_eval.reading.tabular.columns import position_of_strings  # only where a table is possible
-    from jaccard_eval.reading.tabular.rows import first_line, split_first_line
 
-    _, line = first_line(peek.text)
-    _, header = split_first_line(line)
+    header = _header(peek)
+    if mask_kinds(header):
+        return Likeness.NAMED
     has_boxes = {name.strip().lower() for name in header} >= _NEEDED
     has_strings = position_of_strings(header) is not None and _MID_GROUP.search(peek.text) is not None
     return Likeness.STRUCTURE if has_boxes or has_strings else None
 
 
+def _header(peek: Peek) -> Sequence[str]:
+    from jaccard_eval.reading.tabular.rows import first_line, split_first_line
+
+    return split_first_line(first_line(peek.text)[1])[1]
+
+
+def iou_types(peek: Peek) -> set[str]:
+    """Return what the columns are."""
+    return mask_kinds(_header(peek)) or {"bbox"}
+
+
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of an Open Images table to the draft; the format prescribes fractions."""
+    if mask_kinds(files.first_line(path).split(",")):
+        from jaccard_eval.formats._openimages.masks import add_masks  # most tables have none
+
+        draft.options = replace(options, units="norm")
+        found = add_masks(path, draft, options)
+        if found is not None:
+            _add_classes(path, *found, draft)
+        return
     from jaccard_eval.reading.tabular.boxes import NORM_LIMIT, add_boxes
     from jaccard_eval.reading.tabular.delimited import text_table
     from jaccard_eval.reading.tabular.rows import open_table
     from jaccard_eval.reading.tabular.table import read_cells
 
     draft.options = replace(options, units=options.units or "norm")
-    found = text_table(open_table(path, draft), draft)
-    if found is None:
+    read_table = text_table(open_table(path, draft), draft)
+    if read_table is None:
         return
-    table, columns = found
+    table, columns = read_table
     group = columns.flags.get("group_of")
     if group is not None:
         table = _with_known_groups(table, group, draft)
@@ -84,15 +105,22 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         draft.findings.error("coordinate-range", Where(draft.path), detail, fix=fix)
     add_boxes(table, columns, cells, draft)
     images, classes = (table.columns[at].keys(cells.rows)[0] for at in (columns.image, columns.label))
-    labels = {str(label) for label in classes.distinct}
+    _add_classes(path, images, classes, partial(_place, table, cells.rows), draft)
+
+
+def _add_classes(
+    path: Path, images: CodedKeys, classes: CodedKeys, place: Callable[[int], Where], draft: Draft
+) -> None:
+    """Name the classes of boxes, and add what the files next to ground truth know of them."""
     from jaccard_eval.formats._openimages.beside import descriptions_of, read_descriptions
 
+    options, labels = draft.options, {str(label) for label in classes.distinct}
     described = descriptions_of(path, options) if options.class_descriptions or _has_mid(labels) else []
     names = read_descriptions(described)
     if options.role == "gt":
         from jaccard_eval.formats._openimages.facts import BoxKeys, add_facts
 
-        labels.update(add_facts(path, BoxKeys(images, classes, partial(_place, table, cells.rows)), names, draft))
+        labels.update(add_facts(path, BoxKeys(images, classes, place), names, draft))
     known = [label for label in labels if label in names]
     if known:
         draft.details.append(f"{len(known):,} class names from {', '.join(file.name for file in described)}")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from jaccard_eval.data.alignment import Alignment, common_sizes
-from jaccard_eval.data.boxtable import BoxTable, FloatArray
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.progress import staged
@@ -15,27 +15,31 @@ from jaccard_eval.similarity.masks import Outlines
 from jaccard_eval.text import pluralise, quoted_value
 
 _SLACK = 0.01  # by which fractions may leave 0..1, as in text labels
+_STRETCH = 0.02  # by which the sides of a mask may differ in proportion from those of the image it is scaled to
 _LEAVING = 0.2  # share of polygons beyond the image from which the order of their numbers is in doubt
+
+
+def with_mask_sizes(side: Dataset) -> Dataset:
+    """Return a side whose images have the size of their first mask of pixels, where its files have no other."""
+    shapes: object = side.boxes.shapes
+    if not isinstance(shapes, Outlines):
+        return side
+    sizes, image = side.images.sizes.copy(), side.boxes.image
+    own = shapes.masks.sizes[:, ::-1]
+    unknown = np.isnan(sizes[image]).any(axis=1)
+    (rows,) = np.nonzero(~shapes.has_polygons & unknown & (own > 0).all(axis=1))
+    sizes[image[rows[::-1]]] = own[rows[::-1]]
+    return replace(side, images=replace(side.images, sizes=sizes)) if len(rows) else side
 
 
 @staged("filling polygons")
 def with_masks(aligned: Alignment, gt: Dataset, pred: Dataset) -> Alignment:
     """Return an alignment whose tables have masks; a DataError names those that do not fit their image."""
     sizes = common_sizes(pred, aligned.placement.images)
-    for table in (aligned.gt, aligned.pred):
-        _fill_sizes(sizes, table)
     findings = FindingLog()
     tables = [_filled(side, sizes, gt, aligned, findings) for side in (gt, pred)]
     findings.raise_errors()
     return replace(aligned, gt=tables[0], pred=tables[1], findings=(*aligned.findings, *findings.findings()))
-
-
-def _fill_sizes(sizes: FloatArray, table: BoxTable) -> None:
-    """Set the sizes of images (n, 2) that no file has from their first mask of pixels, that of ground truth if any."""
-    shapes: object = table.shapes
-    if isinstance(shapes, Outlines):
-        (rows,) = np.nonzero(~shapes.has_polygons & np.isnan(sizes[table.image]).any(axis=1))
-        sizes[table.image[rows[::-1]]] = shapes.masks.sizes[rows[::-1], ::-1]
 
 
 def _filled(side: Dataset, sizes: FloatArray, gt: Dataset, aligned: Alignment, findings: FindingLog) -> BoxTable:
@@ -44,7 +48,9 @@ def _filled(side: Dataset, sizes: FloatArray, gt: Dataset, aligned: Alignment, f
     if not isinstance(shapes, Outlines):
         return boxes
     of_image = sizes[:, ::-1][boxes.image]  # height, width
-    known = ~np.isnan(of_image).any(axis=1)
+    known: BoolArray = np.logical_and.reduce(np.isfinite(of_image), axis=1)
+    if side.reading.units == "norm":
+        shapes = _at_size_of_images(shapes, np.where(known[:, None], of_image, shapes.masks.sizes), side, findings)
     own = shapes.masks.sizes
 
     def where(row: int) -> Where:
@@ -91,6 +97,27 @@ def _filled(side: Dataset, sizes: FloatArray, gt: Dataset, aligned: Alignment, f
         ),
     )
     return replace(boxes, shapes=masks, area=np.where(shapes.counts_pixels, pixels, boxes.area))
+
+
+def _at_size_of_images(shapes: Outlines, of_image: FloatArray, side: Dataset, findings: FindingLog) -> Outlines:
+    """Return masks of pixels at the sizes of their images (n, 2), where these have the same shape.
+
+    Where boxes are fractions, as in Open Images, masks are of any resolution.
+    """
+    own = shapes.masks.sizes
+    with np.errstate(divide="ignore", invalid="ignore"):
+        stretched = (own[:, 0] * of_image[:, 1]) / (own[:, 1] * of_image[:, 0])
+    is_alike = (np.abs(stretched - 1) <= _STRETCH) | (np.diff(shapes.masks.runs.offsets) == 0)
+    wanted = np.where((is_alike & ~shapes.has_polygons)[:, None], of_image, own).astype(np.int64)
+    (rows,) = np.nonzero((wanted != own).any(axis=1) & (own > 0).all(axis=1))
+    if len(rows):
+        first = " x ".join(map(str, own[rows[0]])), " x ".join(map(str, wanted[rows[0]]))
+        detail = (
+            f"{len(rows):,} of {pluralise(len(own), 'mask')} scaled to their images, each pixel the nearest one:"
+            f" first from {first[0]} to {first[1]} (height x width)"
+        )
+        findings.note("mask-scaled", Where(side.path, field="segmentation"), detail)
+    return replace(shapes, masks=shapes.masks.resized(wanted))
 
 
 def _refuse_fractions(side: Dataset, shapes: Outlines, boxes: BoxTable, findings: FindingLog) -> None:

@@ -22,6 +22,7 @@ from jaccard_eval.similarity.runs import (
     Runs,
     compiled_polygons,
     offsets_of,
+    resized,
     runs_of_polygons,
     taken,
 )
@@ -42,6 +43,15 @@ class Masks:
     def take(self, rows: npt.NDArray[Any]) -> Masks:
         """Return the masks of some rows, in their order."""
         return Masks(self.runs.take(rows), self.sizes[rows])
+
+    def resized(self, sizes: IntArray) -> Masks:
+        """Return the masks in images of other heights and widths (n, 2): each pixel is the nearest one of the mask."""
+        (rows,) = np.nonzero((self.sizes != sizes).any(axis=1))
+        if not len(rows):
+            return self
+        kept = np.setdiff1d(np.arange(len(self)), rows)
+        moved = Masks(resized(self.runs.take(rows), self.sizes[rows], sizes[rows]), sizes[rows])
+        return self.take(kept).joined([moved]).take(np.argsort(np.concatenate((kept, rows))))
 
     def joined(self, others: Sequence[Masks]) -> Masks:
         """Return these masks, then those of the others."""
@@ -178,9 +188,7 @@ class Outlines:
         return hashes
 
     def scaled(self, xy: FloatArray) -> Outlines:
-        """Multiply the corners by factors (n, 2); runs cannot be scaled."""
-        (runs,) = np.nonzero(~self.has_polygons)
-        self.masks.take(runs).scaled(xy[runs])
+        """Multiply the corners by factors (n, 2); runs stay at their own size, which is compared with their image's."""
         return replace(self, corners=self.corners * self._of_corners(xy))
 
     def shifted(self, xy: FloatArray) -> Outlines:
