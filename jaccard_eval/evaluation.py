@@ -358,15 +358,27 @@ def evaluate_inputs(
     A DataError means that an input cannot be used, or the two do not belong together, or that the protocol needs sizes
     that are unknown.
     """
-    from jaccard_eval.engine.choice import takes_disk
+    from jaccard_eval.engine.choice import in_spite_of_memory, is_automatic, takes_disk
 
-    if engine is None or not takes_disk(listed(gt), listed(pred), engine):
+    on_disk = engine is not None and takes_disk(listed(gt), listed(pred), engine, protocol.iou_type)
+    if engine is not None and on_disk and (lacking := lacking_on_disk(options)):
+        if not is_automatic(engine):
+            advice = "Pass --engine memory, or omit it."
+            if options.errors:
+                advice += " The confusion matrix alone is there with --confusion."
+            raise UsageError(f"{', '.join(lacking)}: not available with the disk engine. {advice}")
+        import logging  # slow to load
+
+        # Not a finding: no result depends on where it was made.
+        note = in_spite_of_memory(listed(gt), listed(pred), engine, lacking, protocol.iou_type)
+        logging.getLogger("jaccard_eval").warning(note)
+        on_disk = False
+    if engine is None or not on_disk:
         return _evaluate(gt, pred, protocol, options, version=version, found=findings)
     from jaccard_eval.engine.choice import open_engine
     from jaccard_eval.engine.scratch import explained
 
-    refuse_on_disk(protocol, options)
-    store = open_engine(engine)
+    store = open_engine(engine, protocol.iou_type)
     try:
         with explained(store.scratch):
             return _evaluate(gt, pred, protocol, options, version=version, found=findings, store=store)
@@ -375,20 +387,14 @@ def evaluate_inputs(
         raise
 
 
-def refuse_on_disk(protocol: Protocol, options: EvaluateOptions) -> None:
-    """Raise a UsageError for what needs the match of every detection, all of it at once."""
+def lacking_on_disk(options: EvaluateOptions) -> list[str]:
+    """Return what of that which is asked for needs the match of every detection, all of it at once."""
     asked = {
         "bootstrap": options.bootstrap is not None,
         "errors": options.errors,
         "worst_images": options.worst_images is not None,
-        f"iou_type {protocol.iou_type}": protocol.iou_type != BOXES,
     }
-    names = ", ".join(name for name, is_asked in asked.items() if is_asked)
-    if names:
-        advice = "Pass --engine memory, or omit it."
-        if options.errors:
-            advice += " The confusion matrix alone is there with --confusion."
-        raise UsageError(f"{names}: not available with the disk engine. {advice}")
+    return [name for name, is_asked in asked.items() if is_asked]
 
 
 def _parts(metrics: DetectionMetrics, sides: Sides, options: EvaluateOptions, store: DiskEngine | None) -> list[Part]:

@@ -132,7 +132,7 @@ class ReadOptions:
         in pixels.
     resized : str, optional
         What was done to the images that boxes in pixels are of: "letterbox:640", "letterbox:640x512" (width, height),
-        "stretch:640x512" or a factor, "scale:0.5". They are mapped back when both sides meet.
+        "stretch:640x512", a factor, "scale:0.5", or "mirror". They are mapped back when both sides meet.
     drop_inverted : bool
         Drop boxes of negative width or height, such as corners in the wrong order.
     angle : {"deg-cw", "deg-ccw", "rad-cw", "rad-ccw"}, optional

@@ -134,9 +134,11 @@ def test_what_needs_boxes_refuses_shapes_alone_and_names_what_takes_them(data: t
     assert not {"out.json", "out.csv", "parts"} & {path.name for path in folder.iterdir()}
 
 
-def test_the_disk_refuses_shapes(data: tuple[str, Path]) -> None:
+def test_the_disk_gives_the_same_bytes(data: tuple[str, Path]) -> None:
     kind, folder = data
-    run(folder, "gt.json", "a.json", "--iou-type", kind, "--engine", "disk", code=2)
+    for engine in ("memory", "disk"):
+        run(folder, "gt.json", "a.json", "--iou-type", kind, "--engine", engine, "--no-errors", "-o", f"{engine}.json")
+    assert (folder / "memory.json").read_bytes() == (folder / "disk.json").read_bytes()
 
 
 @pytest.fixture

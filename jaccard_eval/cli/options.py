@@ -277,7 +277,8 @@ def _side_options(side: str, what: str) -> list[click.Parameter]:
             f"--{side}-resized",
             metavar="HOW",
             callback=parsed_by(_resized),
-            help="Map boxes back from resized images: letterbox:640, stretch:640x512 (width x height), scale:0.5.",
+            help="Map boxes back from resized images: letterbox:640, stretch:640x512 (width x height), scale:0.5,"
+            " mirror.",
         ),
         # Not False: what reads one input takes any option of a side that is given for a word on which side it is.
         _input(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,13 +48,24 @@ ENGINE_OPTIONS: list[click.Parameter] = [
 ]
 
 
-def choose_engine(gt: Path, pred: Path, options: RunOptions) -> dict[str, Any]:
-    """Return the engine that evaluates two inputs, and its options, as `evaluate` takes them."""
-    from jaccard_eval.engine.choice import takes_disk
+def choose_engine(gt: Path, pred: Path, options: RunOptions, lacking: Callable[[], list[str]]) -> dict[str, Any]:
+    """Return the engine that evaluates two inputs, and its options, as `evaluate` takes them.
+
+    What is `lacking` on the disk keeps in memory what nobody sends there.
+    """
+    from jaccard_eval.data.protocol import BOXES
+    from jaccard_eval.engine.choice import in_spite_of_memory, is_automatic, takes_disk
 
     names = {field.name for field in fields(EngineOptions)} - {"engine", "client"}
     given = {name: value for name in sorted(names) if (value := getattr(options, name)) is not None}
-    on_disk = takes_disk(gt, pred, EngineOptions(engine=options.engine, **given))
+    engine = EngineOptions(engine=options.engine, **given)
+    iou_type = options.iou_type or BOXES  # another one may be found in the files
+    on_disk = takes_disk(gt, pred, engine, iou_type)
+    if on_disk and is_automatic(engine) and (asked := lacking()):
+        on_disk = False
+        if not options.quiet:
+            note = in_spite_of_memory(gt, pred, engine, asked, iou_type)
+            streams.say(f"{streams.tagged('note[engine]', 'plain')}: {note}")
     if options.engine == "dask":
         _report_cluster()
     if on_disk:
@@ -70,8 +81,8 @@ def choose_engine(gt: Path, pred: Path, options: RunOptions) -> dict[str, Any]:
         left = left_behind(options.scratch)
         if left and not options.quiet:
             streams.say(f"{streams.tagged('note[scratch-left]', 'plain')}: {left}")
-    engine = "disk" if on_disk else "memory"
-    return {"engine": "dask" if options.engine == "dask" else engine, **given}
+    found = "disk" if on_disk else "memory"
+    return {"engine": "dask" if options.engine == "dask" else found, **given}
 
 
 def _report_cluster() -> None:
@@ -87,9 +98,13 @@ def _report_cluster() -> None:
 
 def refuse_outputs(outputs: Sequence[Output]) -> None:
     """Raise a UsageError for files that need the match of every detection."""
-    refused = [str(output.path) for output in outputs if _needs_matches(output)]
-    if refused:
+    if refused := files_of_matches(outputs):
         raise UsageError(f"{', '.join(refused)}: not available with the disk engine. Pass --engine memory.")
+
+
+def files_of_matches(outputs: Sequence[Output]) -> list[str]:
+    """Return the names of those files that need the match of every detection."""
+    return [str(output.path) for output in outputs if _needs_matches(output)]
 
 
 def _needs_matches(output: Output) -> bool:
@@ -101,7 +116,11 @@ def _needs_matches(output: Output) -> bool:
 
 def refuse_gates(gates: Gates | None) -> None:
     """Raise a UsageError for rules that resample the images."""
-    names = [rule.id for rule in gates.rules if rule.significance] if gates is not None else []
-    if names:
+    if names := rules_of_matches(gates):
         detail = f"{', '.join(names)}: significance is not available with the disk engine"
         raise UsageError(f"{detail}. Pass --engine memory, or gate on the drop alone: --fail-drop.")
+
+
+def rules_of_matches(gates: Gates | None) -> list[str]:
+    """Return the rules that resample the images."""
+    return [rule.id for rule in gates.rules if rule.significance] if gates is not None else []

@@ -400,6 +400,8 @@ def _unresized(side: Dataset, boxes: BoxTable, sizes: FloatArray, name: Callable
     resizing = side.reading.resized
     if resizing is None:
         return boxes
+    if side.units == "norm":  # mirrored, in images that are one wide and high
+        sizes = np.ones_like(sizes)
     # Exporters write 0 for a size that they do not know; a factor is the same for any size.
     used = np.flatnonzero(boxes.counts("image", len(sizes)))
     unknown = used[~(sizes[used] > 0).all(axis=1)]

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import MAX_EXAMPLES
 from jaccard_eval.frozen import dataclass
 
 FloatArray = npt.NDArray[np.float64]
@@ -209,14 +210,13 @@ class BoxTable:
 
     @classmethod
     def concat(cls, tables: Sequence[BoxTable]) -> BoxTable:
-        """Return the rows of all tables, which have scores, shapes and names alike, one table after the other."""
+        """Return the rows of all tables, one after the other; they have scores, shapes and names alike."""
         columns = [table.columns() for table in tables]
         joined: dict[str, Any] = {
             name: None if column is None else np.concatenate([part[name] for part in columns])
             for name, column in columns[0].items()
         }
-        first, *others = (table.shapes for table in tables)
-        shapes = None if first is None else first.joined([part for part in others if part is not None])
+        shapes = joined_shapes([table.shapes for table in tables])
         return freeze(replace(tables[0], **joined, shapes=shapes))
 
     # What alignment and checks ask of boxes, which may lie on the disk: see `engine.stored`.
@@ -240,6 +240,10 @@ class BoxTable:
         """
         return self
 
+    def settled(self) -> BoxTable:
+        """Return the boxes after all changes, which are not made again at each reading."""
+        return self
+
     def whole(self) -> BoxTable:
         """Return one table of all boxes."""
         return self
@@ -248,6 +252,42 @@ class BoxTable:
         """Return all columns of numbers and flags by name; None for scores that there are none of."""
         beside = ("shapes", "image_names", "class_names")
         return {column.name: getattr(self, column.name) for column in fields(self) if column.name not in beside}
+
+
+class Chosen:
+    """Boxes that a finding is about, chosen table by table: how many there are, and the first ones of the input."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._boxes: BoxTable | None = None
+
+    def add(self, table: BoxTable, rows: npt.NDArray[np.int64]) -> None:
+        """Choose some rows of a table."""
+        self._count += len(rows)
+        if len(rows):
+            first = table.take(rows[np.argsort(table.source[rows], kind="stable")[:MAX_EXAMPLES]])
+            known = first if self._boxes is None else BoxTable.concat([self._boxes, first])
+            self._boxes = known.take(np.argsort(known.source, kind="stable")[:MAX_EXAMPLES])
+
+    @property
+    def boxes(self) -> BoxTable:
+        """The first ones."""
+        if self._boxes is None:
+            raise ValueError("no boxes were chosen")
+        return self._boxes
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield the rows of `boxes`."""
+        return iter(range(min(self._count, MAX_EXAMPLES)))
+
+
+def joined_shapes(parts: Sequence[Shapes | None]) -> Shapes | None:
+    """Return the shapes of all parts, one after the other; a part without rows need not have any."""
+    given = [part for part in parts if part is not None]
+    return given[0].joined(given[1:]) if given else None
 
 
 _OPTIONAL_COLUMNS = frozenset({*FLAGS, "area", "source"})

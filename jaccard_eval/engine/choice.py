@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.data.imagekeys import is_image_name
+from jaccard_eval.data.known_protocols import MASKS
+from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.engine.memory import usable_memory
 from jaccard_eval.findings import is_address
 from jaccard_eval.options import EngineOptions
@@ -24,35 +27,61 @@ TEXT_ROW_BYTES = 24  # that a prediction takes at least where it is text: a clas
 LOOKED_AT = 20  # files of a folder of texts
 SAMPLE_BYTES = 65_536  # of each, from its start and from its middle
 PACKED_ROW_BYTES = 12  # the same in a compressed table
+SHAPE_SHARE = 2  # bytes of memory that shapes take for each byte of text
+MASK_SHARE = 6  # the same of masks, whose runs are packed in text
 PARQUET = (".parquet", ".pq")
 PACKED = (".arrow", ".feather", ".npz", ".gz")
 
 
-def takes_disk(gt: object, pred: object, options: EngineOptions) -> bool:
+def takes_disk(gt: object, pred: object, options: EngineOptions, iou_type: str = BOXES) -> bool:
     """Whether boxes go to the disk, that of this machine or of a cluster; of tables in memory it is not needed."""
-    if options.engine != "auto" or options.client is not None:
+    if not is_automatic(options):
         return options.engine != "memory"
+    needed, room = _demand(gt, pred, options, iou_type)
+    return needed > room
+
+
+def is_automatic(options: EngineOptions) -> bool:
+    """Whether nobody named an engine."""
+    return options.engine == "auto" and options.client is None
+
+
+def in_spite_of_memory(
+    gt: object, pred: object, options: EngineOptions, lacking: Sequence[str], iou_type: str = BOXES
+) -> str:
+    """Describe why inputs that seem too large for memory are read into it, and what that takes."""
+    needed, room = (f"{size / 2**30:.2g} GiB" for size in _demand(gt, pred, options, iou_type))
+    return (
+        f"{', '.join(lacking)}: not available with the disk engine, so all boxes are read into memory. They take about"
+        f" {needed}, and {room} are free to use; if that fails, use a machine with more memory."
+    )
+
+
+def _demand(gt: object, pred: object, options: EngineOptions, iou_type: str) -> tuple[int, int]:
+    """Return how many bytes of memory two inputs take, about, or 0 where they fit in any case; and how many there are.
+
+    A folder of parts is both sides, and one input.
+    """
     if not isinstance(pred, str | os.PathLike):
-        return False
-    # A folder of parts is both sides, and one input.
+        return 0, 0
     sizes = {
         path: input_size(path) for path in (Path(side) for side in (gt, pred) if isinstance(side, str | os.PathLike))
     }
     if sum(sizes.values()) <= SMALL:
-        return False
-    needed = sum(memory_of(path, size) for path, size in sizes.items())
-    return needed > (options.bytes or usable_memory())
+        return 0, 0
+    share = 0 if iou_type == BOXES else MASK_SHARE if iou_type in MASKS else SHAPE_SHARE
+    return sum(memory_of(path, size) + share * size for path, size in sizes.items()), options.bytes or usable_memory()
 
 
-def open_engine(options: EngineOptions) -> DiskEngine:
+def open_engine(options: EngineOptions, iou_type: str = BOXES) -> DiskEngine:
     """Return the engine of boxes on the disk: that of a cluster only where it is asked for."""
     if options.engine == "dask" or options.client is not None:
         from jaccard_eval.engine.dask_ import DaskEngine
 
-        return DaskEngine.open(options)
+        return DaskEngine.open(options, iou_type)
     from jaccard_eval.engine.disk import DiskEngine
 
-    return DiskEngine.open(options)
+    return DiskEngine.open(options, iou_type)
 
 
 def input_size(path: Path) -> int:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from jaccard_eval import storage
+from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.engine.disk import DiskEngine, portions
 from jaccard_eval.engine.memory import usable_memory
 from jaccard_eval.engine.scratch import (
@@ -62,7 +63,7 @@ class DaskEngine(DiskEngine):
     _removals: list[Any] = field(init=False, default_factory=list)
 
     @classmethod
-    def open(cls, options: EngineOptions) -> DaskEngine:
+    def open(cls, options: EngineOptions, iou_type: str = BOXES) -> DaskEngine:
         """Connect to a cluster, and make a scratch folder that all of its workers can use."""
         cluster = Cluster(options)
         store: StorePlace | None = None
@@ -79,7 +80,8 @@ class DaskEngine(DiskEngine):
             raise
         # The memory limit is that of one task, and of this process where an input is read whole.
         room = options.bytes or usable_memory()
-        engine = cls(scratch=scratch, **portions(options, 1), kept=kept, room=room, cluster=cluster, store=store)
+        parts = portions(options, 1, iou_type)
+        engine = cls(scratch=scratch, **parts, kept=kept, room=room, cluster=cluster, store=store)
         weakref.finalize(engine, cluster.close)
         engine.remove_at_end()
         if store is not None and not options.keep_scratch:

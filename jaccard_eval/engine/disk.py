@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.data.protocol import BOXES, Protocol
 from jaccard_eval.engine.memory import release_memory, usable_memory
 from jaccard_eval.engine.reduced import BUCKET_ROWS, ReducedCurves, Runs
 from jaccard_eval.engine.scratch import Place, explained, make_scratch, remove_scratch
@@ -28,15 +28,17 @@ from jaccard_eval.progress import Stage
 PART_ROWS = 200_000  # of predictions that are matched at once, at most about
 PART_ROW_BYTES = 1_000  # of memory for each of them, when most is in use
 LEAST_PART_ROWS = 20_000
+SHAPE_ROWS = 5  # of boxes alone, in the memory that a box with its mask or other shape takes
 LIMIT = 2**29  # bytes that are used unless a limit is given: more would be no faster
 
 
-def portions(options: EngineOptions, workers: int) -> dict[str, int]:
+def portions(options: EngineOptions, workers: int, iou_type: str) -> dict[str, int]:
     """Return how many rows are worked on at once, by each of some workers, within the memory limit."""
     # Each worker has a part or a bucket of its own; tables of names come on top.
     room = (options.bytes or LIMIT) // workers
-    part_rows = min(PART_ROWS, max(LEAST_PART_ROWS, room // PART_ROW_BYTES))
-    return {"part_rows": part_rows, "bucket_rows": min(BUCKET_ROWS, max(2 * part_rows, LEAST_PART_ROWS))}
+    rows = min(PART_ROWS, max(LEAST_PART_ROWS, room // PART_ROW_BYTES))
+    part_rows = rows if iou_type == BOXES else max(1, rows // SHAPE_ROWS)
+    return {"part_rows": part_rows, "bucket_rows": min(BUCKET_ROWS, max(2 * rows, LEAST_PART_ROWS))}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,12 +54,12 @@ class DiskEngine:
     _numbers: Iterator[int] = field(init=False, default_factory=count)
 
     @classmethod
-    def open(cls, options: EngineOptions) -> DiskEngine:
+    def open(cls, options: EngineOptions, iou_type: str = BOXES) -> DiskEngine:
         """Make a scratch folder, which is removed with the last object that needs it; portions fit the limit."""
         workers = options.workers or usable_processors()
         engine = cls(
             scratch=make_scratch(options.scratch, kept=options.keep_scratch),
-            **portions(options, workers),
+            **portions(options, workers, iou_type),
             workers=workers,
             room=options.bytes or usable_memory(),
             kept=options.keep_scratch,

@@ -6,20 +6,21 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeVar, cast
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import FLAGS, BoxTable, RowArray, freeze
+from jaccard_eval.data.boxtable import FLAGS, BoxTable, RowArray, Shapes, freeze, joined_shapes
 from jaccard_eval.engine.scratch import Place, StorePlace, explained, read_bytes
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import IntArray, stable_order
 from jaccard_eval.progress import Stage
 
-# As they lie in a file, block after block: a count of rows, then the columns. The flags are the bits of one byte, and
-# ground truth has no scores.
+# As they lie in a file, block after block: a count of rows, the columns, and the shapes if there are any. The flags are
+# the bits of one byte, and ground truth has no scores.
 COLUMNS: tuple[tuple[str, Any, int], ...] = (
     ("image", np.int32, 1),
     ("label", np.int32, 1),
@@ -208,6 +209,16 @@ class StoredBoxes:
         """Yield the boxes table by table; there may be empty ones."""
         yield from map(self.parts.__getitem__, range(len(self.parts)))
 
+    def settled(self) -> BoxTable:
+        """Return the boxes written once more, so that changes which cost much are not made at each reading."""
+        folder = self._store.folder()
+        files = tuple(folder / f"boxes-{place:05}" for place in range(len(self.parts)))
+        for path, table in zip(files, self.tables(), strict=True):
+            with explained(folder.parent), path.open("wb") as file:
+                write_boxes(file, table)
+        scored, counts = self.parts.scored, self._counts
+        return as_table(StoredBoxes(files, self._store, scored=scored, bounds=self.bounds, counts=counts))
+
     def whole(self) -> BoxTable:
         """Return one table of all boxes, in the order of the input: for few of them."""
         table = BoxTable.concat(list(self.tables()))
@@ -243,6 +254,26 @@ def write_boxes(file: BinaryIO, boxes: BoxTable) -> None:
     for name, dtype, _ in COLUMNS:
         if columns[name] is not None:
             file.write(np.ascontiguousarray(columns[name], dtype=dtype).data)
+    _write_shapes(file, boxes.shapes)
+
+
+def _write_shapes(file: BinaryIO, shapes: Shapes | None) -> None:
+    """Append the shapes of a block: whether there are any; then their class, the names of their arrays, and these."""
+    file.write(np.bool_(shapes is not None).tobytes())
+    if shapes is not None:
+        arrays = shapes.to_arrays()
+        np.save(file, np.array([type(shapes).__module__, type(shapes).__qualname__, *arrays]))
+        for array in arrays.values():
+            np.save(file, array)
+
+
+def _read_shapes(file: BinaryIO) -> Shapes | None:
+    """Return the shapes of a block; None where it has none."""
+    if not np.frombuffer(file.read(1), dtype=np.bool_)[0]:
+        return None
+    module, kind, *names = np.load(file).tolist()
+    shapes: Shapes = getattr(import_module(module), kind).from_arrays({name: np.load(file) for name in names})
+    return shapes
 
 
 def store_boxes(tables: Iterable[BoxTable], store: Store) -> tuple[Path, ...]:
@@ -268,12 +299,14 @@ def read_boxes(path: Place, *, scored: bool = True) -> BoxTable:
     """Return all blocks of a file as one table; those of ground truth are not `scored`."""
     layout = [column for column in COLUMNS if scored or column[0] != "score"]
     blocks: dict[str, list[Any]] = {name: [] for name, *_ in layout}
+    shapes: list[Shapes | None] = []
     with BytesIO(read_bytes(path)) if isinstance(path, StorePlace) else path.open("rb") as file:
         while head := file.read(8):
             n = int(np.frombuffer(head, dtype=np.int64)[0])
             for name, dtype, width in layout:
                 column = np.frombuffer(file.read(n * width * np.dtype(dtype).itemsize), dtype)
                 blocks[name].append(column.reshape(n, width) if width > 1 else column)
+            shapes.append(_read_shapes(file))
     columns: dict[str, Any] = {"score": None}
     for name, dtype, width in layout:
         none = np.zeros((0, width)[: 1 + (width > 1)], dtype=dtype)
@@ -281,7 +314,7 @@ def read_boxes(path: Place, *, scored: bool = True) -> BoxTable:
         columns[name] = np.concatenate(blocks.pop(name) or [none])
     flags = columns.pop("flags")
     columns |= {name: (flags >> bit & 1).astype(np.bool_) for bit, name in enumerate(FLAGS)}
-    return freeze(BoxTable(**columns))
+    return freeze(BoxTable(**columns, shapes=joined_shapes(shapes)))
 
 
 def by_image(boxes: StoredBoxes, bounds: IntArray, store: Store) -> StoredBoxes:
@@ -304,6 +337,7 @@ def by_image(boxes: StoredBoxes, bounds: IntArray, store: Store) -> StoredBoxes:
 
 
 def _rows(boxes: BoxTable, rows: slice) -> BoxTable:
-    """Return consecutive rows without a copy."""
+    """Return consecutive rows, boxes without a copy."""
     columns: dict[str, Any] = {name: column[rows] for name, column in boxes.columns().items() if column is not None}
-    return replace(boxes, **columns)
+    shapes = None if boxes.shapes is None else boxes.shapes.take(np.arange(len(boxes))[rows])
+    return replace(boxes, **columns, shapes=shapes)

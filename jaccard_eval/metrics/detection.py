@@ -254,13 +254,15 @@ def match_sides(
     for side, boxes in ((sides.gt, aligned.gt), (sides.pred, aligned.pred)):
         if kind.shapes is None or not len(boxes):
             continue
-        if not isinstance(boxes.shapes, kind.shapes):
+        # Tables of one side have shapes alike.
+        shapes = next(table.shapes for table in boxes.tables() if len(table))
+        if not isinstance(shapes, kind.shapes):
             detail = (
                 f"{side.format} was read without the shapes that iou_type {quoted_value(protocol.iou_type)} compares"
             )
             fix = "Pass a file that has them, or evaluate boxes: iou_type 'bbox'."
             findings.error("shapes-missing", Where(side.path), detail, fix=fix)
-        elif kind.refuses is not None and (problem := kind.refuses(boxes.shapes, protocol)):
+        elif kind.refuses is not None and (problem := kind.refuses(shapes, protocol)):
             findings.error("shapes-unfit", Where(side.path), problem)
     findings.raise_errors()
     return (measure or partial(measure_aligned, aligned))(aligned.gt, aligned.pred, protocol)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from jaccard_eval.data.alignment import Alignment, common_sizes
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, Chosen, FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.progress import staged
-from jaccard_eval.similarity.masks import Outlines
+from jaccard_eval.similarity.masks import Masks, Outlines
+from jaccard_eval.similarity.runs import IntArray
 from jaccard_eval.text import pluralise, quoted_value
 
 _SLACK = 0.01  # by which fractions may leave 0..1, as in text labels
@@ -21,15 +23,16 @@ _LEAVING = 0.2  # share of polygons beyond the image from which the order of the
 
 def with_mask_sizes(side: Dataset) -> Dataset:
     """Return a side whose images have the size of their first mask of pixels, where its files have no other."""
-    shapes: object = side.boxes.shapes
-    if not isinstance(shapes, Outlines):
-        return side
-    sizes, image = side.images.sizes.copy(), side.boxes.image
-    own = shapes.masks.sizes[:, ::-1]
-    unknown = np.isnan(sizes[image]).any(axis=1)
-    (rows,) = np.nonzero(~shapes.has_polygons & unknown & (own > 0).all(axis=1))
-    sizes[image[rows[::-1]]] = own[rows[::-1]]
-    return replace(side, images=replace(side.images, sizes=sizes)) if len(rows) else side
+    sizes = side.images.sizes.copy()
+    unknown: BoolArray = np.logical_or.reduce(np.isnan(sizes), axis=1)
+    for boxes in side.boxes.tables() if unknown.any() else ():
+        outlines = _outlines(boxes)
+        if outlines is not None:
+            own = outlines.masks.sizes[:, ::-1]
+            (rows,) = np.nonzero(~outlines.has_polygons & unknown[boxes.image] & (own > 0).all(axis=1))
+            sizes[boxes.image[rows[::-1]]] = own[rows[::-1]]
+            unknown[boxes.image[rows]] = False
+    return replace(side, images=replace(side.images, sizes=sizes))
 
 
 @staged("filling polygons")
@@ -44,104 +47,159 @@ def with_masks(aligned: Alignment, gt: Dataset, pred: Dataset) -> Alignment:
 
 def _filled(side: Dataset, sizes: FloatArray, gt: Dataset, aligned: Alignment, findings: FindingLog) -> BoxTable:
     boxes = aligned.gt if side is gt else aligned.pred
-    shapes: object = boxes.shapes
-    if not isinstance(shapes, Outlines):
+    # Where boxes are fractions, as in Open Images, masks are of any resolution.
+    scales = side.reading.units == "norm"
+    found = _Outlined(scales=scales)
+    for table in boxes.tables():
+        found.add(table, sizes)
+    if not found.n_shapes:
         return boxes
-    of_image = sizes[:, ::-1][boxes.image]  # height, width
-    known: BoolArray = np.logical_and.reduce(np.isfinite(of_image), axis=1)
-    if side.reading.units == "norm":
-        shapes = _at_size_of_images(shapes, np.where(known[:, None], of_image, shapes.masks.sizes), side, findings)
-    own = shapes.masks.sizes
 
-    def where(row: int) -> Where:
-        image = quoted_value(aligned.image_names[boxes.image[row]])
-        return Where(side.path, record=f"annotations[{boxes.source[row]}] on image {image}", field="segmentation")
+    def where(table: BoxTable, row: int) -> Where:
+        image = quoted_value(aligned.image_names[table.image[row]])
+        return Where(side.path, record=f"annotations[{table.source[row]}] on image {image}", field="segmentation")
 
     def wrong_size(row: int) -> tuple[Where, str]:
-        (height, width), (image_height, image_width) = own[row].tolist(), of_image[row].tolist()
+        table = found.unfit.boxes
+        outlines = _outlines(table)
+        assert outlines is not None  # of tables that have some
+        height, width = outlines.masks.sizes[row].tolist()
+        image_width, image_height = sizes[table.image[row]].tolist()
         detail = (
             f"size of RLE is {height} x {width} (height x width), but the image has {image_height:g} x {image_width:g}"
         )
         known_from = "" if side is gt else f" in {gt.path}"
         swapped = ": height and width are swapped" if (height, width) == (image_width, image_height) else ""
-        return where(row), f"{detail}{known_from}{swapped}"
+        return where(table, row), f"{detail}{known_from}{swapped}"
 
-    unfit = np.flatnonzero(known & ~shapes.has_polygons & (own != of_image).any(axis=1))
+    found.report_scaled(side, sizes, findings)
     fix = "Export masks at the size of the image, with size as [height, width]."
-    findings.add_rows(Severity.ERROR, "mask-size", unfit, wrong_size, fix=fix)
-    unsized = np.flatnonzero(~known & shapes.has_polygons)
+    findings.add_rows(Severity.ERROR, "mask-size", found.unfit, wrong_size, fix=fix)
     findings.add_rows(
         Severity.ERROR,
         "size-unknown",
-        unsized,
-        lambda row: (where(row), "the height and width of the image are unknown, which polygons are filled in"),
+        found.unsized,
+        lambda row: (
+            where(found.unsized.boxes, row),
+            "the height and width of the image are unknown, which polygons are filled in",
+        ),
         fix="Pass the image folder with --images DIR.",
     )
-    if not len(unsized):
-        _refuse_fractions(side, shapes, boxes, findings)
-        _warn_of_axes(side, shapes, of_image, findings)
-    if len(unfit) or len(unsized) or findings.has("mask-units"):
+    if not len(found.unsized):
+        found.report_readings(side, findings)
+    if len(found.unfit) or len(found.unsized) or findings.has("mask-units"):
         return boxes
-    masks = shapes.in_images(np.where(shapes.has_polygons[:, None], of_image, own).astype(np.int64))
-    pixels = masks.areas()
-    empty = np.flatnonzero(pixels == 0)
+    filled, empty = boxes.mapped(partial(_in_images, sizes=sizes, scales=scales)).settled(), Chosen()
+    for table in filled.tables():
+        if isinstance(table.shapes, Masks):
+            empty.add(table, np.flatnonzero(table.shapes.runs.are_empty()))
     meaning = "objects that cannot be found" if side.role == "gt" else "false positives"
     findings.add_rows(
         Severity.WARNING,
         "mask-empty",
         empty,
-        lambda row: (where(row), ""),
+        lambda row: (where(empty.boxes, row), ""),
         summary=(
             f"{pluralise(len(empty), 'mask')} of {len(boxes):,} {'has' if len(empty) == 1 else 'have'} no pixels"
             f" (outside of the image, normalised, or thinner than a pixel): counted as {meaning}"
         ),
     )
-    return replace(boxes, shapes=masks, area=np.where(shapes.counts_pixels, pixels, boxes.area))
+    return filled
 
 
-def _at_size_of_images(shapes: Outlines, of_image: FloatArray, side: Dataset, findings: FindingLog) -> Outlines:
-    """Return masks of pixels at the sizes of their images (n, 2), where these have the same shape.
+def _outlines(boxes: BoxTable) -> Outlines | None:
+    """Return the masks of a table as its file has them; None of a table without any."""
+    shapes: object = boxes.shapes
+    return shapes if isinstance(shapes, Outlines) else None
 
-    Where boxes are fractions, as in Open Images, masks are of any resolution.
-    """
-    own = shapes.masks.sizes
+
+def _wanted_sizes(outlines: Outlines, of_image: FloatArray) -> IntArray:
+    """Return the height and width of the images (n, 2) for masks of pixels of their shape, for others their own."""
+    own = outlines.masks.sizes
     with np.errstate(divide="ignore", invalid="ignore"):
         stretched = (own[:, 0] * of_image[:, 1]) / (own[:, 1] * of_image[:, 0])
-    is_alike = (np.abs(stretched - 1) <= _STRETCH) | (np.diff(shapes.masks.runs.offsets) == 0)
-    wanted = np.where((is_alike & ~shapes.has_polygons)[:, None], of_image, own).astype(np.int64)
-    (rows,) = np.nonzero((wanted != own).any(axis=1) & (own > 0).all(axis=1))
-    if len(rows):
-        first = " x ".join(map(str, own[rows[0]])), " x ".join(map(str, wanted[rows[0]]))
+    is_alike = (np.abs(stretched - 1) <= _STRETCH) | outlines.masks.runs.are_empty()
+    is_alike &= np.isfinite(of_image).all(axis=1) & ~outlines.has_polygons
+    return np.where(is_alike[:, None], of_image, own).astype(np.int64)
+
+
+def _in_images(boxes: BoxTable, *, sizes: FloatArray, scales: bool) -> BoxTable:
+    """Return boxes with the pixels of their masks; `sizes` are the width and height of the images."""
+    outlines = _outlines(boxes)
+    if outlines is None:
+        return boxes
+    of_image = sizes[boxes.image, ::-1]
+    if scales:
+        outlines = replace(outlines, masks=outlines.masks.resized(_wanted_sizes(outlines, of_image)))
+    masks = outlines.in_images(
+        np.where(outlines.has_polygons[:, None], of_image, outlines.masks.sizes).astype(np.int64)
+    )
+    return replace(boxes, shapes=masks, area=np.where(outlines.counts_pixels, masks.areas(), boxes.area))
+
+
+class _Outlined:
+    """What is to be known of the masks of one side before they are filled, gathered table by table."""
+
+    def __init__(self, *, scales: bool) -> None:
+        self._scales, self.scaled = scales, Chosen()  # whether pixels are of any resolution, and those of another one
+        self.unfit, self.unsized = Chosen(), Chosen()  # runs of another size than their image; polygons without any
+        self.n_shapes = self._n_polygons = self._n_beyond = self._n_exchanged = 0
+        self._low, self._high = np.inf, -np.inf  # of all corners
+        self._largest = 0.0  # width or height of a box
+
+    def add(self, boxes: BoxTable, sizes: FloatArray) -> None:
+        """Look at a table; `sizes` are the width and height of the images."""
+        outlines = _outlines(boxes)
+        if outlines is None:
+            return
+        self.n_shapes += len(outlines)
+        of_image, drawn = sizes[boxes.image], outlines.has_polygons
+        known = np.isfinite(of_image).all(axis=1)
+        own = outlines.masks.sizes
+        if self._scales:
+            wanted = _wanted_sizes(outlines, of_image[:, ::-1])
+            self.scaled.add(boxes, np.flatnonzero((wanted != own).any(axis=1) & (own > 0).all(axis=1)))
+            own = wanted
+        self.unfit.add(boxes, np.flatnonzero(known & ~drawn & (own != of_image[:, ::-1]).any(axis=1)))
+        self.unsized.add(boxes, np.flatnonzero(~known & drawn))
+        self._n_polygons += int(np.count_nonzero(drawn))
+        self._low = min(self._low, float(outlines.corners.min(initial=np.inf)))
+        self._high = max(self._high, float(outlines.corners.max(initial=-np.inf)))
+        self._largest = max(self._largest, float(boxes.xywh[:, 2:].max(initial=0)))
+        bounds = outlines.bounds()[drawn]
+        far, size = bounds[:, :2] + bounds[:, 2:], of_image[drawn]
+        self._n_beyond += int((far > size + 1).any(axis=1).sum())
+        self._n_exchanged += int((far[:, ::-1] > size + 1).any(axis=1).sum())
+
+    def report_scaled(self, side: Dataset, sizes: FloatArray, findings: FindingLog) -> None:
+        """Report masks of pixels that are scaled to the size of their images."""
+        first = self.scaled.boxes.take(np.arange(1)) if len(self.scaled) else None
+        outlines = None if first is None else _outlines(first)
+        if first is None or outlines is None:
+            return
+        own, wanted = (
+            " x ".join(map(str, rows[0]))
+            for rows in (outlines.masks.sizes, _wanted_sizes(outlines, sizes[first.image, ::-1]))
+        )
         detail = (
-            f"{len(rows):,} of {pluralise(len(own), 'mask')} scaled to their images, each pixel the nearest one:"
-            f" first from {first[0]} to {first[1]} (height x width)"
+            f"{len(self.scaled):,} of {pluralise(self.n_shapes, 'mask')} scaled to their images, each pixel the"
+            f" nearest one: first from {own} to {wanted} (height x width)"
         )
         findings.note("mask-scaled", Where(side.path, field="segmentation"), detail)
-    return replace(shapes, masks=shapes.masks.resized(wanted))
 
-
-def _refuse_fractions(side: Dataset, shapes: Outlines, boxes: BoxTable, findings: FindingLog) -> None:
-    """Report polygons that all lie within one pixel, which are fractions of their images."""
-    corners, n = shapes.corners, int(np.count_nonzero(shapes.has_polygons))
-    if not len(corners) or corners.min() < -_SLACK or corners.max() > 1 + _SLACK:
-        return
-    detail = f"{pluralise(n, 'polygon lies', 'polygons lie')} within 0..1: normalised, not in pixels"
-    fix = f"Rerun with --{side.role}-units norm."
-    if (boxes.xywh[:, 2:] > 1 + _SLACK).any():
-        fix = "Multiply x by the width and y by the height of the image, as in the boxes."
-    findings.error("mask-units", Where(side.path, field="segmentation"), detail, fix=fix)
-
-
-def _warn_of_axes(side: Dataset, shapes: Outlines, of_image: FloatArray, findings: FindingLog) -> None:
-    """Warn about polygons that leave their images, and would not if x and y were exchanged."""
-    (drawn,) = np.nonzero(shapes.has_polygons)
-    bounds, size = shapes.bounds()[drawn], of_image[drawn, ::-1]  # width, height
-    far = bounds[:, :2] + bounds[:, 2:]
-    beyond, exchanged = ((end > size + 1).any(axis=1).sum() for end in (far, far[:, ::-1]))
-    if beyond > _LEAVING * len(drawn) and exchanged * 10 <= beyond:
-        detail = (
-            f"{beyond:,} of {pluralise(len(drawn), 'polygon leaves its image', 'polygons leave their images')},"
-            f" {exchanged:,} with x and y exchanged: y seems to come first"
-        )
-        fix = "Write x before y for each corner."
-        findings.warning("mask-axes", Where(side.path, field="segmentation"), detail, fix=fix)
+    def report_readings(self, side: Dataset, findings: FindingLog) -> None:
+        """Report polygons that are fractions of their images, or seem to have y before x."""
+        where, n = Where(side.path, field="segmentation"), self._n_polygons
+        if n and self._low >= -_SLACK and self._high <= 1 + _SLACK:
+            detail = f"{pluralise(n, 'polygon lies', 'polygons lie')} within 0..1: normalised, not in pixels"
+            fix = f"Rerun with --{side.role}-units norm."
+            if self._largest > 1 + _SLACK:
+                fix = "Multiply x by the width and y by the height of the image, as in the boxes."
+            findings.error("mask-units", where, detail, fix=fix)
+        beyond, exchanged = self._n_beyond, self._n_exchanged
+        if beyond > _LEAVING * n and exchanged * 10 <= beyond:
+            detail = (
+                f"{beyond:,} of {pluralise(n, 'polygon leaves its image', 'polygons leave their images')},"
+                f" {exchanged:,} with x and y exchanged: y seems to come first"
+            )
+            findings.warning("mask-axes", where, detail, fix="Write x before y for each corner.")

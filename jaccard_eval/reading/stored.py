@@ -14,7 +14,6 @@ from jaccard_eval.data.dataset import Dataset, ImageTable, IntegerKeys, Key, Lab
 from jaccard_eval.data.signature import HashSum, RowHasher
 from jaccard_eval.engine.memory import ENOUGH, release_memory
 from jaccard_eval.engine.stored import Store, StoredBoxes, added_counts, as_table, store_boxes
-from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import MAX_EXAMPLES, Finding, FindingLog, Where
 from jaccard_eval.progress import staged
 from jaccard_eval.reading.blocks import needs_whole
@@ -27,8 +26,6 @@ from jaccard_eval.text import quoted_value
 @staged("storing")
 def keep_on_disk(side: Dataset, store: Store) -> Dataset:
     """Return one side with its boxes on the disk."""
-    if side.boxes.shapes is not None:
-        raise UsageError(f"{side.path}: the disk engine compares boxes only. Pass --engine memory.")
     files = store_boxes([side.boxes], store)
     return replace(side, boxes=as_table(StoredBoxes(files, store, scored=side.boxes.score is not None)))
 

@@ -63,6 +63,10 @@ class Runs:
         total = np.concatenate(([0], np.cumsum(self.edges[1::2] - self.edges[::2])))
         return total[self.offsets[1:] // 2] - total[self.offsets[:-1] // 2]
 
+    def are_empty(self) -> BoolArray:
+        """Return which masks have no pixels, (n,)."""
+        return np.asarray(self.offsets[1:] == self.offsets[:-1])
+
     def bounds(self, sizes: IntArray) -> FloatArray:
         """Return left, top, width and height of each mask, (n, 4), in images of height and width `sizes` (n, 2)."""
         measured = native.measure_masks(self.edges, self.offsets, sizes)

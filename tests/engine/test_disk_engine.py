@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,113 @@ def test_the_document_is_the_same_bytes(
         assert on_disk[ref] == memory[ref]
     for ref in ("recall[iou=0.5,score=0.37]", "F1[iou=0.5,class=dog]") if name in ("coco", "voc2012") else ():
         assert repr(on_disk[ref]) == repr(memory[ref])
+
+
+def with_shapes(record: dict[str, Any], kind: str, rng: np.random.Generator) -> dict[str, Any]:
+    """Give a record a mask, now and then as runs, a pose or an oriented box, in the place of its box."""
+    left, top, width, height = record["bbox"]
+    turn = rng.random(6) * 0.2 + np.array([0.0, 0.1, 0.4, 0.7, 0.2, 0.8])
+    if kind == "keypoints":
+        way = np.linspace(0, 1, 17) + rng.normal(0, 0.03, 17)
+        points = np.column_stack((left + width * way, top + height * way**2, rng.choice([0, 1, 2], 17)))
+        return {**record, "keypoints": points.round(1).ravel().tolist(), "num_keypoints": 17}
+    if kind == "obb":
+        return {**record, "bbox": [left + width / 2, top + height / 2, width, height, float(np.round(turn[0], 2))]}
+    if rng.random() < 0.3 or record.get("iscrowd"):
+        # Columns of the image, from the top of the box to its bottom; some masks are empty.
+        first, last = int(left) * 240 + int(top), int(left + width * (rng.random() > 0.1)) * 240 + int(top)
+        return {**record, "segmentation": {"size": [240, 320], "counts": [first, last - first, 320 * 240 - last]}}
+    x, y = left + width * np.concatenate((turn, turn[::-1])), top + height * np.linspace(0, 1, 12)
+    return {**record, "segmentation": [np.column_stack((x, y)).round(2).ravel().tolist()]}
+
+
+def write_shapes(folder: Path, kind: str, seed: int, n: int, decimals: int) -> tuple[Path, Path]:
+    """The scene with shapes on both sides, as COCO has them."""
+    rng = np.random.default_rng(seed)
+    gt, pred = write_scene(folder, seed, n, decimals)
+    truth = json.loads(gt.read_text())
+    truth["annotations"] = [with_shapes(record, kind, rng) for record in truth["annotations"]]
+    gt.write_text(json.dumps(truth))
+    pred.write_text(json.dumps([with_shapes(record, kind, rng) for record in json.loads(pred.read_text())]))
+    return gt, pred
+
+
+def on_disk_as_in_memory(sides: tuple[Path, Path], part_rows: int, **options: Any) -> Any:
+    """Return the document of the memory, which that of small parts on the disk is equal to."""
+    memory = evaluate(*sides, engine="memory", **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(disk, "PART_ROWS", part_rows * disk.SHAPE_ROWS)
+        patch.setattr(disk, "LEAST_PART_ROWS", 1)
+        on_disk = evaluate(*sides, engine="disk", workers=2, **options)
+    assert document(on_disk) == document(memory)
+    return memory
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["segm", "boundary", "keypoints", "obb", "probiou"])
+@settings(deadline=None, max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.sampled_from([3, 60, 200]),
+    decimals=st.sampled_from([4, 1]),
+    parts=st.sampled_from([1, 3, 17]),
+    nms=st.sampled_from([None, 0.6]),
+)
+def test_the_document_of_shapes_is_the_same_bytes(
+    tmp_path_factory: pytest.TempPathFactory, kind: str, seed: int, n: int, decimals: int, parts: int, nms: float | None
+) -> None:
+    sides = write_shapes(tmp_path_factory.mktemp("shapes"), kind, seed, n, decimals)
+    options: dict[str, Any] = {"confusion": True, "drop_duplicates": seed % 2 == 0, "nms": nms}
+    if kind in ("obb", "probiou"):
+        options |= {f"{role}_options": ReadOptions(angle="rad-cw") for role in ("gt", "pred")}
+    memory = on_disk_as_in_memory(sides, max(1, n // parts), iou_type=kind, **options)
+    assert n < 60 or memory["AP50"] > 0  # some are found
+
+
+@pytest.mark.parametrize(
+    ("kind", "gt", "pred", "published"),
+    [
+        ("segm", "instances_val2014_100.json", "instances_val2014_fakesegm100_results.json", 0.3195452758576433),
+        ("keypoints", "gt_dataset.json", "dt_dataset.json", 0.5048844884488449),
+    ],
+)
+def test_real_shapes_are_the_same_bytes_on_the_disk(
+    kind: str, gt: str, pred: str, published: float, shared_data: Path
+) -> None:
+    where = "dataset/cocoapi" if kind == "segm" else "keypoints_dataset"
+    folder = shared_data / "faster-coco-eval/tests" / where
+    memory = on_disk_as_in_memory((folder / gt, folder / pred), 50, iou_type=kind)
+    assert memory["AP"] == pytest.approx(published, abs=1e-12)
+
+
+def test_findings_about_masks_are_the_same_on_the_disk(tmp_path: Path) -> None:
+    gt, pred = write_shapes(tmp_path, "segm", 3, 60, 4)
+    found = json.loads(pred.read_text())
+    changes: dict[str, Callable[[list[float]], list[float]]] = {
+        "fractions": lambda ring: [value / 400 for value in ring],
+        "sizes": lambda ring: ring,
+        "axes": lambda ring: [value for at in range(0, len(ring), 2) for value in (ring[at + 1], ring[at] + 120)],
+        "elsewhere": lambda ring: [value - 900 for value in ring],
+    }
+    codes = []
+    for name, change in changes.items():
+        for record in found:
+            mask = record["segmentation"]
+            mask = {**mask, "size": [320, 240]} if name == "sizes" and isinstance(mask, dict) else mask
+            record["changed"] = [change(mask[0])] if isinstance(mask, list) else mask
+        pred.write_text(json.dumps([{**record, "segmentation": record.pop("changed")} for record in found]))
+        said = []
+        for engine in ("memory", "disk"):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(disk, "PART_ROWS", 9 * disk.SHAPE_ROWS)
+                patch.setattr(disk, "LEAST_PART_ROWS", 1)
+                try:
+                    said.append(evaluate(gt, pred, iou_type="segm", engine=engine).findings)
+                except DataError as error:
+                    said.append(error.findings)
+        assert said[0] == said[1]
+        codes += [finding.code for finding in said[0] if finding.code.startswith("mask")]
+    assert {"mask-units", "mask-size", "mask-axes", "mask-empty"} <= {*codes}
 
 
 def test_scratch_is_removed_with_the_result_and_after_a_failure(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from command_line import run_here, write_pair
 
 from jaccard_eval import evaluate
+from jaccard_eval.engine import choice
 from jaccard_eval.errors import UsageError
 
 
@@ -43,6 +44,44 @@ def test_what_needs_every_match_is_refused_with_a_way_that_works(tmp_path: Path,
     assert advice is not None
     # Two images decide nothing about significance: what counts is that the rule is judged.
     assert run_here(*sides, "-q", *advice[1].split(), *asked, cwd=tmp_path).returncode in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        (["--worst-images", "3"], "worst_images"),
+        (["--errors"], "errors"),
+        (["-o", "run.npz"], "run.npz"),
+    ],
+)
+def test_auto_stays_in_memory_with_a_note_where_the_disk_lacks_what_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: list[str], named: str
+) -> None:
+    sides = write_pair(tmp_path)
+    alone = run_here(*sides, *asked, cwd=tmp_path)
+    (tmp_path / "run.npz").unlink(missing_ok=True)
+    monkeypatch.setattr(choice, "SMALL", 0)
+    monkeypatch.setattr(choice, "usable_memory", lambda: 1)
+    done = run_here(*sides, *asked, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, alone.stdout)
+    assert (
+        f"note[engine]: {named}: not available with the disk engine, so all boxes are read into memory" in done.stderr
+    )
+    assert "note[engine]" not in run_here(*sides, cwd=tmp_path).stderr  # which goes to the disk
+    refused = run_here(*sides, *asked, "--engine", "disk", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert named in refused.stderr
+
+
+def test_auto_in_the_library_logs_why_all_is_read_into_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    sides = write_pair(tmp_path)
+    monkeypatch.setattr(choice, "SMALL", 0)
+    monkeypatch.setattr(choice, "usable_memory", lambda: 1)
+    result = evaluate(*sides, errors=True)
+    assert "errors: not available with the disk engine" in caplog.text
+    assert result.to_dict() == evaluate(*sides, errors=True, engine="memory").to_dict()
 
 
 def test_confusions_are_there_where_the_kinds_of_errors_are_refused(tmp_path: Path) -> None:

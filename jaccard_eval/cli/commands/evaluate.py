@@ -28,9 +28,17 @@ from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.reading import run_on_sides, two_sides
 from jaccard_eval.cli.rules import PROTOCOL_OPTIONS, SHAPE_OPTIONS, rule_arguments
 from jaccard_eval.cli.run import report_findings
-from jaccard_eval.cli.scaling import ENGINE_OPTIONS, choose_engine, refuse_gates, refuse_outputs
+from jaccard_eval.cli.scaling import (
+    ENGINE_OPTIONS,
+    choose_engine,
+    files_of_matches,
+    refuse_gates,
+    refuse_outputs,
+    rules_of_matches,
+)
 from jaccard_eval.cli.slices import read_slices
 from jaccard_eval.errors import ExitCode
+from jaccard_eval.options import EvaluateOptions
 
 EPILOG = """\b
 Examples:
@@ -76,11 +84,19 @@ def evaluate(
     keeper = Gatekeeper(options)
     bootstrap, slices = read_bootstrap(options), read_slices(options)
     outputs = plan_files(options.output, keeper.outputs, folders=True)
-    where = choose_engine(gt, pred, options)
+    gates = keeper.gating.gates if keeper.gating is not None else None
+
+    def lacking() -> list[str]:
+        from jaccard_eval.evaluation import lacking_on_disk
+
+        asked = EvaluateOptions(bootstrap=bootstrap, errors=bool(errors), worst_images=worst_images)
+        return [*files_of_matches(outputs), *rules_of_matches(gates), *lacking_on_disk(asked)]
+
+    where = choose_engine(gt, pred, options, lacking)
     on_disk = where["engine"] != "memory"
     if on_disk:
         refuse_outputs(outputs)
-        refuse_gates(keeper.gating.gates if keeper.gating is not None else None)
+        refuse_gates(gates)
     from jaccard_eval.api import boxes as api
 
     # Files that hold the kinds of errors ask for them, unless --no-errors forbids it.

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.alignment import common_sizes
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, freeze, from_xywh
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, Chosen, FloatArray, freeze, from_xywh
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Dataset
 from jaccard_eval.features.audit.agreement import IntArray
-from jaccard_eval.features.audit.context import MISREAD, AuditContext, Chosen, average_precision
+from jaccard_eval.features.audit.context import MISREAD, AuditContext, average_precision
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import pluralise

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
-import numpy as np
+from collections.abc import Callable
 
 from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import BoxTable, Words
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.signature import HashSum
-from jaccard_eval.features.audit.agreement import IntArray, Sample
-from jaccard_eval.findings import MAX_EXAMPLES
+from jaccard_eval.features.audit.agreement import Sample
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.options import SideOptions
@@ -47,36 +44,6 @@ class AuditContext:
     def stops(self, code: str, *, named: bool) -> bool:
         """Whether a finding beyond doubt ends the run: not where the caller named what is doubted, or allows it."""
         return self.options is not None and not named and code not in self.options.allow
-
-
-class Chosen:
-    """Boxes that a finding is about, chosen table by table: how many there are, and the first ones of the input."""
-
-    def __init__(self) -> None:
-        self._count = 0
-        self._boxes: BoxTable | None = None
-
-    def add(self, table: BoxTable, rows: IntArray) -> None:
-        """Choose some rows of a table."""
-        self._count += len(rows)
-        if len(rows):
-            first = table.take(rows[np.argsort(table.source[rows], kind="stable")[:MAX_EXAMPLES]])
-            known = first if self._boxes is None else BoxTable.concat([self._boxes, first])
-            self._boxes = known.take(np.argsort(known.source, kind="stable")[:MAX_EXAMPLES])
-
-    @property
-    def boxes(self) -> BoxTable:
-        """The first ones."""
-        if self._boxes is None:
-            raise ValueError("no boxes were chosen")
-        return self._boxes
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __iter__(self) -> Iterator[int]:
-        """Yield the rows of `boxes`."""
-        return iter(range(min(self._count, MAX_EXAMPLES)))
 
 
 def going_on(code: str) -> str:

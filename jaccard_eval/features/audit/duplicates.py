@@ -10,13 +10,13 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoxTable, FloatArray, Words
+from jaccard_eval.data.boxtable import BoxTable, Chosen, FloatArray, Words
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO
 from jaccard_eval.data.signature import HashSum, RowHasher, row_hashes
 from jaccard_eval.features.audit.agreement import unflagged
-from jaccard_eval.features.audit.context import MISREAD, AuditContext, Chosen
+from jaccard_eval.features.audit.context import MISREAD, AuditContext
 from jaccard_eval.findings import MAX_EXAMPLES, FindingLog, Severity, Where
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.greedy import NO_PLACE

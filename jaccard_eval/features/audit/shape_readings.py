@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Shapes, freeze
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.known_protocols import ORIENTED
+from jaccard_eval.data.resizing import MIRROR, Resizing
 from jaccard_eval.features.audit.agreement import IntArray, Sample, is_better, pair_by_place, place_agreement
 from jaccard_eval.features.audit.box_encoding import CLEAR_GAIN, DOUBTED, FEWEST_GAINED, IOU
 from jaccard_eval.features.audit.box_places import image_sizes
@@ -121,30 +123,34 @@ def check_keypoints(context: AuditContext, findings: FindingLog) -> None:
         poses = _Poses.of(paired, context) if is_better(place_agreement(paired), present) else None
         trials += [] if poses is None else [*_orders(poses, is_mirrored=True)]
     best = max(trials, key=lambda trial: trial.likeness, default=None)
-    pred = context.aligned.pred
-    changed = _mirrored(pred, image_sizes(context)) if best is not None and best.is_mirrored else pred
-    poses_changed = None if changed is None else _shapes(changed, Keypoints)
-    if best is None or changed is None or poses_changed is None:
+    if best is None:
         return
-    changed = _with_shapes(changed, Keypoints(poses_changed.points[:, list(best.order)]))
-    gain = _gain(context, context.aligned.gt, changed)
+    pred = context.aligned.pred.mapped(partial(_in_order, order=best.order))
+    changed = _mirrored(pred, image_sizes(context)) if best.is_mirrored else pred
+    gain = None if changed is None else _gain(context, context.aligned.gt, changed)
     if gain is None:
         return
     as_given, right, pooled = gain
     evidence = f"AP50{pooled} {as_given:.3f} as given, {right:.3f}"
     where = Where(context.pred.path, field="keypoints")
     exchanged = "left and right exchanged" if best.order == COCO_FLIPPED else "points in the order " + best.order_text
+    flags = [f"--pred-resized {MIRROR}"] if best.is_mirrored else []
+    flags += [] if best.is_ordered else [f"--pred-keypoint-order {best.order_text}"]
+    fix = f"Rerun with {' '.join(flags)}."
     if best.is_mirrored:
         with_order = "" if best.is_ordered else f" and {exchanged}"
-        fix = "Map predictions on mirrored images back: x becomes width - x" + (
-            f", with --pred-keypoint-order {best.order_text}." if not best.is_ordered else "."
-        )
         detail = f"poses look mirrored in their images: {evidence} with x from the other side{with_order}"
+        if context.pred.reading.resized is not None:  # which the option names already
+            fix = "Map predictions on mirrored images back: x becomes width - x."
         findings.warning("keypoints-mirrored", where, detail, fix=fix)
     else:
-        detail = f"points look exchanged: {evidence} with {exchanged}"
-        fix = f"Rerun with --pred-keypoint-order {best.order_text}."
-        findings.warning("keypoints-order", where, detail, fix=fix)
+        findings.warning("keypoints-order", where, f"points look exchanged: {evidence} with {exchanged}", fix=fix)
+
+
+def _in_order(boxes: BoxTable, *, order: tuple[int, ...]) -> BoxTable:
+    """Return poses with their points in another order."""
+    poses = _shapes(boxes, Keypoints)
+    return boxes if poses is None else _with_shapes(boxes, Keypoints(poses.points[:, list(order)]))
 
 
 def _paired_poses(gt: BoxTable, pred: BoxTable) -> Sample:
@@ -200,11 +206,10 @@ def _orders(poses: _Poses, *, is_mirrored: bool) -> Iterator[_PoseTrial]:
 
 def _mirrored(pred: BoxTable, sizes: FloatArray) -> BoxTable | None:
     """Return poses with x counted from the right side of their images, None where sizes are not known."""
-    poses, width = _shapes(pred, Keypoints), sizes[pred.image, 0]
-    if poses is None or np.isnan(width).any():
+    has_boxes = pred.counts("image", len(sizes)) > 0
+    if np.isnan(sizes[has_boxes, 0]).any():
         return None
-    x = width[:, None] - poses.points[:, :, 0]
-    return _with_shapes(pred, Keypoints(np.concatenate((x[:, :, None], poses.points[:, :, 1:]), axis=2)))
+    return pred.mapped(partial(Resizing.parse(MIRROR).mapped_back, sizes=sizes))
 
 
 # Oriented boxes
@@ -280,15 +285,17 @@ def check_angles(context: AuditContext, findings: FindingLog) -> None:
     if best.overlap - given < CLEAR_GAIN:
         return
     side, tables = sides[best.role], {"gt": context.aligned.gt, "pred": context.aligned.pred}
-    quads = _shapes(tables[best.role], Quads)
-    if quads is None:
-        return
-    tables[best.role] = _with_shapes(tables[best.role], best.apply(quads, side.reading.angle))
+    tables[best.role] = tables[best.role].mapped(partial(_turned, turn=best, given=side.reading.angle))
     gain = _gain(context, tables["gt"], tables["pred"])
     if gain is not None:
         as_given, right, pooled = gain
         detail = f"angles look wrong: AP50{pooled} {as_given:.3f} as given, {right:.3f} {best.name}"
         findings.warning("angle-convention", Where(side.path, field="angle"), detail, fix=best.fix)
+
+
+def _turned(boxes: BoxTable, *, turn: _Turn, given: str) -> BoxTable:
+    quads = _shapes(boxes, Quads)
+    return boxes if quads is None else _with_shapes(boxes, turn.apply(quads, given))
 
 
 def _turns(side: Dataset, units: str) -> Iterator[_Turn]:

@@ -13,6 +13,7 @@ from jaccard_eval.similarity.quads import Quads
 
 MOST_CELLS = 128  # along the longer side of a mask, which is sampled where it has more pixels
 STEPS = 320  # corners less than so small a part of the image's longer side from an outline are dropped
+CORNER = 0.03  # of the longer side of an image, around its origin: predictions of zeros are not all zeros
 COCO_POINTS = 17
 # Lines between COCO's points, counted from 0: those of ``categories[].skeleton`` in person_keypoints_val2017.json.
 COCO_EDGES = (
@@ -34,7 +35,7 @@ def drawing_of(
         rings = outlines(shapes, row, max(size) / STEPS)
         return DrawnShape(rings=rings) if rings else None
     if isinstance(shapes, Keypoints):
-        return _pose(shapes.points[row])
+        return _pose(shapes.points[row], CORNER * max(size))
     return None
 
 
@@ -120,11 +121,19 @@ def _simplified(corners: npt.NDArray[np.float64], tolerance: float) -> npt.NDArr
     return corners[kept[:-1]]
 
 
-def _pose(points: npt.NDArray[np.float64]) -> DrawnShape | None:
-    """Return the labelled points of a pose; where there are none, all of them, as they may be those of a prediction."""
+def _pose(points: npt.NDArray[np.float64], near: float) -> DrawnShape | None:
+    """Return the labelled points of a pose; where there are none, all of them, as they may be those of a prediction.
+
+    What lies `near` the origin, far from all else of the pose, was not found: files have zeros there.
+    """
     shown = points[:, 2] > 0
     if not shown.any():
         shown[:] = (points[:, :2] != 0).any(axis=1)
+    away = np.hypot(*points[:, :2].T)
+    found = shown & (away > near)
+    if found.any():
+        extent = float(np.hypot(*np.ptp(points[found, :2], axis=0)))
+        shown = found if away[found].min() > extent / 2 else shown  # as long as a line of a pose may be
     if not shown.any():
         return None
     edges = COCO_EDGES if len(points) == COCO_POINTS else ()

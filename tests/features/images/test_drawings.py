@@ -76,6 +76,17 @@ def test_poses_have_the_lines_of_coco_between_labelled_points() -> None:
     assert (len(whole.points), len(whole.lines)) == (17, 19)
     assert len({frozenset(edge) for edge in COCO_EDGES}) == 19
     assert (len(part.points), len(part.lines)) == (16, 18)  # without the left ankle, which one line leads to
+    # A network makes of points that were written as zeros something next to these; it is not drawn, nor lines to it.
+    along = np.linspace(60, 100, 16)
+    far = np.concatenate((np.array([[1.2, -0.8, 1.0]]), np.column_stack((along, along, np.ones(16)))))
+    drawn = drawing_of(Keypoints(far[None]), 0, (100, 100))
+    assert drawn is not None
+    assert len(drawn.points) == 16
+    assert all(end in drawn.points for line in drawn.lines for end in line)
+    # Of a pose in that corner it is one.
+    near = drawing_of(Keypoints(np.concatenate((far[:1], far[1:] - [55, 55, 0]))[None]), 0, (100, 100))
+    assert near is not None
+    assert len(near.points) == 17
     other = drawing_of(Keypoints(np.full((1, 5, 3), 2.0)), 0, (100, 100))
     assert other is not None
     assert (len(other.points), other.lines) == (5, ())
