@@ -15,8 +15,8 @@ of an input is detected; if it is ambiguous, name it with `--gt-format` or `--pr
 prints the same list. `python tests/test_formats_page.py` generates this page. Pickles are never loaded: export JSON,
 CSV or NumPy archives instead.
 
-Besides boxes, COCO JSON and YOLO labels have masks, keypoints and oriented boxes, LabelMe, VIA and CVAT masks, DOTA
-oriented boxes: see [shapes](shapes.md). `convert` writes boxes alone.
+Besides boxes, COCO JSON and YOLO labels have masks, keypoints and oriented boxes, DOTA oriented boxes. LabelMe, VIA,
+CVAT, Open Images, NumPy archives and PNG instance maps have masks: see [shapes](shapes.md).
 
 | format | what it is | written | carries | suffixes |
 |---|---|---|---|---|

@@ -21,6 +21,7 @@ from PIL import Image
 from pycocotools import mask as coco_mask
 
 from jaccard_eval import DataError, EvaluationResult, ReadOptions, UsageError, evaluate, load
+from jaccard_eval.formats import detect_format
 
 Pixels = npt.NDArray[np.bool_]
 HEIGHT, WIDTH = 48, 64
@@ -429,7 +430,173 @@ def test_every_problem_of_masks_of_open_images_is_reported_in_one_pass(tmp_path:
         load(gt, options=ReadOptions(iou_type="segm"))
 
 
-LAYOUTS: list[Callable[[Path], tuple[Path, Path]]] = [labelme, cvat, npz, npz_rle, openimages_png, openimages_challenge]
+# PNG instance masks
+
+
+def save(path: Path, values: npt.NDArray[Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(png(values))
+
+
+def cityscapes(folder: Path) -> tuple[Path, Path]:
+    """Write maps of 16 bits, whose objects are persons and cars, among a road; and a text file for each image."""
+    for at, name in enumerate(IMAGES):
+        stem = f"aachen_{at:06}_000019"
+        ids = np.full((HEIGHT, WIDTH), 7, dtype=np.uint16)
+        for number, (label, pixels) in enumerate(GT[name]):
+            ids[pixels] = (24, 26)[label] * 1000 + number
+        save(folder / f"gtFine/val/aachen/{stem}_gtFine_instanceIds.png", ids)
+        save(folder / f"gtFine/val/aachen/{stem}_gtFine_color.png", np.zeros((HEIGHT, WIDTH, 3), dtype=np.uint8))
+        lines = []
+        for number, (label, pixels, score) in enumerate(PRED[name]):
+            save(folder / f"results/pred/{stem}_{number}.png", pixels.astype(np.uint8) * 255)
+            lines.append(f"pred/{stem}_{number}.png {(24, 26)[label]} {score}\n")
+        (folder / f"results/{stem}_leftImg8bit.txt").write_text("".join(lines))
+    return folder / "gtFine/val", folder / "results"
+
+
+def numbered(shapes: list[Any]) -> npt.NDArray[np.uint8]:
+    ids = np.zeros((HEIGHT, WIDTH), dtype=np.uint8)
+    for number, (_, pixels, *_) in enumerate(shapes, start=1):
+        ids[pixels] = number
+    return ids
+
+
+def maps(folder: Path) -> tuple[Path, Path]:
+    """Write maps with a table beside: one of names with suffix, one without."""
+    for side, shapes, suffix in (("gt", GT, ".png"), ("pred", PRED, "")):
+        lines = ["image,id,class,score\n"]
+        for name in IMAGES:
+            save(folder / side / f"{name}.png", numbered(shapes[name]))
+            rows = enumerate(shapes[name], start=1)
+            lines += [f"{name}{suffix},{at},{NAMES[row[0]]},{row[2] if row[2:] else ''}\n" for at, row in rows]
+        (folder / side / "instances.csv").write_text("".join(lines))
+    return folder / "gt", folder / "pred"
+
+
+def voc(folder: Path) -> tuple[Path, Path]:
+    """Write two maps of indices of a palette, with a void border around objects, as VOC has them."""
+    index = (12, 8)  # dog and cat among VOC's classes
+    for name in IMAGES:
+        objects = Image.fromarray(numbered(GT[name]))
+        classes = np.zeros((HEIGHT, WIDTH), dtype=np.uint8)
+        for label, pixels in GT[name]:
+            classes[pixels] = index[label]
+        classes[0, :3] = 255
+        for kind, image in (("Object", objects), ("Class", Image.fromarray(classes))):
+            file = folder / f"VOC2012/Segmentation{kind}/{name}.png"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            image.putpalette([value for color in range(256) for value in (color, 255 - color, 7)])
+            image.save(file)
+    return folder / "VOC2012/SegmentationObject", named(folder)
+
+
+def test_folders_of_instance_maps_are_recognised(tmp_path: Path) -> None:
+    for write in (cityscapes, maps, voc):
+        folder = tmp_path / write.__name__
+        folder.mkdir()
+        for path in write(folder):
+            assert detect_format(path) == ("instances" if path.is_dir() else "coco"), path
+    assert detect_format(tmp_path / "voc/VOC2012") == "instances"
+    # As Penn-Fudan has them, next to photographs; those alone are no maps.
+    save(tmp_path / "PedMasks/FudanPed00001_mask.png", numbered(GT["a"]))
+    dataset = load(tmp_path / "PedMasks", options=ReadOptions(names=("person",)))
+    assert (dataset.format, dataset.images.keys, dataset.labels.names) == ("instances", ("FudanPed00001",), ("person",))
+    assert dataset.boxes.xywh.tolist() == [[4, 4, 20, 16], [30, 0, 34, 15], [2, 25, 20, 19]]
+    save(tmp_path / "photographs/a.png", np.zeros((4, 4, 3), dtype=np.uint8))
+    with pytest.raises(DataError, match="not recognised"):
+        load(tmp_path / "photographs")
+
+
+def test_groups_of_cityscapes_are_crowds_and_void_is_nothing(tmp_path: Path) -> None:
+    ids = np.zeros((8, 8), dtype=np.uint16)
+    ids[:2], ids[2:4], ids[4:6], ids[6:] = 26, 26_000, 9, 33_001
+    save(tmp_path / "a_000000_000001_gtFine_instanceIds.png", ids)
+    dataset = load(tmp_path, options=ReadOptions(iou_type="segm"))
+    assert dataset.labels.names == ("bicycle", "car")
+    rows = [
+        (dataset.labels.names[box], crowd) for box, crowd in zip(dataset.boxes.label, dataset.boxes.crowd, strict=True)
+    ]
+    assert rows == [("car", True), ("car", False), ("bicycle", False)]
+
+
+def test_maps_without_a_table_are_of_one_class(tmp_path: Path) -> None:
+    gt, pred = maps(tmp_path)
+    (gt / "instances.csv").unlink()
+    dataset = load(gt)
+    assert len(dataset.labels) == 1
+    assert [finding.code for finding in dataset.findings] == ["csv-one-class"]
+    expected = evaluate(*coco(tmp_path / "coco"), iou_type="segm", class_agnostic=True)
+    table = [line.split(",") for line in (pred / "instances.csv").read_text().splitlines()]
+    (pred / "instances.csv").write_text("\n".join(",".join([*cells[:2], cells[3]]) for cells in table))
+    assert evaluate(gt, pred, iou_type="segm")["AP"] == expected["AP"]
+
+
+def test_every_problem_of_instance_maps_is_reported_in_one_pass(tmp_path: Path) -> None:
+    gt, _ = maps(tmp_path)
+    lines = (gt / "instances.csv").read_text().splitlines()
+    # One id without a row, one row without pixels, an image without a map, and four rows that cannot be read.
+    lines = [*lines[:1], *lines[2:], "a,9,dog,", "d,1,dog,", "a,1.5,dog,", "a,2,dog", "b,1,dog,", "b,3,dog,high"]
+    lines[-5] = "a.png,9,dog,"
+    (gt / "instances.csv").write_text("\n".join(lines))
+    save(gt / "c.png", np.zeros((4, 4, 3), dtype=np.uint8))
+    (gt / "e.png").write_bytes((gt / "b.png").read_bytes()[:50])
+    (gt / "f.png").write_bytes(b"\xff\xd8\xff a photograph")
+    with pytest.raises(DataError) as caught:
+        load(gt, options=ReadOptions(iou_type="segm"))
+    codes = {finding.code for finding in caught.value.findings if finding.severity == "error"}
+    assert codes >= {"segment-unlisted", "segment-absent", "segment-id", "csv-fields", "csv-number", "map-mode"}
+    assert codes >= {"image-unreadable", "map-lossy", "file-missing"}
+    assert "holds colours (RGB), not numbers of objects" in str(caught.value)
+    assert "is not listed in instances.csv" in str(caught.value)
+
+
+def test_maps_of_voc_without_their_classes_or_of_another_size_are_refused(tmp_path: Path) -> None:
+    gt, _ = voc(tmp_path)
+    (tmp_path / "VOC2012/SegmentationClass/a.png").unlink()
+    save(tmp_path / "VOC2012/SegmentationClass/b.png", np.ones((4, 5), dtype=np.uint8))
+    with pytest.raises(DataError) as caught:
+        load(gt)
+    assert "there is no " in str(caught.value)
+    assert "has 5 x 4 pixels" in str(caught.value)
+    save(tmp_path / "VOC2012/SegmentationClass/a.png", np.full((HEIGHT, WIDTH), 21, dtype=np.uint8))
+    save(tmp_path / "VOC2012/SegmentationClass/b.png", np.full((HEIGHT, WIDTH), 255, dtype=np.uint8))
+    with pytest.raises(DataError) as caught:
+        load(gt)
+    assert "has class 21, and VOC has 20" in str(caught.value)
+    assert "has no class in" in str(caught.value)
+
+
+def test_lines_of_results_that_cannot_be_used_are_named(tmp_path: Path) -> None:
+    _, pred = cityscapes(tmp_path)
+    file = sorted(pred.glob("*.txt"))[0]
+    first = file.read_text().splitlines()[0].split()[0]
+    save(pred / "pred/large.png", np.ones((99, 99), dtype=np.uint8))
+    lines = [f"{first} 24 0.5", f"{first} 24", f"{first} 24 high", "pred/none.png 24 1", "../../x.png 24 1"]
+    file.write_text("\n".join([*lines, "pred/large.png 24 1"]))
+    with pytest.raises(DataError) as caught:
+        load(pred, role="pred", options=ReadOptions(iou_type="segm"))
+    text = str(caught.value)
+    for problem in (
+        "txt:2: is ",
+        "there is no file 'pred/none.png'",
+        "'../../x.png' is outside of",
+        "has 99 x 99 pixels",
+    ):
+        assert problem in text, text
+
+
+LAYOUTS: list[Callable[[Path], tuple[Path, Path]]] = [
+    labelme,
+    cvat,
+    npz,
+    npz_rle,
+    openimages_png,
+    openimages_challenge,
+    cityscapes,
+    maps,
+    voc,
+]
 
 
 @pytest.mark.parametrize("write", LAYOUTS, ids=lambda write: write.__name__)

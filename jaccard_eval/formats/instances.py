@@ -1,0 +1,419 @@
+"""PNG instance masks: a map per image whose values are objects, or a file per object that a text file lists.
+
+Four layouts: Cityscapes' maps (``*_instanceIds.png``: 1,000 times the class plus a number; below 1,000 a group that
+nobody separated), Pascal VOC's (``SegmentationObject``, with the classes in ``SegmentationClass`` next to it), any
+other folder of maps, with classes and scores in ``instances.csv`` or of one class, and Cityscapes' results (text files
+of ``mask.png class score``, the class by its number).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jaccard_eval.findings import DataError, Severity, Where
+from jaccard_eval.formats import Format
+from jaccard_eval.options import ReadOptions
+from jaccard_eval.progress import tracked
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.reading.rawboxes import RawBoxes
+from jaccard_eval.text import is_numeral, pluralise, quoted_value
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from jaccard_eval.reading.labelmaps.images import EncodedImage
+    from jaccard_eval.similarity.masks import Masks
+    from jaccard_eval.similarity.runs import Runs
+
+FORMAT = Format(
+    name="instances",
+    summary="PNG instance masks: a folder of maps with a value per object, as VOC and Cityscapes have them",
+    source="https://github.com/mcordts/cityscapesScripts/blob/master/cityscapesscripts/evaluation"
+    "/evalInstanceLevelSemanticLabeling.py",
+    example="""Image.fromarray(ids).save("masks/street.png")  # 0 where there is no object; ids.dtype is uint8 or uint16
+""",
+    carries=("images", "sizes", "scores", "crowd"),
+    member=".png",
+)
+
+TABLE = "instances.csv"  # with these columns, of which the last two may be missing
+COLUMNS = ("image", "id", "class", "score")
+ONE_CLASS = 0
+_CITYSCAPES, _DECORATION = "_instanceIds.png", "_gtFine"
+_OBJECTS, _CLASSES = "SegmentationObject", "SegmentationClass"
+_VOC = (
+    "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable", "dog",
+    "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor",
+)  # fmt: skip
+_VOID = 255  # of VOC: borders of objects, and what nobody looked at
+_ENDINGS = ("_mask", "_masks", "_instances", "_instance")  # of the names of maps, behind that of the image
+_RESULT = re.compile(r"\S+\.png[ \t]+\d+(\.0*)?[ \t]+\S+", re.ASCII | re.IGNORECASE)
+_CITY_IMAGE = re.compile(r".+?_\d{6}_\d{6}(?!\d)", re.ASCII)  # with what follows, results are named
+_PNG, _COLOR_TYPE = b"\x89PNG\r\n\x1a\n", 25  # first bytes, and the place of the kind of pixels
+_ONE_CHANNEL = (0, 3)  # grey, and indices of a palette
+
+
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate a folder by the names that Cityscapes and VOC give, a folder of maps by their kind of pixels."""
+    if not peek.is_folder:
+        return None
+    level = [peek]
+    for _ in range(2):  # as Cityscapes has a folder for each city
+        if any(name.endswith(_CITYSCAPES) for folder in level for name in folder.files):
+            return Likeness.NAMED
+        texts = [file for folder in level for file in folder.first_files(lambda name: name.lower().endswith(".txt"))]
+        lines = [file.lines[0] for file in texts if file.lines]
+        if lines and all(map(_RESULT.fullmatch, map(str.strip, lines))):
+            return Likeness.NAMED
+        level = [inner for folder in level for inner in folder.first_folders()]
+    if peek.path.name == _OBJECTS or TABLE in peek.files:
+        return Likeness.NAMED
+    if _OBJECTS in peek.folders:
+        return Likeness.CONTENT  # the same folder may have boxes, which most ask for
+    others = [name for name in peek.files if not name.lower().endswith(".png") and not name.startswith(".")]
+    heads = [file.head for file in peek.first_files(lambda name: name.lower().endswith(".png"))]
+    are_maps = heads and all(head.startswith(_PNG) and head[_COLOR_TYPE] in _ONE_CHANNEL for head in heads)
+    return Likeness.SUFFIX if are_maps and not others and not peek.folders else None
+
+
+def iou_types(_: Peek) -> set[str]:
+    """Return what there is: boxes around masks are compared only where they are asked for."""
+    return {"segm"}
+
+
+def write_example(path: Path) -> None:
+    """Write the example, which is code here and not a text to be read."""
+    from PIL import Image
+
+    ids = np.zeros((48, 64), dtype=np.uint8)
+    ids[10:30, 5:25], ids[20:40, 40:60] = 1, 2
+    Image.fromarray(ids).save(path)
+
+
+@dataclass(slots=True)
+class _Side:
+    """What was read: columns of objects, their masks in the same order, and images with their sizes."""
+
+    draft: Draft
+    images: dict[str, tuple[int, int]] = field(default_factory=dict)  # height and width
+    image: list[str] = field(default_factory=list)
+    label: list[int | str] = field(default_factory=list)
+    score: list[float] = field(default_factory=list)
+    crowd: list[bool] = field(default_factory=list)
+    place: list[Where] = field(default_factory=list)
+    masks: list[Masks] = field(default_factory=list)
+
+    def add(
+        self, image: str, masks: Runs, size: tuple[int, int], places: Sequence[Where], labels: Sequence[int | str]
+    ) -> None:
+        """Add the objects of an image."""
+        from jaccard_eval.similarity.masks import Masks
+
+        self.images[image] = size
+        self.image += [image] * len(places)
+        self.place += places
+        self.label += labels
+        self.masks.append(Masks(masks, np.full((len(masks), 2), size)))
+
+
+def read(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and masks of a folder to the draft, with the boxes around them."""
+    side = _Side(draft)
+    found = files.list_tree(path, draft.findings)
+    maps = [name for name in found if name.endswith(_CITYSCAPES)]
+    texts = [name for name in found if name.lower().endswith(".txt")]
+    if maps:
+        _read_cityscapes(path, maps, side)
+    elif path.name == _OBJECTS or any(name.startswith(f"{_OBJECTS}/") for name in found):
+        _read_voc(path if path.name == _OBJECTS else path / _OBJECTS, side)
+    elif texts and any(_RESULT.fullmatch(files.first_line(path / name).strip()) for name in texts):
+        _read_results(path, texts, side)
+    else:
+        _read_maps(path, [name for name in found if name.lower().endswith(".png")], side)
+    draft.findings.raise_errors()
+    _to_draft(side, options)
+
+
+def _read_each(names: Sequence[str], read_one: Callable[[str], None], draft: Draft) -> None:
+    for name in tracked(names, "masks"):
+        try:
+            read_one(name)
+        except DataError as error:
+            draft.findings.extend(error.findings)
+
+
+def _ids(file: Path) -> tuple[EncodedImage, npt.NDArray[np.generic]]:
+    """Return the values of a map; a DataError refuses colours."""
+    from jaccard_eval.reading.labelmaps.images import EncodedImage
+
+    image = EncodedImage(file)
+    try:
+        found = image.decode(by_color=False)
+    except DataError as error:
+        (finding,) = error.findings
+        if finding.code != "map-mode":
+            raise
+        detail = finding.examples[0].detail.replace("class numbers", "numbers of objects")
+        fix = "Save the ids as one channel, grey of 8 or 16 bits."
+        raise DataError.single("map-mode", image.where, detail, fix=fix) from None
+    return image, found.rows(0, found.shape[0])
+
+
+def _read_cityscapes(path: Path, names: Sequence[str], side: _Side) -> None:
+    from jaccard_eval.reading.segments.cityscapes import CATEGORIES, PER_CLASS
+    from jaccard_eval.similarity.runs import runs_of_labels
+
+    things = {int(category.key): category.name for category in CATEGORIES if category.is_thing}
+    claims: dict[str, str] = {}
+
+    def read_one(name: str) -> None:
+        key = name.rpartition("/")[2].removesuffix(_CITYSCAPES).removesuffix(_DECORATION)
+        image, values = _ids(path / name)
+        if claims.setdefault(key, name) != name:
+            detail = f"is of image {key}, as is {path / claims[key]}"
+            side.draft.findings.error("image-duplicate", image.where, detail, fix="Pass a folder with one map each.")
+            return
+        ids, masks = runs_of_labels(values)
+        classes = np.where(ids < PER_CLASS, ids, ids // PER_CLASS)
+        (kept,) = np.nonzero(np.isin(classes, list(things)))
+        places = [Where(str(path / name), record=f"instance {key}") for key in ids[kept].tolist()]
+        side.add(key, masks.take(kept), image.shape, places, [things[key] for key in classes[kept].tolist()])
+        side.crowd += (ids[kept] < PER_CLASS).tolist()
+
+    _read_each(names, read_one, side.draft)
+
+
+def _read_voc(path: Path, side: _Side) -> None:
+    """Add objects with the class that most of their pixels have; void is neither."""
+    from jaccard_eval.similarity.runs import runs_of_labels
+
+    def read_one(name: str) -> None:
+        file = path.parent / _CLASSES / name
+        image, values = _ids(path / name)
+        if not files.is_there(file):
+            fix = f"Put {_CLASSES} next to {_OBJECTS}: it has the classes of the objects."
+            raise DataError.single("file-missing", image.where, f"there is no {file}", fix=fix)
+        other, classes = _ids(file)
+        if other.shape != image.shape:
+            (h, w), (height, width) = other.shape, image.shape
+            detail = f"has {w} x {h} pixels, {path / name} {width} x {height} (width x height)"
+            raise DataError.single("map-size", other.where, detail, fix="Export both maps again.")
+        ids, masks = runs_of_labels(np.where(values == _VOID, 0, values))
+        labels = []
+        places = [Where(str(path / name), record=f"instance {key}") for key in ids.tolist()]
+        for key, where in zip(ids.tolist(), places, strict=True):
+            counts = np.bincount(classes[values == key].astype(np.int64), minlength=_VOID + 1)
+            counts[_VOID] = 0
+            label = int(np.argmax(counts[1:])) + 1
+            if counts[label] == 0 or label > len(_VOC):
+                what = f"class {label}, and VOC has {len(_VOC)}" if counts[label] else "no class"
+                detail = f"has {what} in {file}"
+                side.draft.findings.error("map-value", where, detail, fix=f"Export {_CLASSES} again.")
+            labels.append(_VOC[min(label, len(_VOC)) - 1])
+        side.add(name.removesuffix(".png"), masks, image.shape, places, labels)
+
+    _read_each(sorted(name for name in files.list_folder(path)[1] if name.endswith(".png")), read_one, side.draft)
+
+
+def _read_maps(path: Path, names: Sequence[str], side: _Side) -> None:
+    """Add the objects of any maps: by a table, else all of one class."""
+    from jaccard_eval.similarity.runs import runs_of_labels
+
+    stems = {name: name[: -len(".png")] for name in names}
+    for ending in _ENDINGS:
+        if stems and all(stem.endswith(ending) for stem in stems.values()):
+            stems = {name: stem.removesuffix(ending) for name, stem in stems.items()}
+    table = _Rows.read(path / TABLE, side.draft) if files.is_there(path / TABLE) else None
+    if table is None and not side.draft.options.names:
+        side.draft.has_no_class = True
+        detail = (
+            f"maps hold no classes, and there is no {TABLE} with {', '.join(COLUMNS)}: all objects are of one class"
+        )
+        fix = f"Pass --{side.draft.options.role}-names NAME to name it."
+        side.draft.findings.note("csv-one-class", Where(str(path)), detail, fix=fix)
+
+    def read_one(name: str) -> None:
+        image, values = _ids(path / name)
+        ids, masks = runs_of_labels(values)
+        places = [Where(str(path / name), record=f"instance {key}") for key in ids.tolist()]
+        if table is None:
+            side.add(stems[name], masks, image.shape, places, [ONE_CLASS] * len(ids))
+            return
+        rows = table.take(PurePosixPath(stems[name]), PurePosixPath(name))
+        for key, where in zip(ids.tolist(), places, strict=True):
+            if key not in rows:
+                fix = f"Add a row for it, or set its pixels to 0. Rows of its image: {len(rows):,}."
+                side.draft.findings.error("segment-unlisted", where, f"is not listed in {TABLE}", fix=fix)
+        for key in sorted(rows.keys() - set(ids.tolist())):
+            detail = f"id {key} has no pixel in {path / name}"
+            side.draft.findings.error("segment-absent", rows[key].where, detail, fix="Remove the row, or fix the map.")
+        if rows.keys() == set(ids.tolist()):
+            side.add(stems[name], masks, image.shape, places, [rows[key].label for key in ids.tolist()])
+            side.score += [rows[key].score for key in ids.tolist()]
+
+    _read_each(names, read_one, side.draft)
+    if table is not None:
+        table.report_unused(side.draft)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    where: Where
+    label: int | str
+    score: float
+
+
+class _Rows:
+    """The rows of a table by the image, as it is spelled there, and the id."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, dict[int, _Row]] = {}
+        self._used: set[str] = set()
+
+    @classmethod
+    def read(cls, path: Path, draft: Draft) -> _Rows:
+        """Read a table; what is wrong with it is among the findings."""
+        import csv  # looks for formats do without it
+
+        found = cls()
+        lines = csv.reader(files.read_text(path).splitlines())
+        header = [name.strip().lower() for name in next(lines, [])]
+        lacking = [name for name in COLUMNS[:2] if name not in header]
+        if lacking:
+            detail = f"there is no column {' and no '.join(lacking)}; the header has {', '.join(header) or 'nothing'}"
+            fix = f"Write the columns {', '.join(COLUMNS)}."
+            raise DataError.single("csv-column-missing", Where(str(path), line=1), detail, fix=fix)
+        for cells in lines:
+            where = Where(str(path), line=lines.line_num)
+            row = {name: cell.strip() for name, cell in zip(header, cells, strict=False)}
+            if not cells:
+                continue
+            if len(cells) != len(header):
+                detail = f"expected {len(header)} fields, got {len(cells)}"
+                draft.findings.error("csv-fields", where, detail, fix="Export the table again.")
+                continue
+            key, score = row["id"], row.get("score", "")
+            if not (key.isascii() and key.isdigit() and len(key) < 10 and int(key)):
+                detail = f"id {quoted_value(key)} is not a whole number from 1 on"
+                draft.findings.error("segment-id", where, detail, fix="Write the value that the pixels have.")
+            elif score and not is_numeral(score):
+                detail = f"score {quoted_value(score)} is not a plain finite number"
+                draft.findings.error("csv-number", where, detail, fix="Write numbers with a decimal point.")
+            elif int(key) in found._rows.setdefault(row["image"], {}):
+                detail = f"id {key} of image {quoted_value(row['image'])} has a row before this one"
+                draft.findings.error("segment-duplicate", where, detail, fix="Keep one row for each id.")
+            else:
+                label: int | str = row.get("class", "") or ONE_CLASS
+                label = int(label) if isinstance(label, str) and label.isascii() and label.isdigit() else label
+                found._rows[row["image"]][int(key)] = _Row(where, label, float(score) if score else np.nan)
+        return found
+
+    def take(self, *names: PurePosixPath) -> dict[int, _Row]:
+        """Return the rows of an image, which may be spelled with its suffix or its folder and without."""
+        spelled = [text for name in names for text in (str(name), name.name, f"{name}.jpg", f"{name.name}.jpg")]
+        for text in spelled:
+            if text in self._rows:
+                self._used.add(text)
+                return self._rows[text]
+        return {}
+
+    def report_unused(self, draft: Draft) -> None:
+        """Report images that have rows and no map."""
+        unused = [rows for image, rows in self._rows.items() if image not in self._used]
+        draft.findings.add_rows(
+            Severity.ERROR,
+            "file-missing",
+            range(len(unused)),
+            lambda at: (next(iter(unused[at].values())).where, "there is no map of this image"),
+            summary=f"{pluralise(len(unused), 'image has', 'images have')} rows and no map",
+            fix="Name the image as its map is called, or add the map.",
+        )
+
+
+def _read_results(path: Path, names: Sequence[str], side: _Side) -> None:
+    """Add the masks that text files list, a text file for each image."""
+    from jaccard_eval.reading.labelmaps.images import EncodedImage
+    from jaccard_eval.reading.mask_pixels import object_pixels
+    from jaccard_eval.reading.segments.cityscapes import CATEGORIES
+    from jaccard_eval.similarity.runs import runs_of_pixels
+
+    known = {int(category.key): category.name for category in CATEGORIES}
+
+    def masks_of(name: str) -> Iterator[tuple[Where, Path, int, float]]:
+        for number, line in enumerate(files.read_lines(path / name, empty_ok=True), start=1):
+            words, where = line.split(), Where(str(path / name), line=number)
+            if not words:
+                continue
+            label, score = words[1:] if len(words) == 3 else ("", "")
+            file = PurePosixPath(words[0].replace("\\", "/"))
+            problem = ""
+            if not _RESULT.fullmatch(line.strip()) or not is_numeral(score):
+                problem = f"is {quoted_value(line.strip())}; expected a PNG file, the number of a class, and a score"
+            elif file.is_absolute() or not (path / name).parent.joinpath(file).resolve().is_relative_to(path.resolve()):
+                problem = f"{quoted_value(words[0])} is outside of {path}"
+            elif not files.is_there((path / name).parent / file):
+                problem = f"there is no file {quoted_value(words[0])}"
+            if problem:
+                code = "file-missing" if problem.startswith("there") else "segment-fields"
+                side.draft.findings.error(code, where, problem, fix="Write path/mask.png class score, as Cityscapes.")
+            else:
+                yield where, (path / name).parent / file, int(float(label)), float(score)
+
+    def read_one(name: str) -> None:
+        key = (
+            name.rpartition("/")[2][: -len(".txt")].removesuffix("_leftImg8bit").removesuffix("pred").removesuffix("_")
+        )
+        size: tuple[int, int] | None = None
+        for where, file, label, score in masks_of(name):
+            image = EncodedImage(file)
+            pixels = object_pixels(image)
+            if size is not None and image.shape != size:
+                (h, w), (height, width) = image.shape, size
+                detail = f"has {w} x {h} pixels, masks before it {width} x {height} (width x height)"
+                side.draft.findings.error("map-size", where, detail, fix="Export masks at the size of the image.")
+                continue
+            size = image.shape
+            side.add(key, runs_of_pixels([(pixels, 0, 0, size[0])]), size, [where], [known.get(label, label)])
+            side.score.append(score)
+        side.images.setdefault(key, (0, 0))
+
+    _read_each(names, read_one, side.draft)
+
+
+def _to_draft(side: _Side, options: ReadOptions) -> None:
+    from jaccard_eval.similarity.masks import Masks, Outlines
+    from jaccard_eval.similarity.runs import Runs
+
+    draft, none = side.draft, Masks(Runs.none(0), np.zeros((0, 2), dtype=np.int64))
+    masks = none.joined(side.masks)
+    sizes = np.array([size[::-1] for size in side.images.values()], dtype=np.float64).reshape(-1, 2)
+    draft.set_images(list(side.images), sizes=np.where(sizes > 0, sizes, np.nan))
+    if all(isinstance(label, str) for label in side.label):
+        names = sorted({str(label) for label in side.label})
+        draft.set_classes(names, names)
+    score = np.array(side.score, dtype=np.float64)
+    if options.role == "gt" and len(score) and not np.isnan(score).all():
+        draft.mention_scores(int(np.count_nonzero(~np.isnan(score))))
+    draft.add_boxes(
+        RawBoxes(
+            image=side.image,
+            label=np.array(side.label, dtype=np.int64)
+            if side.label and side.label == [ONE_CLASS] * len(side.label)
+            else side.label,
+            coords=masks.bounds(),
+            encoding="xywh",
+            units="px",
+            score=score if options.role == "pred" and len(score) and not np.isnan(score).all() else None,
+            crowd=np.array(side.crowd, dtype=np.bool_) if any(side.crowd) else None,
+            shapes=Outlines.of_masks(masks, np.ones(len(masks), dtype=np.bool_)),
+            place=side.place.__getitem__,
+        )
+    )
