@@ -1,4 +1,4 @@
-"""Exceptions, exit codes and findings: how the project reports what is wrong with an input.
+"""Findings: how the project reports what is wrong with an input.
 
 A *finding* is one kind of problem (code, severity, fix) with a count and its first few examples, each with its
 place. Loaders collect findings in a :class:`FindingLog`, so that all problems of an input are reported in one pass.

@@ -1,4 +1,4 @@
-"""Drop-in for pycocotools where boxes are evaluated: the same names, prints and numbers, faster."""
+"""Drop-in for the evaluation of pycocotools: the same names, prints and numbers, faster."""
 
 from jaccard_eval.compat.pycocotools.coco import COCO
 from jaccard_eval.compat.pycocotools.cocoeval import COCOeval

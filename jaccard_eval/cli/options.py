@@ -555,3 +555,10 @@ SLICE_OPTIONS: list[click.Parameter] = [
         help='TOML file of slices: [slices] with night = ["img/night/**"].',
     ),
 ]
+
+GALLERY = _show(
+    "--gallery",
+    type=click.IntRange(0, 200),
+    metavar="N",
+    help="Show the N worst images with their boxes on the page of -o report.html (default 24, at most 200; 0: none).",
+)

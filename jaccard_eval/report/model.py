@@ -407,7 +407,7 @@ def build_page(result: Reportable, options: ReportOptions) -> Report:
     """Return the report of `result` as a page has it: by the module `page` of its feature, else that for people."""
     name = f"jaccard_eval.features.{result.reported_by.rpartition('.')[0]}.page"
     if importlib.util.find_spec(name) is None:
-        name = "jaccard_eval.report.plain_page"
+        name = "jaccard_eval.report.default_page"
     report: Report = importlib.import_module(name).build_page(result, options)
     return report
 

@@ -23,7 +23,7 @@ from jaccard_eval.report.model import (
     columns,
 )
 from jaccard_eval.report.outputs.markdown import render_report
-from jaccard_eval.report.page import draw_page
+from jaccard_eval.report.text_layout import lay_out
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_texts_stand_left_and_numbers_right() -> None:
 def test_text_and_markdown_leave_charts_out() -> None:
     chart = Chart("line", "curve", (Series("precision", (1.0, 0.5), (0, 1)),), x=Axis("score"), y=Axis())
     assert render_report(report_of(chart, Note("after"))) == render_report(report_of(Note("after")))
-    assert draw_page(report_of(chart, Note("after")), ReportOptions()) == "title\n\npart\n  after\n"
+    assert lay_out(report_of(chart, Note("after")), ReportOptions()) == "title\n\npart\n  after\n"
 
 
 def test_text_and_markdown_count_the_boxes_of_a_gallery() -> None:
@@ -68,4 +68,4 @@ def test_text_and_markdown_count_the_boxes_of_a_gallery() -> None:
     boxes = tuple(GalleryBox(state, "dog", (0, 0, 10, 10), is_object=state == "missed") for state in states)  # type: ignore[arg-type]
     gallery = Gallery((GalleryImage("a.jpg", (640, 480), boxes),))
     assert "- a.jpg: 2 found, 1 missed" in render_report(report_of(gallery))
-    assert "  a.jpg  2 found, 1 missed\n" in draw_page(report_of(gallery), ReportOptions())
+    assert "  a.jpg  2 found, 1 missed\n" in lay_out(report_of(gallery), ReportOptions())

@@ -8,31 +8,31 @@ from command_line import run_here, write_pair
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Headline, Note, Report, Section, Span
 from jaccard_eval.report.outputs.markdown import render_report
-from jaccard_eval.report.page import draw_page
+from jaccard_eval.report.text_layout import lay_out
 
 LINE = Headline((Span("FAILED", "bad"), Span("  AP50 0.6915 < 0.80"), Span(" (1 warning)", "warn")))
 REPORT = Report("title", (Section("Gates", (Note("note"),)),), "coco|v=1", headline=LINE)
 
 
 def test_the_headline_is_the_last_line() -> None:
-    assert draw_page(REPORT, ReportOptions()).splitlines()[-1] == "FAILED  AP50 0.6915 < 0.80 (1 warning)"
+    assert lay_out(REPORT, ReportOptions()).splitlines()[-1] == "FAILED  AP50 0.6915 < 0.80 (1 warning)"
     assert render_report(REPORT).splitlines()[-1] == "FAILED  AP50 0.6915 &lt; 0.80 (1 warning)"
 
 
 def test_quiet_leaves_the_headline_alone() -> None:
-    assert draw_page(REPORT, ReportOptions(quiet=True)) == "FAILED  AP50 0.6915 < 0.80 (1 warning)\n"
+    assert lay_out(REPORT, ReportOptions(quiet=True)) == "FAILED  AP50 0.6915 < 0.80 (1 warning)\n"
 
 
 def test_looks_are_colours() -> None:
     # ECMA-48: 31 is red, 33 yellow, 0 ends it.
-    text = draw_page(REPORT, ReportOptions(quiet=True, color=True))
+    text = lay_out(REPORT, ReportOptions(quiet=True, color=True))
     assert text == "\x1b[31mFAILED\x1b[0m  AP50 0.6915 < 0.80\x1b[33m (1 warning)\x1b[0m\n"
 
 
 @pytest.mark.parametrize("line", ["x" * 300, "a\x1b[2Jb"])
 def test_a_headline_is_one_line_that_cannot_act_on_the_terminal(line: str) -> None:
     report = Report("title", (), headline=Headline((Span(line),)))
-    assert draw_page(report, ReportOptions(quiet=True)) == line.replace("\x1b", r"\x1b") + "\n"
+    assert lay_out(report, ReportOptions(quiet=True)) == line.replace("\x1b", r"\x1b") + "\n"
 
 
 @pytest.mark.parametrize("name", ["evaluate", "compare", "explain", "inspect", "sensitivity"])

@@ -147,7 +147,7 @@ GROUPED = [("a", "", ""), ("b", "", "g"), ("c", "", "g"), ("d", "", "g"), ("e", 
 
 
 def test_what_was_read_and_by_which_rules_stands_at_the_end_of_every_page() -> None:
-    from jaccard_eval.report.plain_page import build_page
+    from jaccard_eval.report.default_page import build_page
 
     with_inputs = Report(
         "t",
@@ -165,7 +165,7 @@ def test_what_was_read_and_by_which_rules_stands_at_the_end_of_every_page() -> N
         findings = (Finding(Severity.NOTE, "b", 1, (Example(Where("p"), "d"),)),)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("jaccard_eval.report.plain_page.build_report", lambda *_: with_inputs)
+        patch.setattr("jaccard_eval.report.default_page.build_report", lambda *_: with_inputs)
         sections = build_page(Result(), ReportOptions()).sections  # type: ignore[arg-type]
     assert [section.title for section in sections] == ["Gates", "Notes", "Classes", "How it was made"]
     assert sections[-1].blocks == (Note("paths"), Note("rules"))

@@ -21,7 +21,7 @@ from jaccard_eval.report.model import (
     delta_look,
 )
 from jaccard_eval.report.outputs.terminal import render
-from jaccard_eval.report.page import MAX_WIDTH, draw_page
+from jaccard_eval.report.text_layout import MAX_WIDTH, lay_out
 from jaccard_eval.text import columns_of
 
 HOSTILE = {
@@ -68,10 +68,10 @@ def test_a_screen_has_a_short_signature_unless_details_are_asked_for() -> None:
 
 def test_titles_break_at_blanks_where_a_terminal_is_narrower() -> None:
     report = Report("jaccard-eval 0.2.0", (Section("Worst images (score >= 0.4734, IoU >= 0.50)", ()),))
-    narrow, whole = (draw_page(report, ReportOptions(width=width)).splitlines() for width in (40, None))
+    narrow, whole = (lay_out(report, ReportOptions(width=width)).splitlines() for width in (40, None))
     assert narrow[2:] == ["Worst images (score >= 0.4734, IoU >=", "0.50)"]
     assert whole[2:] == ["Worst images (score >= 0.4734, IoU >= 0.50)"]
-    colored = draw_page(report, ReportOptions(width=40, color=True)).splitlines()
+    colored = lay_out(report, ReportOptions(width=40, color=True)).splitlines()
     # Each line begins and ends its own look.
     assert [line.count("\x1b[") for line in colored[2:]] == [2, 2]
 
@@ -85,13 +85,13 @@ def test_numbers_stay_whole_at_any_width(width: int | None) -> None:
 
 def test_prose_does_not_fill_a_very_wide_terminal() -> None:
     report = Report("title", (Section("part", (Note("word " * 100), KeyValues((("term", "word " * 100),)))),))
-    assert max(map(len, draw_page(report, ReportOptions(width=100_000)).splitlines())) <= MAX_WIDTH
+    assert max(map(len, lay_out(report, ReportOptions(width=100_000)).splitlines())) <= MAX_WIDTH
 
 
 def test_prose_breaks_at_blanks_below_200_characters_where_there_is_no_terminal() -> None:
     words = " ".join(f"word{i}" for i in range(100))
     report = Report("title", (Section("part", (Note(words), KeyValues((("term", words),)))),))
-    lines = draw_page(report, ReportOptions()).splitlines()[3:]
+    lines = lay_out(report, ReportOptions()).splitlines()[3:]
     assert 190 < max(map(len, lines)) <= 200
     assert " ".join(" ".join(lines).split()) == f"{words} term {words}"
     # Below the first line of a fact, the others hang below its text.
@@ -100,7 +100,7 @@ def test_prose_breaks_at_blanks_below_200_characters_where_there_is_no_terminal(
 
 def test_a_screen_leaves_out_what_is_usual_in_a_signature() -> None:
     report = Report("t", (), "pixels|ignore=9|colors=none|v=1", usual=("pixels", "ignore=none", "colors=none"))
-    screen, file = (draw_page(report, ReportOptions(is_file=is_file)) for is_file in (False, True))
+    screen, file = (lay_out(report, ReportOptions(is_file=is_file)) for is_file in (False, True))
     assert screen.splitlines()[-1] == "signature  pixels|ignore=9|v=1"
     assert file.splitlines()[-1] == "signature  pixels|ignore=9|colors=none|v=1"
 
@@ -128,7 +128,7 @@ def test_a_path_loses_its_beginning_and_keeps_its_end(width: int | None, shown: 
 def test_free_texts_give_way_before_names_and_paths() -> None:
     heads = (Column("image", "path"), Column("class", "name"), Column("fix"), Column("gain", "delta"))
     report = Report("t", (Section("s", (Table(heads, (("street_04.png", "traffic light", "add " * 8, 0.5),)),)),))
-    lines = draw_page(report, ReportOptions(width=60)).splitlines()[3:]
+    lines = lay_out(report, ReportOptions(width=60)).splitlines()[3:]
     assert lines[2].split("  ")[1:3] == ["street_04.png", "traffic light"]
     assert lines[2].endswith("+0.5000")
     assert [line.strip() for line in lines[3:]] == ["add add add"]  # 60 - 2 - 13 - 13 - 7 - 3 * 2 = 19: five of eight
@@ -202,7 +202,7 @@ def test_an_odd_number_of_rows_leaves_a_place_free() -> None:
 )
 def test_looks_come_from_kinds_and_marks(cell: Cell, kind: Kind, code: int | None) -> None:
     report = Report("t", (Section("s", (Table((Column("a"), Column("b", kind)), (("x", cell),)),)),))
-    row = draw_page(report, ReportOptions(color=True, verbose=True)).splitlines()[-1]
+    row = lay_out(report, ReportOptions(color=True, verbose=True)).splitlines()[-1]
     assert re.findall(r"\x1b\[(\d+)m", row) == ([str(code), "0"] if code else [])
 
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.gallery import GALLERY
 from jaccard_eval.cli.inputs import LABELS, InputPath, note_inputs
 from jaccard_eval.cli.options import (
     BOOTSTRAP_OPTIONS,
     FIELDS,
     FINDING_OPTIONS,
+    GALLERY,
     INPUT_OPTIONS,
     LISTED_CLASSES,
     NUMBER,

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.gallery import GALLERY
 from jaccard_eval.cli.inputs import LABELS, input_path, note_inputs
 from jaccard_eval.cli.options import (
     FINDING_OPTIONS,
+    GALLERY,
     INPUT_OPTIONS,
     OUTPUT_OPTIONS,
     PAIR_OPTIONS,

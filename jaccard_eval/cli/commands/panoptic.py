@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.gallery import GALLERY
 from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
 from jaccard_eval.cli.inputs import IMAGES, MAPS, InputPath, note_inputs
 from jaccard_eval.cli.options import (
     BOOTSTRAP_OPTIONS,
     CHOSEN_CLASSES,
     FINDING_OPTIONS,
+    GALLERY,
     OUTPUT_OPTIONS,
     SLICE_OPTIONS,
     SectionedCommand,

@@ -7,10 +7,17 @@ from pathlib import Path
 import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.gallery import GALLERY
 from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
 from jaccard_eval.cli.inputs import MAPS, InputPath
-from jaccard_eval.cli.options import CHOSEN_CLASSES, FINDING_OPTIONS, NAMES, OUTPUT_OPTIONS, SectionedCommand, section
+from jaccard_eval.cli.options import (
+    CHOSEN_CLASSES,
+    FINDING_OPTIONS,
+    GALLERY,
+    NAMES,
+    OUTPUT_OPTIONS,
+    SectionedCommand,
+    section,
+)
 from jaccard_eval.cli.parse import OneOf, RunOptions
 from jaccard_eval.cli.reading import with_findings
 from jaccard_eval.cli.run import report_findings

@@ -7,9 +7,8 @@ from pathlib import Path
 import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.gallery import GALLERY
 from jaccard_eval.cli.inputs import IMAGES, InputPath, note_inputs
-from jaccard_eval.cli.options import CLASS_OPTIONS, FINDING_OPTIONS, OUTPUT_OPTIONS, SectionedCommand, section
+from jaccard_eval.cli.options import CLASS_OPTIONS, FINDING_OPTIONS, GALLERY, OUTPUT_OPTIONS, SectionedCommand, section
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.findings import Severity

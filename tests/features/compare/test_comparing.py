@@ -20,7 +20,7 @@ from jaccard_eval.features.compare.report import build_report
 from jaccard_eval.features.compare.result import ComparisonResult, Delta, Verdict
 from jaccard_eval.options import Bootstrap
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.page import draw_page
+from jaccard_eval.report.text_layout import lay_out
 
 ASKED = CompareOptions(bootstrap=Bootstrap())
 
@@ -37,7 +37,7 @@ def compared(names: dict[str, str] | None = None, **options: float | str) -> Com
 
 
 def last_line(result: ComparisonResult) -> str:
-    return draw_page(build_report(result, ReportOptions()), ReportOptions()).splitlines()[-1]
+    return lay_out(build_report(result, ReportOptions()), ReportOptions()).splitlines()[-1]
 
 
 def test_each_is_compared_with_the_first_in_every_metric_and_class() -> None:
@@ -254,7 +254,7 @@ def test_names_stand_in_place_of_letters() -> None:
     document = result.to_dict()
     assert document["inputs"]["baseline"]["name"] == "yolo11n"
     assert [one["pred"]["name"] for one in document["comparisons"]] == ["B", "big"]
-    text = draw_page(build_report(result, ReportOptions(width=160)), ReportOptions(width=160))
+    text = lay_out(build_report(result, ReportOptions(width=160)), ReportOptions(width=160))
     assert text.splitlines()[-1].startswith("big scores higher than yolo11n: AP +0.248")
     for expected in ("yolo11n (baseline)", "big - yolo11n", "big against yolo11n", "IoU in yolo11n", "AP of big"):
         assert expected in text

@@ -1,4 +1,4 @@
-"""The page of a text report: fitted to the width of a terminal, or with whole lines for pipes, logs and files.
+"""The layout of a text report: fitted to the width of a terminal, or with whole lines for pipes, logs and files.
 
 Numbers are never cut. On a terminal free texts wrap, paths lose their beginning, and a table that is still too wide
 goes on below itself. Elsewhere a table is as wide as its texts, and only prose breaks.
@@ -37,7 +37,7 @@ LEAST: Mapping[Kind, int] = dict(NARROWING)  # the later ones count
 SIGNATURE = "signature  "
 
 
-def draw_page(report: Report, options: ReportOptions) -> str:
+def lay_out(report: Report, options: ReportOptions) -> str:
     """Return the lines of a report, the headline last; each fits `options.width` when its numbers do."""
     page = _Page(options.encoding, options.width, options.color)
     if options.quiet and report.headline is not None:
