@@ -19,6 +19,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.formats import read_dataset
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.native.results import scanning_ahead
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.partitions.manifest import is_partitioned
 from jaccard_eval.reading.remote import path_of, session
@@ -264,8 +265,12 @@ def _named(given: Input) -> str:
 
 def read_both(gt: Input, pred: Input) -> Readings:
     """Read what can be read of both sides; sides that were given in the wrong order are read as what they are."""
-    gt_side, gt_errors = gt.attempt("gt")
-    pred_side, pred_errors = pred.attempt("pred")
+    # Of boxes kept elsewhere, and of other shapes, a plain list of boxes is of no use.
+    is_of_use = pred.store is None and (pred.options is None or pred.options.iou_type == BOXES)
+    path = Path(pred.source) if isinstance(pred.source, str | os.PathLike) and is_of_use else None
+    with scanning_ahead(path):
+        gt_side, gt_errors = gt.attempt("gt")
+        pred_side, pred_errors = pred.attempt("pred")
     paths = [given.source for given in (gt, pred) if isinstance(given.source, str | os.PathLike)]
     # What was partitioned was read as one side, and with names.
     are_files = len(paths) == 2 and not any(map(is_partitioned, paths))

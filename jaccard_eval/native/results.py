@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-from io import BufferedIOBase
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from contextvars import ContextVar
+from io import BufferedIOBase, BufferedReader
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +23,8 @@ from jaccard_eval.progress import BYTES, Stage
 # Of {"image_id":1,"category_id":1,"bbox":[1,1,1,1],"score":1}, so that there are no more records than bytes / 57.
 SHORTEST_RECORD = 57
 PIECE = 1 << 20  # bytes read at a time
+LARGE = 1 << 22  # bytes from which on it pays to scan a list while something else is read
+PIECE_AHEAD = 1 << 23  # larger ones then: after each, a thread waits its turn to run Python
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,30 +39,109 @@ class ScannedResults:
 
 def scan_results(file: BufferedIOBase, size: int) -> ScannedResults | None:
     """Read a results list of so many bytes; None without a core, or where anything is out of the ordinary."""
+    if load_core() is None or not size:
+        return None
+    with Stage("decoding", size, unit=BYTES) as stage:
+        ahead = _AHEAD.get()
+        if ahead is not None and ahead.is_of(file):
+            scanned = ahead.wait()
+            if scanned is not None:
+                stage.advance(size)
+                return scanned
+        return _scan(file, size, PIECE, stage)
+
+
+def _scan(file: BufferedIOBase, size: int, largest: int, stage: Stage) -> ScannedResults | None:
     core = load_core()
-    if core is None or not size:
+    if core is None:
         return None
     # Memory that no record comes to is never touched.
     capacity = size // SHORTEST_RECORD + 1
     image, category = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
     coords, score = np.empty((capacity, 4)), np.empty(capacity)
     # A piece at a time, in memory that stays in the cache of the processor.
-    piece = np.empty(min(PIECE, size), np.uint8)
+    piece = np.empty(min(largest, size), np.uint8)
     position, n, held, n_read, is_first, is_last = ctypes.c_size_t(0), 0, 0, 0, True, False
-    with Stage("decoding", size, unit=BYTES) as stage:
-        while not is_last:
-            n_new = file.readinto(piece[held:].data)
-            held, n_read = held + n_new, n_read + n_new
-            is_last = n_read == size or not n_new
-            columns = (column[n:].ctypes.data for column in (image, category, coords, score))
-            position.value = 0
-            given = piece.ctypes.data, held, ctypes.byref(position), is_first, is_last, capacity - n
-            found = core.jaccard_scan_results(*given, *columns)
-            if found < 0 or (is_last and position.value < held):  # not plain, or more records than there can be
-                return None
-            n, held, is_first = n + found, held - position.value, is_first and not position.value
-            if held == len(piece) and not is_last:  # a record that is larger than a piece is not plain
-                return None
-            piece[:held] = piece[position.value : position.value + held]
-            stage.advance(position.value)
+    while not is_last:
+        n_new = file.readinto(piece[held:].data)
+        held, n_read = held + n_new, n_read + n_new
+        is_last = n_read == size or not n_new
+        columns = (column[n:].ctypes.data for column in (image, category, coords, score))
+        position.value = 0
+        given = piece.ctypes.data, held, ctypes.byref(position), is_first, is_last, capacity - n
+        found = core.jaccard_scan_results(*given, *columns)
+        if found < 0 or (is_last and position.value < held):  # not plain, or more records than there can be
+            return None
+        n, held, is_first = n + found, held - position.value, is_first and not position.value
+        if held == len(piece) and not is_last:  # a record that is larger than a piece is not plain
+            return None
+        piece[:held] = piece[position.value : position.value + held]
+        stage.advance(position.value)
     return ScannedResults(image=image[:n], category=category[:n], coords=coords[:n], score=score[:n])
+
+
+@contextlib.contextmanager
+def scanning_ahead(path: Path | None) -> Iterator[None]:
+    """Scan a file, if it is a large list, while others are read inside; `scan_results` takes what was scanned."""
+    token = _AHEAD.set(None if path is None else _Ahead.begin(path))
+    try:
+        yield
+    finally:
+        _AHEAD.reset(token)
+
+
+class _Ahead:
+    """A list that is scanned in a thread of its own, which hardly runs Python."""
+
+    def __init__(self, file: BufferedReader) -> None:
+        self._identity = _identity(file)
+        self._scanned: ScannedResults | None = None
+        # Nobody waits for it where something else went wrong.
+        self._thread = threading.Thread(target=self._scan, args=(file,), name="jaccard-eval-ahead", daemon=True)
+        self._thread.start()
+
+    @classmethod
+    def begin(cls, path: Path) -> _Ahead | None:
+        """Begin to scan; None where there is nothing to scan, or no thread to be had: nothing needs this."""
+        if load_core() is None:
+            return None
+        with contextlib.suppress(OSError, RuntimeError), contextlib.ExitStack() as opened:
+            found = path.stat()
+            if stat.S_ISREG(found.st_mode) and found.st_size >= LARGE:
+                file = opened.enter_context(path.open("rb"))
+                if file.peek(1).startswith(b"["):
+                    ahead = cls(file)
+                    opened.pop_all()  # the thread closes it
+                    return ahead
+        return None
+
+    def _scan(self, file: BufferedReader) -> None:
+        # Whatever goes wrong here will do so again where the file is read in its turn, and is explained there.
+        with file, contextlib.suppress(OSError, MemoryError):
+            scanned = _scan(file, self._identity.size, PIECE_AHEAD, Stage("decoding"))
+            if _identity(file) == self._identity:
+                self._scanned = scanned
+
+    def is_of(self, file: BufferedIOBase) -> bool:
+        """Whether that is the file which is scanned, as it was."""
+        return isinstance(file, BufferedReader) and _identity(file) == self._identity
+
+    def wait(self) -> ScannedResults | None:
+        """Return what was scanned; None where the file is not a plain list, or has changed meanwhile."""
+        self._thread.join()
+        return self._scanned
+
+
+class _Identity(NamedTuple):
+    device: int
+    number: int
+    size: int
+    written: int
+
+
+def _identity(file: BufferedReader) -> _Identity:
+    found = os.fstat(file.fileno())
+    return _Identity(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+_AHEAD: ContextVar[_Ahead | None] = ContextVar("ahead", default=None)

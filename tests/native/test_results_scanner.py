@@ -7,7 +7,9 @@ import shutil
 import struct
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -185,3 +187,65 @@ def test_a_run_writes_the_same_bytes_with_and_without_the_core(tmp_path: Path) -
             capture_output=True,
         )
     assert (tmp_path / "0.json").read_bytes() == (tmp_path / "1.json").read_bytes()
+
+
+def read_ahead(path: Path, *, change: bool = False) -> tuple[ScannedResults | None, int]:
+    """Read a file as the second of two; return it and how many pieces were read in its turn."""
+    pieces = 0
+    scan = results._scan
+
+    def counted(*args: Any) -> ScannedResults | None:
+        nonlocal pieces
+        pieces += threading.current_thread() is threading.main_thread()
+        return scan(*args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(results, "LARGE", 1)
+        patch.setattr(results, "_scan", counted)
+        with results.scanning_ahead(path):
+            if change:
+                path.write_bytes(path.read_bytes().replace(b'"score":1', b'"score":0'))
+            with path.open("rb") as file:
+                return results.scan_results(file, path.stat().st_size), pieces
+
+
+@needs_core
+def test_a_list_is_scanned_while_another_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "dt.json"
+    path.write_text(f"[{', '.join([RECORD] * 100)}]")
+    os.utime(path, ns=(0, 0))  # clocks of file systems are coarse: it would be changed in the moment of its making
+    in_turn = scan_results(path.read_bytes())
+    ahead, pieces = read_ahead(path)
+    assert in_turn is not None and ahead is not None
+    assert bits(ahead) == bits(in_turn)
+    assert pieces == 0
+    changed, pieces = read_ahead(path, change=True)
+    assert changed is not None and pieces == 1  # what was scanned is of another file by now
+    assert changed.score.tolist() == [0] * 100
+
+
+@needs_core
+@pytest.mark.parametrize("text", ["{}", "[1]", f"[{RECORD}", f"[{RECORD}, 1]", ""])
+def test_what_cannot_be_scanned_ahead_is_left_to_its_turn(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "dt.json"
+    path.write_text(text)
+    assert read_ahead(path) == (None, bool(text))
+    path.unlink()
+    with results.scanning_ahead(path), results.scanning_ahead(tmp_path):
+        pass
+    os.mkfifo(path)
+    with results.scanning_ahead(path):
+        pass
+
+
+@needs_core
+def test_a_run_does_without_threads_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "dt.json"
+    path.write_text(f"[{RECORD}]")
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    scanned, pieces = read_ahead(path)
+    assert scanned is not None and pieces == 1
