@@ -82,7 +82,6 @@ def write_inputs(folder: Path) -> None:
     for name, file in {rival.format_name: rival.file for rival in RIVALS if rival.file != FRAME}.items():
         write_dataset(scene, folder / file, format_name=name)
     to_frame(scene).to_parquet(folder / FRAME)
-    (folder / "labels/classes.txt").unlink()  # globox takes it for the labels of an image
     names = "".join(f"  {row}: {name}\n" for row, name in enumerate(scene.labels.names))
     (folder / "data.yaml").write_text(f"names:\n{names}")
     picture = io.BytesIO()
