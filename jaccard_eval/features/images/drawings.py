@@ -10,6 +10,7 @@ from jaccard_eval.report.model import DrawnShape, Points
 from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.similarity.masks import Masks
 from jaccard_eval.similarity.quads import Quads
+from jaccard_eval.similarity.tracing import traced
 
 MOST_CELLS = 128  # along the longer side of a mask, which is sampled where it has more pixels
 STEPS = 320  # corners less than so small a part of the image's longer side from an outline are dropped
@@ -52,50 +53,13 @@ def outlines(masks: Masks, row: int, tolerance: float) -> tuple[Points, ...]:
     pixel = (left + x) * int(masks.sizes[row, 0]) + (top + y)[:, None]  # (rows, columns)
     inside = np.searchsorted(mask.runs.edges, pixel, "right") % 2 == 1
     rings = []
-    for ring in _traced(inside):
+    for ring in traced(inside):
         corners = np.minimum(np.array(ring) * step, (width, height)) + np.array((left, top))
         # Where cells are larger than pixels, their stairs go as well.
         kept = _simplified(corners.astype(np.float64), max(tolerance, step) if step > 1 else tolerance)
         if len(kept) > 2:
             rings.append(tuple(map(tuple, kept.tolist())))
     return tuple(rings)
-
-
-def _traced(inside: npt.NDArray[np.bool_]) -> list[list[tuple[int, int]]]:
-    """Return the corners (x, y) of the outlines of cells, one after the other."""
-    padded = np.pad(inside, 1)
-    cell = padded[1:-1, 1:-1]
-    # From which corner of a cell to which other one, on each side where the neighbour is outside.
-    sides = (
-        (padded[:-2, 1:-1], (0, 0), (1, 0)),
-        (padded[1:-1, 2:], (1, 0), (1, 1)),
-        (padded[2:, 1:-1], (1, 1), (0, 1)),
-        (padded[1:-1, :-2], (0, 1), (0, 0)),
-    )
-    following: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for neighbour, (x0, y0), (x1, y1) in sides:
-        for y, x in np.argwhere(cell & ~neighbour).tolist():
-            following.setdefault((x + x0, y + y0), []).append((x + x1, y + y1))
-    rings = []
-    while following:
-        start = at = next(iter(following))
-        ring: list[tuple[int, int]] = []
-        while True:
-            # Where two cells touch at a corner, either way on closes a ring.
-            ends = following[at]
-            after = ends.pop()
-            if not ends:
-                del following[at]
-            ring.append(at)
-            at = after
-            if at == start:
-                break
-        turns = [
-            (x - before[0]) * (after[1] - y) != (y - before[1]) * (after[0] - x)
-            for before, (x, y), after in zip((ring[-1], *ring), ring, (*ring[1:], ring[0]), strict=False)
-        ]
-        rings.append([corner for corner, turn in zip(ring, turns, strict=True) if turn])
-    return rings
 
 
 def _simplified(corners: npt.NDArray[np.float64], tolerance: float) -> npt.NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""The polygons, poses and oriented boxes of a data set as text labels have them: fractions of the image."""
+"""The masks, poses and oriented boxes of a data set as text labels have them: fractions of the image."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.formats._yolo.lines import IntArray
 from jaccard_eval.reading.writing import exact_coords, exact_fractions, number_rows, report_rounded
 from jaccard_eval.similarity.keypoints import Keypoints
-from jaccard_eval.similarity.masks import Outlines
+from jaccard_eval.similarity.masks import Masks, Outlines
 from jaccard_eval.similarity.quads import Quads
+from jaccard_eval.similarity.runs import offsets_of, runs_of_polygons
+from jaccard_eval.similarity.tracing import joined_outline, outlines_of
 
 
 def shape_rows(dataset: Dataset, path: Path, findings: FindingLog) -> list[str] | None:
@@ -42,47 +44,68 @@ def _fractions(points: FloatArray, owner: IntArray, dataset: Dataset) -> tuple[F
 
 
 def _polygons(shapes: Outlines, dataset: Dataset, path: Path, findings: FindingLog) -> list[str]:
-    """Return the corners of polygons; what has none, or several, is what such labels cannot hold."""
+    """Return a closed line for each mask, which is what such labels hold; parts and holes are joined by bridges."""
+    n = len(shapes)
+    known = dataset.images.sizes[dataset.boxes.image][:, ::-1]  # height and width
+    is_sized = np.logical_and.reduce(np.isfinite(known), axis=1)
+    sizes = np.where((shapes.has_polygons & is_sized)[:, None], known, shapes.masks.sizes).astype(np.int64)
 
     def place(row: int) -> tuple[Where, str]:
         return Where(str(path), record=f"box {dataset.boxes.source[row]}", field="segmentation"), ""
 
-    n_rings = np.diff(shapes.parts)
-    (coded,) = np.nonzero(~shapes.has_polygons)
+    unfit = ~shapes.has_polygons & is_sized & (sizes != known).any(axis=1) & (dataset.reading.units == "px")
+    findings.add_rows(
+        Severity.ERROR,
+        "mask-size",
+        np.flatnonzero(unfit),
+        lambda row: (place(row)[0], f"has {sizes[row, 0]} x {sizes[row, 1]} pixels, its image another size"),
+        fix="Export masks at the size of the image, with size as [height, width].",
+    )
+    # What is one polygon is written as it is; of others the line is compared with the pixels that it has to give.
+    is_single = shapes.has_polygons & (np.diff(shapes.parts) == 1)
+    (checked,) = np.nonzero(~is_single & (sizes > 0).all(axis=1))
+    wanted = shapes.take(checked).in_images(sizes[checked])
+    pixels = dict(zip(checked.tolist(), wanted.areas().tolist(), strict=True))
+    empty = [row for row in range(n) if not (is_single[row] or pixels.get(row))]
     findings.add_rows(
         Severity.ERROR,
         "write-loss",
-        coded,
+        empty,
         place,
-        summary=f"{len(coded):,} masks are RLE; labels of YOLO hold polygons",
-        fix="Write COCO JSON (--to coco), or boxes alone (--iou-type bbox).",
+        summary=f"masks without an outline: {len(empty):,} of {n:,}; no pixels, or parts in an image of unknown size",
+        fix="Remove masks without pixels, and pass --images DIR for the sizes.",
     )
-    (parted,) = np.nonzero(n_rings > 1)
-    if len(parted):
-        detail = f"masks of several polygons: {len(parted):,}; the output format holds one, the largest is written"
-        findings.warning("write-loss", Where(str(path), field="segmentation"), detail)
-    lengths = np.diff(shapes.rings)
-    largest = [
-        start + int(np.argmax(_sizes(shapes, start, stop))) if stop > start else -1
-        for start, stop in pairwise(shapes.parts.tolist())
-    ]
-    owner = np.repeat(np.repeat(np.arange(len(shapes)), n_rings), lengths)
-    corners, exact = _fractions(shapes.corners, owner, dataset)
-    is_exact = np.ones(len(shapes), dtype=np.bool_)
+    if empty or unfit.any():
+        return [""] * n
+    masks = {row: wanted.take(np.array([at])) for at, row in enumerate(checked.tolist())}
+    lines = [_line(shapes, row, masks.get(row)) for row in range(n)]
+    owner = np.repeat(np.arange(n), [len(line) for line in lines])
+    corners = np.concatenate(lines) if lines else np.zeros((0, 2))
+    if dataset.units == "norm":
+        # Polygons are fractions already; runs are pixels at a size of their own.
+        corners = np.where(shapes.has_polygons[owner, None], corners, corners / np.maximum(sizes[owner, ::-1], 1))
+    shares, exact = _fractions(corners, owner, dataset)
+    is_exact = np.ones(n, dtype=np.bool_)
     is_exact[owner[~exact]] = False
     report_rounded(is_exact, path, findings)
-    texts = number_rows(corners, " ")
-    bounds = shapes.rings.tolist()
-    return [" ".join(texts[bounds[ring] : bounds[ring + 1]]) if ring >= 0 else "" for ring in largest]
+    texts, bounds = number_rows(shares, " "), offsets_of([len(line) for line in lines]).tolist()
+    return [" ".join(texts[start:stop]) for start, stop in pairwise(bounds)]
 
 
-def _sizes(shapes: Outlines, start: int, stop: int) -> list[float]:
-    """Return twice the area of some polygons."""
-    found = []
-    for ring in range(start, stop):
-        x, y = shapes.corners[shapes.rings[ring] : shapes.rings[ring + 1]].T
-        found.append(abs(float((x * np.roll(y, -1) - y * np.roll(x, -1)).sum())))
-    return found
+def _line(shapes: Outlines, row: int, mask: Masks | None) -> FloatArray:
+    """Return the corners (k, 2) of the line for a mask: its own where they give its pixels, else those around them."""
+    rings = [
+        shapes.corners[shapes.rings[ring] : shapes.rings[ring + 1]]
+        for ring in range(shapes.parts[row], shapes.parts[row + 1])
+    ]
+    if mask is None:
+        return rings[0] if rings else np.zeros((0, 2))
+    if rings:
+        line = joined_outline([ring for ring in rings if len(ring)])
+        filled = runs_of_polygons(line, np.array([0, len(line)]), np.array([0, 1]), mask.sizes)
+        if np.array_equal(filled.edges, mask.runs.edges):
+            return line
+    return joined_outline(outlines_of(mask))
 
 
 def _poses(poses: Keypoints, dataset: Dataset, path: Path, findings: FindingLog) -> list[str]:

@@ -147,6 +147,37 @@ def test_dota_holds_corners_to_the_last_bit(tmp_path: Path) -> None:
         convert(boxes, tmp_path / "blank", to="dota", lossy=True)
 
 
+@pytest.mark.filterwarnings("ignore::jaccard_eval.JaccardEvalWarning", "ignore:__array__ implementation")
+@pytest.mark.parametrize("seed", range(8))
+def test_masks_of_parts_and_holes_are_written_to_yolo_to_the_last_pixel(seed: int, tmp_path: Path) -> None:
+    coder = pytest.importorskip("pycocotools.mask")
+    rng, (width, height) = np.random.default_rng(seed), (57, 43)
+    masks = [np.kron(rng.random((h, w)) < share, np.ones((3, 2))) > 0 for h, w, share in ((9, 20, 0.5), (14, 28, 0.8))]
+    padded = [np.zeros((height, width), dtype=np.uint8, order="F") for _ in masks]
+    for mask, place in zip(masks, padded, strict=True):
+        place[: mask.shape[0], -mask.shape[1] :] = mask
+    # Two polygons that share pixels, and two that do not: their union counts, and a line around both would lack it.
+    overlapping = [[2.0, 2.0, 30.5, 2.0, 30.5, 20.25, 2.0, 20.25], [20.0, 10.0, 50.0, 10.0, 50.0, 40.0, 20.0, 40.0]]
+    apart = [[2.0, 2.0, 10.5, 2.0, 10.5, 20.25, 2.0, 20.25], [20.0, 10.0, 50.0, 10.0, 45.0, 40.0]]
+    rles = [coder.encode(mask) for mask in padded]
+    found = [{**rle, "counts": rle["counts"].decode()} for rle in rles] + [overlapping, apart]
+    records = [
+        {"id": row, "image_id": 1, "category_id": 1, "iscrowd": 0, "segmentation": shape}
+        for row, shape in enumerate(found, start=1)
+    ]
+    image = {"id": 1, "file_name": "a.jpg", "width": width, "height": height}
+    gt = {"images": [image], "categories": [{"id": 1, "name": "dog"}], "annotations": records}
+    convert(gt, tmp_path / "labels", to="yolo", iou_type="segm")
+    lines = (tmp_path / "labels/a.txt").read_text().splitlines()
+    whole = coder.merge([*coder.frPyObjects(overlapping, height, width)])
+    expected = [*rles, whole, coder.merge(coder.frPyObjects(apart, height, width))]
+    for line, rle in zip(lines, expected, strict=True):
+        corners = np.array(line.split()[1:], dtype=np.float64).reshape(-1, 2) * (width, height)
+        (filled,) = coder.frPyObjects([corners.ravel().tolist()], height, width)
+        assert (coder.decode(filled) == coder.decode(rle)).all()
+    assert len(lines[3].split()) == 1 + 2 * (4 + 3 + 2)  # the corners as they were, and a bridge
+
+
 def test_what_a_format_cannot_hold_stops_or_is_a_warning_with_the_option(tmp_path: Path) -> None:
     gt, _ = scene()
     file = write_json(tmp_path / "gt.json", gt)
@@ -158,17 +189,14 @@ def test_what_a_format_cannot_hold_stops_or_is_a_warning_with_the_option(tmp_pat
     )
     with pytest.raises(UsageError, match="format csv cannot hold masks"):
         convert(file, tmp_path / "gt.csv", iou_type="segm")
-    gt["annotations"][0]["segmentation"].append([1.0, 1.0, 9.0, 1.0, 9.0, 9.0])
-    gt["annotations"][1]["segmentation"] = {"size": [480, 640], "counts": [640 * 480]}
-    with pytest.raises(DataError) as refused:
+    gt["annotations"][1]["segmentation"] = {"size": [480, 640], "counts": [640 * 480]}  # no pixel at all
+    with pytest.raises(DataError, match="masks without an outline: 1 of 12") as refused:
         convert(gt, tmp_path / "polygons", to="yolo", iou_type="segm", lossy=True)
     assert [finding.code for finding in refused.value.findings if finding.severity == "error"] == ["write-loss"]
+    gt["annotations"][1]["segmentation"] = {"size": [48, 64], "counts": [0, 64 * 48]}
+    with pytest.raises(DataError, match="mask-size"):
+        convert(gt, tmp_path / "polygons", to="yolo", iou_type="segm", lossy=True)
     del gt["annotations"][1]
-    for record in gt["annotations"]:
-        del record["area"]
-    with pytest.raises(DataError, match="masks of several polygons: 1"):
-        convert(gt, tmp_path / "polygons", to="yolo", iou_type="segm")
-    convert(gt, tmp_path / "polygons", to="yolo", iou_type="segm", lossy=True)
     assert not {finding.code for finding in convert(gt, tmp_path / "out.csv", iou_type="bbox", lossy=True).findings} & {
         "write-shapes"
     }
