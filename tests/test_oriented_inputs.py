@@ -207,3 +207,14 @@ def test_suppression_compares_oriented_boxes_themselves(by: str) -> None:
     assert nms(table, iou=0.5, by=by).tolist() == kept
     upright = nms(BoxTable.from_arrays([0] * len(rows), [0] * len(rows), quads.bounds(), encoding="xywh", score=scores))
     assert upright.tolist() != kept
+
+
+def test_dicts_of_oriented_boxes_alone_have_the_boxes_around_them() -> None:
+    corners = np.array([[[10.0, 0], [20, 10], [10, 20], [0, 10]]])
+    moved, found = corners + np.array([2, 0]), {"labels": [0], "scores": [0.9]}
+    # Diamonds 2 px apart: of the boxes around them, 18 x 20 of 400 + 40 px are common (IoU .818).
+    result = evaluate([{"obb": corners, "labels": [0]}], [{"obb": moved, **found}], iou_type="bbox")
+    boxes = {"boxes": [[0.0, 0, 20, 20]], "labels": [0]}
+    same = evaluate([boxes], [{"boxes": [[2.0, 0, 22, 20]], **found}])
+    assert result.metrics == same.metrics
+    assert [result[f"AP[iou={iou}]"] > 0.99 for iou in (0.8, 0.85)] == [True, False]

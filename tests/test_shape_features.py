@@ -112,13 +112,22 @@ def test_suppression_is_of_the_boxes_around_shapes(data: tuple[str, Path]) -> No
     assert f"iou_type={kind}" in document["signature"] and "nms=0.3" in document["signature"]
 
 
+def test_what_suppression_writes_has_the_shapes_that_it_kept(data: tuple[str, Path]) -> None:
+    kind, folder = data
+    run(folder, "nms", "a.json", "-o", "kept.json", "--iou", "0.3", "--force")
+    rules = ("--iou-type", kind)
+    written = saved(folder, "written.json", ("gt.json", "kept.json", *rules))
+    at_once = saved(folder, "at_once.json", ("gt.json", "a.json", *rules, "--nms", "0.3"))
+    assert written["inputs"]["pred"]["boxes"] == 8
+    assert written["metrics"] == at_once["metrics"]
+
+
 @pytest.mark.parametrize(
     "argv",
     [
         "inspect gt.json a.json",
         "inspect a.json",
         "sensitivity gt.json a.json",
-        "nms a.json -o out.json",
         "convert a.json out.csv",
         "convert a.json out.csv --gt gt.json",
         "partition gt.json a.json -o parts",
@@ -153,12 +162,15 @@ def boxed(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("argv", ["convert gt.json out.csv", "nms pred.json -o out.json"])
-def test_shapes_that_are_not_written_are_a_warning(boxed: Path, argv: str) -> None:
+@pytest.mark.parametrize(
+    ("argv", "lost"),
+    [("convert gt.json out.csv", "masks and keypoints of"), ("nms pred.json -o out.json", "keypoints of")],
+)
+def test_shapes_that_are_not_written_are_a_warning(boxed: Path, argv: str, lost: str) -> None:
     assert "warning[write-shapes]: out." in run(boxed, *argv.split())
     (out,) = boxed.glob("out.*")
     out.unlink()
-    assert "masks and keypoints of" in run(boxed, *argv.split(), "--strict", code=3)
+    assert f": {lost}" in run(boxed, *argv.split(), "--strict", code=3)
     assert not out.exists()
     for kind in ("segm", "boundary", "keypoints"):
         run(boxed, "gt.json", "pred.json", "--iou-type", kind)

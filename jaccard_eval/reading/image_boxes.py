@@ -99,9 +99,17 @@ class ImageBoxes:
         if len(encodings) > 1:
             raise UsageError(f"{records.path}: boxes have more than one encoding: {', '.join(sorted(encodings))}")
         shapes: list[ImageShapes] = []
-        if iou_type != BOXES:
+        encoding = next(iter(encodings), "xyxy")
+        if iou_type == BOXES:
+            # Around oriented boxes, as those of DOTA's files are.
+            dicts = [
+                {**record, "boxes": bounds_of(shapes_of(record, records.name(at), "obb", to_array), encoding)}
+                if record.get("boxes") is None and record.get("obb") is not None
+                else record
+                for at, record in enumerate(dicts)
+            ]
+        else:
             shapes = [shapes_of(record, records.name(at), iou_type, to_array) for at, record in enumerate(dicts)]
-            encoding = next(iter(encodings), "xyxy")
             dicts = [
                 record if record.get("boxes") is not None else {**record, "boxes": bounds_of(shape, encoding)}
                 for record, shape in zip(dicts, shapes, strict=True)

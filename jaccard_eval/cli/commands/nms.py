@@ -52,18 +52,26 @@ def nms(
         raise click.UsageError("--sigma belongs to --soft gaussian", click.get_current_context())
     rule = Suppression(iou=iou, by=by, method=soft or "hard")
     from jaccard_eval.atomic import require_free
-    from jaccard_eval.formats import detect_format, format_writer, write_dataset
-    from jaccard_eval.inputs import Input, needing_boxes, read_alone, unwritten_shapes
+    from jaccard_eval.formats import detect_format, format_module, format_writer, write_dataset
+    from jaccard_eval.inputs import Input, needing_boxes, read_alone, read_to_write, with_shapes
 
     refuse_overwriting([("-o", output)])
     require_free(output, [pred], replace=force)
     log = FindingLog()
     _, reading = read_options(options, log)
-    format_writer(options.pred_format or detect_format(pred))  # one that cannot be written is refused before it is read
+    name = options.pred_format or detect_format(pred)
+    format_writer(name)  # one that cannot be written is refused before it is read
+    about = format_module(name).FORMAT
     given = Input(pred, options.pred_format, reading)
     with needing_boxes("nms", given):
-        side = read_alone(given, "pred")
-    findings = (*log.findings(), *side.findings, *unwritten_shapes(given, output))
+        side, unwritten = read_to_write(
+            given,
+            output,
+            lambda kind: read_alone(replace(given, options=with_shapes(reading, kind)), "pred"),
+            # Whatever the input has, a file of its format holds.
+            target_format=replace(about, shapes=(*about.shapes, *about.shapes_if_asked)),
+        )
+    findings = (*log.findings(), *side.findings, *unwritten)
     kept, result = suppress_side(
         side,
         rule if sigma is None else replace(rule, sigma=sigma),
