@@ -22,6 +22,7 @@ from jaccard_eval.features.gates.compute import judge, require_comparable
 from jaccard_eval.features.gates.lookup import KINDS, Answers, SavedAnswers, answers_of
 from jaccard_eval.features.gates.noise import PairedRuns, find_ties, gate_findings, weigh_noise
 from jaccard_eval.features.gates.rules import Gates
+from jaccard_eval.features.panoptic.compute import PanopticMetrics
 from jaccard_eval.features.panoptic.result import PanopticResult
 from jaccard_eval.features.pixels.result import PixelsResult
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where, as_settings
@@ -43,8 +44,9 @@ from jaccard_eval.text import printable, quoted_value, shown_json
 
 if TYPE_CHECKING:
     Source = EvaluationResult | PixelsResult | PanopticResult | str | os.PathLike[str]
-    # What a result answers, and itself with its match table as far as it has one and rules ask for it.
-    Opened = tuple[Answers, EvaluationResult | None]
+    Matched = EvaluationResult | PanopticResult
+    # What a result answers, and itself with its matches as far as it has them and rules ask for them.
+    Opened = tuple[Answers, Matched | None]
 
 DUPLICATES = "pred-duplicate"
 
@@ -52,27 +54,39 @@ Judged = TypeVar("Judged", EvaluationResult, PixelsResult, PanopticResult)
 
 
 class Gating:
-    """Gates with all that it takes to judge by them; the baseline is opened at once, so that a run fails early."""
+    """Gates with all that it takes to judge by them; the baseline is opened at once, so that a run fails early.
 
-    def __init__(self, gates: Gates, baseline: Source | None, external: Mapping[str, float]) -> None:
+    `against` is whether the run is compared with other predictions, which are the baseline of rules that have no other;
+    None where it cannot be.
+    """
+
+    def __init__(
+        self, gates: Gates, baseline: Source | None, external: Mapping[str, float], *, against: bool | None = None
+    ) -> None:
         self.gates, self.external = gates, external
         self.baseline: Answers | None = None
-        self.base: EvaluationResult | None = None
+        self.base: DetectionMetrics | PanopticMetrics | None = None
         if baseline is None:
-            needing = [rule.id for rule in gates.rules if rule.needs_baseline]
-            if needing:
-                raise UsageError(f"rule {quoted_value(needing[0])} needs a baseline; add --baseline FILE")
+            needing = [rule for rule in gates.rules if rule.needs_baseline]
+            if needing and not against:
+                how = "--baseline FILE" if against is None else "--against PRED, or --baseline FILE"
+                how = "--against PRED" if against is False and needing[0].significance else how
+                raise UsageError(f"rule {quoted_value(needing[0].id)} needs a baseline; add {how}")
         elif isinstance(baseline, EvaluationResult | PixelsResult | PanopticResult):
-            self.baseline, self.base = _opened(baseline, gates)
+            self._open(baseline)
         else:
             with as_settings():
                 if is_there(path_of(baseline)):
-                    self.baseline, self.base = _opened(baseline, gates)
+                    self._open(baseline)
             if self.baseline is None and gates.missing_baseline == "error":
                 raise UsageError(
                     f"baseline {quoted_value(str(baseline))} does not exist; create it with --update-baseline, or skip"
                     " the rules that need it with --allow-missing-baseline"
                 )
+
+    def _open(self, baseline: Source) -> None:
+        self.baseline, matched = _opened(baseline, self.gates)
+        self.base = None if matched is None or not self.gates.asks_noise else _metrics_of(matched)
 
     def drop_other_baseline(self, result: EvaluationResult | PixelsResult | PanopticResult) -> bool:
         """Ignore a baseline with different rules or ground truth, and return whether it was one."""
@@ -90,11 +104,11 @@ class Gating:
         """What there is to be known of the baseline's file."""
         return () if self.baseline is None else self.baseline.findings
 
-    def judge(self, run: Answers, table: EvaluationResult | None) -> tuple[GateVerdict, ...]:
-        """Judge anything that answers references, with its match table where there is one."""
+    def judge(self, run: Answers, table: Matched | None) -> tuple[GateVerdict, ...]:
+        """Judge anything that answers references, with its matches where there are any."""
         verdicts = judge(self.gates, run, baseline=self.baseline, external=self.external)
         if self.gates.asks_noise:
-            verdicts = self._weigh(verdicts, table)
+            verdicts = self._weigh(verdicts, run.kind, table)
         if table is None or not isinstance(table.measured, DetectionMetrics):
             return verdicts
         # Repeated boxes tie by nature, and another finding reports them.
@@ -104,32 +118,42 @@ class Gating:
     @staged("judging gates")
     def apply(self, result: Judged) -> Judged:
         """Return a result with its verdicts, and what makes these doubtful among its findings."""
+        if self.baseline is None and isinstance(result, PanopticResult) and result.against is not None:
+            metrics: Any = result.against.measured
+            self.base, self.baseline = metrics, replace(answers_of(result), source=metrics, measured=metrics)
         verdicts: tuple[GateVerdict, ...] = self.judge(*_opened(result, self.gates))
         # The intervals of the result itself may have warned of few images already.
         warned: bool = any(finding.code == "bootstrap-few" for finding in result.findings)
         findings = (*result.findings, *self.findings, *_remarks(verdicts, warned=warned))
         return result.with_part(Rows("gates", verdicts), findings=findings)
 
-    def _weigh(self, verdicts: tuple[GateVerdict, ...], run: EvaluationResult | None) -> tuple[GateVerdict, ...]:
+    def _weigh(self, verdicts: tuple[GateVerdict, ...], kind: str, run: Matched | None) -> tuple[GateVerdict, ...]:
         """Return verdicts with their intervals, judged again where a rule asks for it."""
         if run is None:
             for rule in self.gates.rules:
                 if rule.significance:
-                    raise UsageError(
-                        f"rule {quoted_value(rule.id)}: Significance rules need the saved run (.npz). "
-                        "Write it with -o run.npz."
-                    )
+                    needed = _UNMATCHED.get(kind, "need the saved run (.npz). Write it with -o run.npz.")
+                    raise UsageError(f"rule {quoted_value(rule.id)}: Significance rules {needed}")
             return verdicts
         settings = self.gates.bootstrap or Bootstrap()
         runs = PairedRuns(
-            run=detection_metrics(run),
-            base=None if self.base is None else detection_metrics(self.base),
+            run=_metrics_of(run),
+            base=self.base,
             settings=settings,
             draw=lambda runs, settings, refs: resample_alike(runs, settings, refs=refs, run=map_in_order),
             count=partial(count_units, settings=settings),
             known=run.bootstrap,
         )
         return weigh_noise(verdicts, self.gates, runs)
+
+
+# Why a saved result of a kind has no significance, and what has.
+_UNMATCHED = {
+    PixelsResult.kind: "resample images, but pixels are counted over all of them. Use max-drop without significance"
+    " (--fail-drop).",
+    PanopticResult.kind: "need the segments of both sides, which a saved result lacks. Judge with"
+    " 'jaccard-eval panoptic GT PRED --against OLD_PRED' instead of --baseline.",
+}
 
 
 @staged("judging gates")
@@ -197,20 +221,30 @@ def _remarks(verdicts: Sequence[GateVerdict], *, warned: bool = False) -> tuple[
 
 def _opened(source: Source, gates: Gates) -> Opened:
     if isinstance(source, EvaluationResult | PixelsResult | PanopticResult):
-        return answers_of(source), source if isinstance(source, EvaluationResult) else None
+        # The matches of segments are kept as long as the program runs.
+        if isinstance(source, PixelsResult) or (isinstance(source, PanopticResult) and source.measured is None):
+            return answers_of(source), None
+        return answers_of(source), source
     path, run = path_of(source), None
     if path == run_beside(path):
         run, answers = load_run(path), read_answers(path)
     else:
         answers = read_answers(path)
         # To read a match table costs far more than its document: rules without a question about noise need none.
-        run = _run_of(path, answers.signature, gates) if gates.asks_noise else None
+        run = _run_of(path, answers, gates) if gates.asks_noise else None
     return (answers, None) if run is None else (answers.with_table(answers_of(run)), run)
 
 
-def _run_of(path: Path, signature: str, gates: Gates) -> EvaluationResult | None:
+def _metrics_of(result: Matched) -> DetectionMetrics | PanopticMetrics:
+    if isinstance(result, EvaluationResult):
+        return detection_metrics(result)
+    metrics: PanopticMetrics = result.measured
+    return metrics
+
+
+def _run_of(path: Path, answers: Answers, gates: Gates) -> EvaluationResult | None:
     """Return the saved run next to a document, None where there is none and no rule has to have it."""
-    beside = run_beside(path)
+    beside, signature = run_beside(path), answers.signature
     run = load_run(beside) if is_saved_run(beside) else None
     # Of one run, the two may differ in what was measured besides its metrics.
     if run is not None and without_fields(run.signature, BESIDE_METRICS) == without_fields(signature, BESIDE_METRICS):
@@ -218,6 +252,8 @@ def _run_of(path: Path, signature: str, gates: Gates) -> EvaluationResult | None
     asking = [rule.id for rule in gates.rules if rule.significance]
     if not asking or gates.missing_baseline != "error":
         return None
+    if answers.kind in _UNMATCHED:
+        raise UsageError(f"rule {quoted_value(asking[0])}: Significance rules {_UNMATCHED[answers.kind]}")
     what = "belongs to a different run" if run else "is not a saved run" if is_there(beside) else "does not exist"
     document, run_file = printable(str(path)), printable(str(beside))
     raise UsageError(

@@ -354,7 +354,7 @@ def panoptic(
     dilation_ratio : float, optional
         Width of boundaries, as a share of the image diagonal; 0.02 if None.
     against : path, or dict, optional
-        Other predictions to compare with: every metric gets a difference, with a paired interval.
+        Other predictions to compare with: every metric, of slices too, gets a difference, with a paired interval.
     against_masks : path, or dict of str to array, optional
         Their maps.
     bootstrap : Bootstrap or int, optional
@@ -389,8 +389,9 @@ def panoptic(
     1.0
     """
     from jaccard_eval.engine.threads import map_in_order
+    from jaccard_eval.features.bootstrap.intervals import resampled
     from jaccard_eval.features.panoptic.counting import count_images, panoptic_result
-    from jaccard_eval.features.panoptic.noise import with_differences, with_intervals, with_slices
+    from jaccard_eval.features.panoptic.noise import with_differences, with_slices
     from jaccard_eval.features.panoptic.result import PanopticProtocol
     from jaccard_eval.features.panoptic.worst import WorstSegments
     from jaccard_eval.options import Bootstrap
@@ -406,12 +407,12 @@ def panoptic(
     counted = count_images(*sides, rules, findings, run=run)
     result = panoptic_result(counted, rules, __version__)
     if settings is not None:
-        result = with_intervals(result, settings, workers=workers)
+        result = resampled(result, settings, workers=workers)
     if slices:
         result = with_slices(result, slices, settings, workers=workers)
     if against is not None:
         findings = FindingLog()
         sides = open_pair((gt, gt_masks), (against, against_masks), findings)
-        others = count_images(*sides, rules, findings, run=run)
-        result = with_differences(result, others, settings, workers=workers)
+        other = panoptic_result(count_images(*sides, rules, findings, run=run), rules, __version__)
+        result = with_differences(result, other, slices, settings, workers=workers)
     return replace(result, images=WorstSegments.of(counted, None if images is None else path_of(images)))

@@ -33,6 +33,11 @@ RENAMED = {"force": "replace", "list": "list_file"}
 CALLS: tuple[tuple[str, str], ...] = (
     (r"'?(?:jaccard-eval )?evaluate GT PRED -o ([^\s']+) -o ([^\s';]+)'?", r'result.save("\1") and result.save("\2")'),
     (r"'jaccard-eval evaluate GT PRED -o ([^\s']+)'", r'evaluate(gt, pred).save("\1")'),
+    (
+        r"'jaccard-eval panoptic GT PRED --against OLD_PRED' instead of --baseline",
+        "gate(panoptic(gt, pred), gates, baseline=panoptic(gt, old_pred))",
+    ),
+    (r" \(--fail-drop\)", ""),
     (r"(?<=with )-o (\S+?)(?=[.;]?(?:\s|$))", r'result.save("\1")'),
     (r"(?<=with )--update-baseline", "result.save(baseline)"),
     (r"--allow-missing-baseline", 'Gates(..., missing_baseline="pass")'),

@@ -53,9 +53,13 @@ _WORDS = {"fail": "failed", "warn": "warning", "skip": "skipped"}
 
 
 class Gatekeeper:
-    """What gates ask of a run: read before anything is computed, so that a run does not fail on it at its end."""
+    """What gates ask of a run: read before anything is computed, so that a run does not fail on it at its end.
 
-    def __init__(self, options: RunOptions) -> None:
+    `against` is whether the run is compared with other predictions, see `Gating`; `saves_runs` whether there is an .npz
+    of its result.
+    """
+
+    def __init__(self, options: RunOptions, *, against: bool | None = None, saves_runs: bool = True) -> None:
         gates, found = configured_gates(options)
         if found and not options.quiet:
             streams.say(printable(f"gates from {found}"))
@@ -78,9 +82,11 @@ class Gatekeeper:
                 name = unused[0].removeprefix("external.")
                 raise UsageError(f"no rule uses --metric {name}; add --fail-over external.{name}=LIMIT")
             stored = {} if options.metrics_file is None else read_metrics(options.metrics_file)
-            self.gating = Gating(gates, self.baseline, stored | given)
+            self.gating = Gating(gates, self.baseline, stored | given, against=against)
         # The files of the baseline: the document, and the run next to it where one belongs to it.
-        self.files = [] if self.baseline is None else self._files(self.baseline, gates)
+        self.files = [] if self.baseline is None else [self.baseline]
+        if self.baseline is not None and saves_runs:
+            self.files = self._files(self.baseline, gates)
         self.new_folders = {path.parent for path in self.files if not os.path.lexists(path.parent)}
         if not options.update_baseline:
             note_inputs(self.files, "the baseline")

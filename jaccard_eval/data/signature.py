@@ -23,7 +23,7 @@ from jaccard_eval.progress import staged
 # Hexadecimal digits shown: 64 bits.
 FINGERPRINT_DIGITS = 16
 # Fields that do not affect the metrics, only what is measured in addition.
-BESIDE_METRICS = ("score", "bootstrap", "slices")
+BESIDE_METRICS = ("score", "bootstrap", "slices", "against")
 # Hexadecimal digits of the digest in a short signature.
 RULES_DIGITS = 8
 NAMES_AT_ONCE = 10_000

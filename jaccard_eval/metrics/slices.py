@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from typing import Protocol as TypingProtocol
 
 from jaccard_eval.data.document import Interval, MetricValue
@@ -19,9 +19,10 @@ from jaccard_eval.progress import tracked
 from jaccard_eval.text import did_you_mean, quoted_value
 
 if TYPE_CHECKING:
-    from jaccard_eval.metrics.detection import DetectionMetrics
+    pass
 
 SHOWN_NAMES = 3
+Metrics = TypeVar("Metrics", bound="Divisible")
 
 IntervalsOf = Callable[[Any, Sequence[MetricRef]], Mapping[str, Interval | None]]
 
@@ -36,7 +37,7 @@ class Divisible(TypingProtocol):
     def value(self, ref: MetricRef) -> MetricValue:
         """Measure a metric reference."""
 
-    def restrict(self, images: Sequence[int]) -> Divisible:
+    def restrict(self, images: Sequence[int]) -> Self:
         """Measure some images alone, given as ascending rows."""
 
 
@@ -56,7 +57,7 @@ def measure_slices(
     return tuple(rows)
 
 
-def part_of(metrics: DetectionMetrics, images: Slice | None) -> DetectionMetrics:
+def part_of(metrics: Metrics, images: Slice | None) -> Metrics:
     """Return the metrics of a slice alone, of all images where there is none."""
     return metrics if images is None else metrics.restrict(chosen_images(images, metrics.image_names))
 

@@ -3,11 +3,16 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command_line import run_here
+from PIL import Image
 
 SAMPLE = Path(__file__).parents[2] / "sample_data/coco"
 SIDES = (SAMPLE / "gt.json", SAMPLE / "better.json")
+SEGMENTS = SAMPLE.parent / "panoptic"
+OLD = ("--against", str(SEGMENTS / "better.json"))
+WORSE = (SEGMENTS / "gt.json", SEGMENTS / "worse.json")
 
 
 @pytest.mark.parametrize(
@@ -83,3 +88,76 @@ def test_a_significance_gets_the_runs_that_it_asks_for(tmp_path: Path) -> None:
     done = run_here("evaluate", *SIDES, *rule, "-o", "new.json", cwd=tmp_path)
     assert done.returncode == 0
     assert json.loads((tmp_path / "new.json").read_text())["gates"][0]["status"] == "pass"
+
+
+SIGNIFICANT, DROP = ("--fail-significant-drop", "PQ=0.5"), ("--fail-drop", "PQ=0.5")
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "followed"),
+    [
+        ((*SIGNIFICANT, "--baseline", "base.json"), "panoptic GT PRED --against OLD_PRED", (*SIGNIFICANT, *OLD)),
+        (SIGNIFICANT, "needs a baseline; add --against PRED", (*SIGNIFICANT, *OLD)),
+        (("--fail-inferior", "PQ=0.5"), "add --against PRED", ("--fail-inferior", "PQ=0.5", *OLD)),
+        (DROP, "add --against PRED, or --baseline FILE", (*DROP, *OLD)),
+        (DROP, "add --against PRED, or --baseline FILE", (*DROP, "--baseline", "base.json")),
+        (
+            (*DROP, "--baseline", "none.json"),
+            "create it with --update-baseline",
+            (*DROP, "--baseline", "none.json", "--update-baseline"),
+        ),
+        (
+            (*SIGNIFICANT, "--baseline", "none.json"),
+            "create it with --update-baseline",
+            (*SIGNIFICANT, *OLD, "--baseline", "none.json", "--update-baseline"),
+        ),
+        (
+            (*DROP, "--baseline", "base.json", "--iou-type", "boundary"),
+            "Update the baseline with --update-baseline.",
+            (*DROP, "--baseline", "base.json", "--iou-type", "boundary", "--update-baseline"),
+        ),
+        (("--fail-under", "TP=0"), "TP needs a class, as in TP[class=NAME]", ("--fail-under", "TP[class=car]=0")),
+        (("-o", "run.npz"), "cannot be saved as .npz; use .json", ("-o", "run.json")),
+        (("--confidence", "0.9"), "--confidence needs --bootstrap N", ("--confidence", "0.9", "--bootstrap", "20")),
+        (
+            ("--against-masks", str(SEGMENTS / "better")),
+            "against_masks needs against",
+            (*OLD, "--against-masks", str(SEGMENTS / "better")),
+        ),
+        (("--dilation-ratio", "0.01"), "pass --iou-type boundary", ("--dilation-ratio", "0.01", "--iou-type=boundary")),
+    ],
+)
+def test_what_panoptic_asks_for_works(
+    tmp_path: Path, given: tuple[str, ...], named: str, followed: tuple[str, ...]
+) -> None:
+    assert run_here("panoptic", *WORSE, "-o", "base.json", cwd=tmp_path).returncode == 0
+    refused = run_here("panoptic", *WORSE, *given, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert named in " ".join(refused.stderr.split())
+    done = run_here("panoptic", *WORSE, *followed, cwd=tmp_path)
+    assert (done.returncode, "error" in done.stderr) == (0, False)
+
+
+def test_a_slice_that_a_saved_result_of_segments_lacks_is_in_the_next_one(tmp_path: Path) -> None:
+    rule = '[[gates.rules]]\nmetric = "PQ"\nmin = 0.1\nslice = "first"\n[gates.slices]\nfirst = ["*1.jpg"]\n'
+    (tmp_path / "gates.toml").write_text(rule)
+    assert run_here("panoptic", *WORSE, "-o", "base.json", cwd=tmp_path).returncode == 0
+    refused = run_here("gate", "base.json", "--config", "gates.toml", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "base.json has no slice 'first'. Re-run panoptic with this rule." in " ".join(refused.stderr.split())
+    again = run_here("panoptic", *WORSE, "--config", "gates.toml", "-o", "base.json", cwd=tmp_path)
+    assert again.returncode == run_here("gate", "base.json", "--config", "gates.toml", cwd=tmp_path).returncode == 0
+
+
+def test_label_maps_name_no_file_that_they_cannot_write(tmp_path: Path) -> None:
+    for side in ("gt", "pred"):
+        (tmp_path / side).mkdir()
+        Image.fromarray(np.eye(4, dtype=np.uint8)).save(tmp_path / side / "a.png")
+    sides, rule = ("gt", "pred"), ("--baseline", "b.json", "--update-baseline")
+    assert run_here("pixels", *sides, "--fail-drop", "mIoU=0.1", *rule, cwd=tmp_path).returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.json", "gt", "pred"]
+    refused = run_here("gate", "b.json", "--fail-inferior", "mIoU=0.1", "--baseline", "b.json", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "Use max-drop without significance (--fail-drop)." in " ".join(refused.stderr.split())
+    judged = run_here("gate", "b.json", "--fail-drop", "mIoU=0.1", "--baseline", "b.json", cwd=tmp_path)
+    assert judged.returncode == 0

@@ -48,7 +48,7 @@ def panoptic(
     against_masks: Path | None,
 ) -> ExitCode:
     """Run the command: everything is shown and written before a failed gate ends it."""
-    keeper = Gatekeeper(options)
+    keeper = Gatekeeper(options, against=against is not None, saves_runs=False)
     _note_maps((gt, gt_masks), (pred, pred_masks), (against, against_masks))
     outputs = plan_files(options.output, keeper.outputs)
     from jaccard_eval.api import files as api

@@ -51,7 +51,7 @@ def pixels(
     drop_background: str | None,
 ) -> ExitCode:
     """Run the command: everything is shown and written before a failed gate ends it."""
-    keeper = Gatekeeper(options)
+    keeper = Gatekeeper(options, saves_runs=False)
     outputs = plan_files(options.output, keeper.outputs)
     from jaccard_eval.api import files as api
     from jaccard_eval.reading.names import load_names

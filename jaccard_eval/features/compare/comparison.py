@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import EvaluationResult, Resamples
 from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields, without_fields
 from jaccard_eval.errors import UsageError
@@ -111,7 +112,15 @@ def compare_results(
     if isinstance(settings, int):
         settings = Bootstrap(n_resamples=settings) if settings else None
     if isinstance(settings, Bootstrap):
-        beside, drawn, doubts = _with_noise(beside, results, options.slices, settings, run)
+        beside, drawn, doubts = with_noise(
+            beside,
+            [detection_metrics(result) for result in results],
+            settings,
+            path=baseline.pred.path,
+            slices=options.slices,
+            refs=slice_refs(baseline.protocol),
+            run=run,
+        )
         # Nobody asked for these intervals: --strict must not refuse what makes them doubtful.
         findings += [replace(finding, severity=Severity.NOTE) if is_auto else finding for finding in doubts]
     against = ",".join(name.fingerprint for name in rest)
@@ -169,15 +178,21 @@ def _affordable(results: Sequence[EvaluationResult], n_parts: int) -> tuple[Boot
     return None, findings.findings()
 
 
-def _with_noise(
+def with_noise(
     others: Sequence[Versus],
-    results: Sequence[EvaluationResult],
-    slices: Sequence[Slice],
+    runs: Sequence[Any],
     settings: Bootstrap,
+    *,
+    path: str,
+    slices: Sequence[Slice],
+    refs: Sequence[MetricRef],
     run: Run,
 ) -> tuple[list[Versus], Resamples, tuple[Finding, ...]]:
-    """Give every difference its interval; return the resamples of the baseline too, and what makes them doubtful."""
-    runs, findings = [detection_metrics(result) for result in results], FindingLog()
+    """Give every difference its interval; return the resamples of the baseline too, and what makes them doubtful.
+
+    `runs` are the matches of all, the baseline's from `path` first; `refs` are measured on slices.
+    """
+    findings = FindingLog()
     # All predictions are resampled on the same images: what is hard for all of them cancels out in a difference.
     base, *rest = resample_alike(runs, settings, run=run)
     deltas = [
@@ -190,18 +205,16 @@ def _with_noise(
         n_units.append(count_units(restricted[0].image_names, settings))
         # A slice draws from its own images. One image, or one group, leaves nothing to draw.
         if n_units[-1] > 1:
-            refs = slice_refs(restricted[0].protocol)
             base_part, *rest_parts = resample_alike(restricted, settings, refs=refs, run=run)
             for of_slices, drawn in zip(parts, rest_parts, strict=True):
                 weighed = with_intervals(of_slices[i].deltas, paired_deltas(base_part, drawn))
                 of_slices[i] = replace(of_slices[i], deltas=weighed)
-    path, names = results[0].pred.path, runs[0].image_names
     warn_of_few([images.name for images in slices], n_units, findings, path)
     weighed_others = [
         replace(beside, deltas=of_all, slices=tuple(of_slices), verdict=verdict(of_all[0], settings))
         for beside, of_all, of_slices in zip(others, deltas, parts, strict=True)
     ]
-    return weighed_others, base, (*remarks(base, names, path), *findings.findings())
+    return weighed_others, base, (*remarks(base, runs[0].image_names, path), *findings.findings())
 
 
 def require_two(count: int) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
+from typing import Protocol as TypingProtocol
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.metricref import SEGMENT_METRICS, MetricRef
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import PairedDelta
 from jaccard_eval.errors import UsageError
@@ -31,7 +33,7 @@ from jaccard_eval.matching.matchtable import NO_PAIR, MatchTable
 from jaccard_eval.matching.order import Blocks, IntArray, stable_order, starts_of_runs
 from jaccard_eval.matching.ranking import ALL_SIZES
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
-from jaccard_eval.metrics.slices import measure_slices, slice_refs
+from jaccard_eval.metrics.slices import Divisible, measure_slices, slice_refs
 from jaccard_eval.options import BEST_F1, Bootstrap, Slice
 from jaccard_eval.progress import staged
 from jaccard_eval.text import quoted_value
@@ -208,13 +210,9 @@ def versus(
 ) -> Versus:
     """Compare two results on one ground truth; the names bring the scores from which detections count."""
     base_metrics, other_metrics = detection_metrics(baseline), detection_metrics(other)
-    deltas = _deltas(None, baseline.metrics, other.metrics)
-    for base_row, other_row in zip(baseline.per_class, other.per_class, strict=True):
-        deltas += _deltas(base_row.name, base_row.values, other_row.values)
-    parts = (measure_slices(metrics, slices, slice_refs(metrics.protocol)) for metrics in (base_metrics, other_metrics))
     return Versus(
         contender=names[1],
-        deltas=deltas,
+        deltas=metric_deltas(baseline, other),
         changes=box_changes(
             Judged.of(baseline, names[0].score),
             Judged.of(other, names[1].score),
@@ -223,15 +221,43 @@ def versus(
             class_names=base_metrics.class_names,
             moved_iou=moved_iou,
         ),
-        slices=tuple(
-            SliceDeltas(
-                name=base_part.name,
-                digest=base_part.digest,
-                images=base_part.images,
-                deltas=_deltas(None, base_part.values, other_part.values),
-            )
-            for base_part, other_part in zip(*parts, strict=True)
-        ),
+        slices=slice_deltas(base_metrics, other_metrics, slices, slice_refs(base_metrics.protocol)),
+    )
+
+
+class Scored(TypingProtocol):
+    """A result with metrics over all classes and of each class."""
+
+    @property
+    def metrics(self) -> Mapping[str, MetricValue]:
+        """Those over all classes."""
+
+    @property
+    def per_class(self) -> Sequence[Any]:
+        """Rows of the classes, with `name` and `values`."""
+
+
+def metric_deltas(baseline: Scored, other: Scored) -> tuple[Delta, ...]:
+    """Return the differences of two results, over all classes and then of each class."""
+    deltas = _deltas(None, baseline.metrics, other.metrics)
+    for base_row, other_row in zip(baseline.per_class, other.per_class, strict=True):
+        deltas += _deltas(base_row.name, base_row.values, other_row.values)
+    return deltas
+
+
+def slice_deltas(
+    baseline: Divisible, other: Divisible, slices: Sequence[Slice], refs: Sequence[MetricRef]
+) -> tuple[SliceDeltas, ...]:
+    """Return the differences of some metrics on each slice."""
+    parts = (measure_slices(metrics, slices, refs) for metrics in (baseline, other))
+    return tuple(
+        SliceDeltas(
+            name=base_part.name,
+            digest=base_part.digest,
+            images=base_part.images,
+            deltas=_deltas(None, base_part.values, other_part.values),
+        )
+        for base_part, other_part in zip(*parts, strict=True)
     )
 
 
@@ -256,7 +282,9 @@ def with_intervals(deltas: Iterable[Delta], paired: Iterable[PairedDelta]) -> tu
     found = {drawn.ref: drawn for drawn in paired}
     weighed = []
     for delta in deltas:
-        drawn = found.get(str(replace(MetricRef.parse(delta.metric), class_name=delta.class_name)))
+        # Of segments, which are measured otherwise, names are whole.
+        ref = MetricRef(name=delta.metric) if delta.metric in SEGMENT_METRICS else MetricRef.parse(delta.metric)
+        drawn = found.get(str(replace(ref, class_name=delta.class_name)))
         noise = {} if drawn is None else {name: getattr(drawn, name) for name in NOISE}
         weighed.append(replace(delta, **noise))
     return tuple(weighed)

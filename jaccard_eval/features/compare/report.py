@@ -20,6 +20,7 @@ from jaccard_eval.features.compare.result import (
     Change,
     ChangeKind,
     ComparisonResult,
+    Contender,
     Delta,
     Verdict,
     Versus,
@@ -77,7 +78,7 @@ def build_report(result: ComparisonResult, options: ReportOptions) -> Report:
     paths += [(versus.contender.name, versus.contender.path) for versus in result.others]
     sections = [Section("Inputs", (KeyValues(tuple(paths)),)), _summary(result)]
     if any(versus.slices for versus in result.others):
-        sections.append(_slices(result, short))
+        sections.append(slices_section("Slices", result.baseline, result.others, result.bootstrap, short))
     for versus in result.others:
         sections += _movers(versus, baseline.name, result.bootstrap, options, short)
     sections.append(_counts(result))
@@ -219,17 +220,20 @@ def delta_row(deltas: Sequence[Delta], bootstrap: Resamples | None) -> tuple[Cel
     return (*cells, deltas[0].n)
 
 
-def _slices(result: ComparisonResult, short: Shorten) -> Section:
-    slices = list(zip(*(versus.slices for versus in result.others), strict=True))
-    drawn = result.bootstrap if len(result.others) == 1 else None  # with several, intervals would not fit
-    values = delta_columns(result.baseline.name, [versus.contender.name for versus in result.others], drawn)
+def slices_section(
+    title: str, baseline: Contender, others: Sequence[Versus], drawn: Resamples | None, short: Shorten = str
+) -> Section:
+    """Return the differences on each slice."""
+    slices = list(zip(*(versus.slices for versus in others), strict=True))
+    drawn = drawn if len(others) == 1 else None  # with several, intervals would not fit
+    values = delta_columns(baseline.name, [versus.contender.name for versus in others], drawn)
     heads = (Column("slice", "name"), Column("metric", "word"), *values, *columns("count", "gt", "images"))
     rows = tuple(
         (short(parts[0].name), *delta_row(deltas, drawn), parts[0].images)
         for parts in slices[:SHOWN_SLICES]
         for deltas in zip(*(part.deltas for part in parts), strict=True)
     )
-    return Section("Slices", (Table(heads, rows), *_more(slices, SHOWN_SLICES)))
+    return Section(title, (Table(heads, rows), *_more(slices, SHOWN_SLICES)))
 
 
 def _movers(

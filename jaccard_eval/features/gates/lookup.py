@@ -107,12 +107,14 @@ class ResultAnswers:
     def on(self, images: Slice) -> ResultAnswers:
         """Evaluate some of the images alone; pixels are counted over all."""
         if self.measured is None:
-            of = LISTED[self.kind][0]
-            raise UsageError(
-                f"slice {quoted_value(images.name)}: {of} have no slices here. Evaluate these images separately"
-            )
+            raise _undivided(self.kind, images)
         part = self.measured.restrict(chosen_images(images, self.measured.image_names))
         return replace(self, source=part, measured=part)
+
+
+def _undivided(kind: str, images: Slice) -> UsageError:
+    of = LISTED[kind][0]
+    return UsageError(f"slice {quoted_value(images.name)}: {of} have no slices here. Evaluate these images separately")
 
 
 def answers_of(result: EvaluationResult | ListedResult) -> ResultAnswers:
@@ -193,25 +195,27 @@ class SavedAnswers:
         value = self._values.get(self._key(self._parsed(ref)))
         if value is None:
             name = ref if ref.startswith(EXTERNAL) else canonical(ref)
-            raise UsageError(
-                f"{printable(self.path)} has no {printable(name)}. Re-run evaluate with this rule, or use the"
-                " saved run (.npz)."
-            )
+            raise UsageError(f"{printable(self.path)} has no {printable(name)}. {self._remedy}")
         return value
 
     def on(self, images: Slice) -> Answers:
         """Return what the saved run and its gates measured on a slice."""
         if self._table is not None:
             return self._table.on(images)
+        if self.kind == PIXELS:
+            raise _undivided(self.kind, images)
         values = self._slices.get(slice_digest(images))
         if values is None:
-            raise UsageError(
-                f"{printable(self.path)} has no slice {quoted_value(images.name)}. Re-run evaluate with this rule,"
-                " or use the saved run (.npz)."
-            )
+            raise UsageError(f"{printable(self.path)} has no slice {quoted_value(images.name)}. {self._remedy}")
         part = copy.copy(self)
         part._values = values
         return part
+
+    @property
+    def _remedy(self) -> str:
+        if self.kind == EvaluationResult.kind:
+            return "Re-run evaluate with this rule, or use the saved run (.npz)."
+        return f"Re-run {self.kind} with this rule."
 
     def _remember(self, cells: Iterable[Mapping[str, Any]], values: Values) -> None:
         """Add what was measured beyond the summary."""

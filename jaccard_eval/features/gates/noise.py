@@ -29,22 +29,22 @@ from jaccard_eval.findings import Finding, FindingLog, Where
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.averages import WIDEST, TieBounds
 from jaccard_eval.metrics.detection import DetectionMetrics
-from jaccard_eval.metrics.slices import part_of
+from jaccard_eval.metrics.slices import Divisible, part_of
 from jaccard_eval.options import Bootstrap, Slice
 from jaccard_eval.text import quoted_value
 
 MOVING_SCORE = "best-f1"  # with other images it would be another one
 
-Draw = Callable[[Sequence[DetectionMetrics], Bootstrap, Sequence[MetricRef]], Sequence[Resamples]]
+Draw = Callable[[Sequence[Any], Bootstrap, Sequence[MetricRef]], Sequence[Resamples]]
 Drawn = tuple[Resamples | None, Resamples]  # of the baseline and of the run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedRuns:
-    """The match tables of a run and of its baseline, and how their images are drawn."""
+    """The matches of a run and of its baseline, of boxes or of segments, and how their images are drawn."""
 
-    run: DetectionMetrics
-    base: DetectionMetrics | None
+    run: Divisible
+    base: Divisible | None
     settings: Bootstrap
     draw: Draw  # measures metrics of one or several runs at the same resamples of their images
     count: Callable[[Sequence[str]], int] = len  # how many units the images of some names are

@@ -7,84 +7,68 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from jaccard_eval.data.metricref import SEGMENT_METRICS, MetricRef
+from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.signature import with_choices
 from jaccard_eval.engine.threads import map_in_order
-from jaccard_eval.features.bootstrap.compute import paired_deltas
 from jaccard_eval.features.bootstrap.intervals import (
-    remarks,
-    resample_alike,
-    resampled,
     sliced,
 )
-from jaccard_eval.features.compare.compute import NOISE, verdict
-from jaccard_eval.features.compare.result import Contender, Delta, Versus
-from jaccard_eval.features.panoptic.compute import QUALITIES, PanopticMetrics
-from jaccard_eval.features.panoptic.counting import CountedImages
+from jaccard_eval.features.compare.comparison import with_noise
+from jaccard_eval.features.compare.compute import metric_deltas, slice_deltas
+from jaccard_eval.features.compare.result import Contender, Versus
+from jaccard_eval.features.panoptic.compute import QUALITIES
 from jaccard_eval.features.panoptic.result import Against, PanopticResult
 from jaccard_eval.findings import Severity
 from jaccard_eval.options import Bootstrap, Slice
 
-
-def with_intervals(result: PanopticResult, settings: Bootstrap, *, workers: int | None = None) -> PanopticResult:
-    """Return a result whose summary and classes have intervals, by resampling its images."""
-    return resampled(result, settings, workers=workers)
+SLICE_REFS = tuple(MetricRef(name=name) for name in QUALITIES)
 
 
 def with_slices(
     result: PanopticResult, slices: Sequence[Slice], settings: Bootstrap | None, *, workers: int | None = None
 ) -> PanopticResult:
     """Return a result with PQ, SQ and RQ of each slice, with intervals if there are settings."""
-    refs = [MetricRef(name=name) for name in QUALITIES]
-    return sliced(result, slices, refs, settings, workers=workers)
+    return sliced(result, slices, SLICE_REFS, settings, workers=workers)
 
 
 def with_differences(
-    result: PanopticResult, others: CountedImages, settings: Bootstrap | None, *, workers: int | None = None
+    result: PanopticResult,
+    other: PanopticResult,
+    slices: Sequence[Slice],
+    settings: Bootstrap | None,
+    *,
+    workers: int | None = None,
 ) -> PanopticResult:
     """Return a result with its differences from other predictions; of fewer than two images without intervals."""
-    is_asked, settings = settings is not None, settings or Bootstrap()
-    metrics: PanopticMetrics = result.measured
-    refs = [MetricRef(name=name) for name in SEGMENT_METRICS]
-    refs += [MetricRef(name=name, class_name=label) for label in metrics.class_names for name in QUALITIES]
-    deltas = [
-        Delta(
-            metric=ref.name,
-            class_name=ref.class_name,
-            baseline=others.metrics.value(ref).value,
-            value=metrics.value(ref).value,
-            n=metrics.value(ref).n,
-        )
-        for ref in refs
-    ]
-    drawn, findings = None, others.findings
-    if len(metrics.image_names) > 1:
-        run = partial(map_in_order, workers=workers)
-        drawn, own = resample_alike([others.metrics, metrics], settings, refs=refs, run=run)
-        paired = paired_deltas(drawn, own)
-        deltas = [
-            replace(delta, **{name: getattr(noise, name) for name in NOISE})
-            for delta, noise in zip(deltas, paired, strict=True)
-        ]
-        # Nobody asked for these intervals: --strict must not refuse what makes them doubtful.
-        doubts = remarks(own, metrics.image_names, result.pred.path)
-        findings += doubts if is_asked else tuple(replace(doubt, severity=Severity.NOTE) for doubt in doubts)
     contender, baseline = (
         Contender(path=side.path, fingerprint=side.fingerprint, score=math.nan, name=name)
-        for side, name in zip((result.pred, others.pred), _names(result.pred.path, others.pred.path), strict=True)
+        for side, name in zip((result.pred, other.pred), _names(result.pred.path, other.pred.path), strict=True)
     )
     versus = Versus(
         contender=contender,
-        deltas=tuple(deltas),
+        deltas=metric_deltas(other, result),
         changes=(),
-        verdict=None if drawn is None else verdict(deltas[0], settings),
+        slices=slice_deltas(other.measured, result.measured, slices, SLICE_REFS),
     )
-    against = Against(baseline=baseline, versus=versus, resamples=drawn)
+    drawn, findings = None, other.findings
+    if len(result.measured.image_names) > 1:
+        (versus,), drawn, doubts = with_noise(
+            [versus],
+            [other.measured, result.measured],
+            settings or Bootstrap(),
+            path=other.pred.path,
+            slices=slices,
+            refs=SLICE_REFS,
+            run=partial(map_in_order, workers=workers),
+        )
+        # Nobody asked for these intervals: --strict must not refuse what makes them doubtful.
+        findings += doubts if settings else tuple(replace(doubt, severity=Severity.NOTE) for doubt in doubts)
+    against = Against(baseline=baseline, versus=versus, resamples=drawn, measured=other.measured)
     # Those of the ground truth come with both.
     known = [*result.findings, *(finding for finding in findings if finding not in result.findings)]
     return result.with_part(
         against,
-        signature=with_choices(result.signature, f"against={others.pred.fingerprint}"),
+        signature=with_choices(result.signature, f"against={other.pred.fingerprint}"),
         findings=tuple(known),
     )
 

@@ -176,6 +176,10 @@ def _differences(against: Against, options: ReportOptions) -> list[Section]:
         more = (Note(f"and {hidden:,} more; --per-class lists all"),) if hidden else ()
         heads = (Column("class", "name"), *values, Column("gt", "count"))
         sections.append(Section("Classes that changed most in PQ", (Table(heads, tuple(rows)), *more)))
+    if versus.slices:
+        from jaccard_eval.features.compare.report import slices_section
+
+        sections.append(slices_section("Difference by slice", against.baseline, [versus], drawn))
     return sections
 
 

@@ -132,6 +132,7 @@ class Against:
     baseline: Contender
     versus: Versus
     resamples: Resamples | None = None
+    measured: Any = None  # `PanopticMetrics` of the baseline; None in a saved result
 
     kind: ClassVar[str] = "against"
 

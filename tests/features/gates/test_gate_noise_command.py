@@ -324,7 +324,8 @@ def test_label_maps_have_no_significance(bench: Bench) -> None:
     rule = ("--fail-significant-drop", "mIoU=0.02", "--baseline", "maps.json")
     assert bench.run(*maps, *rule) == 2
     assert bench.run(*maps, *rule, "--allow-missing-baseline") == 2
-    assert "Significance rules need the saved run (.npz). Write it with -o run.npz." in bench.err
+    assert "Use max-drop without significance (--fail-drop)." in bench.err
+    assert bench.run(*maps, "--fail-drop", *rule[1:]) == 0
 
 
 def test_equal_scores_on_both_sides_of_a_limit_are_told_of(bench: Bench) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from jaccard_eval import DataError, Slice, UsageError, compare, load_result, log_metrics, panoptic
+from jaccard_eval import DataError, Gates, Rule, Slice, UsageError, compare, gate, load_result, log_metrics, panoptic
 from jaccard_eval.cli import run as _run
 
 SAMPLE = Path(__file__).parents[3] / "sample_data" / "panoptic"
@@ -96,6 +96,40 @@ def test_differences_from_other_predictions_are_paired(capsys: pytest.CaptureFix
     assert load_result(tmp_path / "r.json").to_dict() == result.to_dict()
     out, _ = run(capsys, GT, BETTER, "--against", WORSE, "--strict")
     assert out.splitlines()[-1].startswith("better.json is better than worse.json: PQ +0.")
+
+
+def test_differences_of_slices_are_those_of_their_images(capsys: pytest.CaptureFixture[str]) -> None:
+    slices = [Slice(name="first", patterns=("street_01.jpg",)), Slice(name="rest", patterns=("street_0[234].jpg",))]
+    found = panoptic(GT, BETTER, against=WORSE, slices=slices).against
+    assert found is not None
+    rows = {row.name: {delta.metric: delta for delta in row.deltas} for row in found.versus.slices}
+    values = [{row.name: row.values for row in panoptic(GT, side, slices=slices).slices} for side in (WORSE, BETTER)]
+    for name, metric in [(name, metric) for name in rows for metric in ("PQ", "SQ", "RQ")]:
+        delta = rows[name][metric]
+        assert (delta.baseline, delta.value) == tuple(of_side[name][metric].value for of_side in values)
+        assert (delta.interval is None) == (name == "first")  # of one image nothing can be drawn
+    out, _ = run(capsys, GT, BETTER, "--against", WORSE, "--slice", "first=*1.jpg", "--slice", "rest=*0[234].jpg")
+    assert re.search(r"Difference by slice\n.*\n.*\n  first +PQ +0\.7859 +0\.9525 +\+0\.1666 +n/a +6 +1\n", out)
+
+
+def test_gates_take_other_predictions_for_a_baseline(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    against = ("--against", BETTER)
+    out, _ = run(capsys, GT, WORSE, *against, "--fail-significant-drop", "PQ=0.1", code=1)
+    assert "FAILED  PQ dropped by 0.1937, more than 0.1" in out
+    # The drop of stuff is not significant, as its interval shows: -0.1702 to +0.0244.
+    assert "passed 1 gate" in run(capsys, GT, WORSE, *against, "--fail-significant-drop", "PQ_stuff=0.05")[0]
+    assert "FAILED" in run(capsys, GT, WORSE, *against, "--fail-drop", "PQ_stuff=0.05", code=1)[0]
+    # A baseline that is named goes first, and need not have been compared with anything.
+    run(capsys, GT, WORSE, "-o", tmp_path / "base.json")
+    assert "passed" in run(capsys, GT, WORSE, *against, "--fail-drop=PQ=0", "--baseline", tmp_path / "base.json")[0]
+    # The library judges results in memory alike.
+    rules = Gates(rules=(Rule(metric="PQ", max_drop=0.1, significance="significant-drop"),))
+    (verdict,) = gate(panoptic(GT, WORSE), rules, baseline=panoptic(GT, BETTER))
+    paired = panoptic(GT, WORSE, against=BETTER).against
+    assert paired is not None
+    assert verdict.failed
+    assert verdict.spread is not None
+    assert verdict.spread.interval == paired.versus.summary[0].interval
 
 
 def test_a_page_shows_the_worst_images_and_what_became_of_their_segments(
