@@ -74,7 +74,7 @@ RUN = (
     "docs/explanation/*.md",
 )
 # From top to bottom in one folder: what a block writes, the next ones read.
-STORIES = ("docs/examples/*.md", "docs/tasks/*.md")
+STORIES = ("docs/examples/*.md", "docs/tasks/*.md", "docs/lvis.md", "docs/openimages.md")
 # Not installed here: these blocks run among stand-ins, in tests/recipes.
 FRAMEWORKS = re.compile(
     r"^(?:from|import) (?:detectron2|fiftyone|lightning|mlflow|mmdet|torch|transformers|ultralytics|wandb)\b",

@@ -26,6 +26,7 @@ from jaccard_eval.progress import staged
 from jaccard_eval.text import pluralise, quoted_value
 
 FEDERATED = "federated"
+OPEN_IMAGES = "openimages"  # the format that a hierarchy belongs to
 LARGEST_TABLE = 1 << 28  # bytes: 20,000 images of 1,203 classes take a tenth
 
 
@@ -88,6 +89,8 @@ def _judged(sides: Sides, protocol: Protocol) -> Sides:
         findings.note("not-judged", Where(sides.pred.path, field="class"), detail)
     if rule.lacks:
         fix = "Pass --hierarchy FILE if there is one."
+        if sides.gt.format != OPEN_IMAGES:
+            fix = "Pass the tables of Open Images as ground truth: a hierarchy is read with these."
         findings.warning("hierarchy-missing", Where(sides.gt.path, field="class"), rule.lacks, fix=fix)
     selection = sides.selection
     if protocol.judging != EVERY_CLASS or protocol.frequencies:  # what is known besides boxes changes numbers

@@ -247,6 +247,7 @@ class Draft:
         boxes = _make_table(raw, options, image_rows, label_rows, xywh=xywh, area=area, shapes=shapes)
         # Rows without an image or class belong to ground truth that was ignored, with a warning.
         kept = (image_rows >= 0) & (label_rows >= 0) & ~self._dropped(xywh)
+        facts = self._build_facts(images, labels)  # which may find something
         return Dataset(
             path=self.path,
             format=self.format_name,
@@ -263,7 +264,7 @@ class Draft:
             ignored=dict(sorted(self.ignored.items())),
             findings=self.findings.findings(),
             image_folder=self.image_folder,
-            facts=self._build_facts(images, labels),
+            facts=facts,
         )
 
     def _build_facts(self, images: ImageTable, labels: LabelMap) -> ClassFacts:

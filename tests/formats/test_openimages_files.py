@@ -102,6 +102,15 @@ def test_labels_of_the_same_split_that_people_verified_are_found(tmp_path: Path)
     assert facts(load(gt), PRESENT) == {("a", "/m/dog")}
 
 
+def test_labels_of_other_classes_alone_are_refused_if_named(tmp_path: Path) -> None:
+    gt = write(tmp_path, [DOG], tree=TREE, labels=["a,,/m/9,1", "a,,/m/8,0"])
+    dataset = load(gt)
+    assert dataset.facts.images is None
+    assert "none of the 1 classes with boxes" in found(dataset)["image-labels-other"]
+    with pytest.raises(DataError, match=r"LabelName: none of the 1 classes .* has a label: labels are of '/m/9'"):
+        load(gt, options=ReadOptions(image_labels=tmp_path / "gt-imagelabels.csv"))
+
+
 def test_several_hierarchies_leave_the_choice_to_the_user(tmp_path: Path) -> None:
     gt = write(tmp_path, [DOG], tree=TREE)
     (tmp_path / "challenge-2019-label500-hierarchy.json").write_text(json.dumps(TREE))

@@ -22,11 +22,12 @@ def add_verified(draft: Draft, images: Sequence[ImageRecord], categories: Sequen
     frequency = {category.id: category.frequency for category in categories if category.frequency is not None}
     # Only texts: in other files the key may mean anything.
     draft.class_frequency = {key: value for key, value in frequency.items() if isinstance(value, str)}
-    for field, fact in zip(VERIFIED, (ABSENT, NOT_EXHAUSTIVE), strict=True):
-        lists = [getattr(image, field) for image in images]
-        missing = [row for row, ids in enumerate(lists) if ids is UNSET]
-        if len(missing) < len(lists):
-            draft.usual_protocol = LVIS
+    # A file with one of the two fields is of LVIS, and lacks the other.
+    if any(getattr(image, field) is not UNSET for image in images for field in VERIFIED):
+        draft.usual_protocol = LVIS
+        for field, fact in zip(VERIFIED, (ABSENT, NOT_EXHAUSTIVE), strict=True):
+            lists = [getattr(image, field) for image in images]
+            missing = [row for row, ids in enumerate(lists) if ids is UNSET]
             _add_lists(draft, fact, field, images, [[] if ids is UNSET else ids for ids in lists])
             draft.findings.add_rows(
                 Severity.WARNING,

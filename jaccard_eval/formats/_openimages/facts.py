@@ -53,7 +53,7 @@ def add_facts(path: Path, boxes: BoxKeys, names: dict[str, str], draft: Draft) -
         found = FindingLog()
         labels = read_image_labels(file, found)
         _report(found, draft, is_given=options.image_labels is not None)
-        if not found.has_errors and _has_common_images(labels, boxes, draft):
+        if not found.has_errors and _fits(labels, boxes, tree, draft):
             _add_labels(labels, boxes, tree, draft)
     return list(tree)
 
@@ -106,24 +106,31 @@ def _fitting(tree: Parents, file: Path, boxes: BoxKeys, names: dict[str, str], d
     return tree
 
 
-def _has_common_images(labels: LabelFile, boxes: BoxKeys, draft: Draft) -> bool:
-    """Whether labels are of the images of the boxes; a file of others is refused if it was named, else not used."""
-    known = set(boxes.images.distinct)
-    if not len(labels) or not known or not known.isdisjoint(labels.images.distinct):
-        return True
+def _fits(labels: LabelFile, boxes: BoxKeys, tree: Parents, draft: Draft) -> bool:
+    """Whether labels are of images and classes of the boxes; a file of others is refused if it was named, or unused."""
+    for field, what, known, of_labels, of_boxes in (
+        ("ImageID", "images", {*boxes.images.distinct}, labels.images.distinct, boxes.images.distinct),
+        ("LabelName", "classes", {*boxes.classes.distinct, *tree}, labels.classes.distinct, boxes.classes.distinct),
+    ):
+        if len(labels) and of_boxes and known.isdisjoint(of_labels):
+            detail = (
+                f"none of the {len(of_boxes):,} {what} with boxes in {draft.path} has a label:"
+                f" labels are of {example_keys(of_labels)}, boxes of {example_keys(of_boxes)}"
+            )
+            _refuse_labels(labels, field, detail, draft)
+            return False
+    return True
+
+
+def _refuse_labels(labels: LabelFile, field: str, detail: str, draft: Draft) -> None:
     given = draft.options.image_labels is not None
-    detail = (
-        f"none of the {len(known):,} images with boxes in {draft.path} has a label:"
-        f" labels are of {example_keys(labels.images.distinct)}, boxes of {example_keys(boxes.images.distinct)}"
-    )
     draft.findings.add_one(
         Severity.ERROR if given else Severity.WARNING,
         "image-labels-other",
-        Where(labels.path, field="ImageID"),
+        Where(labels.path, field=field),
         detail if given else f"{detail}. It is not used",
         fix="Pass --image-labels with the file of the same split and year.",
     )
-    return False
 
 
 def _add_labels(labels: LabelFile, boxes: BoxKeys, tree: Parents, draft: Draft) -> None:

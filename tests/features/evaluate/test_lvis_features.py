@@ -65,6 +65,18 @@ def test_numbers_by_hand_and_how_frequent_each_class_is(sides: tuple[Path, Path]
     assert usual["AP[class=dog]"] < 1
 
 
+def test_lists_that_name_unknown_classes_or_are_missing_are_reported(sides: tuple[Path, Path], tmp_path: Path) -> None:
+    changed = json.loads(sides[0].read_bytes())
+    changed["images"][1]["neg_category_ids"] = [2, 99]
+    del changed["images"][0]["not_exhaustive_category_ids"], changed["images"][1]["not_exhaustive_category_ids"]
+    (tmp_path / "other.json").write_text(json.dumps(changed))
+    found = {
+        finding.code: str(finding) for finding in evaluate(tmp_path / "other.json", sides[1], protocol="lvis").findings
+    }
+    assert "images[1].neg_category_ids: absent: class 99 is not listed: ignored" in found["image-label-unknown"]
+    assert "not_exhaustive_category_ids is missing or null in 2 of 2 images" in found["image-labels-missing"]
+
+
 def test_facts_are_part_of_the_signature_and_boxes_are_not_changed(sides: tuple[Path, Path], tmp_path: Path) -> None:
     other = tmp_path / "other.json"
     changed = json.loads(sides[0].read_bytes())
