@@ -371,7 +371,7 @@ def evaluate_inputs(
 
         # Not a finding: no result depends on where it was made.
         note = in_spite_of_memory(listed(gt), listed(pred), engine, lacking, protocol.iou_type)
-        logging.getLogger("jaccard_eval").warning(note)
+        logging.getLogger("jaccard_eval").log(logging.WARNING, note)
         on_disk = False
     if engine is None or not on_disk:
         return _evaluate(gt, pred, protocol, options, version=version, found=findings)
