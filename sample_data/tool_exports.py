@@ -1,7 +1,7 @@
 """The sample as annotation tools export it and as model libraries return it: JSON of many shapes, and NumPy's archive.
 
 Coordinates stay on the scene's grid, also where a tool would round them to whole pixels: so all formats tell the same.
-Of these only the rows of Hugging Face have crowd regions.
+Of these only the rows of Hugging Face and the records have crowd regions.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ Pictures = Sequence[Picture]
 def ground_truth_files(scene: Pictures) -> Files:
     """Return the files of the formats that annotators use."""
     rows = _lines(map(_hf_row, scene))
+    records = _json([_image_record(picture) for picture in scene])
     scene = [_without_crowd(picture) for picture in scene]
     return {
         "hf/gt.jsonl": rows,
+        "records/gt.json": records,
         **{f"labelme/gt/{p.stem}.json": _json(_labelme(p)) for p in scene},
         **_supervisely_project("gt", scene),
         "labelstudio/gt.json": _json([_task(row, p) for row, p in enumerate(scene)]),
@@ -54,6 +56,7 @@ def prediction_files(name: str, seen: Pictures) -> Files:
         f"darknet/{name}.json": _json([_frame(row, p) for row, p in enumerate(seen, start=1)]),
         f"torchvision/{name}.json": _json({p.file_name: _tensors(p.boxes, scored=True) for p in seen}),
         f"npz/{name}.npz": _archive(seen, scored=True),
+        f"records/{name}.json": _json([_image_record(p, scored=True) for p in seen]),
     }
 
 
@@ -155,6 +158,20 @@ def _tensors(boxes: Sequence[Box], *, scored: bool = False) -> dict[str, Any]:
     """Return what a detector of torchvision takes or gives, as lists; its classes have COCO's ids."""
     scores = {"scores": [box.score for box in boxes]} if scored else {}
     return {"boxes": [_corners(box) for box in boxes], "labels": [CATEGORIES[box.name] for box in boxes], **scores}
+
+
+def _image_record(p: Picture, *, scored: bool = False) -> dict[str, Any]:
+    """Return an image as a script of somebody's own might write it."""
+    boxes = [
+        {
+            "class_name": box.name,
+            **({"confidence": box.score} if scored else {"iscrowd": int(box.crowd)}),
+            **dict(zip(("x1", "y1", "x2", "y2"), _corners(box), strict=True)),
+        }
+        for box in p.boxes
+    ]
+    about = {"file_name": p.file_name, "width": p.width, "height": p.height}
+    return {**about, "detections" if scored else "annotations": boxes}
 
 
 def _response(p: Picture) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from jaccard_eval.data.imagekeys import is_image_name
 from jaccard_eval.findings import DataError, FindingLog, Where, reason_of
-from jaccard_eval.reading.files import SNIFF_BYTES, decode, list_folder, read_bytes, record_failures
-from jaccard_eval.reading.peek import LEVELS, Peek
+from jaccard_eval.reading.files import SNIFF_BYTES, decode, is_label_name, list_folder, read_bytes, record_failures
+from jaccard_eval.reading.peek import LEVELS, Kind, Peek
+from jaccard_eval.reading.tabular.columns import is_header
 from jaccard_eval.text import printable, quoted_value
 
 MAX_ENTRIES = 20  # of a folder that are looked into
@@ -18,6 +19,8 @@ MAX_KINDS = 5  # of files and folders that a message lists
 _OF_ARCHIVES = frozenset({"__MACOSX"})  # which macOS adds to what it packs
 _UNKNOWN = "not recognised as any known format"
 _LIST = "'jaccard-eval formats' lists what can be read."
+_TABLE = "a table that starts with the line image,class,score,xmin,ymin,xmax,ymax (ground truth has no score)"
+_LABELS = "'class score x1 y1 x2 y2' in every line (ground truth has no score)"
 
 
 def look_inside(peek: Peek, recognise: Callable[[Peek], list[str]]) -> tuple[list[tuple[Path, str]], bool]:
@@ -49,8 +52,12 @@ def explain_unknown(peek: Peek, inputs: Sequence[tuple[Path, str]]) -> DataError
     path = peek.path
     if peek.is_folder:
         return _explain_folder(peek, inputs)
-    fix = f"Name it with --gt-format or --pred-format; if each image has its own file, pass their folder. {_LIST}"
-    return _foreign(path) or DataError.single("format-unknown", Where(str(path)), _UNKNOWN, fix=fix)
+    detail, choices = _UNKNOWN, "if each image has its own file, pass their folder"
+    if peek.kind is Kind.TEXT and peek.lines:
+        detail = f"{detail}; it starts with {quoted_value(peek.lines[0])}"
+        choices = f"{choices}; else write {_TABLE}"
+    fix = f"Name it with --gt-format or --pred-format; {choices}. {_LIST}"
+    return _foreign(path) or DataError.single("format-unknown", Where(str(path)), detail, fix=fix)
 
 
 def _explain_folder(peek: Peek, inputs: Sequence[tuple[Path, str]]) -> DataError:
@@ -61,6 +68,12 @@ def _explain_folder(peek: Peek, inputs: Sequence[tuple[Path, str]]) -> DataError
         return DataError.single("folder-unreadable", Where(str(folder)), f"cannot be listed: {reason_of(error)}")
     entries = sorted(folder / name for name in names)
     where, detail = Where(str(folder)), f"{_UNKNOWN}; {_contents(folders, names)}"
+    first = peek.at(inputs[0][0]) if inputs else peek
+    is_one_each = len(inputs) > 1 and len({path.suffix for path, _ in inputs}) == 1 and first.kind is Kind.TEXT
+    if is_one_each and not is_header(first.lines[0].split(",")):
+        detail = f"{detail}; {quoted_value(first.path.name)} starts with {quoted_value(first.lines[0])}"
+        fix = f"If each file is of one image, join them to {_TABLE}, or write {_LABELS}. Otherwise pass one of them."
+        return DataError.single("format-unknown", where, detail, fix=fix)
     if inputs:
         # With the folder, so that it can be pasted from where the user stands.
         choices = [f"{shlex.quote(str(path))} ({name})" for path, name in inputs]
@@ -74,6 +87,11 @@ def _explain_folder(peek: Peek, inputs: Sequence[tuple[Path, str]]) -> DataError
         record_failures(foreign, log)
         return DataError(log.findings())
     fix = f"Pass the file or folder that holds the boxes, or name its format with --gt-format or --pred-format. {_LIST}"
+    labels = [peek.at(entry) for entry in entries if is_label_name(entry.name)][:MAX_ENTRIES]
+    shown = next((file for file in labels if file.lines), None)
+    if shown is not None:
+        detail = f"{detail}; {quoted_value(shown.path.name)} starts with {quoted_value(shown.lines[0])}"
+        fix = f"Write {_LABELS}, or name its format with --gt-format or --pred-format. {_LIST}"
     return DataError.single("format-unknown", where, detail, fix=fix)
 
 

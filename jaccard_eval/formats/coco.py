@@ -31,7 +31,10 @@ FORMAT = Format(
 
 _SECTIONS = frozenset({"images", "annotations", "categories"})
 _RESULT = frozenset({"image_id", "bbox"})
+_CLASS = "category_id"
 _WRAPPERS = frozenset({"results", "predictions"})  # refused by the reader, which names what to pass instead
+# Boxes or objects of a record that is an image: COCO's records are boxes.
+_BY_IMAGE = re.compile(rb'"\w*(?:boxes|objects|detections|predictions|annotations|instances)"\s*:\s*\[\s*[\[{]')
 _CATEGORIES = re.compile(rb'"categories"\s*:\s*\[')
 _NESTED = re.compile(rb"\[\s*\[\s*[{\]]")  # of a list per image
 # Of what can be compared, the first value: a number, a corner of a polygon, runs.
@@ -51,13 +54,18 @@ def looks_like(peek: Peek) -> Likeness | None:
         return None
     if peek.top_keys or peek.item_keys:
         sections = peek.top_keys & _SECTIONS
-        fields = (peek.top_keys | peek.item_keys) & _RESULT
+        keys = peek.top_keys | peek.item_keys
+        fields = keys & _RESULT
         is_wrapped = peek.top_keys & _WRAPPERS and b'"image_id"' in peek.head
-        if len(sections) > 1 or fields == _RESULT or is_wrapped:
+        if len(sections) > 1 or (fields == _RESULT and _CLASS in keys) or is_wrapped:
             return Likeness.STRUCTURE
+        # Without its class a box may be anybody's.
+        if fields == _RESULT and not sections:
+            return Likeness.SUFFIX
         # Categories alone are COCO's where they are a list: others have an object of that name.
         is_known = fields or (_CATEGORIES.search(peek.head) if sections == {"categories"} else sections)
-        return Likeness.CONTENT if is_known else None
+        is_by_image = peek.item_keys and _BY_IMAGE.search(peek.head)
+        return Likeness.CONTENT if is_known and not is_by_image else None
     start = peek.head.strip()
     if start == b"[]":
         return Likeness.CONTENT

@@ -12,7 +12,7 @@ from typing import Any
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.peek import Likeness, Peek, rate_keys
+from jaccard_eval.reading.peek import Kind, Likeness, Peek, rate_keys
 from jaccard_eval.reading.records import Record, RecordCollector, outputs
 
 FORMAT = Format(
@@ -25,6 +25,7 @@ FORMAT = Format(
 )
 
 _BOXES = ("boxes", "bboxes")  # of torchvision, of MMDetection
+_IMAGE = ("image", "image_id", "image_name", "image_path", "file", "file_name", "filename", "img_path")
 _BESIDES = (*_BOXES, "scores", "masks", "keypoints", "keypoints_scores")
 _ARRAYS = (re.compile(rb'"b?boxes"\s*:\s*\['), re.compile(rb'"labels"\s*:\s*\['))
 
@@ -64,6 +65,9 @@ def _add_boxes(collector: RecordCollector, image: str, output: Record) -> None:
 
 
 def _rate(document: Peek) -> Likeness | None:
+    # Dictionaries that name their image are records of a script's own, and so are JSON Lines.
+    if document.kind is Kind.JSON_LINES or not document.item_keys.isdisjoint(_IMAGE):
+        return None
     keys = document.top_keys if not document.top_keys.isdisjoint(_BOXES) else document.item_keys
     if not keys.isdisjoint(_BOXES):
         return rate_keys(keys, ("labels",), _BESIDES)

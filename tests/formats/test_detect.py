@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from jaccard_eval import load
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError
 from jaccard_eval.formats import detect_format, find_input, format_module, format_names, read_dataset
@@ -164,7 +165,7 @@ def test_an_unknown_format_is_refused_with_the_known_ones() -> None:
 
 def test_what_no_format_recognises_is_an_error_that_names_the_flag(tmp_path: Path) -> None:
     message = _error(_write(tmp_path / "notes.md", "# Notes\nnothing to see\n"))
-    assert "notes.md: not recognised as any known format. Name it with --gt-format or --pred-format" in message
+    assert "notes.md: not recognised as any known format; it starts with '# Notes'. Name it with --gt-format" in message
     assert message.endswith("'jaccard-eval formats' lists what can be read.")
 
 
@@ -373,3 +374,37 @@ def test_what_two_formats_recognise_is_left_to_the_user(greedy_formats: tuple[st
     assert "error[format-ambiguous]" in message
     assert f"looks like {' and like '.join(greedy_formats)}" in message
     assert "--gt-format or --pred-format" in message
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "advised"),
+    [
+        ("dets.txt", "a.jpg 1,2,30,40 dog 0.5", "image,class,score,xmin,ymin,xmax,ymax\na.jpg,dog,0.5,1,2,30,40\n"),
+        ("dets/a.txt", "1.5 2 30 40 0.5 7", "dog 0.5 1 2 30 40\ncat 0.25 5 60 70 80\n"),
+    ],
+)
+def test_text_that_nobody_writes_is_shown_with_what_to_write(
+    name: str, line: str, advised: str, tmp_path: Path
+) -> None:
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"{line}\n")
+    source = file if "/" not in name else file.parent
+    with pytest.raises(DataError, match="format-unknown") as caught:
+        load(source, role="pred")
+    columns = advised.splitlines()[0] if "," in advised else "'class score x1 y1 x2 y2'"
+    assert f"starts with '{line}'" in str(caught.value)
+    assert columns in str(caught.value)
+    file.write_text(advised)
+    data = load(source, role="pred", options=ReadOptions(box="xyxy"))
+    assert data.boxes.xywh[0].tolist() == [1, 2, 29, 38]
+
+
+def test_a_folder_of_tables_without_images_is_told_to_join_them(tmp_path: Path) -> None:
+    for number in range(6):
+        (tmp_path / f"{number}.csv").write_text("xmin,ymin,xmax,ymax,confidence,class,name\n1,2,3,4,0.5,0,dog\n")
+    with pytest.raises(
+        DataError, match="join them to a table that starts with the line image,class,score,xmin"
+    ) as caught:
+        load(tmp_path, role="pred")
+    assert "'0.csv' starts with 'xmin,ymin" in str(caught.value)

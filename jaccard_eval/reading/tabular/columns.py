@@ -110,7 +110,8 @@ IMAGE = (
 CLASS = (
     *_USUAL_CLASS, "class_label", "category_label", "cls_name", "cls_label", "object_class", "object_category",
     "object_label", "object_name", "species", "labels", "object", "cls_id", "class_idx", "class_index", "category_idx",
-    "category_index", "label_idx", "label_index", "cls_idx",
+    "category_index", "label_idx", "label_index", "cls_idx", "tag_name", "tag", "pred_class", "pred_label",
+    "predicted_class", "predicted_label", "prediction",
 )  # fmt: skip
 SCORE = (
     *_USUAL_SCORE, "confidence_score", "conf_score", "det_score", "detection_score", "det_confidence", "det_conf",

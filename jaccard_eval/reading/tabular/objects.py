@@ -30,6 +30,7 @@ PATHS = ("path", "file_name", "filename", "src")  # of an image that is an objec
 SINGULAR = {
     "bboxes": "bbox", "boxes": "bbox", "box": "bbox", "categories": "category", "labels": "label", "classes": "class",
     "category_ids": "category_id", "class_ids": "class_id", "category_names": "category_name", "areas": "area",
+    "boundingBox": "bbox", "bounding_box": "bbox", "class_names": "class_name",
 }  # fmt: skip
 USUAL = ("bbox", "category")  # what objects have where there are none
 OF_THE_IMAGE = {"width": "image_width", "height": "image_height"}  # with lists of objects they can be nothing else
@@ -50,6 +51,21 @@ def add_object_rows(rows: Sequence[Mapping[str, Any]], place: Place, draft: Draf
         flat.add_row(row, values)
     draft.findings.raise_errors()
     add_table(flat.table(), draft)
+
+
+def add_flat_rows(rows: Sequence[Mapping[str, Any]], place: Place, draft: Draft) -> None:
+    """Add the images, classes and boxes of rows to the draft; a row is the fields of one box and of its image."""
+    boxes = [inner_fields(row) for row in rows]
+    names = dict.fromkeys(name for box in boxes for name in box)
+    cells = {name: Column([box.get(name) for box in boxes]) for name in names}
+    table = Table(
+        header=tuple(cells),
+        titles=tuple(cells),
+        columns=dict(enumerate(cells.values())),
+        n_rows=len(boxes),
+        place=lambda row, column: replace(place(row), field=column),
+    )
+    add_table(table, draft)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,145 @@
+"""JSON that scripts write for themselves: one scene under the names and nestings that public repositories use."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import write_json
+
+from jaccard_eval import DataError, ReadOptions, evaluate, load
+
+SCENE = {  # by image: class, score, left, top, right, bottom
+    "a.jpg": [("dog", 0.9, 10, 20, 60, 90), ("cat", 0.4, 100, 5, 160, 45)],
+    "b.jpg": [("cat", 0.7, 30, 30, 50, 80)],
+}
+Boxes = list[tuple[Any, ...]]
+
+
+def flat(box: tuple[Any, ...]) -> dict[str, Any]:
+    name, score, *corners = box
+    return {"class": name, "confidence": score, **dict(zip(("x1", "y1", "x2", "y2"), corners, strict=True))}
+
+
+def packed(box: tuple[Any, ...]) -> dict[str, Any]:
+    name, score, left, top, right, bottom = box
+    return {"label": name, "score": score, "bbox": [left, top, right - left, bottom - top]}
+
+
+def corners(box: tuple[Any, ...]) -> list[Any]:
+    return [float(side) for side in box[2:]]
+
+
+def by_image(write: Callable[[str, Boxes], Any]) -> list[Any]:
+    return [write(image, boxes) for image, boxes in SCENE.items()]
+
+
+def arrays(boxes: Boxes, prefix: str = "") -> dict[str, Any]:
+    columns = {"boxes": map(corners, boxes), "scores": (box[1] for box in boxes), "labels": (box[0] for box in boxes)}
+    return {f"{prefix}{name}": list(values) for name, values in columns.items()}
+
+
+def custom_vision(box: tuple[Any, ...]) -> dict[str, Any]:
+    left, top, right, bottom = corners(box)
+    sides = {"left": left, "top": top, "width": right - left, "height": bottom - top}
+    return {"tagName": box[0], "probability": box[1], "boundingBox": sides}
+
+
+LAYOUTS = {
+    "a record per box": [{"filename": image, **flat(box)} for image, boxes in SCENE.items() for box in boxes],
+    "COCO results with names of classes": [
+        {"image_id": image, "category_name": box[0], "score": box[1], "bbox": packed(box)["bbox"]}
+        for image, boxes in SCENE.items()
+        for box in boxes
+    ],
+    "objects by image": by_image(lambda image, boxes: {"file_name": image, "detections": [*map(packed, boxes)]}),
+    "objects by image, in data": {
+        "data": by_image(lambda image, boxes: {"image": image, "objects": [*map(flat, boxes)]})
+    },
+    "an object of objects": {image: {"detections": [*map(packed, boxes)]} for image, boxes in SCENE.items()},
+    "lists by image, in detections": {"detections": {image: [*map(packed, boxes)] for image, boxes in SCENE.items()}},
+    "arrays by image": by_image(lambda image, boxes: {"image_id": image, **arrays(boxes, "pred_")}),
+    "arrays with names of files": by_image(lambda image, boxes: {"file_name": image, **arrays(boxes)}),
+    "Azure Custom Vision": by_image(lambda image, boxes: {"image": image, "predictions": [*map(custom_vision, boxes)]}),
+    "rows of numbers": {image: [[*corners(box), box[1], box[0]] for box in boxes] for image, boxes in SCENE.items()},
+}
+
+
+@pytest.fixture
+def gt(tmp_path: Path) -> Path:
+    rows = [{"image": image, "class": box[0], **flat(box)} for image, boxes in SCENE.items() for box in boxes]
+    return write_json(tmp_path / "gt.json", rows)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_holds_the_same_boxes(layout: str, gt: Path, tmp_path: Path) -> None:
+    pred = write_json(tmp_path / "pred.json", LAYOUTS[layout])
+    data = load(pred, role="pred")
+    assert data.format == "records"
+    assert data.boxes.xywh.tolist() == [[10, 20, 50, 70], [100, 5, 60, 40], [30, 30, 20, 50]]
+    assert evaluate(gt, pred)["AP"] == 1
+
+
+def test_json_lines_are_records_too(gt: Path, tmp_path: Path) -> None:
+    pred = tmp_path / "pred.jsonl"
+    pred.write_text(
+        "".join(f"{json.dumps(image)}\n" for image in by_image(lambda key, boxes: {"file_name": key, **arrays(boxes)}))
+    )
+    assert evaluate(gt, pred)["AP"] == 1
+
+
+def test_a_folder_has_a_file_for_each_image(gt: Path, tmp_path: Path) -> None:
+    (tmp_path / "pred").mkdir()
+    for image, boxes in SCENE.items():
+        write_json(tmp_path / "pred" / f"{Path(image).stem}.json", {"boxes": [*map(corners, boxes)], **arrays(boxes)})
+    assert evaluate(gt, tmp_path / "pred")["AP"] == 1
+
+
+def test_a_file_with_both_sides_is_either(tmp_path: Path) -> None:
+    image = {"image": "a.jpg", "gt_boxes": [[0, 0, 10, 10]], "gt_labels": ["dog"], **arrays(SCENE["a.jpg"], "pred_")}
+    both = write_json(tmp_path / "both.json", [image])
+    assert load(both).boxes.xywh.tolist() == [[0, 0, 10, 10]]
+    assert len(load(both, role="pred").boxes) == 2
+
+
+def test_images_without_boxes_are_images(tmp_path: Path) -> None:
+    rows = [{"file_name": "a.jpg", "detections": [packed(SCENE["a.jpg"][0])]}, {"file_name": "b.jpg", "detections": []}]
+    assert list(load(write_json(tmp_path / "pred.json", rows), role="pred").images.keys) == ["a.jpg", "b.jpg"]
+
+
+def test_a_bbox_is_left_top_width_height_unless_it_is_said_otherwise(tmp_path: Path) -> None:
+    rows = [{"image": "a.jpg", "detections": [{"bbox": [10, 20, 60, 90], "label": "dog", "score": 1}]}]
+    pred = write_json(tmp_path / "pred.json", rows)
+    assert load(pred, role="pred").boxes.xywh.tolist() == [[10, 20, 60, 90]]
+    as_corners = load(pred, role="pred", options=ReadOptions(box="xyxy"))
+    assert as_corners.boxes.xywh.tolist() == [[10, 20, 50, 70]]
+
+
+def test_lists_of_different_lengths_are_reported_with_their_place(tmp_path: Path) -> None:
+    rows = by_image(lambda image, boxes: {"file_name": image, **arrays(boxes), "scores": [0.5] * 3})
+    with pytest.raises(DataError) as caught:
+        load(write_json(tmp_path / "pred.json", rows), role="pred")
+    assert "[0].objects: the lists differ in length: 2 of boxes, 3 of score, 2 of labels" in str(caught.value)
+    assert "[1].objects" in str(caught.value)
+
+
+def test_a_damaged_box_is_reported_with_its_place(tmp_path: Path) -> None:
+    rows = by_image(
+        lambda image, boxes: {"file_name": image, "detections": [{**packed(box), "score": "high"} for box in boxes]}
+    )
+    with pytest.raises(DataError) as caught:
+        load(write_json(tmp_path / "pred.json", rows), role="pred")
+    assert "[0].objects[1].score" in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [{"x1": 3}, {"results": {"bbox": {}}}, [{"left": 3}]])
+def test_json_without_boxes_is_told_what_to_write(content: Any, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no boxes found|expected records") as caught:
+        load(write_json(tmp_path / "pred.json", content), role="pred")
+    assert 'Write [{"image": "a.jpg", "class": "dog"' in str(caught.value)
+
+
+def test_the_advised_record_can_be_read(tmp_path: Path) -> None:
+    advised = {"image": "a.jpg", "class": "dog", "score": 0.9, "x1": 10, "y1": 20, "x2": 110, "y2": 220}
+    assert len(load(write_json(tmp_path / "pred.json", [advised]), role="pred").boxes) == 1
