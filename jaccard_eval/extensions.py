@@ -30,6 +30,12 @@ def extension_names(group: str) -> list[str]:
     return sorted(_points(group, tuple(sys.path)))
 
 
+def extension_packages(group: str) -> list[tuple[str, str]]:
+    """Names of what packages add to a group, each with the package that adds it; none is imported."""
+    points = _points(group, tuple(sys.path))
+    return [(name, ", ".join(sorted(map(_package, points[name])))) for name in sorted(points)]
+
+
 def load_extension(group: str, name: str) -> Any:
     """Import what a package adds under a name, None where there is none.
 

@@ -69,6 +69,20 @@ def test_the_commands_of_the_page_print_what_it_shows(
         assert run_shell(command.text, added).stdout == command.output, command.text
 
 
+@pytest.mark.parametrize(
+    ("command", "listed"),
+    [
+        (("help", "metrics"), r"Added by installed packages:\n  F2  tiny-objects 1\.0"),
+        (("help", "outputs"), r"Added by installed packages:\n  latex  tiny-objects 1\.0"),
+        (("help", "protocols"), r"Added by installed packages:\n  tiny  tiny-objects 1\.0"),
+        (("help", "protocols"), r"for --iou-type:\n  nwd  tiny-objects 1\.0"),
+        (("formats",), r"spots: .*\n  added by: tiny-objects 1\.0"),
+    ],
+)
+def test_lists_name_what_packages_add(command: tuple[str, ...], listed: str, added: Path) -> None:
+    assert re.search(listed, run_here(*command).stdout)
+
+
 def test_all_additions_work_together_and_are_saved(added: Path) -> None:
     result = evaluate(GT, PRED, protocol="tiny")
     assert result.gt.format == "spots"

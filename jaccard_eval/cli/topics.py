@@ -11,6 +11,8 @@ from pathlib import Path
 import click
 
 from jaccard_eval.codes import CODES, STOPS
+from jaccard_eval.extensions import METRICS as ADDED_METRICS
+from jaccard_eval.extensions import PROTOCOLS, REPORTERS, SIMILARITIES, extension_packages
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import aligned
 
@@ -35,6 +37,14 @@ def _write_outputs(formatter: click.HelpFormatter) -> None:
     for title, rows in (("By suffix", by_suffix), ("By file name", by_name)):
         with formatter.section(title):
             formatter.write_dl(rows)
+    _write_added(formatter, REPORTERS)
+
+
+def _write_added(formatter: click.HelpFormatter, group: str, title: str = "Added by installed packages") -> None:
+    """List what packages add to a group, if any does."""
+    if added := extension_packages(group):
+        with formatter.section(title):
+            formatter.write_dl(added)
 
 
 def _write_exit_codes(formatter: click.HelpFormatter) -> None:
@@ -52,6 +62,7 @@ def _write_metrics(formatter: click.HelpFormatter) -> None:
         ]
         with formatter.section(title):
             formatter.write_dl(rows)
+    _write_added(formatter, ADDED_METRICS)
     with formatter.section("How to name one"):
         formatter.write_dl(
             [
@@ -87,6 +98,8 @@ def _write_protocols(formatter: click.HelpFormatter) -> None:
     formatter.write("\n".join(aligned(tuple(rows))) + "\n")
     formatter.write_paragraph()
     formatter.write_text("Choose one with --protocol; --iou, --max-dets and --areas replace its rules.")
+    _write_added(formatter, PROTOCOLS)
+    _write_added(formatter, SIMILARITIES, "Added by installed packages for --iou-type")
 
 
 def _write_findings(formatter: click.HelpFormatter) -> None:

@@ -29,7 +29,7 @@ WORSE = (SEGMENTS / "gt.json", SEGMENTS / "worse.json")
             "skip the rules that need it with --allow-missing-baseline",
             ("--fail-drop", "AP=0.1", "--baseline", "none.json", "--allow-missing-baseline"),
         ),
-        (("-o", "thresholds.json", "--no-errors"), "remove --no-errors", ("-o", "thresholds.json")),
+        (("-o", "thresholds.json", "--no-errors"), "without --no-errors", ("-o", "thresholds.json")),
         (
             ("--update-baseline",),
             "--update-baseline needs --baseline FILE.json",
@@ -161,3 +161,11 @@ def test_label_maps_name_no_file_that_they_cannot_write(tmp_path: Path) -> None:
     assert "Use max-drop without significance (--fail-drop)." in " ".join(refused.stderr.split())
     judged = run_here("gate", "b.json", "--fail-drop", "mIoU=0.1", "--baseline", "b.json", cwd=tmp_path)
     assert judged.returncode == 0
+
+
+def test_a_saved_run_without_best_scores_names_the_evaluation_that_has_them(tmp_path: Path) -> None:
+    assert run_here("evaluate", *SIDES, "-o", "run.npz", cwd=tmp_path).returncode == 0
+    refused = run_here("report", "run.npz", "-o", "thresholds.yaml", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "Evaluate the inputs with '-o thresholds.yaml' (or .json)" in refused.stderr
+    assert run_here("evaluate", *SIDES, "-o", "thresholds.yaml", cwd=tmp_path).returncode == 0

@@ -17,18 +17,21 @@ EXAMPLE_LINES = 8
 
 def formats(as_json: bool) -> None:
     """Run the command."""
+    from jaccard_eval.extensions import FORMATS, extension_packages
     from jaccard_eval.formats import format_module, format_names
 
+    packages = dict(extension_packages(FORMATS))
     known = [format_module(name).FORMAT for name in format_names()]
     if as_json:
         document = {"formats": [asdict(described) for described in known]}
         streams.write_result(json.dumps(document, indent=2, sort_keys=True) + "\n")
     else:
-        streams.write_result("\n".join(map(_paragraph, known)))
+        streams.write_result("\n".join(_paragraph(described, packages.get(described.name)) for described in known))
 
 
-def _paragraph(described: Format) -> str:
+def _paragraph(described: Format, package: str | None) -> str:
     lines = [f"{described.name}: {described.summary}"]
+    lines += [f"  added by: {package}"] if package else []
     lines += [f"  carries:  {', '.join(described.carries)}"] if described.carries else []
     lines += [f"  suffixes: {', '.join(described.suffixes)}"] if described.suffixes else []
     lines += [f"  source:   {described.source}", "  example:"]

@@ -55,7 +55,7 @@ def read_side(folder: Path, options: ReadOptions, store: Store | None = None) ->
     manifest = read_manifest(folder)
     record = manifest.side(role)
     require_unread(options, record.read_options(role), folder)
-    _require_files(folder, manifest)
+    _require_files(folder, manifest, role)
     images, rows = _read_images(folder, manifest, role)
     findings = FindingLog()
     total = RowSum.of(manifest.images, len(record.classes))
@@ -150,20 +150,19 @@ def _no_boxes(role: str) -> BoxTable:
     return BoxTable.from_arrays(none, none, np.zeros((0, 4)), score=none if role == "pred" else None)
 
 
-def _require_files(folder: Path, manifest: Manifest) -> None:
-    """Raise a DataError with each part that is missing, or more than the manifest has."""
+def _require_files(folder: Path, manifest: Manifest, role: str) -> None:
+    """Raise a DataError with each part of a side that is missing, or more than the manifest has."""
     findings = FindingLog()
-    for role in ("gt", "pred"):
-        wanted = {part_path(folder, role, part).name for part in range(manifest.partitions)}
-        try:
-            folders, names = files.list_folder(folder / role)
-        except OSError:
-            folders, names = [], []
-        found = {name for name in (*folders, *names) if not name.startswith(".")}
-        for detail, listed in (("missing", wanted - found), ("not in the manifest", found - wanted)):
-            if listed:
-                text = f"{len(listed):,} of its parts {'is' if len(listed) == 1 else 'are'} {detail}"
-                findings.extend(invalid(folder / role, f"{text}: {example_keys(sorted(listed))}").findings)
+    wanted = {part_path(folder, role, part).name for part in range(manifest.partitions)}
+    try:
+        folders, names = files.list_folder(folder / role)
+    except OSError:
+        folders, names = [], []
+    found = {name for name in (*folders, *names) if not name.startswith(".")}
+    for detail, listed in (("missing", wanted - found), ("not in the manifest", found - wanted)):
+        if listed:
+            text = f"{len(listed):,} of its parts {'is' if len(listed) == 1 else 'are'} {detail}"
+            findings.extend(invalid(folder / role, f"{text}: {example_keys(sorted(listed))}").findings)
     findings.raise_errors()
 
 

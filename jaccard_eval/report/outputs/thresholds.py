@@ -28,8 +28,13 @@ def _scores(result: Reportable) -> dict[str, float]:
     """Return the scores; classes without a true positive are skipped."""
     table = part_table(result, "thresholds")
     if table is None:
-        what = "--no-errors" if result.kind == "evaluation" else f"results of the kind {result.kind}"
-        raise UsageError(f"thresholds.json needs the best scores of an evaluation; remove {what}")
+        if result.kind != "evaluation":
+            raise UsageError(f"thresholds files are for evaluations; this result is of the kind {result.kind}")
+        # A saved result holds what was asked for when it was made.
+        raise UsageError(
+            "the best scores per class were not computed. Evaluate the inputs with '-o thresholds.yaml' (or .json), and"
+            " without --no-errors."
+        )
     return {str(name): float(score) for name, score in table.rows}
 
 

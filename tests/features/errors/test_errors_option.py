@@ -42,7 +42,7 @@ def test_a_file_can_do_without_errors(pair: list[str], tmp_path: Path, capsys: p
 
 def test_a_file_of_errors_alone_needs_them(pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run.run(["evaluate", *pair, "-o", str(tmp_path / "thresholds.json"), "--no-errors"]) == 2
-    assert "remove --no-errors" in capsys.readouterr().err
+    assert "without --no-errors" in capsys.readouterr().err
 
 
 def test_other_kinds_of_results_have_their_usual_table(pair: list[str], tmp_path: Path) -> None:

@@ -443,6 +443,17 @@ def test_a_folder_that_does_not_fit_is_an_error_with_the_name_of_the_part(
     assert not list(scratch.iterdir())
 
 
+def test_a_part_that_is_missing_is_reported_once(tmp_path: Path, scene: tuple[Path, Path, Path]) -> None:
+    import shutil
+
+    out = Path(shutil.copytree(scene[2], tmp_path / "parts"))
+    for part in ("gt/part-00000.parquet", "pred/part-00001.parquet"):
+        (out / part).unlink()
+    with pytest.raises(DataError) as raised:
+        evaluate(out)
+    assert str(raised.value).count("1 of its parts is missing") == 2
+
+
 def test_a_part_that_changes_while_it_is_read_is_an_error(
     tmp_path: Path, scene: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
