@@ -5,6 +5,7 @@ A format module has ``looks_like(peek) -> Likeness | None``, ``read(path, draft,
 of its own format is written another way. If the suffixes of ``FORMAT`` do not show which files of a folder are
 read, ``reads_name(name)`` does; where an input leads to files outside of it, ``leads_to(path, split)`` returns them.
 Where inputs may have other things to compare than boxes, ``iou_types(peek)`` returns those that the input begins with.
+One that has ``ASKED_LAST = True`` rates what no other format is sure of.
 No format knows of another: the one that is surest of an input reads it. Modules that start with an underscore are
 shared parts, not formats. Third parties add formats through the entry-point group ``jaccard_eval.formats``.
 """
@@ -163,11 +164,17 @@ def find_input(path: Path) -> tuple[Path, str]:
 
 def surest_formats(peek: Peek) -> list[str]:
     """Return the names of the formats that are surest of an input: one where all is well, several, or none."""
+    from jaccard_eval.reading.peek import Likeness
+
     # Looking for installed packages reads the metadata of every one of them: only where no format of ours will do.
     for list_names in (_own_modules, partial(extension_names, FORMATS)):
+        modules = {name: format_module(name) for name in sorted(list_names())}
         rated: list[tuple[Likeness, str]] = []
-        for name in sorted(list_names()):
-            level = likeness(format_module(name), peek)
+        last = {name for name, module in modules.items() if getattr(module, "ASKED_LAST", False)}
+        for name in sorted(modules, key=last.__contains__):
+            if name in last and rated and max(rated)[0] >= Likeness.STRUCTURE:
+                continue
+            level = likeness(modules[name], peek)
             if level:
                 rated.append((level, name))
         if rated:

@@ -59,8 +59,8 @@ def looks_like(peek: Peek) -> Likeness | None:
         is_wrapped = peek.top_keys & _WRAPPERS and b'"image_id"' in peek.head
         if len(sections) > 1 or (fields == _RESULT and _CLASS in keys) or is_wrapped:
             return Likeness.STRUCTURE
-        # Without its class a box may be anybody's.
-        if fields == _RESULT and not sections:
+        # Without its class, or with its image by name alone, a box may be anybody's.
+        if not sections and (fields == _RESULT or (fields == _RESULT - {"image_id"} and "file_name" in keys)):
             return Likeness.SUFFIX
         # Categories alone are COCO's where they are a list: others have an object of that name.
         is_known = fields or (_CATEGORIES.search(peek.head) if sections == {"categories"} else sections)

@@ -33,6 +33,7 @@ FORMAT = Format(
     carries=("images", "sizes", "names", "scores", "crowd", "difficult", "group_of", "ignore", "area"),
     suffixes=(".json", ".jsonl"),
 )
+ASKED_LAST = True
 
 # Where the boxes of an image are, those of its own side first where a file has both.
 _OF_SIDE = {

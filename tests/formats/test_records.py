@@ -9,6 +9,7 @@ import pytest
 from command_line import write_json
 
 from jaccard_eval import DataError, ReadOptions, evaluate, load
+from jaccard_eval.formats import detect_format
 
 SCENE = {  # by image: class, score, left, top, right, bottom
     "a.jpg": [("dog", 0.9, 10, 20, 60, 90), ("cat", 0.4, 100, 5, 160, 45)],
@@ -143,3 +144,11 @@ def test_json_without_boxes_is_told_what_to_write(content: Any, tmp_path: Path) 
 def test_the_advised_record_can_be_read(tmp_path: Path) -> None:
     advised = {"image": "a.jpg", "class": "dog", "score": 0.9, "x1": 10, "y1": 20, "x2": 110, "y2": 220}
     assert len(load(write_json(tmp_path / "pred.json", [advised]), role="pred").boxes) == 1
+
+
+def test_a_class_id_and_a_file_name_are_records(tmp_path: Path) -> None:
+    """COCO's rows name their image by id."""
+    path = tmp_path / "pred.json"
+    path.write_text(json.dumps([{"file_name": "a.jpg", "category_id": 1, "bbox": [1, 2, 30, 40], "score": 0.9}]))
+    assert detect_format(path) == "records"
+    assert load(path, role="pred").boxes.xywh.tolist() == [[1, 2, 30, 40]]
