@@ -1,7 +1,8 @@
 """Time whole evaluations of shapes, a scene of each kind: 5,000 images, about 36,000 objects and 180,000 detections.
 
 ``python benchmarks/shapes.py --peers-python PATH`` times this project, with its compiled core and without, beside the
-peers that PATH can import. Objects are outlined by polygons, crowds by runs, detected masks are compressed strings.
+peers that PATH can import. Objects are outlined by polygons, crowds by runs, detected masks are compressed strings. No
+peer evaluates oriented boxes: shapely reads them and computes their overlaps, and no more.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import processes
 
 # NumPy and the scenes are imported where they are drawn, in another process: see `processes.measure`.
 PEERS = ("pycocotools", "faster-coco-eval", "ultrafast-pycocotools", "hotcoco")
+SHAPELY = "shapely"
 PURE = (("JACCARD_EVAL_NATIVE", "0"),)
 N_POINTS = 17
 # This project's names of the numbers that pycocotools gives in this order.
@@ -34,6 +36,7 @@ METRICS = {
         *("AR", "AR[iou=0.5]", "AR[iou=0.75]", "AR_medium", "AR_large"),
     ),
 }
+METRICS["obb"] = METRICS["segm"]
 Scene = tuple[dict[str, Any], list[dict[str, Any]]]
 
 
@@ -80,6 +83,24 @@ def draw_poses(n_images: int) -> Scene:
     return document, detections
 
 
+def draw_oriented(n_images: int) -> Scene:
+    """Turn boxes about their centres, those of an image by much the same angle, and write their corners."""
+    import numpy as np
+
+    document, detections = _boxes(n_images, n_classes=15)
+    rng = np.random.default_rng(n_images)
+    angle_of = {image["id"]: rng.uniform(0, np.pi / 2) for image in document["images"]}
+    for record in (*document["annotations"], *detections):
+        record.pop("segmentation", None)
+        left, top, width, height = record["bbox"]
+        angle = angle_of[record["image_id"]] + rng.normal(0, 0.05)
+        turned = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        half = np.array([[-width, -height], [width, -height], [width, height], [-width, height]]) / 2
+        corners = half @ turned.T + (left + width / 2, top + height / 2)
+        record["bbox"] = corners.round(3).ravel().tolist()
+    return document, detections
+
+
 def _boxes(n_images: int, *, n_classes: int) -> Scene:
     import scenes
 
@@ -87,7 +108,7 @@ def _boxes(n_images: int, *, n_classes: int) -> Scene:
     return scenes.make_coco_scene(scale)
 
 
-KINDS: dict[str, Callable[[int], Scene]] = {"segm": draw_masks, "keypoints": draw_poses}
+KINDS: dict[str, Callable[[int], Scene]] = {"segm": draw_masks, "keypoints": draw_poses, "obb": draw_oriented}
 
 
 def contenders(kind: str, peers_python: Path) -> list[processes.Contender]:
@@ -100,6 +121,9 @@ def contenders(kind: str, peers_python: Path) -> list[processes.Contender]:
         processes.Contender("jaccard-eval", "jaccard-eval", python, command, stats),
         processes.Contender("jaccard-eval, pure Python", "jaccard-eval", python, command, stats, PURE),
     ]
+    if kind == "obb":
+        script = (str(peers_python), str(processes.PEERS / "with_shapely.py"), "{gt}", "{dt}")
+        return [*ours, processes.Contender(SHAPELY, SHAPELY, peers_python, script, _last)]
     peers = [
         processes.Contender(name, name, peers_python, (str(peers_python), by_kind, name, kind, "{gt}", "{dt}"), _last)
         for name in PEERS
@@ -142,9 +166,9 @@ def main() -> None:
 
 
 def _ratios(records: list[processes.Record]) -> str:
-    others = [record for record in records if record.name == "pycocotools"]
+    others = [record for record in records if record.name in ("pycocotools", SHAPELY)]
     lines = [
-        f"{record.name}: {record.ratio(other, 'cpu'):.3f} of the CPU time of pycocotools,"
+        f"{record.name}: {record.ratio(other, 'cpu'):.3f} of the CPU time of {other.name},"
         f" {record.ratio(other, 'wall'):.3f} of its wall time"
         for other in others
         for record in records
@@ -154,9 +178,9 @@ def _ratios(records: list[processes.Record]) -> str:
 
 
 def _differences(records: list[processes.Record]) -> str:
-    first = records[0]
-    far = [max(abs(a - b) for a, b in zip(first.stats, one.stats, strict=True)) for one in records[1:]]
-    told = ", ".join(f"{one.name} {by:.3g}" for one, by in zip(records[1:], far, strict=True))
+    first, *others = (record for record in records if record.name != SHAPELY)
+    far = [max(abs(a - b) for a, b in zip(first.stats, one.stats, strict=True)) for one in others]
+    told = ", ".join(f"{one.name} {by:.3g}" for one, by in zip(others, far, strict=True))
     return f"AP {first.stats[0]:.4f}; largest difference of {len(first.stats)} numbers to {first.name}: {told}."
 
 
