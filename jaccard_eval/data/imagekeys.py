@@ -125,7 +125,7 @@ def _by_id(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
     else:
         at = {key: row for row, key in enumerate(gt.keys)}
         rows = _rows(at.get(key, NOWHERE) for key in pred.keys)
-    agree = all(
+    agree = not any(pred.file_names) or all(
         stem_of(gt.file_names[row] or "") == stem_of(name)
         for row, name in zip(rows, pred.file_names, strict=True)
         if row >= 0 and name and gt.file_names[row]

@@ -132,12 +132,12 @@ def add_results(
 def _add_images(draft: Draft, images: list[ImageRecord]) -> None:
     keys: list[Key] = [image.id for image in images]
     names = [image.file_name or None for image in images]
-    sides = [side or math.nan for image in images for side in (image.width, image.height)]
+    sides = np.array([(image.width or math.nan, image.height or math.nan) for image in images]).reshape(-1, 2)
     # Of nearly all files no side is odd.
-    for at, side in enumerate(sides):
-        if not 0 < side <= MAX_IMAGE_SIDE or side % 1:
-            sides[at] = _side(draft, at // 2, images[at // 2], ("width", "height")[at % 2])
-    draft.set_images(keys, file_names=names, sizes=np.array(sides).reshape(-1, 2))
+    usual = (sides > 0) & (sides <= MAX_IMAGE_SIDE) & (sides == np.floor(sides))
+    for row, column in np.argwhere(~usual).tolist():
+        sides[row, column] = _side(draft, row, images[row], ("width", "height")[column])
+    draft.set_images(keys, file_names=names, sizes=sides)
     _warn_shared_file_names(draft, names)
 
 
@@ -158,7 +158,10 @@ def _side(draft: Draft, row: int, image: ImageRecord, field: str) -> float:
 
 
 def _warn_shared_file_names(draft: Draft, names: Sequence[str | None]) -> None:
-    counts = Counter(name for name in names if name is not None)
+    given = [name for name in names if name is not None]
+    if len(set(given)) == len(given):
+        return
+    counts = Counter(given)
     shared = [name for name, count in counts.items() if count > 1]
     draft.findings.add_rows(
         Severity.WARNING,
