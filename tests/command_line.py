@@ -10,9 +10,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
-from jaccard_eval.cli import run
+from jaccard_eval.cli import COMMAND_TABLE, run
+from jaccard_eval.cli.options import OUTPUT_OPTIONS
+
+TABLE = click.Context(COMMAND_TABLE)
+COMMANDS: dict[str, Any] = {name: COMMAND_TABLE.get_command(TABLE, name) for name in COMMAND_TABLE.list_commands(TABLE)}
+# Those that write a report with -o, pages among them.
+REPORTING = [name for name, one in COMMANDS.items() if OUTPUT_OPTIONS[0] in one.params]
 
 
 def write_pair(folder: Path, *, warned: bool = False) -> tuple[Path, Path]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import command, run_here
+from command_line import COMMANDS, command, run_here
 from PIL import Image
 from pseudo_terminal import Terminal
 from rich.console import Console
@@ -70,6 +70,13 @@ SCREENS = (
         f"pixels maps/gt maps/pred --classes {MAP_CLASSES} --background 0",
     ),
     Screen(
+        "panoptic",
+        "Evaluate panoptic segmentations",
+        "Panoptic quality of things, stuff and each class, and what changed since other predictions.",
+        "panoptic " + " ".join(f"sample_data/panoptic/{name}.json" for name in ("gt", "better")) + " --against"
+        " sample_data/panoptic/worse.json",
+    ),
+    Screen(
         "sensitivity",
         "Sensitivity to the size of objects",
         "What objects of each size lose, and to what.",
@@ -98,6 +105,7 @@ def test_a_picture_has_what_its_command_prints(screen: Screen, folder: Path) -> 
 def test_the_page_lists_every_picture() -> None:
     assert PAGE.read_text(encoding="utf-8") == page()
     assert {path.stem for path in PICTURES.iterdir()} == {screen.name for screen in SCREENS}
+    assert {name for name, one in COMMANDS.items() if one.group == "Evaluate"} <= {screen.name for screen in SCREENS}
 
 
 def prepared(folder: Path) -> Path:

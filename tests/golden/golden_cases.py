@@ -7,6 +7,8 @@ A case is the line itself, run in a folder of its own with links to `sample_data
 from itertools import product
 from pathlib import Path
 
+from command_line import COMMANDS
+
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 GT, BETTER, WORSE = (f"sample_data/coco/{name}.json" for name in ("gt", "better", "worse"))
 PAIR = f"{GT} {BETTER}"
@@ -31,10 +33,6 @@ def outputs(names: tuple[str, ...]) -> str:
     return " ".join(f"-o {name}" for name in names)
 
 
-COMMANDS = (
-    "evaluate", "compare", "inspect", "explain", "gate", "panoptic", "pixels", "nms", "convert", "sensitivity",
-    "overlap", "verify", "formats",
-)  # fmt: skip
 HELP = ["--help", "--version", *(f"{one} --help" for one in COMMANDS), "formats", "formats --json", "gate --schema"]
 
 FILES = [

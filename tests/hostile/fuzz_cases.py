@@ -8,17 +8,15 @@ import random
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
-from command_line import run_process
+from command_line import COMMANDS, run_process
 from hostile_strings import STRINGS
 from mutations import mutate
 from PIL import Image
 from valid_inputs import write_example
 
-from jaccard_eval.cli import COMMAND_TABLE
 from jaccard_eval.formats import format_names
 
 TRUTH = ("gt", "labels", "data")  # how names of ground truth start in the sample data
@@ -50,13 +48,13 @@ OUTPUTS = (
     *("out/gl-code-quality-report.json", "-", "out", "out/missing/x.json", "out/é猫.md", ""),
 )
 RULES = ("AP=0.5", "AP50=0.9", "AP=0", "recall[iou=0.5,score=0.4,class=dog]=0.9", "mAP@0.5=0.1", "AP[class=*]=0.2")
-PIXEL_RULES = ("mIoU=0.5", "IoU[class=road]=0.1")
+RULES_OF_CLASSES = ("mIoU=0.5", "IoU[class=road]=0.1", "PQ=0.5", "RQ_things=0.1", "FP[class=person]=2")
 NUMBERS = ("0", "0.3", "0.5", "1")
 COUNTS = ("1", "2", "20")
 NAMES = ("settings/names.txt", "dog,cat", "yolo/data.yaml")
 PLAUSIBLE: dict[str, tuple[str, ...]] = {
     "--protocol": ("coco", "voc2007", "voc2012"),
-    "--against": ("voc2007", "voc2012", "coco"),
+    "--against": ("voc2007", "voc2012", "coco", "panoptic/better.json"),
     "--iou": ("0.5", "0.5,0.75", "0.5:0.95:0.05"),
     "--max-dets": ("1,10,100", "none", "5"),
     "--areas": ("small=0:32^2,large=32^2:inf", "all=0:inf"),
@@ -71,9 +69,15 @@ PLAUSIBLE: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("--gt-resized", "--pred-resized"), ("letterbox:640", "stretch:640x512", "scale:0.5")),
     **dict.fromkeys(("--gt-columns", "--pred-columns"), ("box", "conf-box", "box-conf", "polygon", "class=a,score=b")),
     "--class-map": ("settings/map.json", "settings/map.yaml", "dog=cat", "id+1", "auto"),
-    **dict.fromkeys(("--fail-under", "--fail-over"), (*RULES, *PIXEL_RULES)),
-    **dict.fromkeys(("--fail-drop", "--fail-significant-drop", "--fail-inferior"), (*RULES, *PIXEL_RULES)),
-    "--baseline": ("saved/result.json", "saved/run.npz", "saved/pixels.json", "saved/missing.json"),
+    **dict.fromkeys(("--fail-under", "--fail-over"), (*RULES, *RULES_OF_CLASSES)),
+    **dict.fromkeys(("--fail-drop", "--fail-significant-drop", "--fail-inferior"), (*RULES, *RULES_OF_CLASSES)),
+    "--baseline": (
+        "saved/result.json",
+        "saved/run.npz",
+        "saved/pixels.json",
+        "saved/panoptic.json",
+        "saved/missing.json",
+    ),
     "--metric": ("speed=3", "a.b=1e-3"),
     "--metrics-file": ("settings/metrics.json",),
     **dict.fromkeys(("--bootstrap", "--rounds"), COUNTS),
@@ -82,7 +86,7 @@ PLAUSIBLE: dict[str, tuple[str, ...]] = {
     "--group-by": ("folder", "settings/groups.csv"),
     "--slice": ("night=street_0*", "all=**"),
     "--slices": ("settings/slices.toml",),
-    "--sort": ("AP", "name", "gt", "AP50"),
+    "--sort": ("AP", "name", "gt", "AP50", "PQ"),
     **dict.fromkeys(("--top", "--worst", "--worst-images", "--boxes", "--bins"), COUNTS),
     "--allow": ("box-empty", "class-mapping", "format-ambiguous"),
     "--config": ("settings/jaccard-eval.toml", "settings/jaccard-eval.yaml"),
@@ -95,6 +99,8 @@ PLAUSIBLE: dict[str, tuple[str, ...]] = {
     "--list": ("settings/list.txt",),
     "--ignore": ("255", "0"),
     "--background": ("0", "1"),
+    **dict.fromkeys(("--gt-masks", "--pred-masks", "--against-masks"), ("panoptic/gt", "panoptic/worse")),
+    "--dilation-ratio": ("0.005", "0.1"),
     "--clip": ("0,0,12,12",),
     "--image": ("street_01.png", "street_01"),
     **dict.fromkeys(("--gt-index", "--pred-index"), ("0", "1")),
@@ -191,8 +197,10 @@ class Stock:
         saved.mkdir()
         outputs = [word for name in ("result.json", "run.npz") for word in ("-o", saved / name)]
         rules = ("--errors", "--bootstrap", "5", "--per-class")
+        segments = [self.folder / f"panoptic/{side}.json" for side in ("gt", "worse")]
         for argv in (
             ["evaluate", gt, pred, *outputs, *rules],
+            ["panoptic", *segments, "-o", saved / "panoptic.json"],
             ["convert", gt, self.folder / "coco/gt.parquet", "--to", "parquet"],
             ["convert", pred, self.folder / "coco/worse.arrow", "--to", "arrow"],
         ):
@@ -216,7 +224,7 @@ class Stock:
         """Return a case; the same for the same seed and number."""
         rng = random.Random(f"{seed} {number}")
         command = rng.choice((*COMMANDS, "evaluate", "evaluate", "gate", "compare", "convert"))
-        head = (command, *self._arguments(command, rng))
+        head = (command, *self.arguments(command, rng))
         options = tuple(_option(command, rng) for _ in range(rng.choice((0, 0, 0, 0, 1, 1, 2, 4))))
         options += ((rng.choice(ODD_WORDS),),) if rng.random() < 0.05 else ()
         options += (("-o", rng.choice(OUTPUTS)),) if rng.random() < 0.3 and command not in ("help", "formats") else ()
@@ -243,7 +251,8 @@ class Stock:
         damages = tuple(Damage(rng.choice(files), rng.getrandbits(32)) for _ in range(n_damages))
         return Case(f"{seed}-{number}", head, options, damages, tuple(rng.choice(ENVIRONMENTS).items()), renamed)
 
-    def _arguments(self, command: str, rng: random.Random) -> tuple[str, ...]:
+    def arguments(self, command: str, rng: random.Random) -> tuple[str, ...]:
+        """Return the inputs of a command, most of which it can read."""
         pick = rng.choice
         same = pick((True, True, False))  # most pairs are of one format, for which all goes well
         gt = pick(self.gt)
@@ -255,7 +264,7 @@ class Stock:
             case "explain":
                 return (*pick(((gt, pred), (pick(self.saved),))), *pick(((), ("AP",), ("AP50",), ("AP[class=dog]",))))
             case "gate":
-                return (pick((*self.saved, pick(self.any))),)
+                return (pick((*self.saved, pick(self.any))), "--fail-under", pick(("AP=0.4", "mIoU=0.1", "PQ=0.5")))
             case "verify":
                 return (pick(self.saved), gt, pred)
             case "inspect":
@@ -264,9 +273,15 @@ class Stock:
                 target = pick(("out/new", *(f"out/new{suffix}" for suffix in (".json", ".csv", ".xml", ".parquet"))))
                 return (pick(self.any), target, "--to", pick(format_names()))
             case "nms":
-                return (pred,)
+                return (pred, "-o", f"out/new{Path(pred).suffix}")
+            case "partition":
+                return (gt, pred, "-o", "out/parts")
+            case "report":
+                return (pick(self.saved),)
             case "pixels":
                 return ("pixels/gt", "pixels/pred")
+            case "panoptic":
+                return ("panoptic/gt.json", pick(("panoptic/better.json", "panoptic/worse.json")))
             case "overlap":
                 boxes = ("0,0,10,10", "5,5,20,20", "0,0,0,0", pick(ODD_WORDS), "1e308,0,1e308,1", "nan,0,1,1")
                 return (pick(boxes), pick(boxes))
@@ -302,21 +317,8 @@ class Stock:
                 shutil.copyfile(folder / source, folder / target)
 
 
-def _commands() -> dict[str, list[click.Option]]:
-    """Every command with its options, as click knows them: what is added is drawn without being asked for."""
-    context = click.Context(COMMAND_TABLE)
-    table: dict[str, list[click.Option]] = {}
-    for name in COMMAND_TABLE.list_commands(context):
-        command: Any = COMMAND_TABLE.get_command(context, name)
-        table[name] = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
-    return table
-
-
-COMMANDS = _commands()
-
-
 def _option(command: str, rng: random.Random) -> tuple[str, ...]:
-    option = rng.choice(COMMANDS[command])
+    option = rng.choice([one for one in COMMANDS[command].params if isinstance(one, click.Option)])
     flag = option.opts[-1]
     if option.is_flag:
         return (rng.choice((*option.opts, *option.secondary_opts)),)

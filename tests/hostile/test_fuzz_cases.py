@@ -2,13 +2,15 @@
 
 import random
 import resource
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from command_line import COMMANDS, run_here
 from fuzz import Fuzzer, run_for, shrink
-from fuzz_cases import COMMANDS, Case, Damage, Stock
+from fuzz_cases import Case, Damage, Stock
 from mutations import BY_SUFFIX, FILE_MUTATORS, mutate
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="needs limits and wait4")]
@@ -48,6 +50,15 @@ def test_every_command_and_every_format_is_drawn(stock: Stock) -> None:
     assert {case.head[0] for case in drawn} == set(COMMANDS)
     words = {word.split("/")[0] for case in drawn for word in case.words}
     assert {name.split("/")[0] for name in stock.any} <= words
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_drawn_with_inputs_that_it_can_read(command: str, stock: Stock, tmp_path: Path) -> None:
+    rng, ends = random.Random(5), []
+    shutil.copytree(stock.folder, tmp_path / "in")
+    while 0 not in ends and len(ends) < 40:
+        ends.append(run_here(command, *stock.arguments(command, rng), cwd=tmp_path / "in").returncode)
+    assert 0 in ends
 
 
 def test_a_case_damages_its_files_in_the_same_way_again(stock: Stock, tmp_path: Path) -> None:

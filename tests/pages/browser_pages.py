@@ -22,6 +22,7 @@ HOSTILE = (
 )
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 PAIR = (SAMPLE / "coco" / "gt.json", SAMPLE / "coco" / "better.json")
+SEGMENTS = SAMPLE / "panoptic"
 SAVED = Path(__file__).parents[1] / "golden" / "0.1"
 
 
@@ -83,7 +84,7 @@ def of_saved_result(folder: Path, request: pytest.FixtureRequest) -> list[object
     return ["report", SAVED / "results" / "errors.json"]
 
 
-# Name -> the words of the command that writes it.
+# Name -> the words of the command that writes it. A page of another command than `evaluate` is called as that one.
 PAGES: dict[str, Callable[[Path, pytest.FixtureRequest], list[object]]] = {
     "sample": of_sample(),
     "gates": of_sample(
@@ -95,13 +96,20 @@ PAGES: dict[str, Callable[[Path, pytest.FixtureRequest], list[object]]] = {
     "hostile": of_hostile_names,
     "one-score": of_one_score,
     "nothing": of_no_predictions,
-    "comparison": lambda *_: ["compare", PAIR[0], SAMPLE / "coco" / "worse.json", PAIR[1], "--bootstrap", "50"],
+    "compare": lambda *_: ["compare", PAIR[0], SAMPLE / "coco" / "worse.json", PAIR[1], "--bootstrap", "50"],
     "pixels": lambda *_: [
         *("pixels", SAVED / "inputs" / "maps" / "gt", SAVED / "inputs" / "maps" / "pred"),
         *("--classes", "sky,road,car", "--ignore", "9"),
     ],
+    "panoptic": lambda *_: [
+        *("panoptic", SEGMENTS / "gt.json", SEGMENTS / "worse.json", "--against", SEGMENTS / "better.json"),
+        *("--bootstrap", "50", "--slice", "first=*1.jpg", "--slice", "rest=*0[234].jpg", "--fail-under", "PQ=0.9"),
+    ],
+    "sensitivity": lambda *_: ["sensitivity", *PAIR, "--rounds", "2"],
+    "overlap": lambda *_: ["overlap", "6,1,18,9", "1,3,13,11"],
+    "verify": lambda *_: ["verify", SAVED / "runs" / "better.json", *PAIR],
     "gate": lambda *_: ["gate", SAVED / "runs" / "better.json", "--fail-under", "AP=0.9", "--fail-under", "AP50=0.5"],
-    "inspection": lambda *_: ["inspect", *PAIR],
-    "explanation": lambda *_: ["explain", *PAIR, "--boxes", "10"],
-    "saved": of_saved_result,
+    "inspect": lambda *_: ["inspect", *PAIR],
+    "explain": lambda *_: ["explain", *PAIR, "--boxes", "10"],
+    "report": of_saved_result,
 }

@@ -6,9 +6,14 @@ from typing import Any
 
 import pytest
 from browser_pages import PAGES
+from command_line import REPORTING
 
 # 1,203 classes take axe a minute; the others have nothing that the sample's page has not.
-NOT_FOR_AXE = ("many", "one-score", "nothing", "saved")
+NOT_FOR_AXE = ("many", "one-score", "nothing", "report")
+
+
+def test_every_command_that_writes_pages_has_one_here() -> None:
+    assert set(REPORTING) - {"evaluate"} <= set(PAGES)
 
 
 def test_a_page_is_not_wider_than_the_window(name: str, opened: Any) -> None:
@@ -72,7 +77,7 @@ def test_without_script_all_tables_and_drawings_are_there(name: str, opened: Any
             assert control.is_disabled() or control.get_attribute("type") == "checkbox", control.inner_html()
 
 
-@pytest.mark.parametrize("name", ["gates", "comparison", "explanation"])
+@pytest.mark.parametrize("name", ["gates", "compare", "explain", "panoptic"])
 def test_a_keyboard_reaches_all_that_can_be_operated(name: str, opened: Any) -> None:
     focusable = "a[href], button, input:not([disabled]), summary, [tabindex='0']"
     with opened(name) as page:

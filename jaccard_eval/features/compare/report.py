@@ -46,6 +46,7 @@ from jaccard_eval.report.sections import findings_section
 from jaccard_eval.text import SHOWN_PATH_LENGTH, pluralise
 
 # GitHub refuses comments of more than 65,536 characters; these bounds keep a summary of any data set well below.
+LONG_TITLE = 20  # characters of the names of a difference, beyond which the heading is a word
 SHOWN_CLASSES = 10  # of the movers of one contender
 SHOWN_SLICES = 20
 SHOWN_IMAGES = 5  # with the most changes
@@ -207,7 +208,10 @@ def delta_columns(baseline: str, names: Sequence[str], bootstrap: Resamples | No
     """Return the columns of the values and differences; with a bootstrap, also of their intervals."""
     heads = [Column(baseline, "metric")]
     for name in names:
-        heads += [Column(name, "metric"), Column(f"{name} - {baseline}", "delta")]
+        title = f"{name} - {baseline}"
+        if len(names) == 1 and len(title) > LONG_TITLE:  # the table would not fit in 80 columns
+            title = "difference"
+        heads += [Column(name, "metric"), Column(title, "delta")]
         heads += [] if bootstrap is None else [Column(interval_title(bootstrap), "interval")]
     return heads
 
