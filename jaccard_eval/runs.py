@@ -19,7 +19,7 @@ import numpy.typing as npt
 from jaccard_eval import features
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.dataset import unknown_sizes
-from jaccard_eval.data.document import DIGEST, SCHEMA, Part, Rows, document_digest
+from jaccard_eval.data.document import DIGEST, PANOPTIC, SCHEMA, Part, Rows, document_digest
 from jaccard_eval.data.from_document import from_document, in_order
 from jaccard_eval.data.protocol import PROTOCOLS, Protocol
 from jaccard_eval.data.result import (
@@ -67,7 +67,9 @@ RESULT_FIX = "Write it with 'jaccard-eval evaluate GT PRED -o result.json'."
 RUN_FIX = "Write it with 'jaccard-eval evaluate GT PRED -o run.npz'."
 BOTH_FIX = "Write both: 'jaccard-eval evaluate GT PRED -o run.json -o run.npz'; or pass ground truth and predictions."
 WITHOUT_DIGEST = "0.1."  # versions that begin so wrote none
+SEGMENTS_FIX = "Compare the segments themselves: 'jaccard-eval panoptic GT PRED --against OTHER'."
 _FIRST_KEY = re.compile(rb'\s*{\s*"(bootstrap|correspondence)"')
+_FIRST_KEY_OF_SEGMENTS = re.compile(rb'\s*{\s*"(against|bootstrap|digest)"')
 
 
 def read_document(path: Path) -> Any:
@@ -266,7 +268,12 @@ def saved_run_of(source: object) -> Path | None:
         return path_of(source)  # type: ignore[arg-type]
     path = path_of(source) if isinstance(source, str | os.PathLike) else None
     # Documents are large, and this is asked of any file of predictions: keys are sorted, and the first one decides.
-    if path is None or path.suffix.lower() != ".json" or not _FIRST_KEY.match(head(path)):
+    if path is None or path.suffix.lower() != ".json":
+        return None
+    start = head(path)
+    if _FIRST_KEY_OF_SEGMENTS.match(start) and read_document(path).get("kind") == PANOPTIC:
+        raise invalid_document(path, "is a result of segments, which holds no matches to compare", SEGMENTS_FIX)
+    if not _FIRST_KEY.match(start):
         return None
     (document, _), beside = read_result(path, (EvaluationResult.kind,)), run_beside(path)
     if not is_saved_run(beside):

@@ -254,11 +254,11 @@ def split_ref(text: str) -> tuple[str, dict[str, str | float | int]]:
             )
         key = match["key"]
         if key not in QUALIFIERS:
-            known = ", ".join(QUALIFIERS)
-            raise UsageError(
-                f"metric {quoted_value(text)}: unknown key {quoted_value(key)}; choose from "
-                f"{known}.{did_you_mean(key, QUALIFIERS)}"
-            )
+            known = _keys_of(head)
+            fix = f" Choose from {', '.join(known)}.{did_you_mean(key, known)}" if known else f" {head} has none."
+            if key == "slice":
+                fix = f" A slice is named by a rule of a configuration: slice = {quoted_value(match['value'])}."
+            raise UsageError(f"metric {quoted_value(text)}: unknown key {quoted_value(key)}.{fix}")
         found.append((key, _parse_value(key, match["value"], text)))
         position = match.end()
     # After the last value was read: what cannot be read is the worse fault.
@@ -268,6 +268,14 @@ def split_ref(text: str) -> tuple[str, dict[str, str | float | int]]:
             raise UsageError(f"metric {quoted_value(text)}: {key} is given twice")
         items[key] = value
     return head, items
+
+
+def _keys_of(head: str) -> tuple[str, ...]:
+    """Return the keys that a metric may have; those of label maps and segments have no thresholds."""
+    metric = METRICS.get(head)
+    if metric is None or BOXES in metric.of:
+        return QUALIFIERS
+    return ("class",) if {MAP_CLASS, SEGMENT_CLASS} & {*metric.of} else ()
 
 
 def qualified(metric: str, items: Mapping[str, float | str | None]) -> str:

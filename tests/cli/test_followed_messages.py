@@ -1,7 +1,9 @@
 """A message that names an option is followed here: what it asks for has to work."""
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,6 +138,35 @@ def test_what_panoptic_asks_for_works(
     assert named in " ".join(refused.stderr.split())
     done = run_here("panoptic", *WORSE, *followed, cwd=tmp_path)
     assert (done.returncode, "error" in done.stderr) == (0, False)
+
+
+@pytest.mark.parametrize(
+    "compared",
+    [(*WORSE, SEGMENTS / "better.json"), ("r.json", "r.json"), ("drawn.json", "r.json"), ("against.json", "r.json")],
+)
+def test_a_comparison_of_segments_names_the_command_that_does_it(tmp_path: Path, compared: tuple[Any, ...]) -> None:
+    for name, more in (("r", ()), ("drawn", ("--bootstrap", "5")), ("against", OLD)):
+        assert run_here("panoptic", *WORSE, *more, "-o", f"{name}.json", cwd=tmp_path).returncode == 0
+    refused = run_here("compare", *compared, cwd=tmp_path)
+    assert refused.returncode == 3
+    (words,) = re.findall(r"'jaccard-eval (panoptic GT PRED --against OTHER)'", " ".join(refused.stderr.split()))
+    paths = {"GT": WORSE[0], "PRED": WORSE[1], "OTHER": OLD[1]}
+    done = run_here(*(paths.get(word, word) for word in words.split()), cwd=tmp_path)
+    assert (done.returncode, "Difference" in done.stdout) == (0, True)
+
+
+def test_keys_of_metrics_of_segments_are_those_that_they_have(tmp_path: Path) -> None:
+    refused = run_here("panoptic", *WORSE, "--fail-under", "PQ[clas=car]=0.1", cwd=tmp_path)
+    assert "unknown key 'clas'. Choose from class. Did you mean 'class'?" in refused.stderr
+    assert run_here("panoptic", *WORSE, "--fail-under", "PQ[class=car]=0.1", cwd=tmp_path).returncode == 0
+    refused = run_here("panoptic", *WORSE, "--fail-under", "PQ_things[clas=car]=0.1", cwd=tmp_path)
+    assert "unknown key 'clas'. PQ_things has none." in refused.stderr
+    refused = run_here("panoptic", *WORSE, "--slice", "a=*1.jpg", "--fail-under", "PQ[slice=a]=0.1", cwd=tmp_path)
+    (key, name) = re.findall(r"by a rule of a configuration: (slice) = '(a)'", " ".join(refused.stderr.split()))[0]
+    rule = f"[[gates.rules]]\nmetric = 'PQ'\nmin = 0.1\n{key} = '{name}'\n[gates.slices]\n{name} = ['*1.jpg']\n"
+    (tmp_path / "gates.toml").write_text(rule)
+    done = run_here("panoptic", *WORSE, "--config", "gates.toml", cwd=tmp_path)
+    assert (done.returncode, "passed 1 gate" in done.stdout) == (0, True)
 
 
 def test_a_slice_that_a_saved_result_of_segments_lacks_is_in_the_next_one(tmp_path: Path) -> None:

@@ -122,7 +122,10 @@ def _outermost(document: Any, where: Where, findings: FindingLog, expected: str)
     if isinstance(document, dict):
         records = document.get("annotations")
         if isinstance(records, list) and records and isinstance(records[0], dict) and "segments_info" in records[0]:
-            fix = "Evaluate it with 'jaccard-eval panoptic GT PRED'."
+            fix = (
+                "Evaluate it with 'jaccard-eval panoptic GT PRED', or compare predictions with"
+                " 'jaccard-eval panoptic GT PRED --against OTHER'."
+            )
             detail = "annotations have segments_info: a panoptic segmentation, which has no boxes of its own"
             raise DataError.single("layout", where, detail, fix=fix)
         return Record(document, where, findings)
