@@ -21,7 +21,7 @@ from jaccard_eval.formats import read_dataset
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.native.results import scanning_ahead
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.reading.partitions.manifest import is_partitioned
+from jaccard_eval.reading.partitions.manifest import is_partitioned, read_manifest
 from jaccard_eval.reading.remote import path_of, session
 
 if TYPE_CHECKING:
@@ -155,6 +155,9 @@ def settle_iou_type(gt: Input, preds: Sequence[Input]) -> tuple[str, tuple[Findi
     """
     from jaccard_eval.formats import iou_types
 
+    if len(preds) == 1 and gt.source is preds[0].source and is_partitioned(gt.source):
+        manifest = read_manifest(path_of(str(gt.source)))
+        return manifest.iou_type, manifest.chosen
     found = iou_types(preds[0].source, preds[0].format_name)
     # Most predictions are boxes and nothing else: the other inputs need not be looked at.
     for given in (gt, *preds[1:]) if found - {BOXES} else ():
@@ -192,16 +195,18 @@ def _shapes_of(given: Input) -> tuple[list[str], bool]:
 
 
 def unwritten_shapes(
-    given: Input, target: str | os.PathLike[str], written: str = BOXES, target_format: Format | None = None
+    given: Input, target: str | os.PathLike[str], written: str = BOXES, able: Sequence[str] = ()
 ) -> tuple[Finding, ...]:
-    """Return a warning where an input has other masks, keypoints or oriented boxes than the kind that is written."""
+    """Return a warning where an input has other masks, keypoints or oriented boxes than the kind that is written.
+
+    The kinds that the target is `able` to hold are written if they are asked for.
+    """
     kinds = [kind for kind in _shapes_of(given)[0] if kind != written]
     findings = FindingLog()
     if kinds:
         what, options = _described(kinds)
         only = "boxes" if written == BOXES else _SHAPES[written][0]
         detail = f"{what} of {_named(given)} are not written, only {only}"
-        able = () if target_format is None else (*target_format.shapes, *target_format.shapes_if_asked)
         flags = " or ".join(f"--iou-type {kind}" for kind in kinds if kind in able)
         fix = f"To compare {what}, evaluate the input: {options}." + (f" To write them, pass {flags}." if flags else "")
         findings.warning("write-shapes", Where(str(target)), detail, fix=fix)
@@ -233,7 +238,7 @@ def read_to_write(
         if asked is not None or written == BOXES or not has_boxes:
             raise
         written, side = BOXES, read(BOXES)
-    return side, () if asked == BOXES else unwritten_shapes(given, target, written, target_format)
+    return side, () if asked == BOXES else unwritten_shapes(given, target, written, held)
 
 
 @contextlib.contextmanager

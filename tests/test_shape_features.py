@@ -130,7 +130,7 @@ def test_what_suppression_writes_has_the_shapes_that_it_kept(data: tuple[str, Pa
         "sensitivity gt.json a.json",
         "convert a.json out.csv",
         "convert a.json out.csv --gt gt.json",
-        "partition gt.json a.json -o parts",
+        "partition gt.json a.json -o parts --iou-type bbox",
     ],
 )
 def test_what_needs_boxes_refuses_shapes_alone_and_names_what_takes_them(data: tuple[str, Path], argv: str) -> None:
@@ -204,9 +204,30 @@ def test_normal_distributions_need_pixels_and_shared_areas_do_not(tmp_path: Path
     run(tmp_path, "gt", "pred", "--iou-type", "obb")
 
 
-def test_parts_hold_boxes_alone_and_say_so(boxed: Path) -> None:
+def test_parts_hold_what_evaluate_compares_and_say_what_they_lack(boxed: Path) -> None:
     pytest.importorskip("pyarrow")
     printed = run(boxed, "partition", "gt.json", "pred.json", "-o", "parts")
     assert printed.count("warning[write-shapes]") == 2
-    refused = run(boxed, "parts", "--iou-type", "segm", code=2)
-    assert "Evaluate the files that it was written from, with --iou-type segm." in refused
+    assert printed.count("To write them, pass --iou-type segm or --iou-type keypoints.") == 2
+    refused = run(boxed, "parts", "--iou-type", "boundary", code=2)
+    assert "was written for bbox, not boundary." in refused
+    assert "'jaccard-eval partition GT PRED -o DIR --iou-type segm'" in refused
+    bare = run(boxed, "partition", "gt.json", "pred.json", "-o", "parts", "--force", "--iou-type", "bbox")
+    assert "write-shapes" not in bare
+    run(boxed, "partition", "gt.json", "pred.json", "-o", "parts", "--force", "--iou-type", "boundary")
+    run(boxed, "parts", "--iou-type", "boundary")
+    for argv in (("parts", "--iou-type", "bbox"), ("inspect", "parts"), ("parts", "--iou-type", "keypoints")):
+        assert "Evaluate, compare or explain it with --iou-type segm, or" in run(boxed, *argv, code=2)
+
+
+def test_where_several_shapes_could_be_compared_the_advice_of_partition_works(boxed: Path) -> None:
+    pytest.importorskip("pyarrow")
+    truth = json.loads((boxed / "gt.json").read_text())
+    del truth["annotations"][0]["bbox"]
+    write_json(boxed / "gt.json", truth)
+    write_json(boxed / "pred.json", [{**truth["annotations"][0], "score": 0.5}])
+    refused = run(boxed, "partition", "gt.json", "pred.json", "-o", "parts", code=2)
+    assert "Pass --iou-type segm or --iou-type boundary or --iou-type keypoints." in refused
+    for kind in ("segm", "boundary", "keypoints"):
+        run(boxed, "partition", "gt.json", "pred.json", "-o", "parts", "--force", "--iou-type", kind)
+        run(boxed, "parts", "--iou-type", kind)

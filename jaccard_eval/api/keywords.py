@@ -66,7 +66,10 @@ def in_python(text: str, keywords: Collection[str] = frozenset(KEYWORDS)) -> str
         return text
     for pattern, call in CALLS:
         text = re.sub(pattern, call, text)
-    return _RUN.sub(lambda run: _arguments(run[0], keywords), text)
+    # What stays of commands is for a terminal.
+    parts = re.split(r"('jaccard-eval partition [^']*')", text)
+    parts[::2] = [_RUN.sub(lambda run: _arguments(run[0], keywords), part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def _arguments(run: str, keywords: Collection[str]) -> str:
@@ -87,6 +90,8 @@ def _arguments(run: str, keywords: Collection[str]) -> str:
 
 def _place_of(name: str, keywords: Collection[str]) -> tuple[str, str]:
     """Return the keyword of an option, and its name in the `ReadOptions` there; empty where it is none of these."""
+    if name == "iou_type" and name in keywords:
+        return name, ""
     side, _, rest = name.partition("_")
     if side in ("gt", "pred") and rest in (*READING, "format"):
         name = rest

@@ -200,7 +200,7 @@ def likeness(module: FormatModule, peek: Peek) -> Likeness | None:
 def iou_types(source: object, format_name: str | None = None) -> frozenset[str]:
     """Return what of an input can be compared, as far as its beginning shows; empty where nothing is recognised."""
     from jaccard_eval.data.protocol import BOXES
-    from jaccard_eval.reading.partitions.manifest import is_partitioned
+    from jaccard_eval.reading.partitions.manifest import is_partitioned, read_manifest
     from jaccard_eval.reading.peek import Peek
     from jaccard_eval.reading.remote import path_of
 
@@ -211,7 +211,7 @@ def iou_types(source: object, format_name: str | None = None) -> frozenset[str]:
     path = path_of(source)
     try:
         if is_partitioned(path):
-            return frozenset({BOXES})
+            return frozenset({read_manifest(path).iou_type})
         found, name = (path, format_name) if format_name else find_input(path)
         module = format_module(name)
         return frozenset(module.iou_types(Peek(found)) if hasattr(module, "iou_types") else (BOXES,))

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from shaped import give_shapes
 
 from jaccard_eval import ReadOptions, Slice, evaluate
 from jaccard_eval.codes import STOPS
@@ -117,33 +118,9 @@ def test_the_document_is_the_same_bytes(
         assert repr(on_disk[ref]) == repr(memory[ref])
 
 
-def with_shapes(record: dict[str, Any], kind: str, rng: np.random.Generator) -> dict[str, Any]:
-    """Give a record a mask, now and then as runs, a pose or an oriented box, in the place of its box."""
-    left, top, width, height = record["bbox"]
-    turn = rng.random(6) * 0.2 + np.array([0.0, 0.1, 0.4, 0.7, 0.2, 0.8])
-    if kind == "keypoints":
-        way = np.linspace(0, 1, 17) + rng.normal(0, 0.03, 17)
-        points = np.column_stack((left + width * way, top + height * way**2, rng.choice([0, 1, 2], 17)))
-        return {**record, "keypoints": points.round(1).ravel().tolist(), "num_keypoints": 17}
-    if kind == "obb":
-        return {**record, "bbox": [left + width / 2, top + height / 2, width, height, float(np.round(turn[0], 2))]}
-    if rng.random() < 0.3 or record.get("iscrowd"):
-        # Columns of the image, from the top of the box to its bottom; some masks are empty.
-        first, last = int(left) * 240 + int(top), int(left + width * (rng.random() > 0.1)) * 240 + int(top)
-        return {**record, "segmentation": {"size": [240, 320], "counts": [first, last - first, 320 * 240 - last]}}
-    x, y = left + width * np.concatenate((turn, turn[::-1])), top + height * np.linspace(0, 1, 12)
-    return {**record, "segmentation": [np.column_stack((x, y)).round(2).ravel().tolist()]}
-
-
 def write_shapes(folder: Path, kind: str, seed: int, n: int, decimals: int) -> tuple[Path, Path]:
     """The scene with shapes on both sides, as COCO has them."""
-    rng = np.random.default_rng(seed)
-    gt, pred = write_scene(folder, seed, n, decimals)
-    truth = json.loads(gt.read_text())
-    truth["annotations"] = [with_shapes(record, kind, rng) for record in truth["annotations"]]
-    gt.write_text(json.dumps(truth))
-    pred.write_text(json.dumps([with_shapes(record, kind, rng) for record in json.loads(pred.read_text())]))
-    return gt, pred
+    return give_shapes(write_scene(folder, seed, n, decimals), kind, seed)
 
 
 def on_disk_as_in_memory(sides: tuple[Path, Path], part_rows: int, **options: Any) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,19 +22,24 @@ from jaccard_eval.cli.options import (
     SectionedCommand,
     section,
 )
-from jaccard_eval.cli.parse import RunOptions, parse_whole, parsed_by
+from jaccard_eval.cli.parse import OneOf, RunOptions, parse_whole, parsed_by
 from jaccard_eval.cli.reading import side_arguments, two_sides
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.cli.scaling import ENGINE_OPTIONS
+from jaccard_eval.data.known_protocols import IOU_TYPES
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import DataError, FindingLog
+from jaccard_eval.findings import DataError, Finding, FindingLog
 from jaccard_eval.options import EngineOptions, SideOptions
 from jaccard_eval.text import pluralise, printable
+
+if TYPE_CHECKING:
+    from jaccard_eval.inputs import Input
 
 EPILOG = """\b
 Examples:
   jaccard-eval partition gt.json predictions/ -o parts
   jaccard-eval partition gt.json detections.json -o parts --partitions 64
+  jaccard-eval partition gt.json masks.json -o parts --iou-type segm
   jaccard-eval parts -o result.json
 """
 
@@ -43,12 +50,13 @@ def partition(
     """Run the command: what is wrong with the target is reported before anything is read."""
     gt, pred = two_sides(paths, options)
     refuse_overwriting([("-o", target)])
+    from jaccard_eval.data.protocol import BOXES
     from jaccard_eval.engine.disk import DiskEngine
     from jaccard_eval.engine.scratch import explained
     from jaccard_eval.evaluation import pair_images
     from jaccard_eval.features.partition.write import partition_sides, require_target
-    from jaccard_eval.inputs import Input, needing_boxes, read_both, unwritten_shapes
-    from jaccard_eval.reading.partitions.manifest import is_partitioned
+    from jaccard_eval.inputs import Input, needing_boxes, read_both, unwritten_shapes, with_shapes
+    from jaccard_eval.reading.partitions.manifest import KINDS, is_partitioned
     from jaccard_eval.version import __version__
 
     for path in (gt, pred):
@@ -58,17 +66,21 @@ def partition(
     log = FindingLog()
     sides = SideOptions(**side_arguments(options, log))
     given = {name: getattr(options, name) for name in ("memory_limit", "workers", "scratch")}
-    store = DiskEngine.open(EngineOptions(engine="disk", **given))
+    iou_type, chosen = _choose(options.iou_type, Input(gt, sides.gt_format), Input(pred, sides.pred_format))
+    store = DiskEngine.open(EngineOptions(engine="disk", **given), iou_type)
     with explained(store.scratch):
         both = (
-            Input(gt, sides.gt_format, sides.gt_options, store),
-            Input(pred, sides.pred_format, sides.pred_options, store),
+            Input(gt, sides.gt_format, with_shapes(sides.gt_options, iou_type), store),
+            Input(pred, sides.pred_format, with_shapes(sides.pred_options, iou_type), store),
         )
-        with needing_boxes("partition", *both):
+        with needing_boxes("partition", *both) if iou_type == BOXES else contextlib.nullcontext():
             read = read_both(*both)
             if read.gt is None or read.pred is None or read.errors:
                 raise DataError(read.errors)
-        shapes = (finding for given in both for finding in unwritten_shapes(given, target))
+        # Boxes that are asked for are meant.
+        asked = both if options.iou_type != BOXES else ()
+        shapes = [finding for given in asked for finding in unwritten_shapes(given, target, iou_type, KINDS)]
+        shapes += chosen if iou_type != BOXES and options.iou_type is None else ()
         report_findings((*log.findings(), *read.gt.findings, *read.pred.findings, *shapes), options, in_report=False)
         notes = FindingLog()
         common = pair_images(read.gt, read.pred, sides, notes)
@@ -79,6 +91,8 @@ def partition(
             target,
             common,
             sides,
+            iou_type=iou_type,
+            chosen=chosen,
             partitions=partitions,
             findings=log.findings(),
             version=__version__,
@@ -91,6 +105,21 @@ def partition(
         return
     held = ", ".join(f"{count:,} {what}" for what, count in counts.items())
     streams.write_result(f"{printable(str(target))}: {pluralise(manifest.partitions, 'partition')}, {held}\n")
+
+
+def _choose(asked: str | None, gt: Input, pred: Input) -> tuple[str, tuple[Finding, ...]]:
+    """Return what is written, and the note of an evaluation that compares it unasked."""
+    from jaccard_eval.inputs import settle_iou_type
+    from jaccard_eval.reading.partitions.manifest import kind_of
+
+    try:
+        usual, noted = settle_iou_type(gt, [pred])
+    except UsageError:  # nothing is compared unasked
+        if asked is None:
+            raise
+        return kind_of(asked), ()
+    wanted = kind_of(asked or usual)
+    return wanted, noted if wanted == usual else ()
 
 
 def _parse_partitions(text: str) -> int | None:
@@ -125,6 +154,13 @@ COMMAND = SectionedCommand(
             basic=True,
             callback=parsed_by(_parse_partitions),
             help="Number of parts; auto: about a million boxes in each.",
+        ),
+        _option(
+            "--iou-type",
+            type=OneOf(IOU_TYPES),
+            metavar="KIND",
+            basic=True,
+            help="Shapes to write with the boxes, as in evaluate; bbox: none. Default: what evaluate compares.",
         ),
         _option("--force", is_flag=True, basic=True, help="Replace a folder of partitions."),
         _option("--json", "as_json", is_flag=True, basic=True, help="Print only the JSON document."),

@@ -11,9 +11,10 @@ from jaccard_eval import storage
 from jaccard_eval.atomic import explained, require_free, swap_folders
 from jaccard_eval.data.alignment import CommonImages
 from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.engine.scratch import make_scratch, remove_scratch
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import Finding
+from jaccard_eval.findings import Finding, FindingLog, Where
 from jaccard_eval.options import SideOptions
 from jaccard_eval.reading.files import list_folder
 from jaccard_eval.reading.partitions.manifest import IMAGES, MOST_PARTS, NAME, Manifest, is_partitioned
@@ -45,12 +46,15 @@ def partition_sides(
     common: CommonImages,
     options: SideOptions,
     *,
+    iou_type: str,
+    chosen: Sequence[Finding],
     partitions: int | None,
     findings: Sequence[Finding],
     version: str,
     store: Path | None = None,
 ) -> Manifest:
     """Write both sides in parts, and return what was written; what goes behind a URL is written to `store` first."""
+    _require_shapes((gt, pred), iou_type)
     # Written next to its place, in a folder that ends with the process whatever ends that.
     place = None if is_remote(target) else Path(os.path.realpath(target))
     with ExitStack() as cleanup, explained(target):
@@ -59,7 +63,16 @@ def partition_sides(
         new = scratch / "new"
         new.mkdir(0o777)
         manifest = write_partitions(
-            new, gt, pred, common, options, partitions=partitions, findings=findings, version=version
+            new,
+            gt,
+            pred,
+            common,
+            options,
+            iou_type=iou_type,
+            chosen=chosen,
+            partitions=partitions,
+            findings=findings,
+            version=version,
         )
         if place is None:
             parts = [file for file in new.rglob("*") if file.is_file()]
@@ -67,3 +80,15 @@ def partition_sides(
         else:
             swap_folders(new, place, scratch / "old")
     return manifest
+
+
+def _require_shapes(sides: Sequence[Dataset], iou_type: str) -> None:
+    """Raise a DataError for sides that were read without the shapes that are to be written."""
+    findings = FindingLog()
+    for side in sides if iou_type != BOXES else ():
+        # Tables of one side have shapes alike.
+        if len(side.boxes) and next(table.shapes for table in side.boxes.tables() if len(table)) is None:
+            detail = f"{side.format} was read without the shapes that iou_type {quoted_value(iou_type)} compares"
+            fix = "Pass a file that has them, or write boxes: --iou-type bbox."
+            findings.error("shapes-missing", Where(side.path), detail, fix=fix)
+    findings.raise_errors()

@@ -12,6 +12,8 @@ from jaccard_eval.data.boxtable import ENCODINGS, BoxTable
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading
 from jaccard_eval.data.from_document import from_document
 from jaccard_eval.data.imagelabels import ClassFacts, ImageLabels
+from jaccard_eval.data.known_protocols import MASKS, ORIENTED
+from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.data.saved_values import Fault
 from jaccard_eval.data.signature import digest_facts
@@ -32,6 +34,7 @@ ROLES = ("gt", "pred")
 RULE = "image ranges"  # a part holds all images from one ordinal up to the next part's first
 MOST_PARTS = 10_000
 UNITS = ("px", "norm")
+KINDS = (BOXES, "segm", "keypoints", "obb")  # what parts may hold
 FIX = "Write it again with 'jaccard-eval partition GT PRED -o DIR'."
 
 Options = TypeVar("Options", bound=SideOptions)
@@ -174,6 +177,13 @@ class Manifest:
     pred: SideRecord
     match_images: str | None = None
     extra_images: str = "error"
+    iou_type: str = BOXES  # what is compared: the boxes, or the shapes that the parts have next to them
+    chosen: tuple[Finding, ...] = ()  # why that is compared where nothing names it
+
+    @property
+    def shapes(self) -> str | None:
+        """What shapes the parts have; None of boxes alone."""
+        return None if self.iou_type == BOXES else self.iou_type
 
     def side(self, role: str) -> SideRecord:
         """Return the ground truth ("gt") or the predictions ("pred")."""
@@ -229,11 +239,14 @@ def read_manifest(folder: Path) -> Manifest:
 
 def _contradictions(manifest: Manifest) -> list[Fault]:
     """Return what in a manifest cannot be, or does not fit together."""
-    n, faults = manifest.partitions, []
+    n, chosen = manifest.partitions, (("rule", manifest.rule, (RULE,)), ("iou_type", manifest.iou_type, KINDS))
+    faults: list[Fault] = [
+        (name, f"expected {' or '.join(map(shown_json, choices))}, got {shown_json(given)}")
+        for name, given, choices in chosen
+        if given not in choices
+    ]
     if not 1 <= n <= MOST_PARTS:
         faults.append(("partitions", f"expected 1 to {MOST_PARTS:,}, got {n:,}"))
-    if manifest.rule != RULE:
-        faults.append(("rule", f"expected {shown_json(RULE)}, got {shown_json(manifest.rule)}"))
     bounds = manifest.bounds
     # Each part begins where the one before it ends.
     starts = [0, *(part[-1] for part in bounds if part)]
@@ -286,17 +299,29 @@ def _facts_faults(place: str, facts: FactsRecord | None, n_classes: int) -> list
 def require_unread(options: ReadOptions, recorded: ReadOptions, folder: Path) -> None:
     """Raise a UsageError for options on how a side is read that was read before, unless it was read with them."""
     given, known = changed(options), changed(recorded)
-    # A folder of images still shows them; the split is given by default.
-    refused = [name for name in given if name not in ("role", "images", "split") and given[name] != known.get(name)]
-    if "iou_type" in refused:
-        raise UsageError(
-            f"{quoted_value(str(folder))} holds boxes and nothing else. Evaluate the files that it was written from,"
-            f" with --iou-type {given['iou_type']}."
-        )
+    # A folder of images still shows them; the split is given by default; what is compared is the manifest's.
+    beside = ("role", "images", "split", "iou_type")
+    refused = [name for name in given if name not in beside and given[name] != known.get(name)]
     if refused:
         raise UsageError(
             f"{', '.join(sorted(refused))}: {quoted_value(str(folder))} holds boxes that were read when it was written."
             " Pass these to partition instead."
+        )
+
+
+def kind_of(iou_type: str) -> str:
+    """Return what parts hold where an `iou_type` is compared: that of the same shapes, compared in the usual way."""
+    return next((shapes[0] for shapes in (MASKS, ORIENTED) if iou_type in shapes), iou_type)
+
+
+def require_kind(iou_type: str, manifest: Manifest, folder: Path) -> None:
+    """Raise a UsageError where other shapes are compared than those that were written, or boxes in their place."""
+    wanted = kind_of(iou_type)
+    if wanted != manifest.iou_type:
+        raise UsageError(
+            f"{quoted_value(str(folder))} was written for {manifest.iou_type}, not {iou_type}. Evaluate, compare or"
+            f" explain it with --iou-type {manifest.iou_type}, or write it again with"
+            f" 'jaccard-eval partition GT PRED -o DIR --iou-type {wanted}'."
         )
 
 

@@ -13,23 +13,26 @@ from typing import Any
 import numpy as np
 
 from jaccard_eval.data.boxtable import FLAGS, MAX_AREA, MAX_COORDINATE, MAX_SCORE, BoxTable, Words, freeze
-from jaccard_eval.data.signature import HashSum, RowHasher, digest_rows
+from jaccard_eval.data.signature import HashSum, RowHasher, digest_rows, mix
 from jaccard_eval.errors import require
 from jaccard_eval.findings import DataError, Where
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading import files
 from jaccard_eval.reading.partitions.manifest import FIX, PartRecord
+from jaccard_eval.reading.partitions.shapes import COLUMNS, columns_of_shapes, layout_of, shapes_of_columns
 from jaccard_eval.reading.remote import absolute, is_remote, opened_anew
+from jaccard_eval.similarity.runs import offsets_of
 
 EXTRA = "parquet"
 ROW_BYTES = 40  # of a row unpacked, at least: what a file claims must not be far more than its size
+NUMBER_BYTES = 3  # of a number of a row or of its lists, on average
 _SIDES = ("x", "y", "w", "h")
 
 Identity = tuple[int, int]  # size and time of a file
 
 
-def columns_of(role: str) -> dict[str, str]:
-    """Return the columns of a side, each with its type."""
+def columns_of(role: str, kind: str | None) -> dict[str, str]:
+    """Return the columns of a side, each with its type; shapes of a kind are behind the others."""
     score = {"score": "double"} if role == "pred" else {}
     return {
         "image": "int32",
@@ -39,6 +42,7 @@ def columns_of(role: str) -> dict[str, str]:
         "area": "double",
         **dict.fromkeys(FLAGS, "bool"),
         "source": "int64",
+        **(COLUMNS[kind] if kind else {}),
     }
 
 
@@ -59,7 +63,12 @@ class RowSum:
         """Add rows."""
         # Odd factors, as the source decides ties: two rows must not be able to change places.
         odd = boxes.source.astype(np.uint64) * np.uint64(2) + np.uint64(1)
-        self.sum += HashSum.of(self.hasher(boxes) * odd)
+        words = self.hasher(boxes)
+        layout = None if boxes.shapes is None else layout_of(boxes.shapes)
+        if layout is not None:
+            words ^= layout
+            mix(words)
+        self.sum += HashSum.of(words * odd)
 
     def digest(self, role: str, units: str) -> str:
         """Return the fingerprint of all rows."""
@@ -69,11 +78,12 @@ class RowSum:
 class PartWriter:
     """Writes one part, row group by row group."""
 
-    def __init__(self, path: Path, role: str) -> None:
+    def __init__(self, path: Path, role: str, kind: str | None) -> None:
         arrow, parquet = require("pyarrow", extra=EXTRA), require("pyarrow.parquet", extra=EXTRA)
         types = {"int32": arrow.int32(), "int64": arrow.int64(), "double": arrow.float64(), "bool": arrow.bool_()}
+        types |= {f"{name} lists": arrow.large_list(types[name]) for name in ("int64", "double")}
         self._schema = arrow.schema(
-            [arrow.field(name, types[kind], nullable=False) for name, kind in columns_of(role).items()]
+            [arrow.field(name, types[given], nullable=False) for name, given in columns_of(role, kind).items()]
         )
         self._arrow = arrow
         # Few numbers repeat; images, classes and flags do.
@@ -89,8 +99,15 @@ class PartWriter:
     def write(self, boxes: BoxTable) -> None:
         """Write a row group."""
         given: dict[str, Any] = {**boxes.columns(), **dict(zip(_SIDES, boxes.xywh.T, strict=True))}
-        columns = [np.ascontiguousarray(given[name]) for name in self._schema.names]
+        given |= {} if boxes.shapes is None else columns_of_shapes(boxes.shapes)
+        columns = [self._column(given[name]) for name in self._schema.names]
         self._writer.write_table(self._arrow.table(columns, schema=self._schema), row_group_size=max(len(boxes), 1))
+
+    def _column(self, given: Any) -> Any:
+        if isinstance(given, tuple):
+            numbers, offsets = map(np.ascontiguousarray, given)
+            return self._arrow.LargeListArray.from_arrays(self._arrow.array(offsets), self._arrow.array(numbers))
+        return np.ascontiguousarray(given)
 
 
 @contextlib.contextmanager
@@ -120,6 +137,7 @@ class Stretch:
 
     path: Path
     role: str
+    kind: str | None  # of its shapes
     groups: tuple[int, ...]  # numbers of row groups
     identity: Identity  # of the file when it was checked
 
@@ -128,7 +146,7 @@ class Stretch:
         with open_part(self.path) as (opened, identity):
             if identity != self.identity:
                 raise changed_part(self.path, "changed while it was read")
-            return _table(opened.read_row_groups(list(self.groups)), self.role)
+            return _table(opened.read_row_groups(list(self.groups)), self.role, self.kind)
 
     def absolute(self) -> Stretch:
         """Return the same as another process finds it."""
@@ -156,17 +174,29 @@ def open_part(path: Path) -> Iterator[tuple[Any, Identity]]:
         yield parquet.ParquetFile(file, page_checksum_verification=True), identity
 
 
-def _table(rows: Any, role: str) -> BoxTable:
+def _table(rows: Any, role: str, kind: str | None) -> BoxTable:
     """Return the boxes of an Arrow table; a ValueError reports a cell without a value."""
     rows.validate(full=True)
     columns: dict[str, Any] = {}
-    for name in columns_of(role):
+    for name, given in columns_of(role, kind).items():
         column = rows.column(name)
         if column.null_count:
             raise ValueError(f"{name} has no value in {column.null_count:,} rows")
-        columns[name] = column.to_numpy()
+        columns[name] = _lists(column, name) if given.endswith("lists") else column.to_numpy()
     xywh = np.stack([columns.pop(name) for name in _SIDES], axis=1)
-    return freeze(BoxTable(xywh=xywh, **{"score": None, **columns}))
+    of_shapes = {name: columns.pop(name) for name in (COLUMNS[kind] if kind else ())}
+    # A side without boxes need not have any.
+    shapes = shapes_of_columns(kind, of_shapes) if kind and len(xywh) else None
+    return freeze(BoxTable(xywh=xywh, shapes=shapes, **{"score": None, **columns}))
+
+
+def _lists(column: Any, name: str) -> tuple[Any, Any]:
+    """Return the numbers of all rows, and where those of each row begin, and the end."""
+    lists = column.combine_chunks()
+    numbers = lists.flatten()
+    if numbers.null_count:
+        raise ValueError(f"{name} has a list without a value")
+    return numbers.to_numpy(), offsets_of(lists.value_lengths().to_numpy())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,6 +205,7 @@ class PartCheck:
 
     path: Path
     role: str
+    kind: str | None  # of shapes
     record: PartRecord
     bounds: tuple[int, ...]  # the first image of each group, and the end
     n_images: int
@@ -193,20 +224,20 @@ class PartCheck:
             number = np.cumsum([0, *(rows > 0 for rows in self.record.rows)]).tolist()
             for first, last in pairwise(cuts):
                 groups = tuple(range(number[first], number[last]))
-                boxes = _table(opened.read_row_groups(list(groups)), self.role)
+                boxes = _table(opened.read_row_groups(list(groups)), self.role, self.kind)
                 if len(boxes):
                     self._check_rows(boxes, place, (self.bounds[first], self.bounds[last]))
                     place = (int(boxes.image[-1]), int(boxes.source[-1]))
                     own.add(boxes)
-                yield Stretch(self.path, self.role, groups, identity), boxes
+                yield Stretch(self.path, self.role, self.kind, groups, identity), boxes
         if own.digest(self.role, self.units) != self.record.fingerprint:
             raise changed_part(self.path, "holds other rows than its manifest: their fingerprint differs")
         total.sum += own.sum
 
     def _check_layout(self, opened: Any, size: int) -> None:
         """Raise a DataError for columns or a number of rows that are not those of the manifest."""
-        schema, expected = opened.schema_arrow, columns_of(self.role)
-        found = dict(zip(schema.names, map(str, schema.types), strict=True))
+        schema, expected = opened.schema_arrow, columns_of(self.role, self.kind)
+        found = dict(zip(schema.names, map(_type_name, schema.types), strict=True))
         if found != expected:
             wrong = [name for name in {**expected, **found} if found.get(name) != expected.get(name)]
             details = [f"{name} is {found.get(name, 'missing')}, not {expected.get(name, 'there')}" for name in wrong]
@@ -217,7 +248,9 @@ class PartCheck:
             raise changed_part(self.path, f"has {rows:,} rows; its manifest has {sum(given):,}")
         if [about.row_group(at).num_rows for at in range(about.num_row_groups)] not in (given, given or [0]):
             raise changed_part(self.path, "has other row groups than its manifest")
-        if rows * ROW_BYTES > max(files.UNPACKED_FLOOR, files.UNPACKED_RATIO * size):
+        groups = (about.row_group(at) for at in range(about.num_row_groups))
+        numbers = sum(group.column(at).num_values for group in groups for at in range(group.num_columns))
+        if max(rows * ROW_BYTES, numbers * NUMBER_BYTES) > max(files.UNPACKED_FLOOR, files.UNPACKED_RATIO * size):
             raise invalid(self.path, "unpacks to far more than its size allows")
 
     def _check_rows(self, boxes: BoxTable, place: tuple[int, int], images: tuple[int, int]) -> None:
@@ -238,6 +271,14 @@ class PartCheck:
                 row = int(np.flatnonzero(wrong)[0])
                 shown = f"image {image[row]}, label {boxes.label[row]}, source {source[row]}"
                 raise invalid(self.path, fault, record=shown)
+
+
+def _type_name(given: Any) -> str:
+    """Return what the type of a column is called here."""
+    # Whatever a list calls its elements, and however wide its offsets are.
+    types = require("pyarrow.types", extra=EXTRA)
+    is_list = types.is_list(given) or types.is_large_list(given)
+    return f"{given.value_type} lists" if is_list else str(given)
 
 
 def _unusable(boxes: BoxTable) -> Any:

@@ -27,6 +27,7 @@ from jaccard_eval.reading.partitions.manifest import (
     SideRecord,
     part_path,
     read_manifest,
+    require_kind,
     require_unread,
 )
 from jaccard_eval.reading.partitions.parts import (
@@ -38,6 +39,7 @@ from jaccard_eval.reading.partitions.parts import (
     invalid,
     open_part,
 )
+from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.text import example_keys
 
 MOST_STRETCHES = 400  # files that the engine reads at once, later
@@ -54,6 +56,7 @@ def read_side(folder: Path, options: ReadOptions, store: Store | None = None) ->
     role = options.role
     manifest = read_manifest(folder)
     record = manifest.side(role)
+    require_kind(options.iou_type, manifest, folder)
     require_unread(options, record.read_options(role), folder)
     _require_files(folder, manifest, role)
     images, rows = _read_images(folder, manifest, role)
@@ -61,12 +64,14 @@ def read_side(folder: Path, options: ReadOptions, store: Store | None = None) ->
     total = RowSum.of(manifest.images, len(record.classes))
     stretches: list[Stretch] = []
     tables: list[BoxTable] = []
+    n_points: set[int] = set()
     most = 0 if store is None else max(store.part_rows, -(-(manifest.gt.boxes + manifest.pred.boxes) // MOST_STRETCHES))
     with Stage(f"reading {folder}", record.boxes) as stage:
         for part in range(manifest.partitions):
             check = PartCheck(
                 path=part_path(folder, role, part),
                 role=role,
+                kind=manifest.shapes,
                 record=record.parts[part],
                 bounds=manifest.bounds[part],
                 n_images=manifest.images,
@@ -75,6 +80,9 @@ def read_side(folder: Path, options: ReadOptions, store: Store | None = None) ->
             )
             try:
                 for stretch, boxes in check.stretches(_cuts(manifest, part, most), total):
+                    n_points |= {boxes.shapes.points.shape[1]} if isinstance(boxes.shapes, Keypoints) else set()
+                    if len(n_points) > 1:
+                        raise invalid(check.path, "poses have another number of keypoints than those before them")
                     stretches.append(stretch)
                     if store is None:
                         tables.append(boxes)

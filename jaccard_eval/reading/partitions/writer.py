@@ -16,6 +16,8 @@ from jaccard_eval.data.alignment import CommonImages
 from jaccard_eval.data.boxtable import BoxTable, RowArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.document import to_document
+from jaccard_eval.data.protocol import BOXES
+from jaccard_eval.engine.disk import SHAPE_ROWS
 from jaccard_eval.engine.memory import release_memory
 from jaccard_eval.errors import require
 from jaccard_eval.findings import DataError, Finding, Where
@@ -49,23 +51,31 @@ def write_partitions(
     common: CommonImages,
     options: SideOptions,
     *,
+    iou_type: str,
+    chosen: Sequence[Finding],
     partitions: int | None,
     findings: Sequence[Finding],
     version: str,
 ) -> Manifest:
-    """Write both sides to an empty folder; `findings` are those of the run before either side's."""
+    """Write both sides to an empty folder, with the shapes that an `iou_type` compares.
+
+    `findings` are those of the run before either side's, `chosen` why it is this `iou_type`.
+    """
     sides = {"gt": gt, "pred": pred}
     numbers, n_images = _ordinals(common)
     counts = np.zeros(n_images, dtype=np.int64)
     for role, side in sides.items():
         np.add.at(counts, numbers[role], side.boxes.counts("image", len(side.images)))
-    bounds = [group_bounds(counts, first, last) for first, last in pairwise(part_bounds(counts, partitions).tolist())]
+    kind = None if iou_type == BOXES else iou_type
+    filling = counts * (SHAPE_ROWS if kind else 1)
+    starts = part_bounds(filling, partitions).tolist()
+    bounds = [group_bounds(filling, first, last) for first, last in pairwise(starts)]
     _write_images(folder / IMAGES, sides, numbers, n_images)
     given = options_document(EvaluateOptions(gt_options=options.gt_options, pred_options=options.pred_options))
     first = {"gt": tuple(findings), "pred": ()}
     records = {}
     for role, side in sides.items():
-        total, parts = _write_side(folder, role, side, numbers[role], bounds)
+        total, parts = _write_side(folder, role, side, numbers[role], bounds, kind=kind)
         records[role] = SideRecord.of(
             side,
             findings=(*first[role], *side.findings),
@@ -84,6 +94,8 @@ def write_partitions(
         images=n_images,
         match_images=options.match_images,
         extra_images=options.extra_images,
+        iou_type=iou_type,
+        chosen=tuple(chosen),
         **records,
     )
     text = json.dumps(to_document(manifest), indent=2, sort_keys=True)
@@ -176,7 +188,7 @@ def _classes_by_image(side: Dataset, numbers: RowArray, n_images: int) -> dict[s
 
 
 def _write_side(
-    folder: Path, role: str, side: Dataset, numbers: RowArray, bounds: Sequence[IntArray]
+    folder: Path, role: str, side: Dataset, numbers: RowArray, bounds: Sequence[IntArray], *, kind: str | None
 ) -> tuple[RowSum, tuple[PartRecord, ...]]:
     """Write the parts of a side; return the sum of their rows, and what each holds."""
     (folder / role).mkdir()
@@ -187,7 +199,7 @@ def _write_side(
     with Stage(f"writing {role}", len(side.boxes)) as stage:
         for place, part in enumerate(bounds):
             own, rows = RowSum(total.hasher), []
-            with PartWriter(part_path(folder, role, place), role) as writer:
+            with PartWriter(part_path(folder, role, place), role, kind) as writer:
                 for group in islice(groups, len(part) - 1):
                     rows.append(len(group))
                     if len(group):

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from judged_scenes import write_lvis, write_open_images
+from shaped import give_shapes
 
-from jaccard_eval import Slice, compare, evaluate, load
+from jaccard_eval import ReadOptions, Slice, compare, evaluate, load
 from jaccard_eval.cli.run import run
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.engine import disk
@@ -483,3 +484,150 @@ def test_parts_have_about_as_many_boxes() -> None:
     assert writer.part_bounds(np.array([0, 1000, 0, 0]), 4).tolist() == [0, 1, 2, 3, 4]
     assert writer.part_bounds(np.array([0, 1000, 0, 0]), 9).tolist() == [0, 1, 2, 3, 4]
     assert writer.part_bounds(np.zeros(0, dtype=np.int64), 3).tolist() == [0, 0]
+
+
+TURNED: dict[str, Any] = {f"{role}_options": ReadOptions(angle="rad-cw") for role in ("gt", "pred")}
+
+
+def partition_shapes(folder: Path, kind: str, seed: int, n: int, parts: int) -> tuple[Path, Path, Path]:
+    gt, pred = give_shapes(write_scene(folder, seed, n, 1), kind, seed)
+    given = ["--gt-angle", "rad-cw", "--pred-angle", "rad-cw"] if kind in ("obb", "probiou") else []
+    return gt, pred, partition(gt, pred, folder / "parts", parts, "--iou-type", kind, *given)
+
+
+@pytest.mark.parametrize("kind", ["segm", "boundary", "keypoints", "obb", "probiou"])
+@pytest.mark.parametrize(("seed", "n", "n_parts", "group_rows"), [(1, 0, 2, 50), (2, 3, 17, 50_000), (5, 120, 3, 40)])
+def test_shapes_have_the_bytes_of_the_inputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, seed: int, n: int, n_parts: int, group_rows: int
+) -> None:
+    monkeypatch.setattr(writer, "GROUP_ROWS", group_rows)
+    gt, pred, out = partition_shapes(tmp_path, kind, seed, n, n_parts)
+    options: dict[str, Any] = {"iou_type": kind, "drop_duplicates": n == 3, "nms": 0.6 if n == 3 else None}
+    given = TURNED if kind in ("obb", "probiou") else {}
+    memory = evaluate(gt, pred, engine="memory", **options, **given)
+    assert n < 100 or memory["AP50"] > 0  # some are found
+    monkeypatch.setattr(disk, "PART_ROWS", 30 * disk.SHAPE_ROWS)
+    monkeypatch.setattr(disk, "LEAST_PART_ROWS", 1)
+    assert [document(evaluate(out, engine=engine, **options)) for engine in ("memory", "disk")] == [
+        document(memory)
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "gt", "pred", "published"),
+    [
+        ("segm", "instances_val2014_100.json", "instances_val2014_fakesegm100_results.json", 0.3195452758576433),
+        ("keypoints", "gt_dataset.json", "dt_dataset.json", 0.5048844884488449),
+    ],
+)
+def test_real_shapes_in_parts_have_the_published_values(
+    kind: str, gt: str, pred: str, published: float, shared_data: Path, tmp_path: Path
+) -> None:
+    where = "dataset/cocoapi" if kind == "segm" else "keypoints_dataset"
+    folder = shared_data / "faster-coco-eval/tests" / where
+    out = partition(folder / gt, folder / pred, tmp_path / "parts", 4, "--iou-type", kind)
+    for engine in ("memory", "disk"):
+        assert evaluate(out, iou_type=kind, engine=engine)["AP"] == pytest.approx(published, abs=1e-12)
+
+
+def test_shapes_that_are_chosen_unasked_are_with_their_note(tmp_path: Path) -> None:
+    sides = [Path("sample_data/dota") / name for name in ("gt", "better")]
+    out = partition(*sides, tmp_path / "parts", 3)
+    for rules in ({}, {"iou_type": "obb"}, {"protocol": "dota"}):
+        expected = document(evaluate(*sides, **rules))
+        assert [document(evaluate(out, engine=engine, **rules)) for engine in ("memory", "disk")] == [expected] * 2
+        assert ("iou-type" in expected) is (not rules)
+
+
+def test_parts_with_shapes_are_read_where_they_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gt, pred, out = partition_shapes(tmp_path, "keypoints", 5, 60, 3)
+    assert document(evaluate(out, pred, iou_type="keypoints")) == document(evaluate(gt, pred, iou_type="keypoints"))
+    test_the_disk_engine_reads_parts_where_they_are((gt, pred, out), monkeypatch)
+
+
+def test_a_side_without_the_shapes_is_not_written(
+    tmp_path: Path, scene: tuple[Path, Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    sides = [converted(scene[0], tmp_path / "gt.csv", "csv"), scene[1]]
+    sides[1] = converted(scene[1], tmp_path / "pred.csv", "csv", "--gt", str(scene[0]))
+    assert run(["partition", *map(str, sides), "-o", str(tmp_path / "parts"), "-q", "--iou-type", "obb"]) == 3
+    said = capsys.readouterr().err
+    assert said.count("error[shapes-missing]") == 2
+    assert "write boxes: --iou-type bbox" in said
+    assert not (tmp_path / "parts").exists()
+
+
+def edit_lists(column: str, change: Callable[[list[Any]], Any], name: str = "pred/part-00001.parquet") -> Any:
+    """Change the rows of a column; with nothing in their place it is dropped."""
+
+    def apply(out: Path) -> None:
+        import pyarrow
+
+        table = parquet.read_table(out / name)
+        rows = table[column].to_pylist()
+        rows = change(rows) or rows
+        at, field = table.schema.get_field_index(column), table.schema.field(column).with_nullable(True)
+        changed = table.set_column(at, field, pyarrow.array(rows, type=field.type)) if rows != "drop" else None
+        parquet.write_table(table.drop_columns([column]) if changed is None else changed, out / name)
+
+    return apply
+
+
+BAD_SHAPES: dict[str, tuple[str, Callable[[Path], Any], str]] = {
+    "no column": ("segm", edit_lists("runs", lambda rows: "drop"), "runs is missing, not int64 lists"),
+    "no value": ("segm", edit_lists("corners", lambda rows: [None, *rows[1:]]), "corners has no value in 1 rows"),
+    "no number": (
+        "keypoints",
+        edit_lists("points", lambda rows: rows[0].__setitem__(0, None)),
+        "points has a list without a value",
+    ),
+    "other kind": ("obb", edit_manifest(lambda it: it.update(iou_type="keypoints")), "written for keypoints, not obb"),
+    "no kind": ("obb", edit_manifest(lambda it: it.update(iou_type="circles")), "iou_type: expected .*got 'circles'"),
+    "boxes alone": (
+        "obb",
+        edit_manifest(lambda it: it.pop("iou_type")),
+        r"for bbox, not obb\. Evaluate, compare or explain it with iou_type=\"bbox\", or.*--iou-type obb'\.",
+    ),
+    "three corners": ("obb", edit_lists("corners", lambda rows: [row[:6] for row in rows]), "8 numbers in every row"),
+    "not finite": ("obb", edit_lists("corners", lambda rows: rows[0].__setitem__(3, np.inf)), "four finite corners"),
+    "fewer points": (
+        "keypoints",
+        edit_lists("points", lambda rows: [row[:3] for row in rows]),
+        "part-00001.*another number",
+    ),
+    "one pose shorter": (
+        "keypoints",
+        edit_lists("points", lambda rows: [*rows[:-1], rows[-1][:3]]),
+        "51 numbers in every row",
+    ),
+    "another point": ("keypoints", edit_lists("points", lambda rows: rows[0].__setitem__(0, 1.25)), "input-changed"),
+    "size": ("segm", edit_lists("height", lambda rows: [2**40] * len(rows)), "out of range"),
+    "corners": (
+        "segm",
+        edit_lists("polygons", lambda rows: [[n - 1 for n in row] for row in rows]),
+        "corners and polygons do not fit",
+    ),
+    "cut elsewhere": (
+        "segm",
+        edit_lists("polygons", lambda rows: [[4, sum(row) - 4] if row else row for row in rows]),
+        "input-changed",
+    ),
+    "another meaning": (
+        "segm",
+        edit_lists("counts_pixels", lambda rows: [not cell for cell in rows]),
+        "input-changed",
+    ),
+    "runs": ("segm", edit_lists("runs", lambda rows: [row[::-1] for row in rows]), "runs must ascend"),
+    "missing": ("segm", lambda out: (out / "gt/part-00001.parquet").unlink(), "gt: 1 of its parts is missing"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_SHAPES)
+def test_shapes_that_do_not_fit_are_an_error_with_the_name_of_the_part(tmp_path: Path, name: str) -> None:
+    kind, damage, message = BAD_SHAPES[name]
+    _, _, out = partition_shapes(tmp_path, kind, 5, 60, 3)
+    assert evaluate(out, iou_type=kind).metrics
+    damage(out)
+    for engine in ("memory", "disk"):
+        with pytest.raises((DataError, UsageError), match=f"(?s){message}"):
+            evaluate(out, iou_type=kind, engine=engine, scratch=tmp_path)
