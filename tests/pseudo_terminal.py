@@ -1,20 +1,22 @@
 """A terminal of our own for a command, and what stands on its screen after what was written to it."""
 
-import fcntl
 import os
-import pty
 import re
 import select
 import struct
 import subprocess
 import sys
-import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
+import pytest
 from command_line import environment
+
+fcntl, pty, termios = (
+    pytest.importorskip(name, reason="needs terminals of POSIX") for name in ("fcntl", "pty", "termios")
+)
 
 ERASE = b"\x1b[K"
 # The first terminal that a new session takes hold of becomes its own, to which keys send their signals.

@@ -235,7 +235,7 @@ def _place(parent: str | os.PathLike[str] | None) -> Path:
 def _is_abandoned(folder: Path) -> bool:
     """Whether the process that made a folder is gone."""
     process = folder.name.removeprefix(PREFIX).partition("-")[0]
-    if not process.isdecimal():
+    if not process.isdecimal() or os.name == "nt":  # where signal 0 is not a question but Ctrl-C
         return False
     try:
         os.kill(int(process), 0)

@@ -81,7 +81,7 @@ def path_of(given: str | os.PathLike[str]) -> Path:
         return given
     text = os.fspath(given)
     if text.startswith("file:///"):
-        return Path(text.removeprefix("file://"))
+        return Path(text.removeprefix("file:///" if os.name == "nt" else "file://"))  # file:///C:/gt.json
     if "://" not in text or not is_address(text):
         return Path(text)
     shown = storage.admit(text)

@@ -171,7 +171,8 @@ def _has_mark(path: Path, mark: bytes) -> bool:
 def _write_device(target: Path, data: bytes) -> None:
     # Opening a FIFO that nobody reads must fail instead of waiting for ever.
     descriptor = os.open(target, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
-    os.set_blocking(descriptor, True)
+    if hasattr(os, "O_NONBLOCK"):
+        os.set_blocking(descriptor, True)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
 

@@ -10,13 +10,11 @@ from pathlib import Path
 
 import pytest
 from command_line import command, environment, run_process, write_pair
+from pseudo_terminal import ERASE, Terminal, drawn_lines, screen
 
 from jaccard_eval.cli.progress import LONG, OpenStages, describe, shortened
 from jaccard_eval.progress import BYTES, Stage, listening
 from jaccard_eval.text import columns_of
-
-pty = pytest.importorskip("pty", reason="needs terminals of POSIX")
-from pseudo_terminal import ERASE, Terminal, drawn_lines, screen  # noqa: E402 - which needs them as well
 
 SECONDS = "1200"  # resamples that take a second or more
 MINUTES = "1000000"  # resamples that nobody waits for

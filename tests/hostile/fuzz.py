@@ -14,7 +14,6 @@ import json
 import math
 import os
 import re
-import resource
 import shlex
 import shutil
 import signal
@@ -28,6 +27,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
+
+import pytest
+
+resource = pytest.importorskip("resource", reason="needs limits of POSIX")
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tests"), str(Path(__file__).parent)]

@@ -1,7 +1,6 @@
 """The fuzzer itself: the same seed gives the same cases, each fault that it looks for is found, a case shrinks."""
 
 import random
-import resource
 import shutil
 import sys
 from dataclasses import replace
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from command_line import COMMANDS, run_here
-from fuzz import Fuzzer, run_for, shrink
+from fuzz import Fuzzer, resource, run_for, shrink
 from fuzz_cases import Case, Damage, Stock
 from mutations import BY_SUFFIX, FILE_MUTATORS, mutate
 

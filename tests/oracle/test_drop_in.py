@@ -6,7 +6,10 @@ import contextlib
 import copy
 import io
 import json
+import os
 import re
+import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -197,6 +200,21 @@ def test_without_strict_every_annotation_counts_as_itself(shift: Any) -> None:
     ours.evalImgs = list(ours.evalImgs)
     ours.accumulate()
     require_equal_tables(ours, theirs)
+
+
+def test_files_are_utf_8_whatever_the_locale(tmp_path: Path) -> None:
+    content = {"images": [{"id": 1}], "annotations": [], "categories": [{"id": 1, "name": "Löwe"}]}
+    (tmp_path / "gt.json").write_text(json.dumps(content, ensure_ascii=False), "utf-8")
+    detection = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 0.5, "note": "süß"}
+    (tmp_path / "dt.json").write_text(json.dumps([detection], ensure_ascii=False), "utf-8")
+    code = (
+        "import sys; from jaccard_eval.pycocotools import COCO; gt = COCO(sys.argv[1], verbose=False);"
+        "gt.loadRes(sys.argv[2]); print(ascii(gt.cats[1]['name']))"
+    )
+    locale = {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    argv = [sys.executable, "-c", code, str(tmp_path / "gt.json"), str(tmp_path / "dt.json")]
+    done = subprocess.run(argv, env=os.environ | locale, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("'L\\xf6we'\n", 0), done.stderr
 
 
 def test_verbose_false_prints_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -277,3 +277,7 @@ def test_a_part_behind_a_url_that_is_not_what_it_was_is_named(store: Any, sample
         done = run_here("evaluate", "memory://bucket/parts")
         assert (done.returncode, "part-00001.parquet" in done.stderr) == (3, True)
         assert "memory://bucket/parts/pred" in done.stderr
+
+
+def test_a_file_url_is_the_path_that_the_system_makes_it_of(tmp_path: Path) -> None:
+    assert path_of((tmp_path / "gt.json").as_uri()) == tmp_path / "gt.json"

@@ -57,7 +57,7 @@ class COCO:
         if annotation_file is not None:
             self._print("loading annotations into memory...")
             start = time.time()
-            dataset = json.loads(Path(annotation_file).read_text())
+            dataset = json.loads(Path(annotation_file).read_bytes())
             if not isinstance(dataset, dict):
                 raise AssertionError(f"annotation file format {type(dataset)} not supported")
             self._print(f"Done (t={time.time() - start:0.2f}s)")
@@ -153,7 +153,7 @@ class COCO:
         self._print("Loading and preparing results...")
         start = time.time()
         if isinstance(resFile, str | os.PathLike):
-            anns = json.loads(Path(resFile).read_text())
+            anns = json.loads(Path(resFile).read_bytes())
         else:
             anns = self.loadNumpyAnnotations(resFile) if isinstance(resFile, np.ndarray) else resFile
         if not isinstance(anns, list):
