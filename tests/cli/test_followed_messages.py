@@ -155,6 +155,17 @@ def test_a_comparison_of_segments_names_the_command_that_does_it(tmp_path: Path,
     assert (done.returncode, "Difference" in done.stdout) == (0, True)
 
 
+def test_exchanged_sides_and_boxes_for_segments_are_one_error_that_names_what_works() -> None:
+    refused = run_here("panoptic", *reversed(WORSE))
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (3, 1)
+    assert "Pass the ground truth first, then the predictions" in refused.stderr
+    assert run_here("panoptic", *WORSE).returncode == 0
+    refused = run_here("panoptic", SIDES[0], WORSE[1])
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (3, 1)
+    assert "'jaccard-eval evaluate GT PRED'" in refused.stderr
+    assert run_here("evaluate", *SIDES).returncode == 0
+
+
 def test_keys_of_metrics_of_segments_are_those_that_they_have(tmp_path: Path) -> None:
     refused = run_here("panoptic", *WORSE, "--fail-under", "PQ[clas=car]=0.1", cwd=tmp_path)
     assert "unknown key 'clas'. Choose from class. Did you mean 'class'?" in refused.stderr

@@ -61,10 +61,20 @@ def folder_of(path: Path) -> Path:
 
 def read_document(
     role: str, document: Mapping[str, Any], path: str, masks: Path | ArrayMaps, findings: FindingLog
-) -> SegmentedSide:
-    """Read what a JSON file holds; of predictions, the annotations alone."""
+) -> SegmentedSide | None:
+    """Read what a JSON file holds; of predictions, the annotations alone. None without classes to read them by."""
     record = Record.of(dict(document), Where(path), findings)
+    annotations = document.get("annotations")
+    first = annotations[0] if isinstance(annotations, list) and annotations else None
+    if isinstance(first, dict) and "bbox" in first and "segments_info" not in first:
+        fix = "Evaluate it with 'jaccard-eval evaluate GT PRED'."
+        record.error("layout", "annotations", "are of boxes: they have no segments_info", fix)
+        return None
     is_gt = role == "gt"
+    if is_gt and "categories" not in document and "annotations" in document:
+        fix = "Pass the ground truth first, then the predictions: its JSON file has the categories."
+        record.error("field-missing", "categories", "is missing", fix)
+        return None
     categories = _categories(record) if is_gt else ()
     listed = _images(record) if record.has("images") else {}
     _require_folder(role, masks, findings)
