@@ -85,7 +85,7 @@ def load_and_align(
         pred_side = _above(pred_side, options.score_min)
     if options.nms is not None:
         pred_side = _without_rivals(pred_side, options.nms)
-    gt_side, pred_side = _with_mask_sizes(gt_side, iou_type), _with_mask_sizes(pred_side, iou_type)
+    gt_side, pred_side = (_with_mask_sizes(side, iou_type) for side in (gt_side, pred_side))
     try:
         aligned = align_datasets(gt_side, pred_side, options)
     except DataError as error:
@@ -115,7 +115,8 @@ def _with_masks(aligned: Alignment, gt: Dataset, pred: Dataset) -> Alignment:
 
 
 def _with_mask_sizes(side: Dataset, iou_type: str) -> Dataset:
-    if iou_type == BOXES:
+    # In pixels, predictions do not say how large the images of the ground truth are.
+    if iou_type == BOXES or (side.role == "pred" and side.units != "norm"):
         return side
     from jaccard_eval.reading.in_images import with_mask_sizes  # boxes alone are evaluated without
 

@@ -55,10 +55,11 @@ _VOC = (
 )  # fmt: skip
 _VOID = 255  # of VOC: borders of objects, and what nobody looked at
 _ENDINGS = ("_mask", "_masks", "_instances", "_instance")  # of the names of maps, behind that of the image
+_NAMED = re.compile("mask|instance", re.IGNORECASE)  # folders of maps
 _RESULT = re.compile(r"\S+\.png[ \t]+\d+(\.0*)?[ \t]+\S+", re.ASCII | re.IGNORECASE)
 _CITY_IMAGE = re.compile(r".+?_\d{6}_\d{6}(?!\d)", re.ASCII)  # with what follows, results are named
 _PNG, _COLOR_TYPE = b"\x89PNG\r\n\x1a\n", 25  # first bytes, and the place of the kind of pixels
-_ONE_CHANNEL = (0, 3)  # grey, and indices of a palette
+_ONE_CHANNEL = (b"\0", b"\3")  # grey, and indices of a palette
 
 
 def looks_like(peek: Peek) -> Likeness | None:
@@ -80,8 +81,12 @@ def looks_like(peek: Peek) -> Likeness | None:
         return Likeness.CONTENT  # the same folder may have boxes, which most ask for
     others = [name for name in peek.files if not name.lower().endswith(".png") and not name.startswith(".")]
     heads = [file.head for file in peek.first_files(lambda name: name.lower().endswith(".png"))]
-    are_maps = heads and all(head.startswith(_PNG) and head[_COLOR_TYPE] in _ONE_CHANNEL for head in heads)
-    return Likeness.SUFFIX if are_maps and not others and not peek.folders else None
+    are_maps = heads and all(
+        head.startswith(_PNG) and head[_COLOR_TYPE : _COLOR_TYPE + 1] in _ONE_CHANNEL for head in heads
+    )
+    # Photographs may be of one channel, too.
+    are_named = _NAMED.search(peek.path.name) or all(PurePosixPath(name).stem.endswith(_ENDINGS) for name in peek.files)
+    return Likeness.SUFFIX if are_maps and are_named and not others and not peek.folders else None
 
 
 def iou_types(_: Peek) -> set[str]:
@@ -130,6 +135,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     found = files.list_tree(path, draft.findings)
     maps = [name for name in found if name.endswith(_CITYSCAPES)]
     texts = [name for name in found if name.lower().endswith(".txt")]
+    images = [name for name in found if name.lower().endswith(".png")]
+    if not images and not texts:
+        raise DataError.single("labels-missing", Where(str(path)), "no .png files", fix="Pass the folder of the maps.")
     if maps:
         _read_cityscapes(path, maps, side)
     elif path.name == _OBJECTS or any(name.startswith(f"{_OBJECTS}/") for name in found):
@@ -137,7 +145,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     elif texts and any(_RESULT.fullmatch(files.first_line(path / name).strip()) for name in texts):
         _read_results(path, texts, side)
     else:
-        _read_maps(path, [name for name in found if name.lower().endswith(".png")], side)
+        _read_maps(path, images, side)
     draft.findings.raise_errors()
     _to_draft(side, options)
 

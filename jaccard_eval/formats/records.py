@@ -103,8 +103,8 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     # Arrays of four numbers without names are corners, as detectors return them; a bbox of a record is COCO's.
     if options.box is None and any(_are_corners(values, options.role) for values, _ in found):
         draft.options = replace(draft.options, box="xyxy")
-    add_rows = add_object_rows if any(OBJECTS in row for row in rows) else add_flat_rows
-    add_rows(rows, lambda row: found[row][1], draft)
+    add = add_object_rows if any(OBJECTS in row for row in rows) else add_flat_rows
+    add(rows, lambda row: found[row][1], draft)
 
 
 def _records(value: Any, where: Where, image: str | None) -> Iterator[tuple[Mapping[str, Any], Where]]:

@@ -47,6 +47,7 @@ def require_sound(dataset: Dataset) -> None:
         values = getattr(boxes, column.name)
         if values is not None:
             assert len(values) == n
+        if isinstance(values, np.ndarray):  # all but shapes
             assert not values.flags.writeable
             assert np.isfinite(values).all()
     assert (boxes.score is None) == (dataset.role == "gt")

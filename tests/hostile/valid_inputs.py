@@ -54,4 +54,6 @@ def _files_behind(path: Path) -> tuple[Path, ...]:
     if path.is_file() and path.suffix not in DESCRIPTIONS:
         return (path,)
     root = path if path.is_dir() else path.parent
-    return tuple(sorted(file for file in root.rglob("*") if file.is_file() and file.suffix not in PICTURES))
+    found = sorted(file for file in root.rglob("*") if file.is_file())
+    # Pictures next to labels are looked at only for their size; where there is nothing else, they are what is read.
+    return tuple(file for file in found if file.suffix not in PICTURES) or tuple(found)

@@ -18,8 +18,12 @@ def test_the_scene_gives_its_published_number_from_labelme(shared_data: Path) ->
     assert round(evaluate(gt, pred, protocol=VOC2012)["AP"], 6) == 0.610913
 
 
-@pytest.mark.parametrize("side", ["groundtruths", "detections"])
-def test_lists_of_images_with_boxes_that_no_tool_specifies_are_no_known_format(side: str, shared_data: Path) -> None:
-    with pytest.raises(DataError) as caught:
-        load(shared_data / f"yfpeng-odm/deprecated/sample_2/{side}.json")
-    assert [one.code for one in caught.value.findings] == ["format-unknown"]
+def test_lists_of_images_with_boxes_of_a_script_are_read_as_the_message_says(shared_data: Path) -> None:
+    folder = shared_data / "yfpeng-odm/deprecated/sample_2"
+    with pytest.raises(DataError, match=r"columns=\"image=COLUMN\"") as caught:
+        load(folder / "groundtruths.json")
+    assert [one.code for one in caught.value.findings] == ["csv-column-missing"]
+    named = ReadOptions(columns="image=name")
+    gt = load(folder / "groundtruths.json", options=named)
+    pred = load(folder / "detections.json", role="pred", options=named)
+    assert (gt.format, len(gt.images), len(gt.boxes), len(pred.boxes)) == ("records", 85, 686, 494)
