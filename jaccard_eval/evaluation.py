@@ -115,7 +115,7 @@ def _with_masks(aligned: Alignment, gt: Dataset, pred: Dataset) -> Alignment:
 
 
 def _with_mask_sizes(side: Dataset, iou_type: str) -> Dataset:
-    # In pixels, predictions do not say how large the images of the ground truth are.
+    # In pixels, predictions do not decide how large the images of the ground truth are.
     if iou_type == BOXES or (side.role == "pred" and side.units != "norm"):
         return side
     from jaccard_eval.reading.in_images import with_mask_sizes  # boxes alone are evaluated without
