@@ -200,10 +200,10 @@ EXPORTED std::int64_t jaccard_rank(std::int64_t n, std::int64_t n_images, std::i
     return kept;
 }
 
-// Pair n boxes, in the order of `rows`, with those of their blocks [start, stop) in `others` whose overlap is at least `threshold`: IoU, or the
-// share of the box itself where the other is a crowd. The arithmetic is that of similarity/boxes.py, step by step.
-// `row` is where to begin, then where the next call goes on: there is room for `capacity` pairs, and for the largest
-// block. Returns how many pairs there are.
+// Pair n boxes, in the order of `rows`, with those of their blocks [start, stop) in `others` whose overlap is at least
+// `threshold`: IoU, or the share of the box itself where the other is a crowd. The arithmetic is that of
+// similarity/boxes.py, step by step. `row` is where to begin, then where the next call goes on: there is room for
+// `capacity` pairs, and for the largest block. Returns how many pairs there are.
 EXPORTED std::int64_t jaccard_pair_boxes(std::int64_t n, std::int64_t *row, std::int64_t capacity, double threshold,
                                          double offset, const double *boxes, const std::int64_t *rows,
                                          const double *others, const std::int64_t *start, const std::int64_t *stop,
@@ -234,17 +234,17 @@ EXPORTED std::int64_t jaccard_pair_boxes(std::int64_t n, std::int64_t *row, std:
     return found;
 }
 
-// Find the true positives of each threshold, in the order of the ranking: their detections, how many detections of their
-// class count up to and including each, and their number by threshold and class. Of n detections those of a rank from
-// `cap` on are left away. `hit` and `counts` have a row of c candidates for each threshold; all other detections count
-// as `in_range` says. With bounds of ties, the hits of each tie stand in front of all else in it, or behind. There is
-// room for one hit more than there are. Returns how many there are, or NOT_PLAIN.
-EXPORTED std::int64_t jaccard_find_hits(std::int64_t n_thresholds, std::int64_t n, std::int64_t c, std::int64_t n_labels,
-                                        std::int64_t cap, std::int64_t hits_first, const std::int32_t *label,
-                                        const std::int32_t *rank, const std::uint8_t *in_range,
-                                        const std::int64_t *candidate, const std::uint8_t *hit,
-                                        const std::uint8_t *counts, const std::int32_t *ties, std::int64_t *detection,
-                                        std::int32_t *before, std::int64_t *count) {
+// Find the true positives of each threshold, in the order of the ranking: their detections, how many detections of
+// their class count up to and including each, and their number by threshold and class. Of n detections those of a rank
+// from `cap` on are left away. `hit` and `counts` have a row of c candidates for each threshold; all other detections
+// count as `in_range` says. With bounds of ties, the hits of each tie stand in front of all else in it, or behind.
+// There is room for one hit more than there are. Returns how many there are, or NOT_PLAIN.
+EXPORTED std::int64_t jaccard_find_hits(std::int64_t n_thresholds, std::int64_t n, std::int64_t c, std::int64_t
+                                        n_labels, std::int64_t cap, std::int64_t hits_first, const std::int32_t *label,
+                                        const std::int32_t *rank, const std::uint8_t *in_range, const std::int64_t
+                                        *candidate, const std::uint8_t *hit, const std::uint8_t *counts, const
+                                        std::int32_t *ties, std::int64_t *detection, std::int32_t *before, std::int64_t
+                                        *count) {
     // Of a candidate: what counts in its class in front of its tie, and up to the end of it, if nothing matches.
     struct Place {
         std::int64_t candidate;
