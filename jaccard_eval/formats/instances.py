@@ -55,7 +55,6 @@ _VOC = (
 )  # fmt: skip
 _VOID = 255  # of VOC: borders of objects, and what nobody looked at
 _ENDINGS = ("_mask", "_masks", "_instances", "_instance")  # of the names of maps, behind that of the image
-_NAMED = re.compile("mask|instance", re.IGNORECASE)  # folders of maps
 _RESULT = re.compile(r"\S+\.png[ \t]+\d+(\.0*)?[ \t]+\S+", re.ASCII | re.IGNORECASE)
 _CITY_IMAGE = re.compile(r".+?_\d{6}_\d{6}(?!\d)", re.ASCII)  # with what follows, results are named
 _PNG, _COLOR_TYPE = b"\x89PNG\r\n\x1a\n", 25  # first bytes, and the place of the kind of pixels
@@ -84,9 +83,7 @@ def looks_like(peek: Peek) -> Likeness | None:
     are_maps = heads and all(
         head.startswith(_PNG) and head[_COLOR_TYPE : _COLOR_TYPE + 1] in _ONE_CHANNEL for head in heads
     )
-    # Photographs may be of one channel, too.
-    are_named = _NAMED.search(peek.path.name) or all(PurePosixPath(name).stem.endswith(_ENDINGS) for name in peek.files)
-    return Likeness.SUFFIX if are_maps and are_named and not others and not peek.folders else None
+    return Likeness.SUFFIX if are_maps and not others and not peek.folders else None
 
 
 def iou_types(_: Peek) -> set[str]:
