@@ -39,7 +39,8 @@ class ScannedResults:
 
 def scan_results(file: BufferedIOBase, size: int) -> ScannedResults | None:
     """Read a results list of so many bytes; None without a core, or where anything is out of the ordinary."""
-    if load_core() is None or not size:
+    core = load_core()
+    if core is None or not size:
         return None
     with Stage("decoding", size, unit=BYTES) as stage:
         ahead = _AHEAD.get()
@@ -48,13 +49,10 @@ def scan_results(file: BufferedIOBase, size: int) -> ScannedResults | None:
             if scanned is not None:
                 stage.advance(size)
                 return scanned
-        return _scan(file, size, PIECE, stage)
+        return _scan(core, file, size, PIECE, stage)
 
 
-def _scan(file: BufferedIOBase, size: int, largest: int, stage: Stage) -> ScannedResults | None:
-    core = load_core()
-    if core is None:
-        return None
+def _scan(core: ctypes.CDLL, file: BufferedIOBase, size: int, largest: int, stage: Stage) -> ScannedResults | None:
     # Memory that no record comes to is never touched.
     capacity = size // SHORTEST_RECORD + 1
     image, category = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
@@ -93,32 +91,33 @@ def scanning_ahead(path: Path | None) -> Iterator[None]:
 class _Ahead:
     """A list that is scanned in a thread of its own, which hardly runs Python."""
 
-    def __init__(self, file: BufferedReader) -> None:
+    def __init__(self, core: ctypes.CDLL, file: BufferedReader) -> None:
         self._identity = _identity(file)
         self._scanned: ScannedResults | None = None
         # Nobody waits for it where something else went wrong.
-        self._thread = threading.Thread(target=self._scan, args=(file,), name="jaccard-eval-ahead", daemon=True)
+        self._thread = threading.Thread(target=self._scan, args=(core, file), name="jaccard-eval-ahead", daemon=True)
         self._thread.start()
 
     @classmethod
     def begin(cls, path: Path) -> _Ahead | None:
         """Begin to scan; None where there is nothing to scan, or no thread to be had: nothing needs this."""
-        if load_core() is None:
+        core = load_core()
+        if core is None:
             return None
         with contextlib.suppress(OSError, RuntimeError), contextlib.ExitStack() as opened:
             found = path.stat()
             if stat.S_ISREG(found.st_mode) and found.st_size >= LARGE:
                 file = opened.enter_context(path.open("rb"))
                 if file.peek(1).startswith(b"["):
-                    ahead = cls(file)
+                    ahead = cls(core, file)
                     opened.pop_all()  # the thread closes it
                     return ahead
         return None
 
-    def _scan(self, file: BufferedReader) -> None:
+    def _scan(self, core: ctypes.CDLL, file: BufferedReader) -> None:
         # Whatever goes wrong here will do so again where the file is read in its turn, and is explained there.
         with file, contextlib.suppress(OSError, MemoryError):
-            scanned = _scan(file, self._identity.size, PIECE_AHEAD, Stage("decoding"))
+            scanned = _scan(core, file, self._identity.size, PIECE_AHEAD, Stage("decoding"))
             if _identity(file) == self._identity:
                 self._scanned = scanned
 
