@@ -108,11 +108,14 @@ class Steps:
         np.divide(index, before + self.protocol.precision_epsilon, out=precision[:-1])
         return precision
 
-    def first_reaching(self, grid: FloatArray) -> IntArray:
-        """Find the hit that reaches each recall value, `stop` where none does; shape (T, K, R)."""
-        needed = required_hits(self.positives, grid)  # (K, R)
+    def needed(self, grid: FloatArray) -> IntArray:
+        """Return the weight of hits that reaches each recall value, shape (K, R)."""
         # At recall 0 nothing is needed, but the envelope there is what it is at the first hit.
-        target = self.total[self.start][:, :, None] + np.maximum(needed, 1)
+        return np.maximum(required_hits(self.positives, grid), 1)
+
+    def first_reaching(self, needed: IntArray) -> IntArray:
+        """Find the hit that reaches each recall value, `stop` where none does; shape (T, K, R)."""
+        target = self.total[self.start][:, :, None] + needed
         # Totals are whole numbers that never fall, so that counting them replaces a search: entry w is how many hits
         # there are up to which there is no more than the weight w.
         n_short = np.cumsum(np.bincount(self.total[1:], minlength=1))
@@ -121,11 +124,11 @@ class Steps:
 
     def interpolated_precision(self, grid: FloatArray) -> FloatArray:
         """Highest precision at or beyond each recall value, shape (T, R, K)."""
-        needed, epsilon = np.maximum(required_hits(self.positives, grid), 1), self.protocol.precision_epsilon
+        needed, epsilon = self.needed(grid), self.protocol.precision_epsilon
         compiled = interpolate(self.total, self.before, (self.start, self.stop), needed, epsilon=epsilon)
         if compiled is not None:
             return self.undefined_without_truth(compiled)
-        at = self.first_reaching(grid)
+        at = self.first_reaching(needed)
         # A grid begins with 0, which the first hit of any weight reaches; hits before it have precision 0. So what is
         # found up to the next place is that of one class alone, except for values that it does not reach.
         until_next = np.maximum.reduceat(self.precision, at.ravel()).reshape(at.shape)
@@ -292,7 +295,7 @@ class Curves:
         """Score of the detection that reaches each recall value, those of the curves or a grid from 0; (T, R, K)."""
         ranking, steps = self.ranking, self.steps(area, cap)
         grid = self.recall_grid if grid is None else grid
-        at = steps.first_reaching(grid)  # (T, K, R)
+        at = steps.first_reaching(steps.needed(grid))  # (T, K, R)
         # The closing 0 is what `stop` finds behind the last hit of all; elsewhere it finds a hit of the next cell.
         scores = np.append(ranking.score[self._hits(area, cap).detection], 0.0)[at]
         scores[at == steps.stop[:, :, None]] = 0
