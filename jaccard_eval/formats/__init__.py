@@ -222,7 +222,6 @@ def iou_types(source: object, format_name: str | None = None) -> frozenset[str]:
 def read_dataset(path: Path | str, options: ReadOptions, format_name: str | None = None) -> Dataset:
     """Read one side of an evaluation; a DataError has every problem of the input."""
     from jaccard_eval.reading import remote
-    from jaccard_eval.reading.draft import Draft
     from jaccard_eval.reading.files import refusals_explained
     from jaccard_eval.reading.partitions.manifest import is_partitioned
 
@@ -236,13 +235,21 @@ def read_dataset(path: Path | str, options: ReadOptions, format_name: str | None
         found, name = (path, format_name) if format_name else find_input(path)
         if name not in _own_modules():
             remote.bring_below(found)
-        draft = Draft(str(found), name, options)
-        if found != path:
-            detail = f"read {found} ({name}), the only file with boxes in the folder"
-            draft.findings.note("input-found", Where(str(path)), detail)
-        _require_companions(name, options)
+        draft = _begin(path, found, name, options)
         format_module(name).read(found, draft, options)
         return draft.build()
+
+
+def _begin(path: Path, found: Path, name: str, options: ReadOptions) -> Draft:
+    """Return the draft of an input, with a note where another file than the one given is read."""
+    from jaccard_eval.reading.draft import Draft
+
+    draft = Draft(str(found), name, options)
+    if found != path:
+        detail = f"read {found} ({name}), the only file with boxes in the folder"
+        draft.findings.note("input-found", Where(str(path)), detail)
+    _require_companions(name, options)
+    return draft
 
 
 def _require_companions(name: str, options: ReadOptions) -> None:
@@ -261,7 +268,6 @@ def read_stored(path: Path, options: ReadOptions, format_name: str | None, store
     """Read one side and keep its boxes in a store: in parts where the format can and the parts agree, else whole."""
     from jaccard_eval.engine.choice import fits_memory
     from jaccard_eval.reading import remote
-    from jaccard_eval.reading.draft import Draft
     from jaccard_eval.reading.files import refusals_explained
     from jaccard_eval.reading.partitions.manifest import is_partitioned
     from jaccard_eval.reading.stored import keep_on_disk, read_parts
@@ -278,11 +284,7 @@ def read_stored(path: Path, options: ReadOptions, format_name: str | None, store
             return keep_on_disk(read_dataset(path, options, format_name), store)
         try:
             with Stage(f"reading {path}"):
-                draft = Draft(str(found), name, options)
-                if found != path:
-                    detail = f"read {found} ({name}), the only file with boxes in the folder"
-                    draft.findings.note("input-found", Where(str(path)), detail)
-                _require_companions(name, options)
+                draft = _begin(path, found, name, options)
                 return read_parts(module.read_parts(found, draft, options, store.part_rows), draft, store)
         except DataError as error:
             # Reading the whole decides what a part cannot, and shows all that is wrong: where there is room for it.

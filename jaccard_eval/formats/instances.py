@@ -158,18 +158,10 @@ def _read_each(names: Sequence[str], read_one: Callable[[str], None], draft: Dra
 def _ids(file: Path) -> tuple[EncodedImage, npt.NDArray[np.generic]]:
     """Return the values of a map; a DataError refuses colours."""
     from jaccard_eval.reading.labelmaps.images import EncodedImage
+    from jaccard_eval.reading.mask_pixels import one_channel
 
     image = EncodedImage(file)
-    try:
-        found = image.decode(by_color=False)
-    except DataError as error:
-        (finding,) = error.findings
-        if finding.code != "map-mode":
-            raise
-        detail = finding.examples[0].detail.replace("class numbers", "numbers of objects")
-        fix = "Save the ids as one channel, grey of 8 or 16 bits."
-        raise DataError.single("map-mode", image.where, detail, fix=fix) from None
-    return image, found.rows(0, found.shape[0])
+    return image, one_channel(image, "numbers of objects", "Save the ids as one channel, grey of 8 or 16 bits.")
 
 
 def _read_cityscapes(path: Path, names: Sequence[str], side: _Side) -> None:

@@ -7,6 +7,7 @@ import binascii
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray
 from jaccard_eval.findings import DataError, Where
@@ -16,18 +17,23 @@ from jaccard_eval.similarity.runs import IntArray, runs_of_pixels
 FIX = "Export the mask again."
 
 
-def object_pixels(image: EncodedImage) -> BoolArray:
-    """Return where an image of one object (h, w) is not 0; colours are a DataError."""
+def one_channel(image: EncodedImage, what: str, fix: str) -> npt.NDArray[np.generic]:
+    """Return the values of an image (h, w); a DataError refuses colours, which are not `what` is wanted."""
     try:
         found = image.decode(by_color=False)
     except DataError as error:
         (finding,) = error.findings
         if finding.code != "map-mode":
             raise
-        detail = finding.examples[0].detail.replace("class numbers", "the pixels of an object")
-        fix = "Save it as one channel, 0 where the object is not."
+        detail = finding.examples[0].detail.replace("class numbers", what)
         raise DataError.single("map-mode", image.where, detail, fix=fix) from None
-    pixels: BoolArray = found.rows(0, found.shape[0]) != 0
+    return found.rows(0, found.shape[0])
+
+
+def object_pixels(image: EncodedImage) -> BoolArray:
+    """Return where an image of one object (h, w) is not 0; colours are a DataError."""
+    fix = "Save it as one channel, 0 where the object is not."
+    pixels: BoolArray = one_channel(image, "the pixels of an object", fix) != 0
     return pixels
 
 

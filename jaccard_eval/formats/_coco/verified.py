@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
+from operator import attrgetter
 
 import numpy as np
 from msgspec import UNSET
@@ -23,10 +25,7 @@ def add_verified(draft: Draft, images: Sequence[ImageRecord], categories: Sequen
     # Only texts: in other files the key may mean anything.
     draft.class_frequency = {key: value for key, value in frequency.items() if isinstance(value, str)}
     # A file with one of the two fields is of LVIS, and lacks the other.
-    has_lists = (
-        image.neg_category_ids is not UNSET or image.not_exhaustive_category_ids is not UNSET for image in images
-    )
-    if any(has_lists):
+    if any(ids is not UNSET for ids in chain.from_iterable(map(attrgetter(*VERIFIED), images))):
         draft.usual_protocol = LVIS
         for field, fact in zip(VERIFIED, (ABSENT, NOT_EXHAUSTIVE), strict=True):
             lists = [getattr(image, field) for image in images]
