@@ -411,6 +411,18 @@ CLASS_OPTIONS: list[click.Parameter] = [
     ),
 ]
 
+
+def class_table_options(columns: Sequence[str]) -> list[click.Parameter]:
+    """Make the options of commands that list a few classes unasked, in the order of a column of their table."""
+    return [
+        _show("--per-class", is_flag=True, basic=True, help="List every class (default: up to 30)."),
+        *CHOSEN_CLASSES,
+        _show(
+            "--sort", type=OneOf(columns), metavar="COLUMN", basic=True, help="Sort classes by a column of the table."
+        ),
+    ]
+
+
 QUIET = _show("-q", "--quiet", is_flag=True, basic=True, help="Print only the last line; hide notes.")
 PROGRESS = _show(
     "--progress",

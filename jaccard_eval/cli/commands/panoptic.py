@@ -11,12 +11,12 @@ from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
 from jaccard_eval.cli.inputs import IMAGES, MAPS, InputPath, note_inputs
 from jaccard_eval.cli.options import (
     BOOTSTRAP_OPTIONS,
-    CHOSEN_CLASSES,
     FINDING_OPTIONS,
     GALLERY,
     OUTPUT_OPTIONS,
     SLICE_OPTIONS,
     SectionedCommand,
+    class_table_options,
     read_bootstrap,
     section,
 )
@@ -82,7 +82,6 @@ def _note_maps(*sides: tuple[Path | None, Path | None]) -> None:
 _read = section("Reading the segments")
 _rule = section("Rules")
 _compare = section("Comparison")
-_show = section("Output")
 
 COMMAND = SectionedCommand(
     "panoptic",
@@ -129,11 +128,7 @@ COMMAND = SectionedCommand(
         *GATE_OPTIONS,
         *BOOTSTRAP_OPTIONS,
         *SLICE_OPTIONS,
-        _show("--per-class", is_flag=True, basic=True, help="List every class (default: up to 30)."),
-        *CHOSEN_CLASSES,
-        _show(
-            "--sort", type=OneOf(COLUMNS), metavar="COLUMN", basic=True, help="Sort classes by a column of the table."
-        ),
+        *class_table_options(COLUMNS),
         GALLERY,
         *OUTPUT_OPTIONS,
         *FINDING_OPTIONS,

@@ -10,12 +10,12 @@ from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
 from jaccard_eval.cli.inputs import MAPS, InputPath
 from jaccard_eval.cli.options import (
-    CHOSEN_CLASSES,
     FINDING_OPTIONS,
     GALLERY,
     NAMES,
     OUTPUT_OPTIONS,
     SectionedCommand,
+    class_table_options,
     section,
 )
 from jaccard_eval.cli.parse import OneOf, RunOptions
@@ -76,7 +76,6 @@ def pixels(
 
 _read = section("Reading the label maps")
 _rule = section("Rules")
-_show = section("Output")
 
 COMMAND = SectionedCommand(
     "pixels",
@@ -130,11 +129,7 @@ COMMAND = SectionedCommand(
             help="Ignore pixels that are background in the ground truth, in the prediction, or in either.",
         ),
         *GATE_OPTIONS,
-        _show("--per-class", is_flag=True, basic=True, help="List every class (default: up to 30)."),
-        *CHOSEN_CLASSES,
-        _show(
-            "--sort", type=OneOf(COLUMNS), metavar="COLUMN", basic=True, help="Sort classes by a column of the table."
-        ),
+        *class_table_options(COLUMNS),
         GALLERY,
         *OUTPUT_OPTIONS,
         *FINDING_OPTIONS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from jaccard_eval.data.document import MetricValue
+from jaccard_eval.data.document import DataTable, MetricValue
 from jaccard_eval.data.result import Resamples, SliceRow
 from jaccard_eval.report.model import Column, DataCell, Rows, Section, Table, columns
 from jaccard_eval.report.sections import SortableRow
@@ -32,6 +32,22 @@ def slices_section(slices: Sequence[SliceRow]) -> Section:
         for part in slices
     )
     return Section("Slices", (Table(heads, rows),))
+
+
+def with_slices(
+    header: Sequence[str], rows: Sequence[tuple[DataCell, ...]], slices: Sequence[SliceRow], *, all_classes: str
+) -> DataTable:
+    """Return a table of classes with a row for each slice, under the metrics and bounds that the table has."""
+    if not slices:
+        return DataTable(tuple(header), tuple(rows))
+    # Slices are named in a last column, which is not there without any.
+    table = [(*row, "") for row in rows]
+    for part in slices:
+        bounds = dict(zip(bound_columns(part.values), bound_cells(part.values, part.values), strict=True))
+        known: dict[str, DataCell] = {"class": all_classes, "gt": support_of(part), **bounds}
+        known |= {name: metric.value for name, metric in part.values.items()}
+        table.append((*(known.get(name, "") for name in header), part.name))
+    return DataTable((*header, "slice"), tuple(table))
 
 
 def support_of(part: SliceRow) -> int:

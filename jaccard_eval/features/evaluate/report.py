@@ -132,7 +132,7 @@ def build_album(result: EvaluationResult, options: ReportOptions) -> Album:
 
 def build_data(result: EvaluationResult, options: ReportOptions) -> DataTable:
     """Return one row for all classes, then one per class, in the order of `options.sort`; then one for each slice."""
-    from jaccard_eval.features.bootstrap.report import bound_cells, bound_columns, support_of
+    from jaccard_eval.features.bootstrap.report import bound_cells, bound_columns, with_slices
     from jaccard_eval.features.errors.report import error_cells, error_columns
 
     classes = sorted_classes(result, options.sort)
@@ -154,16 +154,7 @@ def build_data(result: EvaluationResult, options: ReportOptions) -> DataTable:
         ),
     ]
     header = ("class", *frequency, *COUNTS, *metrics, *bound_columns(bounded), *error_columns(result.errors))
-    if not result.slices:
-        return DataTable(header, tuple(rows))
-    # Slices are named in a last column, which is not there without any.
-    rows = [(*row, "") for row in rows]
-    for part in result.slices:
-        bounds = dict(zip(bound_columns(part.values), bound_cells(part.values, part.values), strict=True))
-        known: dict[str, DataCell] = {"class": ALL_CLASSES, "gt": support_of(part), **bounds}
-        known |= {name: metric.value for name, metric in part.values.items()}
-        rows.append((*(known.get(name, "") for name in header), part.name))
-    return DataTable((*header, "slice"), tuple(rows))
+    return with_slices(header, rows, result.slices, all_classes=ALL_CLASSES)
 
 
 def frequency_heads(classes: Sequence[ClassRow]) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def page_sections(result: PanopticResult, options: ReportOptions) -> list[Sectio
 
 def build_data(result: PanopticResult, options: ReportOptions) -> DataTable:
     """Return one row for all classes, then one per class, in the order of `options.sort`; then one for each slice."""
-    from jaccard_eval.features.bootstrap.report import bound_cells, bound_columns, support_of
+    from jaccard_eval.features.bootstrap.report import bound_cells, bound_columns, with_slices
 
     metrics = tuple(result.metrics)
     bounded = metrics if result.bootstrap is not None else ()
@@ -78,16 +78,7 @@ def build_data(result: PanopticResult, options: ReportOptions) -> DataTable:
     header = ("class", "kind", "gt", "pred", *COUNTS, *metrics, *bound_columns(bounded))
     table: list[tuple[DataCell, ...]] = [(ALL_CLASSES, ALL_CLASSES, *totals, *cells(result.metrics))]
     table += [(row.name, row.kind, row.gt, row.pred, row.tp, row.fp, row.fn, *cells(row.values)) for row in rows]
-    if not result.slices:
-        return DataTable(header, tuple(table))
-    # Slices are named in a last column, which is not there without any.
-    table = [(*row, "") for row in table]
-    for part in result.slices:
-        bounds = dict(zip(bound_columns(part.values), bound_cells(part.values, part.values), strict=True))
-        known: dict[str, DataCell] = {"class": ALL_CLASSES, "gt": support_of(part), **bounds}
-        known |= {name: metric.value for name, metric in part.values.items()}
-        table.append((*(known.get(name, "") for name in header), part.name))
-    return DataTable((*header, "slice"), tuple(table))
+    return with_slices(header, table, result.slices, all_classes=ALL_CLASSES)
 
 
 def _headline(result: PanopticResult) -> Headline:
