@@ -255,7 +255,7 @@ _GATE = _table(
     {"spread": _nullable(Check(_find_in_spread, _SPREAD.schema))},
 )
 _TOOL = _table({"name": _text, "version": _text})
-_ANY = _table({"tool": _TOOL})
+_ANY = _table({"tool": _TOOL}, {"gates": _list(_GATE)})
 _HEAD: dict[str, Check] = {
     "tool": _TOOL,
     "signature": _text,

@@ -136,3 +136,15 @@ def test_a_forged_document_is_reported_or_refused_with_its_field(name: str, plac
         return
     for medium in ("x.md", "x.csv", "x.json"):
         assert reporter_for(medium).render(result, ReportOptions(per_class=True))
+
+
+def test_a_verdict_without_its_resampling_is_refused_with_its_field(folder: Path) -> None:
+    """Whatever the kind of the result: gates judge many, and texts quote how images were resampled."""
+    document, *_ = save(folder, "gate")
+    content = json.loads((folder / document).read_text())
+    content["gates"][0]["spread"] = {}
+    content[DIGEST] = document_digest(content)
+    forged = folder / "without.json"
+    forged.write_text(json.dumps(content))
+    with pytest.raises(DataError, match=r"spread\.confidence_level"):
+        load_result(forged)
