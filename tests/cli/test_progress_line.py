@@ -16,7 +16,7 @@ from jaccard_eval.cli.progress import LONG, OpenStages, describe, shortened
 from jaccard_eval.progress import BYTES, Stage, listening
 from jaccard_eval.text import columns_of
 
-SECONDS = "1200"  # resamples that take a second or more
+SECONDS = "2000"  # resamples that take a second, and longer on a slow machine
 MINUTES = "1000000"  # resamples that nobody waits for
 LONG_PATH = "long/" * 30 + "gt.json"
 
@@ -197,7 +197,7 @@ def test_a_line_comes_and_goes_and_leaves_the_screen_as_it_would_be_without(samp
         assert terminal.finish() == 0
     lines = drawn_lines(terminal.written)
     grown = shares(lines, "resampling")
-    assert len(grown) > 3
+    assert len(grown) > 1
     assert grown == sorted(grown)
     assert any("left" in text for text in lines)
     assert max(map(len, lines)) < columns
