@@ -78,7 +78,9 @@ def replace_folder(path: Path, files: Mapping[str, bytes]) -> None:
     with contextlib.ExitStack() as cleanup, explained(path):
         if target.is_file():
             raise NotADirectoryError(0, "it is a file; the output is a folder")
-        _refuse_loss(path, _names_in(target), files)
+        # A link is no folder, wherever it leads: replacing the folder would lose it.
+        held = (entry for entry in target.rglob("*") if entry.is_symlink() or not entry.is_dir())
+        _refuse_loss(path, (entry.relative_to(target).as_posix() for entry in held), files)
         write_folder_aside(target, files, cleanup)()
 
 
@@ -168,12 +170,6 @@ def _mode_of(target: Path) -> int:
     umask = os.umask(0)
     os.umask(umask)
     return _NEW_FILE_MODE & ~umask
-
-
-def _names_in(target: Path) -> Iterator[str]:
-    for entry in target.rglob("*"):
-        if entry.is_symlink() or not entry.is_dir():
-            yield entry.relative_to(target).as_posix()
 
 
 def _refuse_loss(path: Path, names: Iterable[str], files: Mapping[str, bytes]) -> None:

@@ -154,7 +154,9 @@ class Evaluator:
         DataError
             When an image was added before with other boxes, or boxes hold what is not a number or have a negative size.
         """
-        keys = _image_keys(images)
+        if isinstance(images, str | bytes) or not isinstance(images, Iterable):
+            raise UsageError(f"images must be a list, one key per image, got {quoted_value(images)}")
+        keys = [_image_key(image, at) for at, image in enumerate(images)]
         if self._gt is None and targets is None:
             raise UsageError("update needs targets, unless the evaluator has them: Evaluator(gt=...)")
         if self._gt is not None and targets is not None:
@@ -500,14 +502,8 @@ _BOX_OPTIONS = "--gt-box, --pred-box"
 _ADDRESS_OF_OBJECT = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
-def _image_keys(images: Any) -> list[Key]:
-    """Return the keys of images: whole numbers and texts as they are, all else by its `repr`."""
-    if isinstance(images, str | bytes) or not isinstance(images, Iterable):
-        raise UsageError(f"images must be a list, one key per image, got {quoted_value(images)}")
-    return [_image_key(image, at) for at, image in enumerate(images)]
-
-
 def _image_key(image: Any, at: int) -> Key:
+    """Return the key of an image: whole numbers and texts as they are, all else by its `repr`."""
     if isinstance(image, str):
         return str(image)
     # Arrays and tensors of one number, as torchvision has them for image_id.

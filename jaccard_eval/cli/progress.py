@@ -32,7 +32,10 @@ _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 def shown_progress(options: RunOptions) -> Iterator[None]:
     """Show what is being done inside, as the options choose; with ``--verbose``, how long each stage took as well."""
     is_shown = options.progress == "always" or (options.progress == "auto" and not options.quiet)
-    is_drawn = is_shown and _can_draw(options.progress)
+    is_terminal = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    # Logs of CI keep every state of a line that is drawn anew, even where they pretend to be a terminal.
+    is_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
+    is_drawn = is_shown and is_terminal and (options.progress == "always" or not is_ci)
     if not (is_shown or options.verbose):
         yield
         return
@@ -43,12 +46,6 @@ def shown_progress(options: RunOptions) -> Iterator[None]:
         yield
     if options.verbose:
         streams.say(stages.timings())
-
-
-def _can_draw(choice: str) -> bool:
-    """Whether a line may come and go on standard error."""
-    is_terminal = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-    return is_terminal and (choice == "always" or os.environ.get("CI", "").lower() in ("", "0", "false"))
 
 
 class OpenStages:

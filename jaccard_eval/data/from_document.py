@@ -26,6 +26,7 @@ T = TypeVar("T")
 ABSENT: Any = object()  # in the place of what a document does not have
 # Where documents of results have these fields, of whatever kind they are.
 OF_RESULTS = {"version": ("tool", "version"), "findings": ("warnings",)}
+_type_hints = cache(get_type_hints)  # slow, and asked for each row of a list
 _PLAIN = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}
 
 
@@ -66,7 +67,7 @@ def _record(kind: type[T], document: Any, place: str, faults: list[Fault], given
     if hasattr(kind, "reported_by"):
         elsewhere = {name: dig(document, *path) for name, path in OF_RESULTS.items()} | elsewhere
     n_faults, values = len(faults), dict(given)
-    hints = _hints(kind)  # type: ignore[arg-type]
+    hints = _type_hints(kind)  # type: ignore[arg-type]
     for item in fields(kind):  # type: ignore[arg-type]
         if item.name in given:
             continue
@@ -84,11 +85,6 @@ def _record(kind: type[T], document: Any, place: str, faults: list[Fault], given
     except UsageError as error:
         faults.append((place, str(error)))
         return None
-
-
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
 
 
 def _value(kind: Any, value: Any, place: str, faults: list[Fault]) -> Any:  # noqa: PLR0911 - one per type

@@ -291,16 +291,16 @@ def abridged_signature(text: str, usual: Sequence[str] = ()) -> str:
     name, *parts = text.split("|")
     if name in PROTOCOLS:
         usual = signature(PROTOCOLS[name], selection=(), gt="", pred="", version="").split("|")
-    shown = (
-        f"{key}{equals}{_abridged(_rounded(value) if key == 'areas' else value)}"
-        for key, equals, value in (part.partition("=") for part in parts if part not in usual)
-    )
+    shown = []
+    for part in parts:
+        if part in usual:
+            continue
+        key, equals, value = part.partition("=")
+        if key == "areas":
+            # Ranges are closed at both ends, so that an open one ends at the number before.
+            value = _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.12g}", value)
+        shown.append(f"{key}{equals}{_abridged(value)}")
     return "|".join([name, *shown])
-
-
-def _rounded(areas: str) -> str:
-    # Ranges are closed at both ends, so that an open one ends at the number before.
-    return _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.12g}", areas)
 
 
 def _abridged(value: str) -> str:

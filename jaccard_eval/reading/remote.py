@@ -253,9 +253,12 @@ class _Copies:
         """Return what lies at a URL, asked once."""
         url = _normal(url)
         with self._lock:
-            if url not in self._entries and not self._is_absent(url):
-                self._entries[url] = self._look_up(url)
-                self._make(url)
+            if url not in self._entries:
+                # What was listed shows what is not there, without asking.
+                parent = url.rpartition("/")[0]
+                if parent not in self._levels and not self._is_below(parent, self._trees):
+                    self._entries[url] = self._look_up(url)
+                    self._make(url)
             return self._entries.get(url)
 
     def is_here(self, url: str) -> bool:
@@ -328,13 +331,8 @@ class _Copies:
                 raise DataError.single("folder-unreadable", Where(url), detail, fix="Rename the object.")
         return found
 
-    def _is_absent(self, url: str) -> bool:
-        """Whether what was listed shows that nothing lies at a URL."""
-        parent = url.rpartition("/")[0]
-        return parent in self._levels or self._is_below(parent, self._trees)
-
     def _is_below(self, url: str, folders: Iterable[str]) -> bool:
-        return any(url == folder or _is_above(folder, url) for folder in folders)
+        return any(url == folder or url.startswith(f"{folder.removesuffix('/')}/") for folder in folders)
 
     def _local(self, url: str) -> str:
         """Return the place of a copy, there or not."""
@@ -371,10 +369,6 @@ class _Copies:
             where = None if self._folder is None else self._folder.parent
             advice = "Set TMPDIR to a folder that has more room."
             raise MachineError(f"{where}: cannot hold copies of what is read: {reason_of(error)}. {advice}") from None
-
-
-def _is_above(folder: str, url: str) -> bool:
-    return url.startswith(folder if folder.endswith("/") else f"{folder}/")
 
 
 def _both(url: str) -> DataError:

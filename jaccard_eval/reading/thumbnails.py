@@ -113,7 +113,9 @@ class ImageFiles:
                 with Image.open(file) as image:
                     turn = _TURNS.get(orientation_of(image) or 1)
                     stored: tuple[int, int] = image.size
-                    if turn is not None and self._is_stored(row, stored):
+                    # Boxes of an image whose size is known as it is stored were drawn on what is stored;
+                    # of a square, either is possible.
+                    if stored[0] != stored[1] and stored == tuple(self.sizes[row].tolist()):
                         turn = None
                     if side is not None:
                         image.draft(None, (2 * side, 2 * side))  # of JPEG alone: decodes an eighth of a large one
@@ -131,11 +133,6 @@ class ImageFiles:
             shown = shown if turn is None else shown.transpose(Image.Transpose(turn))
             shown.info = {}  # comments and the like do not belong to what is shown
             return shown, stored[::-1] if turn in _QUARTERS else stored
-
-    def _is_stored(self, row: int, stored: tuple[int, int]) -> bool:
-        width, height = stored
-        known = tuple(self.sizes[row].tolist())
-        return width != height and known == (width, height)
 
 
 # EXIF orientation to `PIL.Image.Transpose`: mirrored, by 180 degrees, upside down, transposed, by 270, transverse, 90.

@@ -61,7 +61,9 @@ def overlap(
     inputs = two_sides([], options) if from_files else None
     outputs = plan_files(options.output)
     if inputs is None:
-        result = _of_lists(boxes, by or "iou", box, clip) if _are_files(boxes) else _of_two(boxes, box, clip)
+        # One file makes two: that the other is missing is then an error of its own.
+        are_files = len(boxes) == 2 and any(map(_is_file, boxes))
+        result = _of_lists(boxes, by or "iou", box, clip) if are_files else _of_two(boxes, box, clip)
         if by and result.kind == "overlap":
             raise UsageError("--by picks the measure of a matrix: give two files of boxes; two boxes show all measures")
     elif clip or by:
@@ -82,11 +84,6 @@ def overlap(
 
 def _is_file(text: str) -> bool:
     return os.path.isfile(input_path(text))  # noqa: PTH113 - Path.is_file raises for long texts
-
-
-def _are_files(boxes: Sequence[str]) -> bool:
-    """Whether the sides are files of boxes; one that is missing is then an error of its own."""
-    return len(boxes) == 2 and any(map(_is_file, boxes))
 
 
 def _of_lists(paths: Sequence[str], by: Measure, encoding: str, window: Sequence[float] | None) -> OverlapMatrix:

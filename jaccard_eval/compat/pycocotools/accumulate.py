@@ -38,7 +38,7 @@ def whole_tables(curves: Curves, params: Any, evaluated: Any) -> Tables | None:
     """Return the tables of an evaluation; None for parameters that differ from those it was made with."""
     # Where categories are not used, `accumulate` has replaced their ids by then.
     lists = ("imgIds", *(("catIds",) if evaluated.useCats else ()), "iouThrs", "areaRng", "maxDets")
-    same = all(_equal(getattr(params, name), getattr(evaluated, name)) for name in lists)
+    same = all(np.array_equal(getattr(params, name), getattr(evaluated, name)) for name in lists)
     recalls = np.asarray(params.recThrs, dtype=np.float64)
     if not same or params.useCats != evaluated.useCats or not len(recalls) or not (np.diff(recalls) >= 0).all():
         return None
@@ -54,11 +54,6 @@ def whole_tables(curves: Curves, params: Any, evaluated: Any) -> Tables | None:
             tables.scores[:, :, known, a, m] = scores[..., known]
             tables.recall[:, known, a, m] = curves.final_recall(a, m)[:, known]
     return tables
-
-
-def _equal(params: Sequence[Any], others: Sequence[Any]) -> bool:
-    """Whether two lists of numbers, ids or ranges are equal."""
-    return len(params) == len(others) and bool(np.all(np.asarray(params) == np.asarray(others)))
 
 
 def gathered_tables(results: Sequence[Record | None], params: Any, evaluated: Any) -> Tables:

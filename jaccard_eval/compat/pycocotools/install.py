@@ -55,10 +55,8 @@ def _holders() -> list[str]:
         values = list(getattr(module, "__dict__", {}).values())
         if name.partition(".")[0] == PACKAGE:
             continue
-        if any(value in originals if isinstance(value, ModuleType) else _home(value) in homes for value in values):
+        modules = [value for value in values if isinstance(value, ModuleType)]
+        classes = [value for value in values if isinstance(value, type)]
+        if any(value in originals for value in modules) or any(value.__module__ in homes for value in classes):
             holders.append(name)
     return holders
-
-
-def _home(value: object) -> str | None:
-    return value.__module__ if isinstance(value, type) else None

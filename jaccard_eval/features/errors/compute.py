@@ -288,7 +288,12 @@ def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score
         rows = errors.rows_of(k)
         lrp = optimal_lrp(errors.score[rows], errors.hit[rows], errors.overlap[rows], positives, iou)
         classes.append(_class_errors(errors, name, rows, positives, lrp))
-    pooled = _pooled_errors(errors, mean_lrp([of_class.lrp for of_class in classes]))
+    # The rows of the table go by class. Pooled detections are ranked over all classes, as one who sets a single
+    # threshold for the detector sees them.
+    rows = np.flatnonzero(errors.counts)
+    rows = rows[descending_order(errors.score[rows])]
+    lrp = mean_lrp([of_class.lrp for of_class in classes])
+    pooled = _class_errors(errors, None, rows, int(errors.counted.sum()), lrp)
     types = error_types(errors, ap)
     any_class = match_any_class(metrics, threshold, gt, pred)
     at = chosen_score(metrics, threshold, score)
@@ -308,15 +313,6 @@ def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score
         pooled=pooled,
         classes=tuple(classes),
     )
-
-
-def _pooled_errors(errors: Errors, lrp: LocalisationRecallPrecision) -> ClassErrors:
-    """Return what depends on the choice of one score for all classes."""
-    # The rows of the table go by class. Pooled detections are ranked over all classes, as one who sets a single
-    # threshold for the detector sees them.
-    rows = np.flatnonzero(errors.counts)
-    rows = rows[descending_order(errors.score[rows])]
-    return _class_errors(errors, None, rows, int(errors.counted.sum()), lrp)
 
 
 def _class_errors(

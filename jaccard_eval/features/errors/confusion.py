@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,11 +37,7 @@ def count_confusions(
     """
     threshold = metrics.protocol.judged_threshold
     at = chosen_score(metrics, threshold, score)
-    counts = (count or partial(_in_memory, metrics, gt, pred))(threshold, at)
+    counts = match_any_class(metrics, threshold, gt, pred).confusion(at) if count is None else count(threshold, at)
     return ConfusionMatrix(
         names=metrics.class_names, counts=counts, score=at, iou=metrics.protocol.iou_thresholds[threshold]
     )
-
-
-def _in_memory(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, threshold: int, score: float) -> Any:
-    return match_any_class(metrics, threshold, gt, pred).confusion(score)

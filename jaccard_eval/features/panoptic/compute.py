@@ -86,7 +86,6 @@ class SegmentMatches:
     """What became of the segments of an image, by their rows; crowds and `ignored` predictions are in no count."""
 
     tp_gt: IntArray
-    tp_pred: IntArray
     iou: FloatArray  # of the matches
     fn: IntArray
     fp: IntArray
@@ -166,7 +165,6 @@ def match_segments(
     is_ignored = unmatched & (2 * absorbed > pred_area)
     return SegmentMatches(
         tp_gt=i,
-        tp_pred=j,
         iou=iou,
         fn=np.flatnonzero(missed),
         fp=np.flatnonzero(unmatched & ~is_ignored),

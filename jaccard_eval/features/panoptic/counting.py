@@ -134,11 +134,10 @@ class PanopticReader:
             if side.list_of is not None:
                 continue
             listed = image.segments
-            if (
-                listed is None
-                or not _are_distinct(listed.ids)
-                or any(key not in self.label for key in listed.categories)
-            ):
+            if listed is None or any(key not in self.label for key in listed.categories):
+                return False
+            # A pixel with an id that is listed twice, or is that of no segment, belongs to nothing.
+            if len({VOID_ID, *listed.ids.tolist()}) <= len(listed.ids):
                 return False
         return True
 
@@ -413,10 +412,6 @@ def _require_classes(pred: SegmentedSide, label: dict[str, int], findings: Findi
 
     fix = "Write the category ids of the ground truth."
     findings.add_rows(Severity.ERROR, "class-unknown", range(len(unknown)), describe, fix=fix)
-
-
-def _are_distinct(ids: IntArray) -> bool:
-    return len({VOID_ID, *ids.tolist()}) == len(ids) + 1
 
 
 def _names(pairs: Sequence[ImagePair]) -> list[str]:

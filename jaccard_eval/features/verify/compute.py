@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.document import MetricValue, to_document
 from jaccard_eval.data.metricref import EXTERNAL, MetricRef
 from jaccard_eval.data.result import EvaluationResult
@@ -175,13 +174,13 @@ def table_values(result: EvaluationResult) -> dict[str, Value]:
         "pairs": np.column_stack((detections[table.pair_detection], gt.xywh[table.pair_gt], table.pair_overlap)),
         "matches": np.column_stack((detections[table.candidate], matched.reshape(-1, len(table.candidate)).T)),
     }
-    return {f"run.{name}": _digest_rows(numbers) for name, numbers in rows.items()}
-
-
-def _digest_rows(numbers: FloatArray) -> str:
-    # + 0.0: -0.0 equals 0.0 but has other bytes.
-    ordered = numbers[np.lexsort(numbers.T)] + 0.0
-    return f"{len(numbers)} rows, sha256:{hashlib.sha256(ordered.tobytes()).hexdigest()[:16]}"
+    values: dict[str, Value] = {}
+    for name, numbers in rows.items():
+        # + 0.0: -0.0 equals 0.0 but has other bytes.
+        ordered = numbers[np.lexsort(numbers.T)] + 0.0
+        digest = hashlib.sha256(ordered.tobytes()).hexdigest()[:16]
+        values[f"run.{name}"] = f"{len(numbers)} rows, sha256:{digest}"
+    return values
 
 
 def _leaves(place: str, value: Any, *, but: str = "") -> dict[str, Value]:

@@ -77,7 +77,9 @@ def read_document(
         return None
     categories = _categories(record) if is_gt else ()
     listed = _images(record) if record.has("images") else {}
-    _require_folder(role, masks, findings)
+    if isinstance(masks, Path) and not is_folder(masks):
+        fix = f"Pass the folder of the PNG files with --{role}-masks DIR."
+        findings.error("not-a-folder", Where(str(masks)), "there is no such folder of maps", fix=fix)
     reader = _Annotations(role, masks, {category.key for category in categories} if is_gt else None, listed)
     images = tuple(image for image in map(reader.read, record.records("annotations")) if image is not None)
     reader.add_remarks(findings, path)
@@ -87,12 +89,6 @@ def read_document(
     decode = partial(EncodedImage.decode_ids, colored=True)
     failed = reader.seen - {image.key for image in images}
     return SegmentedSide(path, str(masks), FORMAT, categories, images, decode, frozenset(failed))
-
-
-def _require_folder(role: str, masks: Path | ArrayMaps, findings: FindingLog) -> None:
-    if isinstance(masks, Path) and not is_folder(masks):
-        fix = f"Pass the folder of the PNG files with --{role}-masks DIR."
-        findings.error("not-a-folder", Where(str(masks)), "there is no such folder of maps", fix=fix)
 
 
 def _categories(record: Record) -> tuple[Category, ...]:

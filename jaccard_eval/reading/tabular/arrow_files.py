@@ -330,8 +330,10 @@ def read_tables_in_parts(path: Path, suffixes: Collection[str], draft: Draft, ro
     files_of_input = find_parts(path, suffixes, draft)
     named = frozenset(read_naming(draft.options.columns).values())
     require("pyarrow", extra=EXTRA)
-    heads = [Content(batches=[_head(part)]) for part in files_of_input]
-    said = [read_remarks(_metadata(part.path)) for part in files_of_input]
+    schemas = [_schema(part.path) for part in files_of_input]
+    # The columns of each file, without rows.
+    heads = [Content(batches=[Batch(dict.fromkeys(schema.names), range(0))]) for schema in schemas]
+    said = [read_remarks(schema.metadata or {}) for schema in schemas]
     remarks = said[0] if all(other == said[0] for other in said) else {}
     _check_alike(files_of_input, heads, draft)
     draft.findings.raise_errors()
@@ -363,16 +365,6 @@ def _contents(part: Part, draft: Draft, named: frozenset[str], rows: int) -> Ite
                 batch = flatten(piece, first_row, str(part.path), draft.findings, most=most)
                 yield Content([batch], content.unread, content.metadata, named)
                 first_row += piece.num_rows
-
-
-def _head(part: Part) -> Batch:
-    """Return the columns of a file, without rows."""
-    return Batch(dict.fromkeys(_schema(part.path).names), range(0))
-
-
-def _metadata(path: Path) -> dict[bytes, bytes]:
-    found: dict[bytes, bytes] = _schema(path).metadata or {}
-    return found
 
 
 def _schema(path: Path) -> Any:

@@ -291,11 +291,8 @@ def propose_naming(options: ReadOptions, choices: Mapping[str, Sequence[str]]) -
     if len(choices) == 1:
         (meaning,) = choices
         ways = [{meaning: column} for column in choices[meaning][:MAX_PROPOSED]] or ways
-    return " or ".join(f"{option} {_naming_text(given | way)}" for way in ways)
-
-
-def _naming_text(naming: Mapping[str, str]) -> str:
-    return shlex.quote(printable(",".join(quoted(f"{meaning}={column}") for meaning, column in naming.items())))
+    texts = (",".join(quoted(f"{meaning}={column}") for meaning, column in (given | way).items()) for way in ways)
+    return " or ".join(f"{option} {shlex.quote(printable(text))}" for text in texts)
 
 
 def outdone_names(header: Sequence[str]) -> frozenset[str]:

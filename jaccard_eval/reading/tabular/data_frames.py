@@ -55,16 +55,13 @@ def add_frame(frame: pd.DataFrame, draft: Draft) -> None:
 def _plain_column(column: pd.Series) -> pd.Series:
     if column.dtype.kind == "O":
         # Arrays print as text with eight digits, lists of NumPy numbers as calls.
+        plain = [np.asarray(cell).tolist() if isinstance(cell, list | tuple | np.ndarray) else cell for cell in column]
         # By cell, as `map` would look for pandas' own type of texts, which holds no lone surrogates.
         import pandas as pd
 
-        return pd.Series([_plain_cell(cell) for cell in column], index=column.index, dtype=object)
+        return pd.Series(plain, index=column.index, dtype=object)
     # With missing cells, pandas turns the 1 of a flag or an id into 1.0.
     return column.astype("Int64") if _is_whole_with_gaps(column) else column
-
-
-def _plain_cell(cell: Any) -> Any:
-    return np.asarray(cell).tolist() if isinstance(cell, list | tuple | np.ndarray) else cell
 
 
 def _is_whole_with_gaps(column: pd.Series) -> bool:
