@@ -221,14 +221,15 @@ def test_a_disk_that_is_full_while_storing_ends_with_the_way_out(tmp_path: Path,
     gt, pred = write_truth(tmp_path), write_kind(tmp_path, name)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    # No file may grow beyond so many bytes: of the boxes of all rows, that is too few.
+    # No file may grow beyond so many bytes: of the boxes of all rows, that is too few. Bytecode would be cut off there
+    # without an error, and break every later run.
     code = (
         "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000));"
         "from jaccard_eval.__main__ import main; main()"
     )
     options = [str(gt), str(pred), "--engine", "disk", "--scratch", str(scratch)]
-    run = subprocess.run([sys.executable, "-c", code, *options], capture_output=True, text=True, check=False)
+    run = subprocess.run([sys.executable, "-B", "-c", code, *options], capture_output=True, text=True, check=False)
     assert run.returncode == 4, run.stderr
     assert f"{scratch}: cannot hold scratch files: " in run.stderr
     assert "Pass --scratch with a folder that has more room." in run.stderr

@@ -18,9 +18,11 @@ SIGTERM_CAUGHT = 1 << (15 - 1)  # bit of signal 15 in the masks of /proc/PID/sta
 def run_limited(limit: str, *argv: str | Path) -> subprocess.CompletedProcess[str]:
     """Run below a limit of the shell, such as "ulimit -n 24"."""
     script = f'{limit} && exec "$@"'
+    # Where files may not grow, bytecode would be cut off without an error, and break every later run.
+    alone = {"PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     return subprocess.run(
         ["bash", "-c", script, "bash", *command(*argv)],
-        env=environment({"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}),
+        env=environment(alone),
         capture_output=True,
         text=True,
         check=False,
