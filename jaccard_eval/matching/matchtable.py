@@ -96,7 +96,8 @@ class MatchTable:
     def restrict(self, images: IntArray) -> MatchTable:
         """Return the table of some images, ascending rows that are then counted from 0.
 
-        Matching never looks beyond an image, so this equals matching the boxes of these images alone, bit for bit.
+        Matching never looks beyond an image, so this equals matching the boxes of these images alone, bit for bit; rows
+        of predictions count those within the caps.
         """
         detections, truth = np.isin(self.image, images), np.isin(self.gt_image, images)
         # Both ends of a pair are of one image, so that both are kept or neither is.
@@ -105,7 +106,7 @@ class MatchTable:
         # Ranks are within an image and class, and the order of images is kept: neither has to be made anew.
         kept = ("label", "rank", "source", "score", "area")
         columns = {name: getattr(self, name)[detections] for name in kept}
-        # Rows of the predictions of these images alone.
+        # Rows of the predictions of these images alone, without those beyond the caps.
         rows = self.row[detections]
         columns["row"] = np.searchsorted(np.sort(rows), rows).astype(np.int32)
         columns |= {name: getattr(self, name)[truth] for name in ("gt_label", "gt_source")}

@@ -169,6 +169,8 @@ def test_a_restricted_table_is_that_of_the_images_alone(scene: Scene, protocol: 
     alone = match_boxes(
         *(_of_images(side, images) for side in scene), protocol, n_images=len(images), n_labels=N_LABELS
     )
+    # What is beyond the caps is in neither table, and of other images nobody knows how much of it there was.
+    alone = dataclasses.replace(alone, row=np.argsort(np.argsort(alone.row)).astype(np.int32))
     assert _bytes(_match(*scene, protocol).restrict(images)) == _bytes(alone)
 
 
