@@ -113,9 +113,19 @@ Matcher = Callable[[ImageTable, ImageTable], "tuple[RowArray, bool]"]
 
 def match_by(strategy: str, gt: ImageTable, pred: ImageTable) -> ImageMatch:
     """Match images by one of `STRATEGIES`."""
-    rows, clear = STRATEGIES[strategy](gt, pred)
+    # Numbers without file names are alike in every way where they are equal: there may be millions.
+    as_ids = strategy in AUTOMATIC and _are_numbers(gt) and _are_numbers(pred)
+    rows, clear = STRATEGIES["id" if as_ids else strategy](gt, pred)
     claimed = rows[rows >= 0]
     return ImageMatch(strategy, rows, clear and bool(np.bincount(claimed).max(initial=0) <= 1))
+
+
+def _are_numbers(images: ImageTable) -> bool:
+    """Whether all images have whole numbers as keys, none of them negative, and no file names."""
+    if not len(images):
+        return True
+    first, last = images.keys[0], images.keys[-1]  # integers ascend, and texts come behind them
+    return isinstance(first, int) and first >= 0 and isinstance(last, int) and not any(images.file_names)
 
 
 def _by_id(gt: ImageTable, pred: ImageTable) -> tuple[RowArray, bool]:
@@ -223,7 +233,7 @@ def _index(texts: Iterable[tuple[str, int]]) -> tuple[dict[str, int], set[str]]:
 
 
 def _names(images: ImageTable) -> list[str]:
-    return [posix(images.name(row)) for row in range(len(images))]
+    return [*map(posix, images.names())]
 
 
 def _bare_paths(images: ImageTable) -> list[str]:

@@ -16,15 +16,13 @@ from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.engine.buckets import SAMPLES, Chain, plan_buckets
 from jaccard_eval.engine.memory import release_memory
-from jaccard_eval.engine.reducers import BestF1, Cell, CurveRules, TiesFirst, joined_curve
+from jaccard_eval.engine.reducers import BestF1, Cell, CurveRules, Facts, TiesFirst, joined_curve
 from jaccard_eval.engine.runs import Run
 from jaccard_eval.engine.scratch import remove_scratch
 from jaccard_eval.engine.stored import Engine
 from jaccard_eval.engine.tasks import (
     BestOfScores,
     CountAtScore,
-    CountFacts,
-    Facts,
     FindBestF1,
     FindRecallScores,
     ReduceCurves,
@@ -60,6 +58,14 @@ class Runs:
         return tuple(plan_buckets(self.runs, self.n_labels, self.engine.bucket_rows, by_image=by_image))
 
 
+class Kept:
+    """What was read from run files, whatever the order of ties."""
+
+    def __init__(self) -> None:
+        self.cells: dict[Cell, Any] = {}
+        self.facts: list[Facts] = []  # of each chain
+
+
 class ReducedCurves:
     """Curves of run files; see `Curves` for what is computed. What was not asked for at first costs another pass.
 
@@ -76,7 +82,7 @@ class ReducedCurves:
             self._mask[images] = True
         self.protocol = runs.protocol
         self.caps: tuple[int | None, ...] = runs.protocol.max_dets or (None,)
-        self._cells: dict[Cell, Any] = {}
+        self._kept = Kept()
         self._counted: dict[float, tuple[IntArray, IntArray]] = {}
 
     @property
@@ -105,7 +111,7 @@ class ReducedCurves:
         """All detections within the largest cap, shape (K,)."""
         if self._mask is None:
             return np.asarray(np.sum([np.diff(run.first) for run in self._runs.runs], axis=0, dtype=np.int64))
-        return self._facts.detections
+        return np.concatenate([facts.detections for facts in self._facts])
 
     @property
     def recall_grid(self) -> FloatArray:
@@ -120,16 +126,17 @@ class ReducedCurves:
     def ties(self, *, best: bool) -> ReducedCurves:
         """Return the curves with the hits of each tie in front, or behind: the highest precision, or the lowest."""
         view = ReducedCurves(self._runs, self._rows, ties_first=best)
-        view._cells = self._cells  # what was made for one view serves the others
+        view._kept = self._kept  # what was made for one view serves the others
         return view
 
     def prepare(self, cells: Iterable[Cell]) -> None:
         """Compute several curves in one pass."""
-        missing = [cell for cell in dict.fromkeys(cells) if cell not in self._cells]
+        missing = [cell for cell in dict.fromkeys(cells) if cell not in self._kept.cells]
         if missing:
-            reducers = self._each_chain(ReduceCurves(**self._of_all, cells=tuple(missing)), "measuring")
+            found = self._each_chain(ReduceCurves(**self._of_all, cells=tuple(missing)), "measuring")
             for cell in missing:
-                self._cells[cell] = joined_curve([found[cell] for found in reducers], self._is_area)
+                self._kept.cells[cell] = joined_curve([reducers[cell] for reducers, _ in found], self._is_area)
+            self._kept.facts = [facts for _, facts in found]
 
     # What averages ask for.
 
@@ -176,12 +183,12 @@ class ReducedCurves:
 
     def _cell(self, area: int, cap: int) -> Any:
         cell = (area, cap, self._ties_first)
-        if cell not in self._cells:
+        if cell not in self._kept.cells:
             # What a summary and the checks ask for, once for all: to read the files costs more than to reduce them.
             last = len(self.caps) - 1
             usual = [(a, last, None) for a in self._areas] + [(ALL_SIZES, m, None) for m in range(last)]
             self.prepare([cell, *usual, (ALL_SIZES, last, True), (ALL_SIZES, last, False)])
-        return self._cells[cell]
+        return self._kept.cells[cell]
 
     def _undefined(self, area: int, values: FloatArray) -> FloatArray:
         values[..., self.positives[area] == 0] = np.nan
@@ -284,12 +291,13 @@ class ReducedCurves:
     @property
     def n_tied(self) -> int:
         """How many detections share their score with another one of their class."""
-        return self._facts.tied
+        return sum(facts.tied for facts in self._facts)
 
-    @cached_property
-    def _facts(self) -> Facts:
-        found = self._each_chain(CountFacts(**self._of_all), "counting")
-        return Facts(sum(facts.tied for facts in found), np.concatenate([facts.detections for facts in found]))
+    @property
+    def _facts(self) -> list[Facts]:
+        if not self._kept.facts:
+            self._cell(ALL_SIZES, 0)
+        return self._kept.facts
 
     @property
     def ranking(self) -> NoReturn:

@@ -42,10 +42,38 @@ class Shared:
         self._ranking = ranking
 
     @cached_property
+    def runs(self) -> tuple[IntArray, IntArray]:
+        """Where each run of detections of one class and score begins, and how long it is."""
+        return lengths_of_runs(starts_of_runs(self._ranking.score) | starts_of_runs(self._ranking.label))
+
+    @cached_property
     def ties(self) -> tuple[IntArray, IntArray]:
         """Where the tie of each detection begins and where it ends."""
-        first, size = lengths_of_runs(starts_of_runs(self._ranking.score) | starts_of_runs(self._ranking.label))
+        first, size = self.runs
         return np.repeat(first, size), np.repeat(first + size, size)
+
+
+class Facts:
+    """How many detections of a chain are tied with another one of their class, and how many each class has (K,)."""
+
+    def __init__(self, labels: tuple[int, int]) -> None:
+        self.detections = np.zeros(labels[1] - labels[0], dtype=np.int64)
+        self._tied = 0
+        self._pieces: dict[float, int] = {}  # rows of each tie that is cut
+
+    @property
+    def tied(self) -> int:
+        """How many detections are tied."""
+        return self._tied + sum(n for n in self._pieces.values() if n > 1)
+
+    def add(self, ranking: Ranking, shared: Shared, tied: float | None) -> None:
+        """Add a bucket; one that is a piece of a tie has its score."""
+        self.detections += np.bincount(ranking.label, minlength=len(self.detections))
+        if tied is not None:
+            self._pieces[tied] = self._pieces.get(tied, 0) + len(ranking)
+            return
+        _, size = shared.runs
+        self._tied += int(size[size > 1].sum())
 
 
 class CurveReducer:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.boxtable import BoolArray
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.engine.scratch import Place, gathered, read_array, read_bytes, write_whole
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.order import IntArray, descending_order, stable_order
+from jaccard_eval.matching.order import IntArray, class_and_score_order
 from jaccard_eval.matching.ranking import Ranking
 
 # Columns stand one behind the other: those of detections, of candidates, and of objects.
@@ -177,7 +177,9 @@ def load_ranking(
     number = np.full(len(label), -1)  # of the candidate that a row is
     given = np.concatenate([rows + start for (rows, _), start in zip(found, starts[:-1], strict=True)])
     number[given] = np.arange(len(given))
-    order = class_order(label, loaded["score"], loaded.get("tie"))
+    # Rows without a tie come by image, and stay so.
+    by_tie = np.argsort(loaded["tie"], kind="stable") if "tie" in loaded else np.arange(len(label))
+    order = by_tie[class_and_score_order(label[by_tie], loaded["score"][by_tie])]
     if images is not None:
         order = order[images[loaded["image"][order]]]
     number = number[order]
@@ -206,10 +208,3 @@ def load_ranking(
         gt_label=none,
         gt_counts=np.zeros((shape[1], 0), dtype=np.bool_),
     )
-
-
-def class_order(label: IntArray, score: FloatArray, tie: IntArray | None) -> IntArray:
-    """Return the order by class, descending score and `tie`; rows without one come by image, and stay so."""
-    by_tie = np.arange(len(label)) if tie is None else np.argsort(tie, kind="stable")
-    by_score = by_tie[descending_order(score[by_tie])]
-    return by_score[stable_order(label[by_score])]

@@ -17,14 +17,14 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.engine.buckets import Bucket, Chain
-from jaccard_eval.engine.reducers import BestF1, Cell, CurveReducer, CurveRules, Envelope, HitsOfArea, Shared
+from jaccard_eval.engine.reducers import BestF1, Cell, CurveReducer, CurveRules, Envelope, Facts, HitsOfArea, Shared
 from jaccard_eval.engine.runs import Run, load_ranking, write_run
 from jaccard_eval.engine.scratch import Place
 from jaccard_eval.engine.shuffle import Blocks, read_scores, write_scores
 from jaccard_eval.engine.stored import Tables
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.matchtable import MatchTable, match_boxes
-from jaccard_eval.matching.order import IntArray, lengths_of_runs, rank_detections, starts_of_runs
+from jaccard_eval.matching.order import IntArray, rank_detections
 from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.any_class import match_part
 from jaccard_eval.metrics.curves import required_hits
@@ -120,21 +120,23 @@ class ChainTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReduceCurves(ChainTask):
-    """Reduces curves to what is kept of them."""
+    """Reduces curves to what is kept of them, and counts what the ranking holds."""
 
     cells: tuple[Cell, ...]
 
-    def __call__(self, chain: Chain) -> dict[Cell, CurveReducer]:
+    def __call__(self, chain: Chain) -> tuple[dict[Cell, CurveReducer], Facts]:
         """Return the reducer of each curve, with all rows of the chain."""
         kind = HitsOfArea if self.rules.protocol.interpolation == "area" else Envelope
         found: dict[Cell, CurveReducer] = {cell: kind(self.rules, cell, chain[0].labels) for cell in self.cells}
+        facts = Facts(chain[0].labels)
         for place, bucket in enumerate(chain):
             ranking = self.load(bucket)
             shared = Shared(ranking)
+            facts.add(ranking, shared, bucket.tied)
             for cell, reducer in found.items():
                 beyond = self._of_tie(chain, place, cell) if cell[2] is not None and bucket.tied is not None else None
                 reducer.add(ranking, shared, beyond)
-        return found
+        return found, facts
 
     def _of_tie(self, chain: Chain, place: int, cell: Cell) -> tuple[IntArray, IntArray]:
         """Return what moves in front of the hits of a piece of a tie: whole pieces before it, or after it, (T,).
@@ -232,34 +234,6 @@ class FindBestF1(ChainTask):
             for t, found in enumerate(of_label.found)
             if found is not None
         }
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Facts:
-    """Facts of a ranking: how many detections are tied with another one of their class, and how many each class has."""
-
-    tied: int
-    detections: IntArray  # (K,)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CountFacts(ChainTask):
-    """Counts what a ranking holds."""
-
-    def __call__(self, chain: Chain) -> Facts:
-        """Return the facts of the classes of the chain."""
-        first, last = chain[0].labels
-        tied, detections = 0, np.zeros(last - first, dtype=np.int64)
-        pieces: dict[float, int] = {}
-        for bucket in chain:
-            ranking = self.load(bucket)
-            detections += np.bincount(ranking.label, minlength=last - first)
-            if bucket.tied is not None:
-                pieces[bucket.tied] = pieces.get(bucket.tied, 0) + len(ranking)
-                continue
-            _, length = lengths_of_runs(starts_of_runs(ranking.score) | starts_of_runs(ranking.label))
-            tied += int(length[length > 1].sum())
-        return Facts(tied + sum(n for n in pieces.values() if n > 1), detections)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

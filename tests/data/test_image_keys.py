@@ -190,6 +190,19 @@ def test_paths_match_below_any_folder(names: set[str]) -> None:
     assert matched == {f"far/away/{name}": name for name in names}
 
 
+NUMBERS = st.sets(st.integers(0, 20) | st.integers(0, 10**12))
+
+
+@given(NUMBERS, NUMBERS, st.sampled_from(AUTOMATIC))
+def test_numbers_match_in_every_way_as_their_texts_do(ours: set[int], theirs: set[int], strategy: str) -> None:
+    gt, pred = _table_of(ours), _table_of(theirs)
+    match = match_by(strategy, gt, pred)
+    rows, is_clear = STRATEGIES[strategy](gt, pred)
+    expected = [gt.keys.index(key) if key in ours else -1 for key in pred.keys]
+    assert match.rows.tolist() == rows.tolist() == expected
+    assert match.one_to_one == is_clear
+
+
 @given(st.sets(PATHS, min_size=1, max_size=6), st.sets(PATHS, min_size=1, max_size=6))
 def test_a_clear_match_claims_no_image_twice(ours: set[str], theirs: set[str]) -> None:
     for strategy in STRATEGIES:
@@ -199,7 +212,7 @@ def test_a_clear_match_claims_no_image_twice(ours: set[str], theirs: set[str]) -
         assert not match.one_to_one or len(np.unique(claimed)) == len(claimed)
 
 
-def _table_of(names: set[str]):
+def _table_of(names: set[str] | set[int]):
     from jaccard_eval.data.dataset import ImageTable, unknown_sizes
 
     return ImageTable(tuple(sorted(names)), (None,) * len(names), unknown_sizes(len(names)), listed=True)
