@@ -107,16 +107,18 @@ def write_folder_aside(target: Path, files: Mapping[str, bytes], cleanup: contex
 
 def write_aside(target: Path, data: bytes, cleanup: contextlib.ExitStack) -> Path:
     """Write to a temporary file in the target's folder, down to the disk; `cleanup` removes what is left of it."""
-    import tempfile  # takes longer to import than many an output to write, and is often not needed
-
-    descriptor, name = tempfile.mkstemp(prefix=_TEMPORARY_PREFIX, dir=target.parent)
-    temporary = Path(name)
-    cleanup.callback(temporary.unlink, missing_ok=True)
-    with os.fdopen(descriptor, "wb") as file:
+    temporary = target.with_name(f"{_TEMPORARY_PREFIX}{os.urandom(8).hex()}")
+    # The permissions of the file to replace, else those that any new file gets: the system applies the umask itself,
+    # which a process with threads cannot ask for without setting it for all of them.
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+    created = _NEW_FILE_MODE if mode is None else mode
+    with open(temporary, "xb", opener=partial(os.open, mode=created)) as file:
+        cleanup.callback(temporary.unlink, missing_ok=True)
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    temporary.chmod(_mode_of(target))
+    if mode is not None:
+        temporary.chmod(mode)  # the umask took from it
     return temporary
 
 
@@ -161,15 +163,6 @@ def write_message(path: Path, error: OSError) -> str:
 def _remove_empty(folder: Path) -> None:
     with contextlib.suppress(OSError):  # it holds what was written
         folder.rmdir()
-
-
-def _mode_of(target: Path) -> int:
-    """Permissions of the file to replace, else those that any new file gets."""
-    if target.exists():
-        return stat.S_IMODE(target.stat().st_mode)
-    umask = os.umask(0)
-    os.umask(umask)
-    return _NEW_FILE_MODE & ~umask
 
 
 def _refuse_loss(path: Path, names: Iterable[str], files: Mapping[str, bytes]) -> None:

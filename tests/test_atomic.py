@@ -1,6 +1,7 @@
 """Outputs are whole or untouched."""
 
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -90,3 +91,23 @@ def test_a_missing_folder_and_a_fifo_are_refused_before_anything_is_computed(tmp
         require_free(tmp_path / "missing/a", [], replace=False)
     with pytest.raises(UsageError, match="neither a file nor a folder"):
         require_free(tmp_path / "fifo", [], replace=True)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_files_get_the_permissions_of_any_new_file_or_of_the_one_that_they_replace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = os.umask(0o027)
+    try:
+        # Whoever asks for the umask sets it, and files that other threads make meanwhile could be written by all.
+        monkeypatch.setattr(os, "umask", None)
+        (tmp_path / "shared").write_text("old", encoding="utf-8")
+        (tmp_path / "shared").chmod(0o666)
+        for name in ("new", "shared"):
+            replace_file(tmp_path / name, b"new")
+    finally:
+        monkeypatch.undo()
+        os.umask(before)
+    modes = {name: stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("new", "shared")}
+    assert modes == {"new": 0o640, "shared": 0o666}
+    assert contents(tmp_path) == {"new": "new", "shared": "new"}

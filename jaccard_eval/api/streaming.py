@@ -462,7 +462,8 @@ def measure_state(state: StreamState, options: EvaluateOptions) -> EvaluationRes
     # A network that has learnt nothing yet: its classes are those of no object, which stops files. Known to be classes
     # of the predictions as well, those of the objects correspond, and the rest are the usual warning.
     keys = tuple(sorted({*gt.labels.keys, *pred.labels.keys}, key=key_order))
-    rows = np.array([keys.index(key) for key in pred.labels.keys], dtype=np.int32)
+    at = {key: row for row, key in enumerate(keys)}
+    rows = np.array([at[key] for key in pred.labels.keys], dtype=np.int32)
     labels = replace(pred.labels, keys=keys, names=tuple(map(str, keys)))
     pred = replace(pred, labels=labels, boxes=freeze(replace(pred.boxes, label=rows[pred.boxes.label])))
     return evaluate_inputs(gt, pred, state.protocol, options, version=__version__)

@@ -339,8 +339,10 @@ def _numbered(texts: npt.ArrayLike) -> tuple[Any, tuple[str, ...] | None]:
     given = np.asarray(texts, dtype=None if isinstance(texts, np.ndarray) else np.object_)
     if given.ndim != 1 or not given.size or not all(isinstance(text, str) for text in given):
         return texts, None
-    distinct, rows = np.unique(given.astype(np.str_), return_inverse=True)
-    return rows, tuple(distinct.tolist())
+    # Not `unique`: as texts of NumPy all would take as much memory as the longest, and lose NULs at their ends.
+    distinct = tuple(sorted({str(text) for text in given}))
+    at = {text: row for row, text in enumerate(distinct)}
+    return np.array([at[text] for text in given], dtype=np.int64), distinct
 
 
 def _named_labels(label: npt.ArrayLike, names: Sequence[str] | None) -> tuple[Any, tuple[str, ...] | None]:

@@ -174,8 +174,8 @@ def _by_spelling(gt: LabelMap, pred: LabelMap, where: Where, findings: FindingLo
     same = {pair: row for row, pair in enumerate(zip(gt.keys, gt.names, strict=True))}  # separates shared names
     pairs = zip(pred.keys, pred.names, strict=True)
     rows = np.array([same.get(pair, exact.get(pair[1], NOWHERE)) for pair in pairs], dtype=np.int32)
-    free = [row for row in range(len(gt)) if row not in set(rows.tolist())]
-    folded = {fold_name(gt.names[row]): row for row in reversed(free)}
+    taken = set(rows.tolist())
+    folded = {fold_name(gt.names[row]): row for row in reversed(range(len(gt))) if row not in taken}
     for i in np.flatnonzero(rows < 0):
         row = folded.pop(fold_name(pred.names[i]), NOWHERE)
         if row >= 0:

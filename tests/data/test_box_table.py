@@ -133,6 +133,12 @@ def test_numbers_in_arrays_of_objects_are_read() -> None:
     assert table.xywh.tolist() == [[10, 20, 20, 40]]
 
 
+def test_names_that_differ_in_anything_are_different_names() -> None:
+    table = BoxTable.from_arrays(["b\0", "a", "b"], np.array(["dog", "dog", "cat"]), BOX * 3)
+    assert (table.image.tolist(), table.image_names) == ([2, 0, 1], ("a", "b", "b\0"))
+    assert (table.label.tolist(), table.class_names) == ([1, 1, 0], ("cat", "dog"))
+
+
 COORDINATE = st.integers(-1000, 1000).map(float)
 SIDE = st.integers(0, 1000).map(float)
 

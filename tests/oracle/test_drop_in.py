@@ -245,6 +245,32 @@ def test_accumulate_takes_parameters_of_its_own(params: Record) -> None:
     require_equal_tables(*both)
 
 
+class CountedId(int):
+    """The id of an image, which counts how often all of them are looked up or put into a set."""
+
+    lookups = 0
+
+    def __hash__(self) -> int:
+        CountedId.lookups += 1
+        return super().__hash__()
+
+
+def test_looking_up_images_takes_as_many_steps_as_there_are_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    document, detections = cocoscenes.draw(cocoscenes.KINDS[0], seed=4)
+    last = document["images"][-1]
+    document["images"] += [last | {"id": last["id"] + 1 + i} for i in range(300)]
+    evaluation, _ = evaluate("drop-in", document, detections)
+    n = len(evaluation.params.imgIds)
+    others = copy.deepcopy(evaluation.params)
+    others.recThrs, others.catIds = np.array([0.0, 0.5]), others.catIds[:1]
+    for params in (others, evaluation._paramsEval):
+        params.imgIds = [CountedId(image) for image in params.imgIds]
+    monkeypatch.setattr(CountedId, "lookups", 0)
+    with contextlib.redirect_stdout(io.StringIO()):
+        evaluation.accumulate(others)
+    assert 0 < CountedId.lookups < 40 * n  # a set made again for each of them: n * n
+
+
 class OtherOverlaps:
     """A change that people make: overlaps of their own."""
 

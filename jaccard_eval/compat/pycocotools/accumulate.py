@@ -62,13 +62,13 @@ def gathered_tables(results: Sequence[Record | None], params: Any, evaluated: An
     Source: pycocotools 2.0.11 ``cocoeval.py``, ``COCOeval.accumulate``.
     """
     tables = Tables.undefined(params)
-    categories = evaluated.catIds if evaluated.useCats else [NO_CATEGORY]
-    areas = set(map(tuple, evaluated.areaRng))
+    categories = set(evaluated.catIds) if evaluated.useCats else {NO_CATEGORY}
+    images, areas = set(evaluated.imgIds), set(map(tuple, evaluated.areaRng))
     # Places are those among the parameters, as there, although the results lie by those that were evaluated.
-    k_list = [place for place, category in enumerate(params.catIds) if category in set(categories)]
+    k_list = [place for place, category in enumerate(params.catIds) if category in categories]
     a_list = [place for place, area in enumerate(params.areaRng) if tuple(area) in areas]
-    i_list = [place for place, image in enumerate(params.imgIds) if image in set(evaluated.imgIds)]
-    caps = [cap for cap in params.maxDets if cap in set(evaluated.maxDets)]
+    i_list = [place for place, image in enumerate(params.imgIds) if image in images]
+    caps = [cap for cap in params.maxDets if cap in evaluated.maxDets]
     n_areas, n_images = len(evaluated.areaRng), len(evaluated.imgIds)
     for k, k_place in enumerate(k_list):
         for a, a_place in enumerate(a_list):

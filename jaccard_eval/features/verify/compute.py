@@ -23,6 +23,7 @@ from jaccard_eval.text import quoted_value
 _SIDES = (("gt", "the ground truth"), ("pred", "the predictions"))
 _INPUT_COUNTS = ("images", "boxes", "classes")
 _VERSION = re.compile(r"\|v=[^|]*")
+Values = Value | list[Value]  # a row of them by one place
 _CELLS = ("value", "n", "reason")  # of what a gate was judged by
 
 
@@ -99,14 +100,33 @@ def _advice(names: set[str]) -> str:
     )
 
 
-def differences(saved: Mapping[str, Value], again: Mapping[str, Value]) -> tuple[int, tuple[Difference, ...]]:
+def differences(saved: Mapping[str, Values], again: Mapping[str, Values]) -> tuple[int, tuple[Difference, ...]]:
     """Return how many values there are in two results, by place, and those that are not equal."""
-    names = list(dict.fromkeys([*again, *saved]))
-    unequal = (name for name in names if name not in saved or name not in again or saved[name] != again[name])
-    return len(names), tuple(Difference(name, saved.get(name), again.get(name)) for name in unequal)
+    count, unequal = 0, []
+    for name in dict.fromkeys([*again, *saved]):
+        if name in saved and name in again and saved[name] == again[name]:
+            values = again[name]
+            count += len(values) if isinstance(values, list) else 1
+            continue
+        before, now = (_cells(name, side[name]) if name in side else {} for side in (saved, again))
+        places = dict.fromkeys([*now, *before])
+        count += len(places)
+        unequal += [
+            Difference(place, before.get(place), now.get(place))
+            for place in places
+            if place not in before or place not in now or before[place] != now[place]
+        ]
+    return count, tuple(unequal)
 
 
-def compared_values(document: Mapping[str, Any]) -> dict[str, Value]:
+def _cells(place: str, values: Values) -> dict[str, Value]:
+    """Return values by the place of each."""
+    if not isinstance(values, list):
+        return {place: values}
+    return {f"{place}.{row}": value for row, value in enumerate(values)}
+
+
+def compared_values(document: Mapping[str, Any]) -> dict[str, Values]:
     """Return what of a document `differences` compares, by place.
 
     That is everything that follows from the inputs, the rules and the options. Of a gate these are the values that it
@@ -114,22 +134,22 @@ def compared_values(document: Mapping[str, Any]) -> dict[str, Value]:
     """
     # Paths, formats and findings are not compared: they change no number, and a result is verified on other machines.
     inputs = {side: {name: document["inputs"][side].get(name) for name in _INPUT_COUNTS} for side, _ in _SIDES}
-    values = _leaves("signature", document["signature_fields"]) | _leaves("inputs", inputs)
+    values = dict(_leaves("signature", document["signature_fields"]))
+    values.update(_leaves("inputs", inputs))
     for part in ("metrics", "support", "undefined", "correspondence", "protocol", "errors", "confusion"):
-        values |= _leaves(part, document.get(part, {}))
+        values.update(_leaves(part, document.get(part, {})))
     for row in document["per_class"]:
-        values |= _leaves(f"per_class.{row.get('class')}", row, but="class")
+        values.update(_leaves(f"per_class.{row.get('class')}", row, but="class"))
     for point in document["operating_points"]:
         place = f"operating_points.{point.get('class') or 'all'}.{point.get('iou')}"
-        values |= _leaves(place, {name: value for name, value in point.items() if name != "iou"}, but="class")
+        values.update(_leaves(place, {name: value for name, value in point.items() if name != "iou"}, but="class"))
     # The file of groups may have moved; the digest of the groups is compared.
-    values |= _leaves("bootstrap", document.get("bootstrap", {}), but="group_by")
-    values |= _leaves("intervals", document.get("intervals", {}))
+    values.update(_leaves("bootstrap", document.get("bootstrap", {}), but="group_by"))
+    values.update(_leaves("intervals", document.get("intervals", {})))
     for row in document.get("slices", ()):
-        values |= _leaves(f"slices.{row.get('slice')}", row, but="slice")
+        values.update(_leaves(f"slices.{row.get('slice')}", row, but="slice"))
     # As texts, for a signature may be edited and its fields left alone; the version is compared as one of these.
-    values |= {part: _VERSION.sub("", document[part]) for part in ("signature", "signature_short")}
-    return {name: to_document(value) for name, value in values.items()}
+    return values | {part: _VERSION.sub("", document[part]) for part in ("signature", "signature_short")}
 
 
 def _derivable_cells(
@@ -156,7 +176,7 @@ def _derivable_cells(
                 yield place, cell, source.value(MetricRef.parse(cell["metric"]))
 
 
-def table_values(result: EvaluationResult) -> dict[str, Value]:
+def table_values(result: EvaluationResult) -> dict[str, Values]:
     """Return digests of the boxes and of the match table, which do not depend on the order of rows."""
     if result.boxes is None or not isinstance(result.measured, DetectionMetrics):
         return {}
@@ -174,7 +194,7 @@ def table_values(result: EvaluationResult) -> dict[str, Value]:
         "pairs": np.column_stack((detections[table.pair_detection], gt.xywh[table.pair_gt], table.pair_overlap)),
         "matches": np.column_stack((detections[table.candidate], matched.reshape(-1, len(table.candidate)).T)),
     }
-    values: dict[str, Value] = {}
+    values: dict[str, Values] = {}
     for name, numbers in rows.items():
         # + 0.0: -0.0 equals 0.0 but has other bytes.
         ordered = numbers[np.lexsort(numbers.T)] + 0.0
@@ -183,16 +203,19 @@ def table_values(result: EvaluationResult) -> dict[str, Value]:
     return values
 
 
-def _leaves(place: str, value: Any, *, but: str = "") -> dict[str, Value]:
-    """Return the values of a nested document by place, those of a pair as its low and its high; without one key."""
+def _leaves(place: str, value: Any, *, but: str = "") -> Iterator[tuple[str, Values]]:
+    """Yield the values of a nested document by place, those of a pair as its low and its high; without one key."""
     if isinstance(value, list):
+        are_plain = not any(isinstance(item, list | Mapping) for item in value)
+        # Rows of a table of confusions: millions of numbers, which are equal as a rule, need no place each.
+        if are_plain and len(value) > 2:
+            yield place, value
+            return
         is_pair = len(value) == 2 and all(isinstance(item, int | float) for item in value)
         value = dict(zip(("low", "high") if is_pair else map(str, range(len(value))), value, strict=True))
     if not isinstance(value, Mapping):
-        return {place: value}
-    return {
-        name: leaf
-        for key, inner in value.items()
-        if key != but
-        for name, leaf in _leaves(f"{place}.{key}", inner).items()
-    }
+        yield place, value
+        return
+    for key, inner in value.items():
+        if key != but:
+            yield from _leaves(f"{place}.{key}", inner)

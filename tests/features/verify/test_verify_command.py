@@ -14,6 +14,8 @@ from jaccard_eval import evaluate, verify
 from jaccard_eval.data.document import document_digest
 from jaccard_eval.data.protocol import LATER_RULES, PROTOCOLS, RULES_OF, Protocol
 from jaccard_eval.errors import UsageError
+from jaccard_eval.features.verify.compute import differences
+from jaccard_eval.features.verify.result import Difference
 from jaccard_eval.findings import DataError
 from jaccard_eval.report.outputs.npz import DOCUMENT, digest_run
 from jaccard_eval.runs import saved_protocol
@@ -305,6 +307,21 @@ def test_gates_on_slices_are_measured_again(pair: tuple[Path, Path]) -> None:
     verdict["cells"][0]["value"] = 0.125
     (difference,) = verify(edited(path, **document), *pair).differences
     assert (difference.saved, difference.again) == (0.125, verdict["value"])
+
+
+def test_of_rows_of_numbers_each_is_a_value_and_those_that_differ_are_named() -> None:
+    saved = {"row": [1, 2, 3], "same": [4, None, 6], "longer": [7, 8, 9], "other": [1, 2, 3], "AP": 0.5}
+    again = {"row": [1, 5, 3], "same": [4, None, 6], "longer": [7, 8, 9, 10], "other": None, "AP": 0.5}
+    # 3 + 3 + 4, a place and those of the three numbers that are gone, and 1.
+    assert differences(saved, again) == (
+        15,
+        (
+            Difference("row.1", 2, 5),
+            Difference("longer.3", None, 10),
+            Difference("other", None, None),
+            *(Difference(f"other.{row}", row + 1, None) for row in range(3)),
+        ),
+    )
 
 
 def test_a_saved_run_is_compared_with_its_match_table(pair: tuple[Path, Path]) -> None:
