@@ -204,6 +204,7 @@ CODES = frozenset(
         "map-value",
         "map-void",
         "mask-axes",
+        "mask-axes-unused",
         "mask-empty",
         "mask-of-box",
         "mask-scaled",

@@ -108,10 +108,17 @@ def load_and_align(
 def _with_masks(aligned: Alignment, gt: Dataset, pred: Dataset) -> Alignment:
     from jaccard_eval.reading.in_images import with_masks
 
-    if not gt.facts.ancestors:
-        return with_masks(aligned, gt, pred)
-    # A class that is not evaluated counts for those above it.
-    return with_masks(aligned.with_every_class(), gt, pred).with_chosen_classes(gt.labels)
+    try:
+        if not gt.facts.ancestors:
+            return with_masks(aligned, gt, pred)
+        # A class that is not evaluated counts for those above it.
+        return with_masks(aligned.with_every_class(), gt, pred).with_chosen_classes(gt.labels)
+    except DataError as error:
+        if not any(finding.code == "mask-size" for finding in error.findings):
+            raise
+        from jaccard_eval.features.audit.mask_axes import explain_sizes
+
+        raise DataError(explain_sizes(error.findings, gt, pred, aligned)) from None
 
 
 def _with_mask_sizes(side: Dataset, iou_type: str) -> Dataset:
@@ -449,11 +456,15 @@ def _evaluate(
     # A fingerprint is that of the boxes as given; checks look at those that are judged.
     names = aligned.image_names, aligned.class_names
     hashes = sides.hashes if sides is given else _hashes(aligned.gt, aligned.pred, names)
-    findings = (
-        *found,
-        *sides.findings,
-        *audit(sides.gt, sides.pred, aligned, metrics, hashes, options=stopping, measure=measure),
+    audited = audit(sides.gt, sides.pred, aligned, metrics, hashes, options=stopping, measure=measure)
+    # What polygons alone suggest is reported once, with the evidence of both sides where there is some.
+    settled = {finding.examples[0].where.path for finding in audited if finding.code == "mask-axes"}
+    read = (
+        finding
+        for finding in sides.findings
+        if finding.code != "mask-axes" or finding.examples[0].where.path not in settled
     )
+    findings = (*found, *read, *audited)
     if protocol.oks_box_share is not None:  # no area is read, so that none is missed
         findings = tuple(finding for finding in findings if finding.code != "area-missing")
     _raise_errors(findings)

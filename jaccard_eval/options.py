@@ -26,6 +26,15 @@ else:
     PathText = str  # as a document has it: msgspec, which reads it, takes the annotations at their word
 
 BY_FOLDER = "folder"  # what images may be grouped by, if not by a file
+# What masks of a file have exchanged: x and y of polygons, or of pixels their axes, the order of runs, or the size.
+AS_WRITTEN = "xy"
+MASK_AXES = {
+    AS_WRITTEN: "as written",
+    "yx": "with x and y exchanged",
+    "transposed": "with rows and columns exchanged",
+    "row-major": "with runs along the rows",
+    "wh": "with size as [width, height]",
+}
 ANGLES = ("deg-cw", "deg-ccw", "rad-cw", "rad-ccw")  # of oriented boxes: unit and direction, as one sees the image
 _SPELLED = {"deg": "degrees", "rad": "radians", "cw": "clockwise", "ccw": "counter-clockwise"}
 BEST_F1 = "best-f1"  # the score of an operating point that is found rather than given
@@ -139,6 +148,10 @@ class ReadOptions:
         Unit and direction of the angles of oriented boxes, clockwise or not as one sees the image.
     keypoint_order : tuple of int, optional
         Which point of the file each keypoint is, counted from 0: (0, 2, 1) exchanges the last two of three.
+    mask_axes : {"xy", "yx", "transposed", "row-major", "wh"}, optional
+        What the file exchanges in masks: "yx" writes y before x in polygons. Of pixels (RLE, arrays, images),
+        "transposed" exchanges rows and columns, "row-major" runs along the rows, and "wh" has the width before the
+        height in the size of RLE.
     hierarchy, image_labels, class_descriptions : path, optional
         Of Open Images: the hierarchy of classes (JSON), the verified image-level labels (CSV) and the names of classes
         (CSV), where they do not lie next to the table.
@@ -167,6 +180,7 @@ class ReadOptions:
     drop_inverted: bool = False
     angle: str | None = None
     keypoint_order: tuple[int, ...] | None = None
+    mask_axes: str | None = None
     hierarchy: PathText | None = None
     image_labels: PathText | None = None
     class_descriptions: PathText | None = None

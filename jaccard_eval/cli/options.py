@@ -31,7 +31,7 @@ from jaccard_eval.cli.streams import choose_color
 from jaccard_eval.codes import CODES
 from jaccard_eval.data.known_protocols import RULES
 from jaccard_eval.errors import JaccardEvalError, UsageError
-from jaccard_eval.options import ANGLES, BEST_F1, BY_FOLDER
+from jaccard_eval.options import ANGLES, BEST_F1, BY_FOLDER, MASK_AXES
 from jaccard_eval.text import did_you_mean, quoted_value
 
 if TYPE_CHECKING:
@@ -302,6 +302,12 @@ def _side_options(side: str, what: str) -> list[click.Parameter]:
             metavar="N,...",
             callback=parsed_by(parse_order),
             help="Which point of the file each keypoint is, from 0: 0,2,1 exchanges the last two of three.",
+        ),
+        _input(
+            f"--{side}-mask-axes",
+            type=OneOf(tuple(MASK_AXES)),
+            metavar="AXES",
+            help="What masks exchange: yx (polygons); of pixels transposed, row-major, or wh (size of RLE).",
         ),
     ]
 

@@ -52,6 +52,7 @@ class RunOptions(SideOptions):
     gt_columns: str | None = None
     gt_angle: str | None = None
     gt_keypoint_order: tuple[int, ...] | None = None
+    gt_mask_axes: str | None = None
     pred_box: str | None = None
     pred_units: str | None = None
     pred_origin: str | None = None
@@ -62,6 +63,7 @@ class RunOptions(SideOptions):
     pred_columns: str | None = None
     pred_angle: str | None = None
     pred_keypoint_order: tuple[int, ...] | None = None
+    pred_mask_axes: str | None = None
 
     protocol: str = "coco"
     iou: tuple[float, ...] | None = None

@@ -101,6 +101,7 @@ def read_options(options: RunOptions, log: FindingLog) -> tuple[ReadOptions, Rea
             drop_inverted=getattr(options, f"{role}_drop_inverted"),
             angle=getattr(options, f"{role}_angle"),
             keypoint_order=getattr(options, f"{role}_keypoint_order"),
+            mask_axes=getattr(options, f"{role}_mask_axes"),
             # Predictions have nothing of this but names.
             hierarchy=options.hierarchy if role == "gt" else None,
             image_labels=options.image_labels if role == "gt" else None,

@@ -16,6 +16,7 @@ from jaccard_eval.data.imagelabels import ClassFacts
 from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.findings import Finding
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.options import AS_WRITTEN
 
 Key = int | str
 
@@ -130,6 +131,8 @@ class Reading:
     resized: Resizing | None = None
     # How angles of oriented boxes were read, one of `options.ANGLES`; empty where there are none.
     angle: str = ""
+    # What the masks of the file exchange, as the options name it: one of `options.MASK_AXES`.
+    mask_axes: str = AS_WRITTEN
     # What of it the caller stated ("box", "units", "resized", "angle") rather than the format or the values: it is not
     # doubted.
     named: tuple[str, ...] = field(default=(), compare=False)

@@ -26,7 +26,7 @@ from jaccard_eval.data.imagelabels import FACTS, ClassFacts, ImageLabels
 from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog, Severity, Where
-from jaccard_eval.options import ReadOptions
+from jaccard_eval.options import AS_WRITTEN, MASK_AXES, ReadOptions
 from jaccard_eval.reading.rawboxes import CodedKeys, Keys, RawBoxes, check_areas, check_numbers, check_sizes, inverted
 from jaccard_eval.text import pluralise, quoted_value
 
@@ -209,23 +209,23 @@ class Draft:
         """
         self.findings.raise_errors()
         options = self.options
-        raw = self._ordered(_joined(self._boxes, self.path))
+        as_written = raw = self._ordered(_joined(self._boxes, self.path))
+        axes = options.mask_axes or AS_WRITTEN
+        if axes != AS_WRITTEN:
+            from jaccard_eval.reading.outlines import with_axes, with_new_sizes  # most inputs are boxes
+
+            raw = with_axes(raw, axes, options.role, self.path, self.findings)
         check_numbers(raw, self.findings)
         if options.role == "pred":
             self._check_scores(raw)
         images, image_rows = self._build_images(raw)
+        if raw is not as_written:
+            self.details.append(f"masks {MASK_AXES[axes]}")
+            images = with_new_sizes(images, image_rows, as_written, raw)
         labels, label_rows = self._build_labels(raw)
         # What follows computes with the numbers, and would report again what is wrong with them.
         self.findings.raise_errors()
-        if options.origin not in (0, 1):
-            raise UsageError(f"origin must be 0 or 1, got {quoted_value(options.origin)}")
-        named = tuple(name for name in ("box", "units", "resized", "angle") if getattr(options, name) is not None)
-        units = options.units or raw.units
-        # These boxes are mapped back later, where the sizes that both sides know have come together.
-        resized = options.resized and Resizing.for_side(
-            options.resized, options.role, units if len(raw.coords) else "px"
-        )
-        reading = Reading(options.box or raw.encoding, units, options.origin, resized or None, self.angle, named)
+        reading = self._reading(raw)
         xywh = self._from_origin(to_xywh(raw.coords, reading.encoding), reading)
         if reading.units == "px" and self.pictures is None:
             images = self._without_placeholders(images, xywh)
@@ -347,6 +347,27 @@ class Draft:
             raise UsageError(f"{flag} {given}: poses have {n} keypoints. Name each of 0 to {n - 1} once.")
         self.details.append(f"keypoints in the order {','.join(map(str, order))}")
         return replace(raw, shapes=Keypoints(poses.points[:, list(order)]))
+
+    def _reading(self, raw: RawBoxes) -> Reading:
+        """Return how the numbers of the file are read."""
+        options = self.options
+        if options.origin not in (0, 1):
+            raise UsageError(f"origin must be 0 or 1, got {quoted_value(options.origin)}")
+        named = tuple(name for name in ("box", "units", "resized", "angle") if getattr(options, name) is not None)
+        units = options.units or raw.units
+        # These boxes are mapped back later, where the sizes that both sides know have come together.
+        resized = options.resized and Resizing.for_side(
+            options.resized, options.role, units if len(raw.coords) else "px"
+        )
+        return Reading(
+            encoding=options.box or raw.encoding,
+            units=units,
+            origin=options.origin,
+            resized=resized or None,
+            angle=self.angle,
+            mask_axes=options.mask_axes or AS_WRITTEN,
+            named=named,
+        )
 
     def _check_scores(self, raw: RawBoxes) -> None:
         if raw.score is not None or not len(raw.coords):
@@ -526,7 +547,7 @@ def _joined(parts: Sequence[RawBoxes], path: str) -> RawBoxes:
         return np.concatenate(list(filled))
 
     columns: dict[str, Any] = {name: column(name, np.nan) for name in ("score", "area")}
-    columns |= {name: column(name, False) for name in FLAGS}
+    columns |= {name: column(name, False) for name in (*FLAGS, "of_box")}
     return replace(
         first,
         image=_joined_keys([part.image for part in parts]),

@@ -12,12 +12,10 @@ from jaccard_eval.data.boxtable import BoolArray, BoxTable, Chosen, FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.progress import staged
-from jaccard_eval.similarity.masks import Masks, Outlines
-from jaccard_eval.similarity.runs import IntArray
+from jaccard_eval.similarity.masks import Masks, filled, outlines_of, sizes_in_images
 from jaccard_eval.text import pluralise, quoted_value
 
 _SLACK = 0.01  # by which fractions may leave 0..1, as in text labels
-_STRETCH = 0.02  # by which the sides of a mask may differ in proportion from those of the image it is scaled to
 _LEAVING = 0.2  # share of polygons beyond the image from which the order of their numbers is in doubt
 
 
@@ -26,7 +24,7 @@ def with_mask_sizes(side: Dataset) -> Dataset:
     sizes = side.images.sizes.copy()
     unknown: BoolArray = np.logical_or.reduce(np.isnan(sizes), axis=1)
     for boxes in side.boxes.tables() if unknown.any() else ():
-        outlines = _outlines(boxes)
+        outlines = outlines_of(boxes)
         if outlines is not None:
             own = outlines.masks.sizes[:, ::-1]
             (rows,) = np.nonzero(~outlines.has_polygons & unknown[boxes.image] & (own > 0).all(axis=1))
@@ -61,7 +59,7 @@ def _filled(side: Dataset, sizes: FloatArray, gt: Dataset, aligned: Alignment, f
 
     def wrong_size(row: int) -> tuple[Where, str]:
         table = found.unfit.boxes
-        outlines = _outlines(table)
+        outlines = outlines_of(table)
         assert outlines is not None  # of tables that have some
         height, width = outlines.masks.sizes[row].tolist()
         image_width, image_height = sizes[table.image[row]].tolist()
@@ -89,8 +87,8 @@ def _filled(side: Dataset, sizes: FloatArray, gt: Dataset, aligned: Alignment, f
         found.report_readings(side, findings)
     if len(found.unfit) or len(found.unsized) or findings.has("mask-units"):
         return boxes
-    filled, empty = boxes.mapped(partial(_in_images, sizes=sizes, scales=scales)).settled(), Chosen()
-    for table in filled.tables():
+    pixels, empty = boxes.mapped(partial(filled, sizes=sizes, scales=scales)).settled(), Chosen()
+    for table in pixels.tables():
         if isinstance(table.shapes, Masks):
             empty.add(table, np.flatnonzero(table.shapes.runs.are_empty()))
     meaning = "objects that cannot be found" if side.role == "gt" else "false positives"
@@ -104,37 +102,7 @@ def _filled(side: Dataset, sizes: FloatArray, gt: Dataset, aligned: Alignment, f
             f" (outside of the image, normalised, or thinner than a pixel): counted as {meaning}"
         ),
     )
-    return filled
-
-
-def _outlines(boxes: BoxTable) -> Outlines | None:
-    """Return the masks of a table as its file has them; None of a table without any."""
-    shapes: object = boxes.shapes
-    return shapes if isinstance(shapes, Outlines) else None
-
-
-def _wanted_sizes(outlines: Outlines, of_image: FloatArray) -> IntArray:
-    """Return the height and width of the images (n, 2) for masks of pixels of their shape, for others their own."""
-    own = outlines.masks.sizes
-    with np.errstate(divide="ignore", invalid="ignore"):
-        stretched = (own[:, 0] * of_image[:, 1]) / (own[:, 1] * of_image[:, 0])
-    is_alike = (np.abs(stretched - 1) <= _STRETCH) | outlines.masks.runs.are_empty()
-    is_alike &= np.isfinite(of_image).all(axis=1) & ~outlines.has_polygons
-    return np.where(is_alike[:, None], of_image, own).astype(np.int64)
-
-
-def _in_images(boxes: BoxTable, *, sizes: FloatArray, scales: bool) -> BoxTable:
-    """Return boxes with the pixels of their masks; `sizes` are the width and height of the images."""
-    outlines = _outlines(boxes)
-    if outlines is None:
-        return boxes
-    of_image = sizes[boxes.image, ::-1]
-    if scales:
-        outlines = replace(outlines, masks=outlines.masks.resized(_wanted_sizes(outlines, of_image)))
-    masks = outlines.in_images(
-        np.where(outlines.has_polygons[:, None], of_image, outlines.masks.sizes).astype(np.int64)
-    )
-    return replace(boxes, shapes=masks, area=np.where(outlines.counts_pixels, masks.areas(), boxes.area))
+    return pixels
 
 
 class _Outlined:
@@ -149,7 +117,7 @@ class _Outlined:
 
     def add(self, boxes: BoxTable, sizes: FloatArray) -> None:
         """Look at a table; `sizes` are the width and height of the images."""
-        outlines = _outlines(boxes)
+        outlines = outlines_of(boxes)
         if outlines is None:
             return
         self.n_shapes += len(outlines)
@@ -157,7 +125,7 @@ class _Outlined:
         known = np.isfinite(of_image).all(axis=1)
         own = outlines.masks.sizes
         if self._scales:
-            wanted = _wanted_sizes(outlines, of_image[:, ::-1])
+            wanted = sizes_in_images(outlines, of_image[:, ::-1])
             self.scaled.add(boxes, np.flatnonzero((wanted != own).any(axis=1) & (own > 0).all(axis=1)))
             own = wanted
         self.unfit.add(boxes, np.flatnonzero(known & ~drawn & (own != of_image[:, ::-1]).any(axis=1)))
@@ -174,12 +142,12 @@ class _Outlined:
     def report_scaled(self, side: Dataset, sizes: FloatArray, findings: FindingLog) -> None:
         """Report masks of pixels that are scaled to the size of their images."""
         first = self.scaled.boxes.take(np.arange(1)) if len(self.scaled) else None
-        outlines = None if first is None else _outlines(first)
+        outlines = None if first is None else outlines_of(first)
         if first is None or outlines is None:
             return
         own, wanted = (
             " x ".join(map(str, rows[0]))
-            for rows in (outlines.masks.sizes, _wanted_sizes(outlines, sizes[first.image, ::-1]))
+            for rows in (outlines.masks.sizes, sizes_in_images(outlines, sizes[first.image, ::-1]))
         )
         detail = (
             f"{len(self.scaled):,} of {pluralise(self.n_shapes, 'mask')} scaled to their images, each pixel the"
@@ -202,4 +170,6 @@ class _Outlined:
                 f"{beyond:,} of {pluralise(n, 'polygon leaves its image', 'polygons leave their images')},"
                 f" {exchanged:,} with x and y exchanged: y seems to come first"
             )
-            findings.warning("mask-axes", where, detail, fix="Write x before y for each corner.")
+            flag = f"--{side.role}-mask-axes"
+            fix = f"Rerun without {flag}." if side.reading.mask_axes == "yx" else f"Rerun with {flag} yx."
+            findings.warning("mask-axes", where, detail, fix=fix)

@@ -1,18 +1,27 @@
-"""Masks while they are read: polygons, runs and strings are collected, and checked and decoded all at once."""
+"""Masks while they are read: polygons, runs and strings are collected, and checked and decoded all at once.
+
+What a file has exchanged in them is undone here, whatever its format.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from jaccard_eval.data.dataset import MAX_IMAGE_SIDE
+from jaccard_eval.data.boxtable import RowArray, from_xywh, to_xywh
+from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, ImageTable
+from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.options import MASK_AXES
 from jaccard_eval.reading.json import described_json, is_finite, is_number
+from jaccard_eval.reading.rawboxes import RawBoxes
 from jaccard_eval.similarity.masks import Masks, Outlines
 from jaccard_eval.similarity.runs import FARTHEST, IntArray, Runs, decode_strings, offsets_of, runs_of_counts
-from jaccard_eval.text import shown_json
+from jaccard_eval.text import did_you_mean, quoted_value, shown_json
 
 _NO_SIZE = (0, 0)
 
@@ -129,6 +138,65 @@ class OutlineDraft:
         drawn = kinds == "polygons"
         outlines = Outlines(corners, rings, parts, Masks(runs.take(order), sizes), drawn, np.zeros_like(drawn))
         return outlines, sorted(problems)
+
+
+_CLOSE = 1e-9  # by which numbers of a box may differ from those of its mask, for what rounds differently
+
+
+def with_axes(raw: RawBoxes, axes: str, role: str, path: str, findings: FindingLog) -> RawBoxes:
+    """Return boxes whose masks are read with what `axes` of `options.MASK_AXES` names exchanged.
+
+    Boxes that are the bounds of their masks follow them; masks that are the rectangles of their boxes stay.
+    """
+    if axes not in MASK_AXES:
+        hint = did_you_mean(axes, MASK_AXES)
+        raise UsageError(f"unknown mask axes {quoted_value(axes)}; choose from {', '.join(MASK_AXES)}.{hint}")
+    shapes: object = raw.shapes
+    given = shapes if isinstance(shapes, Outlines) else None
+    drawn = np.zeros(0, dtype=np.bool_) if given is None else given.has_polygons
+    of_box = np.zeros_like(drawn) if raw.of_box is None or given is None else raw.of_box
+    (changed,) = np.nonzero(~of_box & (drawn if axes == "yx" else ~drawn))
+    if given is None or not len(changed):
+        kind, flag = "polygons" if axes == "yx" else "pixels", f"--{role}-mask-axes"
+        fix = f"Remove {flag}." if len(drawn) else f"Compare masks with --iou-type segm, or remove {flag}."
+        where, detail = Where(path, field="segmentation"), f"no masks of {kind} are read: {flag} {axes} is unused"
+        findings.warning("mask-axes-unused", where, detail, fix=fix)
+        return raw
+    kept = np.setdiff1d(np.arange(len(given)), changed)
+    read = given.take(changed).with_axes(axes)
+    if len(kept):
+        read = given.take(kept).joined([read]).take(np.argsort(np.concatenate((kept, changed))))
+    bounds = given.bounds()
+    if raw.units == "norm":  # around pixels that are not fractions of anything
+        bounds[~drawn] /= np.maximum(given.masks.sizes[~drawn][:, [1, 0, 1, 0]], 1)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused later
+        is_around = np.abs(to_xywh(raw.coords, raw.encoding) - bounds) <= _CLOSE * (1 + np.abs(bounds))
+    around = changed[is_around[changed].all(axis=1)]
+    coords = raw.coords.copy()
+    if axes in ("yx", "transposed"):  # no number becomes another one
+        coords[around] = coords[around][:, [2, 3, 0, 1] if raw.encoding == "xxyy" else [1, 0, 3, 2]]
+    else:
+        new = read.bounds()[around]
+        if raw.units == "norm":
+            new /= np.maximum(read.masks.sizes[around][:, [1, 0, 1, 0]], 1)
+        coords[around] = from_xywh(new, raw.encoding)
+    return replace(raw, coords=coords, shapes=read)
+
+
+def with_new_sizes(images: ImageTable, rows: RowArray, old: RawBoxes, new: RawBoxes) -> ImageTable:
+    """Return images with the sizes of masks as they are read, where they have that of masks as they are written.
+
+    Many formats know no other size of an image than that of its masks; `rows` are those of the images of each mask.
+    """
+    before, after = (
+        shapes.masks.sizes[:, ::-1] if isinstance(shapes, Outlines) else np.zeros((0, 2))
+        for shapes in (old.shapes, new.shapes)
+    )
+    (moved,) = np.nonzero((before != after).any(axis=1) & (rows >= 0))
+    moved = moved[(images.sizes[rows[moved]] == before[moved]).all(axis=1)]
+    sizes = images.sizes.copy()
+    sizes[rows[moved]] = after[moved]
+    return replace(images, sizes=sizes)
 
 
 def _polygons_problem(value: list[Any]) -> str:

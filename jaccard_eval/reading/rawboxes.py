@@ -87,6 +87,8 @@ class RawBoxes:
         the format does not decide.
     shapes : Shapes, optional
         What the boxes are the bounds of, n of them, in the same units.
+    of_box : bool array (n,), optional
+        Which masks are the rectangles of their boxes, as the file has none.
     no_score : tuple of str, optional
         Why there is no score and what to do, where the format knows more than that there is none.
     """
@@ -106,6 +108,7 @@ class RawBoxes:
     units_guessed: bool = False
     negative_size: Severity | None = None
     shapes: Shapes | None = None
+    of_box: BoolArray | None = None
     no_score: tuple[str, str] | None = None
 
 

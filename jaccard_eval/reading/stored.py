@@ -65,7 +65,7 @@ LARGEST = np.iinfo(np.int64).max
 _MERGED = (
     *("csv-comment", "csv-row-blank", "csv-one-class", "gt-scores", "image-size-conflict", "csv-row-no-box"),
     *("csv-normalised", "csv-names-unused", "coordinate-range", "track-ids", "image-names-alike", "csv-decimal-commas"),
-    *("csv-columns-unused", "origin-unused", "box-negative", "box-empty", "area-negative"),
+    *("csv-columns-unused", "origin-unused", "mask-axes-unused", "box-negative", "box-empty", "area-negative"),
 )
 _NAMING = {True: "names", False: "numbers"}
 _OF_THE_WHOLE = ("gt-empty", "pred-empty", "image-names-alike")  # found anew where all parts are known

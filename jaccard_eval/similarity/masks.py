@@ -25,8 +25,10 @@ from jaccard_eval.similarity.runs import (
     resized,
     runs_of_polygons,
     taken,
+    transposed,
 )
 
+STRETCH = 0.02  # by which the sides of a mask may differ in proportion from those of the image it is scaled to
 _EDGES_AT_ONCE = 1 << 18  # of masks that are looked up: more are slower, as they leave the cache
 
 
@@ -52,6 +54,10 @@ class Masks:
         kept = np.setdiff1d(np.arange(len(self)), rows)
         moved = Masks(resized(self.runs.take(rows), self.sizes[rows], sizes[rows]), sizes[rows])
         return self.take(kept).joined([moved]).take(np.argsort(np.concatenate((kept, rows))))
+
+    def transposed(self) -> Masks:
+        """Return the masks with rows and columns exchanged."""
+        return Masks(transposed(self.runs, self.sizes), self.sizes[:, ::-1])
 
     def joined(self, others: Sequence[Masks]) -> Masks:
         """Return these masks, then those of the others."""
@@ -198,6 +204,19 @@ class Outlines:
     def _of_corners(self, xy: FloatArray) -> FloatArray:
         return np.repeat(xy, np.diff(self.rings[self.parts]), axis=0)
 
+    def with_axes(self, axes: str, *, undo: bool = False) -> Outlines:
+        """Return the masks as they are meant, of which the file has `axes` of `options.MASK_AXES`; or the reverse."""
+        if axes == "yx":
+            return replace(self, corners=self.corners[:, ::-1])
+        masks, resized = self.masks, axes in ("wh", "row-major")
+        if axes in ("transposed", "row-major") and undo:
+            masks = masks.transposed()
+        if resized:
+            masks = Masks(masks.runs, masks.sizes[:, ::-1])
+        if axes in ("transposed", "row-major") and not undo:
+            masks = masks.transposed()
+        return replace(self, masks=masks)
+
     def in_images(self, sizes: IntArray) -> Masks:
         """Return the pixels of each mask in an image of the height and width `sizes` (n, 2)."""
         (drawn,), (given,) = np.nonzero(self.has_polygons), np.nonzero(~self.has_polygons)
@@ -238,6 +257,39 @@ class Outlines:
         if not fits or not (np.abs(corners) <= FARTHEST).all() or (np.diff(parts)[~drawn] > 0).any():
             raise UsageError("outlines: corners, rings and parts do not fit together")
         return cls(corners, rings, parts, masks, drawn, counts)
+
+
+def outlines_of(boxes: BoxTable) -> Outlines | None:
+    """Return the masks of a table as its file has them; None of a table without any."""
+    shapes: object = boxes.shapes
+    return shapes if isinstance(shapes, Outlines) else None
+
+
+def sizes_in_images(outlines: Outlines, of_image: FloatArray) -> IntArray:
+    """Return the height and width of the images (n, 2) for masks of pixels of their shape, for others their own."""
+    own = outlines.masks.sizes
+    with np.errstate(divide="ignore", invalid="ignore"):
+        stretched = (own[:, 0] * of_image[:, 1]) / (own[:, 1] * of_image[:, 0])
+    is_alike = (np.abs(stretched - 1) <= STRETCH) | outlines.masks.runs.are_empty()
+    is_alike &= np.isfinite(of_image).all(axis=1) & ~outlines.has_polygons
+    return np.where(is_alike[:, None], of_image, own).astype(np.int64)
+
+
+def filled(boxes: BoxTable, *, sizes: FloatArray, scales: bool) -> BoxTable:
+    """Return boxes with the pixels of their masks; `sizes` are the width and height of the images.
+
+    Masks of pixels are of the size of their image, unless `scales` brings them to it.
+    """
+    outlines = outlines_of(boxes)
+    if outlines is None:
+        return boxes
+    of_image = sizes[boxes.image, ::-1]
+    if scales:
+        outlines = replace(outlines, masks=outlines.masks.resized(sizes_in_images(outlines, of_image)))
+    masks = outlines.in_images(
+        np.where(outlines.has_polygons[:, None], of_image, outlines.masks.sizes).astype(np.int64)
+    )
+    return replace(boxes, shapes=masks, area=np.where(outlines.counts_pixels, masks.areas(), boxes.area))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.native import shapes as native
 
@@ -212,6 +213,40 @@ def resized(masks: Runs, sizes: IntArray, wanted: IntArray) -> Runs:
     order = np.lexsort((edges[:, 0], owner[part]))
     counts = np.bincount(owner[part], minlength=len(masks))
     return without_empty_runs(Runs(edges[order].reshape(-1), offsets_of(2 * counts)))
+
+
+# Edges that masks may have when they are transposed, besides so many times as many as they had: a few runs of a huge
+# image can become as many as it has pixels.
+MOST_TRANSPOSED, MOST_GROWN = 1 << 26, 64
+
+
+def transposed(masks: Runs, sizes: IntArray) -> Runs:
+    """Return masks of images of height and width `sizes` (n, 2) with rows and columns exchanged.
+
+    A UsageError means that their runs would not fit into memory.
+    """
+    n, height = len(masks), sizes[:, 0]
+    owner = masks.owners()
+    # Where a pixel differs from the one to its left: the mask without what it shares with itself, a column further on.
+    edges = np.concatenate((masks.edges, masks.edges + height[owner]))
+    owner = np.concatenate((owner, owner))
+    order = np.lexsort((edges, owner))
+    differs = without_empty_runs(Runs(edges[order], 2 * masks.offsets))
+    start, end = differs.edges.reshape(-1, 2).T
+    length = end - start
+    most, wanted = MOST_TRANSPOSED + MOST_GROWN * len(masks.edges), length.sum(dtype=np.float64)
+    if wanted > most:
+        raise UsageError(
+            f"masks cannot be transposed: they would have {wanted:,.0f} edges of runs, and memory is used for at most"
+            f" {most:,}. Check the size of their images."
+        )
+    of_run = differs.owners()[::2]
+    of_pixel = np.repeat(of_run, length)
+    pixel = np.arange(len(of_pixel)) - np.repeat(np.cumsum(length) - length, length) + np.repeat(start, length)
+    # Behind the last column begins the next row: what ends there and what begins there cancel each other.
+    moved = pixel % height[of_pixel] * sizes[of_pixel, 1] + pixel // height[of_pixel]
+    order = np.lexsort((moved, of_pixel))
+    return without_empty_runs(Runs(moved[order], offsets_of(np.bincount(of_pixel, minlength=n))))
 
 
 # Compressed strings

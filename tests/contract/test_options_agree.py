@@ -95,7 +95,7 @@ def test_the_docstring_of_a_verb_explains_every_option(verb: str) -> None:
 def test_evaluate_on_the_command_line_has_every_option_of_the_library() -> None:
     given = parameters(commands()["evaluate"])
     assert (names(EvaluateOptions) | names(ProtocolOptions) | names(EngineOptions)) - READING - PROGRAMS <= given
-    read = ("box", "units", "origin", "resized", "drop_inverted", "angle", "keypoint_order")
+    read = ("box", "units", "origin", "resized", "drop_inverted", "angle", "keypoint_order", "mask_axes")
     each = (*read, "names", "images", "columns")
     per_side = {f"{side}_{name}" for side in SIDES for name in each}
     assert per_side <= given

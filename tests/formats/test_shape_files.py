@@ -211,6 +211,22 @@ def test_polygons_in_fractions_are_named_and_read_as_the_message_asks(tmp_path: 
         evaluate(gt, pred, iou_type="segm", pred_options=options["pred_options"])
 
 
+@pytest.mark.parametrize("name", WRITTEN)
+def test_polygons_with_y_before_x_are_read_as_the_option_says(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "right").mkdir()
+    expected = measured(evaluate(*coco(tmp_path / "right"), iou_type="segm"))
+    for shapes in (GT, PRED):
+        for image, rows in shapes.items():
+            # y, x of each corner
+            flipped = [(row[0], [row[1][at ^ 1] for at in range(len(row[1]))], *row[2:]) for row in rows]
+            monkeypatch.setitem(shapes, image, flipped)
+    gt, pred = WRITTEN[name](tmp_path)
+    options = {f"{role}_options": ReadOptions(images=tmp_path / "images", mask_axes="yx") for role in ("gt", "pred")}
+    assert measured(evaluate(gt, pred, iou_type="segm", **options)) == expected
+
+
 def test_polygons_with_y_before_x_are_named(tmp_path: Path) -> None:
     gt, pred = coco(tmp_path)
     document = json.loads(gt.read_text())

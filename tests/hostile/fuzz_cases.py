@@ -66,6 +66,7 @@ PLAUSIBLE: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("--images", "--gt-images", "--pred-images"), ("yolo/images/val", "yolo/images", "settings")),
     "--split": ("val", "train", "test"),
     **dict.fromkeys(("--gt-format", "--pred-format", "--to"), tuple(format_names())),
+    **dict.fromkeys(("--gt-mask-axes", "--pred-mask-axes"), ("xy", "yx", "transposed", "row-major", "wh")),
     **dict.fromkeys(("--gt-resized", "--pred-resized"), ("letterbox:640", "stretch:640x512", "scale:0.5")),
     **dict.fromkeys(("--gt-columns", "--pred-columns"), ("box", "conf-box", "box-conf", "polygon", "class=a,score=b")),
     "--class-map": ("settings/map.json", "settings/map.yaml", "dog=cat", "id+1", "auto"),

@@ -19,6 +19,7 @@ from jaccard_eval.similarity.runs import (
     encode_counts,
     offsets_of,
     runs_of_counts,
+    runs_of_pixels,
     runs_of_polygons,
 )
 
@@ -171,3 +172,18 @@ def test_masks_have_no_size_but_their_own() -> None:
     assert masks.scaled(np.ones((1, 2))) is masks.shifted(np.ones((1, 2))) is masks
     with pytest.raises(UsageError, match="cannot be scaled"):
         masks.scaled(np.full((1, 2), 2.0))
+
+
+@given(SEEDS)
+def test_transposed_masks_are_those_of_transposed_pixels(rng: np.random.Generator) -> None:
+    pixels = [rng.random(rng.integers(1, 12, 2)) < rng.random() for _ in range(int(rng.integers(0, 6)))]
+    sizes = np.array([mask.shape for mask in pixels], dtype=np.int64).reshape(-1, 2)
+    masks = Masks(runs_of_pixels((mask, 0, 0, len(mask)) for mask in pixels), sizes)
+    expected = runs_of_pixels((mask.T, 0, 0, len(mask.T)) for mask in pixels)
+    turned = masks.transposed()
+    assert (turned.runs.edges.tolist(), turned.runs.offsets.tolist()) == (
+        expected.edges.tolist(),
+        expected.offsets.tolist(),
+    )
+    assert turned.sizes.tolist() == sizes[:, ::-1].tolist()
+    assert turned.transposed().runs.edges.tolist() == masks.runs.edges.tolist()

@@ -12,7 +12,7 @@ from jaccard_eval.data.alignment import place
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import match_by
-from jaccard_eval.data.protocol import COCO
+from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.findings import DataError, FindingLog
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.candidates import candidate_pairs
@@ -86,11 +86,14 @@ def take_sample(gt: BoxTable, pred: BoxTable, n_images: int, limit: int = SAMPLE
     return pair_by_place(gt, pred, 1 / step if n_images else 1.0)
 
 
-def pair_by_place(gt: BoxTable, pred: BoxTable, share: float = 1.0) -> Sample:
-    """Pair all boxes by place alone; `share` is of the images that they were taken from."""
+def pair_by_place(gt: BoxTable, pred: BoxTable, share: float = 1.0, protocol: Protocol = COCO) -> Sample:
+    """Pair all boxes by place alone; `share` is of the images that they were taken from.
+
+    What a `protocol` compares of them is compared, boxes unless it is given.
+    """
     order = stable_order(gt.image)
     blocks = Blocks.of(gt.image[order].astype(np.int64), pred.image.astype(np.int64))
-    pairs = candidate_pairs(pred, gt.take(order), blocks, COCO, threshold=SAME_PLACE)
+    pairs = candidate_pairs(pred, gt.take(order), blocks, protocol, threshold=SAME_PLACE)
     return Sample(gt, pred, pairs.det, order[pairs.gt], pairs.overlap, share)
 
 

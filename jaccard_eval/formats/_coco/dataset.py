@@ -125,6 +125,7 @@ def add_results(
             score=None if len(columns.score) and np.isnan(columns.score).all() else columns.score,
             negative_size=Severity.WARNING,
             shapes=shapes,
+            of_box=columns.of_box,
         )
     )
 

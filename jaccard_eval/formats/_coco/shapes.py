@@ -134,16 +134,16 @@ def read_result_shapes(
         poses, _ = read_keypoints(records, places, draft.findings, role="pred")
         return replace(columns, coords=_boxed(columns.coords, poses)), poses
     outlines = read_outlines(records, columns.coords, places, draft.findings, role="pred")
-    bare = [row for row, record in enumerate(records) if record.segmentation is None and not no_box[row]]
+    bare = np.array([record.segmentation is None for record in records], dtype=np.bool_) & ~no_box
     draft.findings.add_rows(
         Severity.WARNING,
         "mask-of-box",
-        bare,
+        np.flatnonzero(bare),
         lambda row: (places(row), ""),
-        summary=f"{len(bare):,} of {len(records):,} predictions have no mask: the rectangle of the box is used",
+        summary=f"{bare.sum():,} of {len(records):,} predictions have no mask: the rectangle of the box is used",
     )
     outlines = replace(outlines, counts_pixels=no_box)
-    return replace(columns, coords=_boxed(columns.coords, outlines)), outlines
+    return replace(columns, coords=_boxed(columns.coords, outlines), of_box=bare), outlines
 
 
 def read_plain_results(data: bytes, draft: Draft) -> tuple[Content[ResultRecord], ResultColumns, Shapes] | None:

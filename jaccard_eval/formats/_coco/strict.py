@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import UNSET, UnsetType
 
-from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.known_protocols import ORIENTED
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.findings import Where
@@ -183,6 +183,7 @@ class ResultColumns(BoxColumns):
     score: FloatArray
     file_names: Texts
     category_names: Texts
+    of_box: BoolArray | None = None  # records whose mask is that of their box, where masks are read
 
 
 def truth_columns(records: Sequence[TruthRecord], *, oriented: bool = False) -> TruthColumns:

@@ -289,13 +289,14 @@ def _add_rows(
     files = lines.file[rows]
     outlined = (numbers > label_set.columns.box_width) & (label_set.columns.shape == "box")
     units, encoding = _settle_encoding(label_set, coords[~outlined], file_sizes[files[~outlined]])
-    ignore, shapes = None, None
+    ignore, shapes, of_box = None, None, None
     turned = label_set.columns.shape == "xywhr"
     if draft.options.iou_type != BOXES or turned:
         first, n_numbers = start + label_set.columns.head, numbers - label_set.columns.head - label_set.columns.tail
         drawn = outlined if label_set.columns.has_box else np.ones(len(rows), dtype=np.bool_)
         values = ShapeRows(label_set.reporter, rows, lines.values, first, n_numbers)
         ignore, shapes = read_shapes(values, label_set.columns, drawn, coords, encoding)
+        of_box = None if shapes is None else ~drawn
     if turned and shapes is not None:
         coords = from_xywh(shapes.bounds(), encoding)
         shapes = shapes if draft.options.iou_type in ORIENTED else None
@@ -327,6 +328,7 @@ def _add_rows(
             difficult=label_set.difficult[rows] if label_set.difficult.any() else None,
             ignore=ignore,
             shapes=shapes,
+            of_box=of_box,
             no_score=_poses_without_score(label_set, numbers),
             place=lambda row: label_set.reporter.place(int(rows[row])),
         )

@@ -20,7 +20,7 @@ from jaccard_eval.data.signature import digest_facts
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.options import ReadOptions, SideOptions, changed
+from jaccard_eval.options import AS_WRITTEN, ReadOptions, SideOptions, changed
 from jaccard_eval.reading.files import is_folder, read_text
 from jaccard_eval.reading.json import parse_json
 from jaccard_eval.reading.remote import path_of
@@ -148,7 +148,14 @@ class SideRecord:
             boxes=boxes,
             units=self.units,
             units_guessed=self.units_guessed,
-            reading=Reading(self.encoding, self.read_units, self.origin, resized, named=self.named),
+            reading=Reading(
+                encoding=self.encoding,
+                units=self.read_units,
+                origin=self.origin,
+                resized=resized,
+                mask_axes=self.read_options(role).mask_axes or AS_WRITTEN,
+                named=self.named,
+            ),
             details=self.details,
             has_no_class=self.has_no_class,
             zero_id=self.zero_id,

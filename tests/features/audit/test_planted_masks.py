@@ -1,0 +1,292 @@
+"""Masks in another order, planted into a real set: what is said, and that the option named gives the true numbers."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import run_here, write_json
+from PIL import Image
+from planting import suggested_flags
+from pycocotools import mask as reference
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+
+from jaccard_eval import DataError, JaccardEvalWarning, ReadOptions, UsageError, evaluate
+
+# Of pycocotools, when it makes pixels of runs.
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+
+Record = dict[str, Any]
+AXES = ("yx", "transposed", "row-major", "wh")
+SUMMARY = (
+    *("AP", "AP50", "AP75", "AP_small", "AP_medium", "AP_large"),
+    *("AR1", "AR10", "AR100", "AR_small", "AR_medium", "AR_large"),
+)
+
+
+def flipped(mask: Any) -> Any:
+    """Polygons with y before x; crowds are runs, and stay."""
+    if not isinstance(mask, list):
+        return mask
+    return [[value for at in range(0, len(ring), 2) for value in (ring[at + 1], ring[at])] for ring in mask]
+
+
+def encoded(pixels: Any) -> Record:
+    runs = reference.encode(np.asfortranarray(pixels))
+    return {"size": [int(side) for side in runs["size"]], "counts": runs["counts"].decode()}
+
+
+def transposed(mask: Record) -> Record:
+    return encoded(reference.decode(mask).T)
+
+
+def row_major(mask: Record) -> Record:
+    return {"size": mask["size"], "counts": transposed(mask)["counts"]}
+
+
+def width_first(mask: Record) -> Record:
+    return {"size": mask["size"][::-1], "counts": mask["counts"]}
+
+
+PLANTS: dict[str, Callable[[Any], Any]] = dict(zip(AXES, (flipped, transposed, row_major, width_first), strict=True))
+
+
+@pytest.fixture(scope="module")
+def sides(shared_data: Path) -> tuple[Record, list[Record]]:
+    """Masks of a real set: polygons and crowds, and runs found by a detector."""
+    folder = shared_data / "faster-coco-eval/tests/dataset/cocoapi"
+    names = "instances_val2014_100.json", "instances_val2014_fakesegm100_results.json"
+    gt, pred = (json.loads((folder / name).read_text()) for name in names)
+    return gt, pred
+
+
+@pytest.fixture(scope="module")
+def true(sides: tuple[Record, list[Record]], tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
+    """What pycocotools measures of the masks in their right order."""
+    gt, pred = (write_json(tmp_path_factory.mktemp("right") / "file.json", side) for side in sides)
+    truth = COCO(str(gt))
+    found = COCOeval(truth, truth.loadRes(str(pred)), "segm")
+    found.evaluate()
+    found.accumulate()
+    found.summarize()
+    return dict(zip(SUMMARY, found.stats.tolist(), strict=True))
+
+
+def planted(axes: str, sides: tuple[Record, list[Record]], folder: Path) -> tuple[Path, Path]:
+    """Write both sides, of which one has its masks in another order: polygons are the ground truth's."""
+    gt, pred = sides
+    wrong = [
+        {**record, "segmentation": PLANTS[axes](record["segmentation"])}
+        for record in (gt["annotations"] if axes == "yx" else pred)
+    ]
+    gt, pred = ({**gt, "annotations": wrong}, pred) if axes == "yx" else (gt, wrong)
+    return write_json(folder / "gt.json", gt), write_json(folder / "pred.json", pred)
+
+
+def flag_of(axes: str) -> str:
+    return "--gt-mask-axes" if axes == "yx" else "--pred-mask-axes"
+
+
+@pytest.mark.parametrize("axes", AXES)
+def test_masks_in_another_order_are_named_with_the_option_that_restores_them(
+    axes: str, sides: tuple[Record, list[Record]], true: dict[str, float], tmp_path: Path
+) -> None:
+    files = planted(axes, sides, tmp_path)
+    given = run_here(*files, "--iou-type", "segm", "-o", "result.json", cwd=tmp_path)
+    said = dict(re.findall(r"^(?:warning|error)\[(mask-axes|mask-size)\]: (.*)$", given.stderr, re.MULTILINE))
+    (message,) = said.values()
+    if axes in ("yx", "row-major"):
+        wrong = json.loads((tmp_path / "result.json").read_text())["metrics"]
+        words = {"yx": "with x and y exchanged", "row-major": "with runs along the rows"}[axes]
+        assert (given.returncode, [*said]) == (0, ["mask-axes"])
+        assert f"AP50 {wrong['AP50']:.3f} as given, {true['AP50']:.3f} {words}. Rerun" in message
+    else:
+        assert (given.returncode, [*said]) == (3, ["mask-size"])
+        assert "height and width are swapped; predictions overlap 87% of the objects they could find" in message
+    flags = suggested_flags(message)
+    assert flags == [flag_of(axes), axes]
+    fixed = run_here(*files, "--iou-type", "segm", *flags, "-o", "fixed.json", cwd=tmp_path)
+    assert fixed.returncode == 0
+    assert "mask-" not in fixed.stderr
+    document = json.loads((tmp_path / "fixed.json").read_text())
+    assert {name: document["metrics"][name] for name in SUMMARY} == true
+    assert document["options"][f"{flags[0][2:].partition('-')[0]}_options"] == {"mask_axes": axes}
+
+
+def test_the_right_order_is_not_doubted(sides: tuple[Record, list[Record]], tmp_path: Path) -> None:
+    gt, pred = (write_json(tmp_path / name, side) for name, side in zip(("gt.json", "pred.json"), sides, strict=True))
+    found = evaluate(gt, pred, iou_type="segm", iou=[0.9])  # of which so strict a threshold says little
+    assert not any(finding.code.startswith("mask-axes") for finding in found.findings)
+
+
+def test_an_option_that_is_wrong_is_named_to_be_left_out(
+    sides: tuple[Record, list[Record]], true: dict[str, float], tmp_path: Path
+) -> None:
+    gt, pred = (write_json(tmp_path / name, side) for name, side in zip(("gt.json", "pred.json"), sides, strict=True))
+    found = evaluate(gt, pred, iou_type="segm", gt_options=ReadOptions(mask_axes="yx"))
+    (finding,) = [finding for finding in found.findings if finding.code == "mask-axes"]
+    assert finding.fix == "Rerun without --gt-mask-axes."
+    assert f"{true['AP50']:.3f} as written" in finding.message
+
+
+@pytest.mark.parametrize("has_boxes", [True, False])
+@pytest.mark.parametrize("axes", AXES)
+def test_masks_read_in_their_order_leave_no_trace_of_the_other_one(
+    axes: str, has_boxes: bool, sides: tuple[Record, list[Record]], tmp_path: Path
+) -> None:
+    """Boxes around masks follow them, so that fingerprints are those of the right file."""
+    gt, pred = sides
+    if not has_boxes:
+        gt = {**gt, "annotations": [{**record, "bbox": None} for record in gt["annotations"]]}
+        for records in (gt["annotations"], pred := [dict(record) for record in pred]):
+            for record in records:
+                record.pop("bbox", None)
+    (tmp_path / "right").mkdir()
+    right = [write_json(tmp_path / "right" / name, side) for name, side in (("gt.json", gt), ("pred.json", pred))]
+    expected = evaluate(*right, iou_type="segm")
+    files = planted(axes, (gt, pred), tmp_path)
+    options = {f"{'gt' if axes == 'yx' else 'pred'}_options": ReadOptions(mask_axes=axes)}
+    for engine in ("memory", "disk"):
+        found = evaluate(*files, iou_type="segm", engine=engine, **options)
+        assert found.metrics == expected.metrics
+        assert found.signature == expected.signature
+
+
+@pytest.mark.parametrize("axes", AXES)
+def test_parts_and_converted_files_have_the_masks_as_they_were_read(
+    axes: str, sides: tuple[Record, list[Record]], true: dict[str, float], tmp_path: Path
+) -> None:
+    gt, pred = planted(axes, sides, tmp_path)
+    flag, segm = (flag_of(axes), axes), ("--iou-type", "segm")
+    assert run_here("partition", gt, pred, *segm, *flag, "-o", "parts", cwd=tmp_path).returncode == 0
+    for engine in ("memory", "disk"):
+        found = evaluate(tmp_path / "parts", iou_type="segm", engine=engine)
+        assert {name: found[name] for name in SUMMARY} == true
+    wrong, given = (gt, ()) if axes == "yx" else (pred, ("--gt", gt))
+    done = run_here("convert", wrong, "right.json", "--to", "coco", *segm, *given, *flag, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    files = (tmp_path / "right.json", pred) if axes == "yx" else (gt, tmp_path / "right.json")
+    found = evaluate(*files, iou_type="segm")
+    assert {name: found[name] for name in SUMMARY} == true
+
+
+def test_a_prediction_without_a_mask_keeps_its_box(tmp_path: Path) -> None:
+    image = {"id": 1, "file_name": "a.jpg", "width": 60, "height": 40}
+    ring = [30, 2, 50, 2, 50, 10, 30, 10]
+    truth = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [30, 2, 20, 8], "iscrowd": 0, "segmentation": [ring]}
+    classes = [{"id": 1, "name": "dog"}]
+    gt = write_json(tmp_path / "gt.json", {"images": [image], "categories": classes, "annotations": [truth]})
+    bare = {"image_id": 1, "category_id": 1, "bbox": truth["bbox"], "score": 0.9}
+    drawn = {**bare, "bbox": [4, 20, 8, 9], "segmentation": [[20, 4, 29, 4, 29, 12, 20, 12]], "score": 0.1}
+    pred = write_json(tmp_path / "pred.json", [bare, drawn])
+    found = evaluate(gt, pred, iou_type="segm", pred_options=ReadOptions(mask_axes="yx"))
+    assert found["AP"] == pytest.approx(1.0)
+
+
+def test_values_that_are_none_are_refused_with_those_that_are(
+    sides: tuple[Record, list[Record]], tmp_path: Path
+) -> None:
+    gt, pred = (write_json(tmp_path / name, side) for name, side in zip(("gt.json", "pred.json"), sides, strict=True))
+    refused = run_here(gt, pred, "--iou-type", "segm", "--pred-mask-axes", "rows")
+    assert refused.returncode == 2
+    assert all(axes in refused.stderr for axes in AXES)
+    with pytest.raises(UsageError, match="unknown mask axes 'xyz'; choose from xy, yx, transposed, row-major, wh"):
+        evaluate(gt, pred, iou_type="segm", gt_options=ReadOptions(mask_axes="xyz"))
+
+
+@pytest.mark.parametrize(
+    ("iou_type", "axes", "fix"),
+    [
+        ("bbox", "yx", "Compare masks with --iou-type segm, or remove --pred-mask-axes."),
+        ("segm", "yx", "Remove --pred-mask-axes."),
+    ],
+)
+def test_an_option_that_changes_nothing_is_reported(
+    iou_type: str, axes: str, fix: str, sides: tuple[Record, list[Record]], tmp_path: Path
+) -> None:
+    gt, pred = sides[0], [{**record, "bbox": [0, 0, 1, 1]} for record in sides[1]]
+    files = write_json(tmp_path / "gt.json", gt), write_json(tmp_path / "pred.json", pred)
+    found = evaluate(*files, iou_type=iou_type, pred_options=ReadOptions(mask_axes=axes))
+    (finding,) = [finding for finding in found.findings if finding.code == "mask-axes-unused"]
+    assert finding.fix == fix
+
+
+def test_runs_that_no_memory_holds_transposed_are_refused(tmp_path: Path) -> None:
+    side = 1_000_000
+    runs = [side] * 1000  # columns, by turns
+    mask = {"size": [side, side], "counts": [*runs, side * side - sum(runs)]}
+    image = {"id": 1, "file_name": "a.jpg", "width": side, "height": side}
+    box = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10], "segmentation": mask}
+    truth = {
+        "images": [image],
+        "categories": [{"id": 1, "name": "dog"}],
+        "annotations": [{**box, "id": 1, "iscrowd": 0}],
+    }
+    gt, pred = write_json(tmp_path / "gt.json", truth), write_json(tmp_path / "pred.json", [{**box, "score": 1}])
+    with pytest.raises(
+        (UsageError, DataError), match="masks cannot be transposed: they would have 1,000,000,000 edges"
+    ):
+        evaluate(gt, pred, iou_type="segm", pred_options=ReadOptions(mask_axes="transposed"))
+
+
+def test_a_program_is_told_the_keyword(sides: tuple[Record, list[Record]], tmp_path: Path) -> None:
+    files = planted("row-major", sides, tmp_path)
+    with pytest.warns(JaccardEvalWarning, match=r'pred_options=ReadOptions\(mask_axes="row-major"\)'):
+        evaluate(*files, iou_type="segm")
+
+
+def pixels_of(seed: int, n: int) -> list[Any]:
+    """Rectangles in images of 40 x 60 px (height x width)."""
+    rng, masks = np.random.default_rng(seed), []
+    for _ in range(n):
+        mask = np.zeros((40, 60), dtype=np.bool_)
+        top, left = rng.integers(0, 25), rng.integers(0, 40)
+        mask[top : top + rng.integers(3, 15), left : left + rng.integers(3, 20)] = True
+        masks.append(mask)
+    return masks
+
+
+def as_npz(masks: list[Any], path: Path) -> Path:
+    names, scores = [f"{at // 3}.jpg" for at in range(len(masks))], np.linspace(1, 0.1, len(masks))
+    np.savez(path, masks=np.array(masks), scores=scores, labels=["dog"] * len(masks), image=names)
+    return path
+
+
+def as_instances(masks: list[Any], folder: Path) -> Path:
+    """A map of each image, whose values are numbers of the objects."""
+    folder.mkdir()
+    for image in range(len(masks) // 3):
+        values = np.zeros(masks[0].shape, dtype=np.uint8)
+        for number, mask in enumerate(masks[3 * image : 3 * image + 3], start=1):
+            values[mask] = number
+        Image.fromarray(values).save(folder / f"{image}.png")
+    rows = [f"{at // 3}.png,{at % 3 + 1},dog,{1 - at / 100}" for at in range(len(masks))]
+    (folder / "instances.csv").write_text("\n".join(["image,id,class,score", *rows]) + "\n")
+    return folder
+
+
+def as_dicts(masks: list[Any], path: Path) -> Any:
+    return [
+        {"image_id": f"{at}.jpg", "masks": masks[3 * at : 3 * at + 3], "labels": ["dog"] * 3, "scores": [0.9, 0.5, 0.2]}
+        for at in range(len(masks) // 3)
+    ]
+
+
+@pytest.mark.parametrize("written", [as_npz, as_instances, as_dicts])
+def test_transposed_pixels_of_other_formats_are_read_with_the_size_of_their_images(
+    written: Callable[[list[Any], Path], Any], tmp_path: Path
+) -> None:
+    truth, found = pixels_of(1, 12), [np.roll(mask, 1, axis=1) for mask in pixels_of(1, 12)]
+    expected = evaluate(written(truth, tmp_path / "gt.npz"), written(found, tmp_path / "pred.npz"), iou_type="segm")
+    assert 0.1 < expected["AP"] < 0.99
+    wrong = [
+        written([mask.T for mask in masks], tmp_path / name) for masks, name in ((truth, "a.npz"), (found, "b.npz"))
+    ]
+    options = {f"{role}_options": ReadOptions(mask_axes="transposed") for role in ("gt", "pred")}
+    turned = evaluate(*wrong, iou_type="segm", **options)
+    assert turned.metrics == expected.metrics
+    assert turned.signature == expected.signature
