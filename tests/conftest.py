@@ -13,6 +13,7 @@ import pytest
 from planting import SETS, Pair
 
 from jaccard_eval import native
+from jaccard_eval.engine import disk
 
 ROOT = Path(__file__).parents[1]
 # Package -> names that need it.
@@ -74,6 +75,19 @@ def with_core(request: pytest.FixtureRequest) -> Iterator[bool]:
         if not request.param:
             patch.setenv(native.VARIABLE, "0")
         yield request.param
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Make the disk engine match so few boxes at once, and reduce so few detections: small scenes then have parts."""
+
+    def shrink(rows: int, bucket_rows: int | None = None) -> None:
+        monkeypatch.setattr(disk, "PART_ROWS", rows)
+        monkeypatch.setattr(disk, "LEAST_PART_ROWS", 1)
+        if bucket_rows is not None:
+            monkeypatch.setattr(disk, "BUCKET_ROWS", bucket_rows)
+
+    return shrink
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from jaccard_eval import ReadOptions
+
+KINDS = ["segm", "boundary", "keypoints", "obb", "probiou"]
+
+
+def shape_options(kind: str) -> dict[str, Any]:
+    """Return the options of `evaluate` by which scenes with shapes of a kind are compared."""
+    options: dict[str, Any] = {"iou_type": kind}
+    if kind in ("obb", "probiou"):
+        options |= {f"{role}_options": ReadOptions(angle="rad-cw") for role in ("gt", "pred")}
+    return options
+
 
 def with_shapes(record: dict[str, Any], kind: str, rng: np.random.Generator) -> dict[str, Any]:
     """Give a record a mask, now and then as runs, a pose or an oriented box, in the place of its box."""

@@ -7,7 +7,7 @@ import re
 import tarfile
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ import pytest
 from overruled import OVERRULED, overruled
 
 from jaccard_eval import DataError, ReadOptions, evaluate
-from jaccard_eval.engine import disk
 from jaccard_eval.errors import ExitCode
 from jaccard_eval.findings import Finding, Severity
 from jaccard_eval.formats import coco
@@ -82,12 +81,11 @@ def _sampled(entry: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("entry", [_sampled(entry) for entry in ENTRIES])
 def test_the_disk_engine_says_what_memory_says_and_leaves_nothing(
-    entry: dict[str, Any], corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    entry: dict[str, Any], corpus: Path, tmp_path: Path, small_parts: Callable[..., None]
 ) -> None:
     if any(MACHINE[reason] for reason in entry["skip_if"]):
         pytest.skip(f"not on this machine: {entry['skip_if']}")
-    monkeypatch.setattr(disk, "PART_ROWS", 12)
-    monkeypatch.setattr(disk, "LEAST_PART_ROWS", 1)
+    small_parts(12)
     given = corpus, entry["files"], FORMATS[entry["loader"]]
     on_disk = _evaluate(*given, engine="disk", scratch=tmp_path)
     assert on_disk == _evaluate(*given, engine="memory")

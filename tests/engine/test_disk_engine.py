@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from shaped import give_shapes
+from shaped import KINDS, give_shapes, shape_options
 
 from jaccard_eval import ReadOptions, Slice, evaluate
 from jaccard_eval.codes import STOPS
@@ -97,6 +97,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 )
 def test_the_document_is_the_same_bytes(
     tmp_path_factory: pytest.TempPathFactory,
+    small_parts: Callable[..., None],
     name: str,
     seed: int,
     n: int,
@@ -106,11 +107,8 @@ def test_the_document_is_the_same_bytes(
 ) -> None:
     gt, pred = write_scene(tmp_path_factory.mktemp("scene"), seed, n, decimals)
     memory = evaluate(gt, pred, engine="memory", **OPTIONS[name])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(disk, "PART_ROWS", max(1, n // parts))
-        patch.setattr(disk, "BUCKET_ROWS", bucket_rows)
-        patch.setattr(disk, "LEAST_PART_ROWS", 1)
-        on_disk = evaluate(gt, pred, engine="disk", workers=1 + seed % 2, **OPTIONS[name])
+    small_parts(max(1, n // parts), bucket_rows)
+    on_disk = evaluate(gt, pred, engine="disk", workers=1 + seed % 2, **OPTIONS[name])
     assert document(on_disk) == document(memory)
     for ref in ("AP[max_dets=1]",) if name == "coco" else ():
         assert on_disk[ref] == memory[ref]
@@ -123,19 +121,15 @@ def write_shapes(folder: Path, kind: str, seed: int, n: int, decimals: int) -> t
     return give_shapes(write_scene(folder, seed, n, decimals), kind, seed)
 
 
-def on_disk_as_in_memory(sides: tuple[Path, Path], part_rows: int, **options: Any) -> Any:
-    """Return the document of the memory, which that of small parts on the disk is equal to."""
-    memory = evaluate(*sides, engine="memory", **options)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(disk, "PART_ROWS", part_rows * disk.SHAPE_ROWS)
-        patch.setattr(disk, "LEAST_PART_ROWS", 1)
-        on_disk = evaluate(*sides, engine="disk", workers=2, **options)
+def on_disk_as_in_memory(sides: tuple[Path, Path], **options: Any) -> Any:
+    """Return the document of the memory, which that of the disk is equal to."""
+    memory, on_disk = (evaluate(*sides, engine=engine, workers=2, **options) for engine in ("memory", "disk"))
     assert document(on_disk) == document(memory)
     return memory
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["segm", "boundary", "keypoints", "obb", "probiou"])
+@pytest.mark.parametrize("kind", KINDS)
 @settings(deadline=None, max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.integers(0, 10**6),
@@ -145,13 +139,19 @@ def on_disk_as_in_memory(sides: tuple[Path, Path], part_rows: int, **options: An
     nms=st.sampled_from([None, 0.6]),
 )
 def test_the_document_of_shapes_is_the_same_bytes(
-    tmp_path_factory: pytest.TempPathFactory, kind: str, seed: int, n: int, decimals: int, parts: int, nms: float | None
+    tmp_path_factory: pytest.TempPathFactory,
+    small_parts: Callable[..., None],
+    kind: str,
+    seed: int,
+    n: int,
+    decimals: int,
+    parts: int,
+    nms: float | None,
 ) -> None:
     sides = write_shapes(tmp_path_factory.mktemp("shapes"), kind, seed, n, decimals)
-    options: dict[str, Any] = {"confusion": True, "drop_duplicates": seed % 2 == 0, "nms": nms}
-    if kind in ("obb", "probiou"):
-        options |= {f"{role}_options": ReadOptions(angle="rad-cw") for role in ("gt", "pred")}
-    memory = on_disk_as_in_memory(sides, max(1, n // parts), iou_type=kind, **options)
+    options = {"confusion": True, "drop_duplicates": seed % 2 == 0, "nms": nms, **shape_options(kind)}
+    small_parts(max(1, n // parts) * disk.SHAPE_ROWS)
+    memory = on_disk_as_in_memory(sides, **options)
     assert n < 60 or memory["AP50"] > 0  # some are found
 
 
@@ -163,15 +163,17 @@ def test_the_document_of_shapes_is_the_same_bytes(
     ],
 )
 def test_real_shapes_are_the_same_bytes_on_the_disk(
-    kind: str, gt: str, pred: str, published: float, shared_data: Path
+    kind: str, gt: str, pred: str, published: float, shared_data: Path, small_parts: Callable[..., None]
 ) -> None:
     where = "dataset/cocoapi" if kind == "segm" else "keypoints_dataset"
     folder = shared_data / "faster-coco-eval/tests" / where
-    memory = on_disk_as_in_memory((folder / gt, folder / pred), 50, iou_type=kind)
+    small_parts(50 * disk.SHAPE_ROWS)
+    memory = on_disk_as_in_memory((folder / gt, folder / pred), iou_type=kind)
     assert memory["AP"] == pytest.approx(published, abs=1e-12)
 
 
-def test_findings_about_masks_are_the_same_on_the_disk(tmp_path: Path) -> None:
+def test_findings_about_masks_are_the_same_on_the_disk(tmp_path: Path, small_parts: Callable[..., None]) -> None:
+    small_parts(9 * disk.SHAPE_ROWS)
     gt, pred = write_shapes(tmp_path, "segm", 3, 60, 4)
     found = json.loads(pred.read_text())
     changes: dict[str, Callable[[list[float]], list[float]]] = {
@@ -189,13 +191,10 @@ def test_findings_about_masks_are_the_same_on_the_disk(tmp_path: Path) -> None:
         pred.write_text(json.dumps([{**record, "segmentation": record.pop("changed")} for record in found]))
         said = []
         for engine in ("memory", "disk"):
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(disk, "PART_ROWS", 9 * disk.SHAPE_ROWS)
-                patch.setattr(disk, "LEAST_PART_ROWS", 1)
-                try:
-                    said.append(evaluate(gt, pred, iou_type="segm", engine=engine).findings)
-                except DataError as error:
-                    said.append(error.findings)
+            try:
+                said.append(evaluate(gt, pred, iou_type="segm", engine=engine).findings)
+            except DataError as error:
+                said.append(error.findings)
         assert said[0] == said[1]
         codes += [finding.code for finding in said[0] if finding.code.startswith("mask")]
     assert {"mask-units", "mask-size", "mask-axes", "mask-empty"} <= {*codes}
@@ -277,13 +276,12 @@ def write_shards(folder: Path, columns: dict[str, Any], order: Any) -> None:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("rows", [9, 1000])
 def test_tables_that_are_read_in_parts_give_the_same_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, rows: int
+    tmp_path: Path, small_parts: Callable[..., None], seed: int, rows: int
 ) -> None:
     gt, preds = write_parquet(tmp_path, seed, 90)
     slices = {"slices": [Slice(name="odd", patterns=("[13579]",))]}
     memory = evaluate(gt, preds, engine="memory", **slices)
-    monkeypatch.setattr(disk, "PART_ROWS", rows)
-    monkeypatch.setattr(disk, "LEAST_PART_ROWS", 1)
+    small_parts(rows)
     assert document(evaluate(gt, preds, engine="disk", **slices)) == document(memory)
     assert {"box-empty", "csv-row-no-box"} <= {finding.code for finding in memory.findings}
 
@@ -347,7 +345,7 @@ def test_a_side_without_boxes_is_the_same_bytes(tmp_path: Path, side: str) -> No
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("rows", [17, 1000])
 def test_findings_about_ground_truth_are_the_same_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, rows: int
+    tmp_path: Path, small_parts: Callable[..., None], fault: str, rows: int
 ) -> None:
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     sound = faulty_truth(120)
@@ -358,8 +356,7 @@ def test_findings_about_ground_truth_are_the_same_bytes(
         parquet.write_table(arrow.table(columns), path, row_group_size=30)
     options = {"extra_images": "empty", "allow": STOPS}
     memory = evaluate(*paths, engine="memory", **options)
-    monkeypatch.setattr(disk, "PART_ROWS", rows)
-    monkeypatch.setattr(disk, "LEAST_PART_ROWS", 1)
+    small_parts(rows)
     assert document(evaluate(*paths, engine="disk", **options)) == document(memory)
     codes = {finding.code for finding in memory.findings}
     expected = {
@@ -391,7 +388,7 @@ def test_parts_of_unequal_columns_are_an_error_with_the_name_of_one(tmp_path: Pa
 
 
 def test_parts_in_other_units_are_read_as_the_whole_or_refused_with_the_option(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, small_parts: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     gt, preds = write_parquet(tmp_path, 1, 60)
@@ -399,8 +396,7 @@ def test_parts_in_other_units_are_read_as_the_whole_or_refused_with_the_option(
     for name in ("x", "y", "width", "height"):
         table[name] = [value / 1000 + 0.001 for value in table[name]]
     parquet.write_table(arrow.table(table), preds / "2.parquet")
-    monkeypatch.setattr(disk, "PART_ROWS", 20)
-    monkeypatch.setattr(disk, "LEAST_PART_ROWS", 1)
+    small_parts(20)
     assert document(evaluate(gt, preds, engine="disk")) == document(evaluate(gt, preds, engine="memory"))
     monkeypatch.setattr(disk, "usable_memory", lambda: 0)
     with pytest.raises(DataError, match="units of one part are read as"):

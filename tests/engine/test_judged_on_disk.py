@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +12,6 @@ from hypothesis import strategies as st
 from judged_scenes import write_lvis, write_open_images
 
 from jaccard_eval import Slice, evaluate
-from jaccard_eval.engine import disk
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "lvis": {},
@@ -39,6 +39,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 )
 def test_the_document_is_the_same_bytes(
     tmp_path_factory: pytest.TempPathFactory,
+    small_parts: Callable[..., None],
     name: str,
     seed: int,
     n: int,
@@ -51,11 +52,8 @@ def test_the_document_is_the_same_bytes(
     gt, pred = write(tmp_path_factory.mktemp("scene"), seed, n, decimals)
     options = {"protocol": protocol, **OPTIONS[name]}
     memory = evaluate(gt, pred, engine="memory", **options)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(disk, "PART_ROWS", max(1, n // parts))
-        patch.setattr(disk, "BUCKET_ROWS", bucket_rows)
-        patch.setattr(disk, "LEAST_PART_ROWS", 1)
-        on_disk = evaluate(gt, pred, engine="disk", workers=1 + seed % 2, **options)
+    small_parts(max(1, n // parts), bucket_rows)
+    on_disk = evaluate(gt, pred, engine="disk", workers=1 + seed % 2, **options)
     first, second = (json.dumps(result.to_dict(), sort_keys=True) for result in (on_disk, memory))
     assert first == second
 

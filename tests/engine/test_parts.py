@@ -90,10 +90,9 @@ WRITTEN: dict[str, Callable[[list[Record]], bytes]] = {
 
 
 @pytest.fixture
-def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def in_parts(small_parts: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of a dozen rows, and no room to read anything whole instead."""
-    monkeypatch.setattr(disk, "PART_ROWS", 12)
-    monkeypatch.setattr(disk, "LEAST_PART_ROWS", 1)
+    small_parts(12)
     monkeypatch.setattr(disk, "usable_memory", lambda: 0)
 
 
@@ -159,10 +158,9 @@ def outcome(gt: Path, pred: Path, engine: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DAMAGED)
 def test_what_is_odd_in_one_part_is_told_as_of_the_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    tmp_path: Path, small_parts: Callable[..., None], name: str
 ) -> None:
-    monkeypatch.setattr(disk, "PART_ROWS", 12)
-    monkeypatch.setattr(disk, "LEAST_PART_ROWS", 1)
+    small_parts(12)
     written, damage = DAMAGED[name]
     gt, pred = write_truth(tmp_path), tmp_path / written
     pred.write_bytes(damage(WRITTEN[written](records())))

@@ -17,7 +17,9 @@ MOST_ITEM, MOST_ANSWER = 2_000, 300_000  # bytes; an answer has a number for eac
 
 
 @pytest.mark.parametrize("name", ["coco", "voc2012", "slices", "caps"])
-def test_pickled_tasks_give_the_same_bytes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pickled_tasks_give_the_same_bytes(
+    name: str, tmp_path: Path, small_parts: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     gt, pred = write_scene(tmp_path, 2, 300, 1)
     memory = evaluate(gt, pred, engine="memory", **OPTIONS[name])
     tasks = set()
@@ -32,9 +34,7 @@ def test_pickled_tasks_give_the_same_bytes(name: str, tmp_path: Path, monkeypatc
             yield pickle.loads(answer)
 
     monkeypatch.setattr(disk.DiskEngine, "map", through_pickles)
-    monkeypatch.setattr(disk, "PART_ROWS", 40)
-    monkeypatch.setattr(disk, "BUCKET_ROWS", 40)
-    monkeypatch.setattr(disk, "LEAST_PART_ROWS", 1)
+    small_parts(40, 40)
     assert document(evaluate(gt, pred, engine="disk", **OPTIONS[name])) == document(memory)
     assert {"MatchPart", "ReduceCurves"} <= tasks
     assert ("SplitByScore" in tasks) == ("BestOfScores" in tasks) == (name == "voc2012")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,6 @@ from open_images_reference import (
 from jaccard_eval import ReadOptions, evaluate, explain, load
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagelabels import ABSENT, PRESENT, ClassFacts, ImageLabels
-from jaccard_eval.engine import disk
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "oracle" / "golden"
 CASES = [json.loads(path.read_bytes()) for path in sorted(GOLDEN.glob("oid_*.json"))]
@@ -172,12 +172,11 @@ def test_an_object_of_a_class_that_is_not_evaluated_counts_for_the_class_above(t
 
 @pytest.mark.parametrize("classes", [[], ["animal"]])
 def test_the_disk_engine_gives_the_same_bytes(
-    classes: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    classes: list[str], tmp_path: Path, small_parts: Callable[..., None]
 ) -> None:
     objects, detections, labels = draw(5)
     gt, pred = write(tmp_path, objects, detections)
-    monkeypatch.setattr(disk, "PART_ROWS", 15)
-    monkeypatch.setattr(disk, "LEAST_PART_ROWS", 1)
+    small_parts(15)
     options: dict[str, Any] = {"protocol": CHALLENGE, "iou_type": "segm", "classes": classes}
     memory, on_disk = (evaluate(with_facts(gt, labels), pred, engine=name, **options) for name in ("memory", "disk"))
     assert json.dumps(on_disk.to_dict(), sort_keys=True) == json.dumps(memory.to_dict(), sort_keys=True)

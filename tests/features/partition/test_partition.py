@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from judged_scenes import write_lvis, write_open_images
-from shaped import give_shapes
+from shaped import KINDS, give_shapes, shape_options
 
-from jaccard_eval import ReadOptions, Slice, compare, evaluate, load
+from jaccard_eval import Slice, compare, evaluate, load
 from jaccard_eval.cli.run import run
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.engine import disk
@@ -174,7 +174,7 @@ def as_lines(source: Path) -> Path:
     ids="-".join,
 )
 def test_all_inputs_give_the_bytes_of_what_was_partitioned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pair: tuple[str, str]
+    tmp_path: Path, small_parts: Callable[..., None], pair: tuple[str, str]
 ) -> None:
     gt, pred = write_scene(tmp_path, 5, 90)
     kinds = {
@@ -187,8 +187,7 @@ def test_all_inputs_give_the_bytes_of_what_was_partitioned(
         source, options = (gt, ()) if role == "gt" else (pred, ("--gt", str(gt)))
         target = tmp_path / f"{role}-{kind}" if kind in ("yolo", "voc") else tmp_path / f"{role}.{kind}"
         sides.append(kinds[kind](source) if kind in kinds else converted(source, target, kind, *options))
-    monkeypatch.setattr(disk, "PART_ROWS", 12)
-    monkeypatch.setattr(disk, "LEAST_PART_ROWS", 1)
+    small_parts(12)
     # Images of labels have no sizes here: areas are then unknown, on either way.
     expected = document(evaluate(*sides, engine="memory"))
     out = partition(*sides, tmp_path / "parts", 3)
@@ -486,28 +485,30 @@ def test_parts_have_about_as_many_boxes() -> None:
     assert writer.part_bounds(np.zeros(0, dtype=np.int64), 3).tolist() == [0, 0]
 
 
-TURNED: dict[str, Any] = {f"{role}_options": ReadOptions(angle="rad-cw") for role in ("gt", "pred")}
-
-
 def partition_shapes(folder: Path, kind: str, seed: int, n: int, parts: int) -> tuple[Path, Path, Path]:
     gt, pred = give_shapes(write_scene(folder, seed, n, 1), kind, seed)
     given = ["--gt-angle", "rad-cw", "--pred-angle", "rad-cw"] if kind in ("obb", "probiou") else []
     return gt, pred, partition(gt, pred, folder / "parts", parts, "--iou-type", kind, *given)
 
 
-@pytest.mark.parametrize("kind", ["segm", "boundary", "keypoints", "obb", "probiou"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("seed", "n", "n_parts", "group_rows"), [(1, 0, 2, 50), (2, 3, 17, 50_000), (5, 120, 3, 40)])
 def test_shapes_have_the_bytes_of_the_inputs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, seed: int, n: int, n_parts: int, group_rows: int
+    tmp_path: Path,
+    small_parts: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    seed: int,
+    n: int,
+    n_parts: int,
+    group_rows: int,
 ) -> None:
     monkeypatch.setattr(writer, "GROUP_ROWS", group_rows)
     gt, pred, out = partition_shapes(tmp_path, kind, seed, n, n_parts)
     options: dict[str, Any] = {"iou_type": kind, "drop_duplicates": n == 3, "nms": 0.6 if n == 3 else None}
-    given = TURNED if kind in ("obb", "probiou") else {}
-    memory = evaluate(gt, pred, engine="memory", **options, **given)
+    memory = evaluate(gt, pred, engine="memory", **options | shape_options(kind))
     assert n < 100 or memory["AP50"] > 0  # some are found
-    monkeypatch.setattr(disk, "PART_ROWS", 30 * disk.SHAPE_ROWS)
-    monkeypatch.setattr(disk, "LEAST_PART_ROWS", 1)
+    small_parts(30 * disk.SHAPE_ROWS)
     assert [document(evaluate(out, engine=engine, **options)) for engine in ("memory", "disk")] == [
         document(memory)
     ] * 2
