@@ -139,7 +139,7 @@ def write_whole(place: Place, chunks: Iterable[bytes | memoryview]) -> None:
                 stream.write(chunk)
         # The run may have ended meanwhile, and have removed all that it saw.
         if storage.look_up(f"{place.folder}/{IN_USE}") is None:
-            storage.remove(str(place))
+            storage.remove_folder(place.folder)
             raise MachineError(f"{place.folder}: the scratch folder was removed")
         return
     # A name of its own: where a worker is thought dead, another one writes the same.

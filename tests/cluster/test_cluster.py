@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine.test_disk_engine import OPTIONS, document, write_scene
+from engine.test_disk_engine import OPTIONS, document, write_scene, write_shapes
 from judged_scenes import write_lvis, write_open_images
+from shaped import KINDS, shape_options
 
 from jaccard_eval import evaluate
 from jaccard_eval.cli.run import run
-from jaccard_eval.engine import dask_, disk
+from jaccard_eval.engine import dask_
 from jaccard_eval.errors import MachineError, UsageError
 
 dask = pytest.importorskip("dask")
@@ -39,10 +40,8 @@ def client() -> Iterator[Any]:
 
 
 @pytest.fixture(autouse=True)
-def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk, "PART_ROWS", 100)
-    monkeypatch.setattr(disk, "BUCKET_ROWS", 100)
-    monkeypatch.setattr(disk, "LEAST_PART_ROWS", 1)
+def small_portions(small_parts: Callable[..., None]) -> None:
+    small_parts(100, 100)
 
 
 def dying(kind: str, folder: Path) -> Callable[[str, Any], Any]:
@@ -87,6 +86,15 @@ def test_classes_are_judged_by_image_on_a_cluster_as_well(protocol: str, client:
     memory = evaluate(gt, pred, engine="memory", protocol=protocol, confusion=True)
     found = evaluate(gt, pred, client=client, scratch=tmp_path, protocol=protocol, confusion=True)
     assert document(found) == document(memory)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_shapes_are_compared_on_a_cluster_as_well(kind: str, client: Any, tmp_path: Path) -> None:
+    sides = write_shapes(tmp_path, kind, 3, 120, 1)
+    options = {"confusion": True, **shape_options(kind)}
+    memory = evaluate(*sides, engine="memory", **options)
+    assert memory["AP50"] > 0  # some are found
+    assert document(evaluate(*sides, client=client, scratch=tmp_path, **options)) == document(memory)
 
 
 def test_a_folder_that_workers_do_not_share_is_named_before_the_first_task(

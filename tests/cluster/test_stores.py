@@ -9,18 +9,19 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cluster.test_cluster import SLEEPY, wait_for
-from engine.test_disk_engine import OPTIONS, document, write_scene
+from engine.test_disk_engine import OPTIONS, document, write_scene, write_shapes
 from s3_server import serve_s3
+from shaped import shape_options
 
-from jaccard_eval import convert, evaluate
+from jaccard_eval import convert, evaluate, storage
 from jaccard_eval.cli.run import run
-from jaccard_eval.engine import dask_, disk, stored
+from jaccard_eval.engine import dask_, stored
 from jaccard_eval.engine.tasks import MatchPart
 from jaccard_eval.errors import MachineError, UsageError
 from jaccard_eval.findings import DataError
@@ -56,16 +57,14 @@ def client(cluster: Any) -> Iterator[Any]:
 
 
 @pytest.fixture(autouse=True)
-def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk, "PART_ROWS", 100)
-    monkeypatch.setattr(disk, "BUCKET_ROWS", 200)
-    monkeypatch.setattr(disk, "LEAST_PART_ROWS", 1)
+def small_portions(small_parts: Callable[..., None]) -> None:
+    small_parts(100, 200)
 
 
 def left(store: Any) -> list[str]:
-    """The files below the scratch folder."""
+    """What lies below the scratch folder, empty folders too: each is an object."""
     found = store.get_file_info(fs.FileSelector("shared/tmp", recursive=True, allow_not_found=True))
-    return [info.path for info in found if info.type == fs.FileType.File]
+    return [info.path for info in found]
 
 
 @pytest.mark.parametrize("name", ["voc2012", "confusion at a score"])
@@ -130,6 +129,51 @@ def test_parts_are_read_where_they_lie(
     assert document(evaluate(parts, engine="memory")) == expected
 
 
+@pytest.mark.parametrize("place", ["s3://shared", "memory://parts"])
+@pytest.mark.parametrize("kind", ["segm", "keypoints", "obb"])
+def test_parts_with_shapes_are_read_from_a_store(
+    store: Any, client: Any, tmp_path: Path, kind: str, place: str
+) -> None:
+    sides, parts = write_shapes(tmp_path, kind, 3, 120, 1), f"{place}/{kind}"
+    angles = ["--gt-angle", "rad-cw", "--pred-angle", "rad-cw"] if kind == "obb" else []
+    command = ["partition", *map(str, sides), "-o", parts, "--partitions", "3", "-q", "--iou-type", kind]
+    assert run([*command, *angles]) == 0
+    expected = document(evaluate(*sides, engine="memory", **shape_options(kind)))
+    # The memory of this process is a store that its workers do not see: boxes go to the scratch folder.
+    for where in ({"engine": "memory"}, {"engine": "disk"}, {"client": client, "scratch": SCRATCH}):
+        assert document(evaluate(parts, iou_type=kind, **where)) == expected
+
+
+@pytest.mark.parametrize("kind", ["segm", "keypoints"])
+def test_inputs_with_shapes_are_read_from_a_store(store: Any, client: Any, tmp_path: Path, kind: str) -> None:
+    sides = write_shapes(tmp_path, kind, 3, 120, 1)
+    urls = [f"s3://shared/{kind}-{path.name}" for path in sides]
+    for path, url in zip(sides, urls, strict=True):
+        storage.write(url, path)
+    here, there = (
+        document(evaluate(*urls, iou_type=kind, **where))
+        for where in ({"engine": "memory"}, {"client": client, "scratch": SCRATCH})
+    )
+    assert here == there
+
+
+def test_a_bucket_outlives_the_parts_that_could_not_be_written(
+    store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.create_dir("brittle")
+    gt, pred = write_scene(tmp_path, 1, 60, 4)
+    write = storage.write
+
+    def cut_off(url: str, data: Any) -> None:
+        if url.endswith("manifest.json"):
+            raise MachineError("the connection is gone")
+        write(url, data)
+
+    monkeypatch.setattr(storage, "write", cut_off)
+    assert run(["partition", str(gt), str(pred), "-o", "s3://brittle", "--partitions", "3", "-q"]) == 4
+    assert not store.get_file_info(fs.FileSelector("brittle", recursive=True))
+
+
 def task_sizes(gt: Path, pred: Path, parts: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Bytes of the tasks that match a folder of parts on the disk."""
     assert run(["partition", str(gt), str(pred), "-o", str(parts), "--partitions", "2", "-q"]) == 0
@@ -145,8 +189,10 @@ def task_sizes(gt: Path, pred: Path, parts: Path, monkeypatch: pytest.MonkeyPatc
     return sizes
 
 
-def test_tasks_hold_places_and_not_boxes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk, "PART_ROWS", 10**6)
+def test_tasks_hold_places_and_not_boxes(
+    tmp_path: Path, small_parts: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_parts(10**6)
     found = []
     for n in (100, 3000):
         folder = tmp_path / str(n)
