@@ -22,10 +22,11 @@ Key = int | str
 
 # px; the largest images stitched so far stay below a tenth of it.
 MAX_IMAGE_SIDE = 1e7
+KEYS_AT_ONCE = 10_000
 
 
 class IntegerKeys(Sequence[Key]):
-    """Keys that are all integers, ascending: 8 bytes each, where objects in a tuple take 40."""
+    """Keys that are all integers: 8 bytes each, where objects in a tuple take 40. Those of a table ascend."""
 
     def __init__(self, values: npt.NDArray[np.int64]) -> None:
         self.values = values
@@ -42,7 +43,9 @@ class IntegerKeys(Sequence[Key]):
         return found
 
     def __iter__(self) -> Iterator[Key]:
-        return map(int, self.values)
+        # In pieces: there may be millions, and each is an object for a moment.
+        for start in range(0, len(self), KEYS_AT_ONCE):
+            yield from self.values[start : start + KEYS_AT_ONCE].tolist()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))

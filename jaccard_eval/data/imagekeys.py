@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,12 @@ def without_suffix(path: str) -> str:
     """Drop the suffix of an image; a dot elsewhere belongs to the name."""
     stem, dot, suffix = path.rpartition(".")
     return stem if dot and f".{suffix.lower()}" in PICTURE_SUFFIXES else path
+
+
+def shared_suffix(names: Sequence[str]) -> str:
+    """Return the suffix that all names end with, its dot included; empty where there is none."""
+    _, dot, suffix = names[0].rpartition(".") if names else ("", "", "")
+    return dot + suffix if dot and all(map(str.endswith, names, repeat(dot + suffix))) else ""
 
 
 def stem_of(name: str) -> str:
@@ -260,10 +267,12 @@ def bare_names(names: Sequence[str]) -> list[str]:
     """Return names without folder and image suffix; with their folders if only these distinguish images."""
     # One look at all of them: there are millions at times, and most are file names alone.
     text = "\0".join(names)
-    paths = (
-        [without_suffix(posix(name)) for name in names]
-        if "\\" in text or "./" in text
-        else [*map(without_suffix, names)]
-    )
+    suffix = shared_suffix(names)
+    if "\\" in text or "./" in text:
+        paths = [without_suffix(posix(name)) for name in names]
+    elif is_image_name(suffix):
+        paths = [name[: -len(suffix)] for name in names]
+    else:
+        paths = [*map(without_suffix, names)]
     stems = [last_part(path) for path in paths] if "/" in text or "\\" in text else paths
     return stems if len(set(stems)) == len(stems) else paths

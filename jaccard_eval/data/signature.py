@@ -26,7 +26,6 @@ FINGERPRINT_DIGITS = 16
 BESIDE_METRICS = ("score", "bootstrap", "slices", "against")
 # Hexadecimal digits of the digest in a short signature.
 RULES_DIGITS = 8
-NAMES_AT_ONCE = 10_000
 _LONG_NUMBER = re.compile(r"(?<=[\[:])\d+\.\d{9,}(?=[:\]])")
 # Of the form for people: hexadecimal digits of a digest, and characters of a list of names.
 ABRIDGED_DIGITS, ABRIDGED_LIST = 8, 60
@@ -149,11 +148,12 @@ def mix(state: Words) -> None:
 
 
 def _text_hashes(texts: Sequence[str]) -> Words:
-    # In pieces, as there may be millions of names: each digest is an object of five times its size.
-    hashes = bytearray()
-    for start in range(0, len(texts), NAMES_AT_ONCE):
-        some = texts[start : start + NAMES_AT_ONCE]
-        hashes += b"".join([blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in some])
+    # One that is copied is had sooner than one that is made, and there may be millions of names.
+    empty, hashes = blake2b(digest_size=8), bytearray()
+    for text in texts:
+        hasher = empty.copy()
+        hasher.update(text.encode("utf-8", "surrogatepass"))
+        hashes += hasher.digest()
     return np.frombuffer(hashes, dtype="<u8").astype(np.uint64)
 
 

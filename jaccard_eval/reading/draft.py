@@ -21,73 +21,34 @@ from jaccard_eval.data.boxtable import (
     freeze,
     to_xywh,
 )
-from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap, Reading, unknown_sizes
+from jaccard_eval.data.dataset import Dataset, ImageTable, IntegerKeys, Key, LabelMap, Reading, unknown_sizes
 from jaccard_eval.data.imagelabels import FACTS, ClassFacts, ImageLabels
 from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.options import AS_WRITTEN, MASK_AXES, ReadOptions
-from jaccard_eval.reading.rawboxes import CodedKeys, Keys, RawBoxes, check_areas, check_numbers, check_sizes, inverted
+from jaccard_eval.reading.rawboxes import (
+    Keys,
+    RawBoxes,
+    as_integers,
+    check_areas,
+    check_numbers,
+    check_sizes,
+    count_distinct,
+    distinct_keys,
+    index_integers,
+    index_keys,
+    inverted,
+)
 from jaccard_eval.text import pluralise, quoted_value
 
 if TYPE_CHECKING:
     from jaccard_eval.reading.images import ImageFolder
 
 PLACEHOLDER_SIDE = 8.0  # pixels; no image with objects is smaller, and COCO requires a size of every image
-_DENSE_SPAN = 4  # integer keys are indexed by a table when their span is at most this many times their count
 
 
-def index_keys(box_keys: Keys, given: Sequence[Key]) -> tuple[list[Key], RowArray]:
-    """Sort the given, distinct keys and return them with each box's row among them, -1 where its key is not given."""
-    if isinstance(box_keys, CodedKeys):
-        in_order, rows = index_keys(box_keys.distinct, given)
-        return in_order, rows[box_keys.codes]
-    if isinstance(box_keys, np.ndarray) and all(type(key) is int for key in given):
-        if not given:
-            return [], np.full(len(box_keys), -1, dtype=np.int32)
-        universe = np.sort(np.array(given, dtype=np.int64))
-        return universe.tolist(), _index_integers(box_keys, universe)
-    distinct = set(given)
-    texts = [key for key in distinct if isinstance(key, str)]
-    # The order of `key_order`, in a third of the time: integers do not compare with texts, and come first.
-    integers = [key for key in distinct if not isinstance(key, str)]
-    order: list[Key] = [*sorted(integers), *sorted(texts)]
-    at = {key: row for row, key in enumerate(order)}
-    keys = box_keys.tolist() if isinstance(box_keys, np.ndarray) else box_keys
-    return order, np.fromiter((at.get(key, -1) for key in keys), dtype=np.int32, count=len(keys))
-
-
-def _index_integers(keys: npt.NDArray[np.int64], universe: npt.NDArray[np.int64]) -> RowArray:
-    low, high = int(universe[0]), int(universe[-1])
-    if high - low > _DENSE_SPAN * (len(universe) + len(keys)) + 1000:
-        rows = np.searchsorted(universe, keys)
-        # A key above all others has no place in the list; any row does, for the next line compares.
-        rows[rows == len(universe)] = 0
-        return np.where(universe[rows] == keys, rows, -1).astype(np.int32)
-    # Ids of images are mostly dense, and looking them up is then six times as fast. The last cell stays -1, and
-    # is used for all keys out of range.
-    table = np.full(high - low + 2, -1, dtype=np.int32)
-    table[universe - low] = np.arange(len(universe), dtype=np.int32)
-    inside = (keys >= low) & (keys <= high)
-    return table[np.where(inside, keys - low, high - low + 1)]
-
-
-def distinct_keys(keys: Keys, rows: npt.NDArray[np.int64]) -> list[Key]:
-    """Distinct keys of the boxes in `rows`, in any order."""
-    if isinstance(keys, CodedKeys):
-        return [keys.distinct[code] for code in np.unique(keys.codes[rows])]
-    if not isinstance(keys, np.ndarray):
-        return list({keys[row] for row in rows})
-    chosen = keys[rows]
-    low, high = int(chosen.min()), int(chosen.max())
-    if high - low > _DENSE_SPAN * len(chosen) + 1000:
-        return list(np.unique(chosen).tolist())
-    present = np.zeros(high - low + 1, dtype=np.bool_)
-    present[chosen - low] = True
-    return list((np.flatnonzero(present) + low).tolist())
-
-
-_Universe = tuple[list[Key], RowArray]  # keys of images or classes in their order, and the row of each box among them
+_Universe = tuple[Sequence[Key], RowArray]  # keys in their order, and the row of each box among them
 
 
 class Draft:
@@ -384,15 +345,20 @@ class Draft:
     def _build_images(self, raw: RawBoxes) -> tuple[ImageTable, RowArray]:
         given = self._images or _Images([], [], unknown_sizes(0), False)
         closed = self._images is not None and given.listed
-        keys, rows = self._universe("image", raw.image, given.keys, raw.place, closed=closed)
-        at = {key: row for row, key in enumerate(given.keys)}
-        # Images are sorted by key, and those that only boxes name are among them: no row is that of the list.
-        sources = [at.get(key, -1) for key in keys]
-        names = tuple(None if source < 0 else given.file_names[source] for source in sources)
-        is_given = np.array(sources, dtype=np.int64) >= 0
-        sizes = unknown_sizes(len(sources))
-        sizes[is_given] = given.sizes[[source for source in sources if source >= 0]]
-        return ImageTable(tuple(keys), names, sizes, given.listed), rows
+        integers = as_integers(given.keys)
+        listed = given.keys if integers is None else IntegerKeys(integers)
+        keys, rows = self._universe("image", raw.image, listed, raw.place, closed=closed)
+        # Images are sorted by key, and those that only boxes name are among them: their row in the list is -1, which
+        # finds what is put behind its end.
+        if integers is not None and isinstance(keys, IntegerKeys):
+            order = np.argsort(integers, kind="stable")
+            sources = np.append(order, -1)[index_integers(keys.values, integers[order])]
+        else:
+            at = {key: row for row, key in enumerate(given.keys)}
+            keys, sources = tuple(keys), np.array([at.get(key, -1) for key in keys], dtype=np.int64)
+        names = map([*given.file_names, None].__getitem__, sources.tolist())
+        sizes = np.concatenate((given.sizes, unknown_sizes(1)))[sources]
+        return ImageTable(keys, tuple(names), sizes, given.listed), rows
 
     def _without_placeholders(self, images: ImageTable, xywh: FloatArray) -> ImageTable:
         """Take sizes that some exporter wrote because it had to, such as 1 x 1 for all images, for unknown."""
@@ -436,11 +402,11 @@ class Draft:
         return tuple(str(key) if key in outside else names[int(key)] for key in keys)
 
     def _universe(
-        self, kind: str, box_keys: Keys, given: list[Key], place: Callable[[int], Where], *, closed: bool
+        self, kind: str, box_keys: Keys, given: Sequence[Key], place: Callable[[int], Where], *, closed: bool
     ) -> _Universe:
         """Index the boxes' keys in the union of given and used; ground truth outside a closed list is ignored."""
         what = "images" if kind == "image" else "categories"
-        if len(set(given)) != len(given):
+        if count_distinct(given) != len(given):
             repeated = [key for key, count in Counter(given).items() if count > 1]
             where = Where(self.path, record=what, field="id")
             self.findings.add_rows(
@@ -470,7 +436,8 @@ class Draft:
             self.ignored[code] += len(orphans)
             return known, rows
         # Predictions keep what the list lacks: whether that is an error is decided with the ground truth.
-        return index_keys(box_keys, [*given, *distinct_keys(box_keys, orphans)])
+        lacking = distinct_keys(box_keys, orphans)
+        return index_keys(box_keys, [*given, *lacking] if len(given) else lacking)
 
     def _to_pixels(
         self, xywh: FloatArray, units: str, images: ImageTable, image_rows: RowArray

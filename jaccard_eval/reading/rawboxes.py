@@ -1,4 +1,4 @@
-"""Boxes as a file has them, and what is wrong with their numbers: overflows, sizes and areas that nothing has."""
+"""Boxes as a file has them, rows of their keys, and what is wrong with their numbers: overflows, sizes and areas."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from jaccard_eval.data.boxtable import (
     MAX_SCORE,
     BoolArray,
     FloatArray,
+    RowArray,
     Shapes,
     find_too_large,
 )
-from jaccard_eval.data.dataset import Key
+from jaccard_eval.data.dataset import IntegerKeys, Key
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching.order import starts_of_runs
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.text import pluralise, quoted_value
 
+_DENSE_SPAN = 4  # integer keys are indexed by a table when their span is at most this many times their count
 MOST_INVERTED = 0.1  # share of boxes of negative size from which the order of their numbers is in doubt
 
 
@@ -63,6 +66,69 @@ class CodedKeys:
 
 
 Keys = npt.NDArray[np.int64] | Sequence[Key] | CodedKeys
+
+
+def index_keys(box_keys: Keys, given: Sequence[Key]) -> tuple[Sequence[Key], RowArray]:
+    """Sort the given, distinct keys and return them with each box's row among them, -1 where its key is not given."""
+    if isinstance(box_keys, CodedKeys):
+        in_order, rows = index_keys(box_keys.distinct, given)
+        return in_order, rows[box_keys.codes]
+    if isinstance(box_keys, np.ndarray) and (values := as_integers(given)) is not None:
+        universe = IntegerKeys(np.sort(values))
+        return universe, index_integers(box_keys, universe.values)
+    distinct = set(given)
+    texts = [key for key in distinct if isinstance(key, str)]
+    # The order of `key_order`, in a third of the time: integers do not compare with texts, and come first.
+    integers = [key for key in distinct if not isinstance(key, str)]
+    order: list[Key] = [*sorted(integers), *sorted(texts)]
+    at = {key: row for row, key in enumerate(order)}
+    keys = box_keys.tolist() if isinstance(box_keys, np.ndarray) else box_keys
+    return order, np.fromiter((at.get(key, -1) for key in keys), dtype=np.int32, count=len(keys))
+
+
+def as_integers(keys: Sequence[Key]) -> npt.NDArray[np.int64] | None:
+    """Return keys as an array, (n,); None where any of them is a text."""
+    if isinstance(keys, IntegerKeys):
+        return keys.values
+    return np.array(keys, dtype=np.int64) if {int}.issuperset(map(type, keys)) else None
+
+
+def count_distinct(keys: Sequence[Key]) -> int:
+    """Count distinct keys."""
+    return int(starts_of_runs(np.sort(keys.values)).sum()) if isinstance(keys, IntegerKeys) else len(set(keys))
+
+
+def index_integers(keys: npt.NDArray[np.int64], universe: npt.NDArray[np.int64]) -> RowArray:
+    """Return the row of each key in a universe, which ascends; -1 where it is not there."""
+    if not len(universe):
+        return np.full(len(keys), -1, dtype=np.int32)
+    low, high = int(universe[0]), int(universe[-1])
+    if high - low > _DENSE_SPAN * (len(universe) + len(keys)) + 1000:
+        rows = np.searchsorted(universe, keys)
+        # A key above all others has no place in the list; any row does, for the next line compares.
+        rows[rows == len(universe)] = 0
+        return np.where(universe[rows] == keys, rows, -1).astype(np.int32)
+    # Ids of images are mostly dense, and looking them up is then six times as fast. The last cell stays -1, and
+    # is used for all keys out of range.
+    table = np.full(high - low + 2, -1, dtype=np.int32)
+    table[universe - low] = np.arange(len(universe), dtype=np.int32)
+    inside = (keys >= low) & (keys <= high)
+    return table[np.where(inside, keys - low, high - low + 1)]
+
+
+def distinct_keys(keys: Keys, rows: npt.NDArray[np.int64]) -> Sequence[Key]:
+    """Distinct keys of the boxes in `rows`, in any order."""
+    if isinstance(keys, CodedKeys):
+        return [keys.distinct[code] for code in np.unique(keys.codes[rows])]
+    if not isinstance(keys, np.ndarray):
+        return list({keys[row] for row in rows})
+    chosen = keys[rows]
+    low, high = int(chosen.min()), int(chosen.max())
+    if high - low > _DENSE_SPAN * len(chosen) + 1000:
+        return IntegerKeys(np.unique(chosen))
+    present = np.zeros(high - low + 1, dtype=np.bool_)
+    present[chosen - low] = True
+    return IntegerKeys(np.flatnonzero(present) + low)
 
 
 @dataclass(slots=True, kw_only=True)

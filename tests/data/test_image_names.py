@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaccard_eval.data.imagekeys import folded, number_text, path_ends, stem_of, undecorated_forms
+from jaccard_eval.data.imagekeys import bare_names, folded, number_text, path_ends, stem_of, undecorated_forms
 
 COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"  # é as one character, and as e with an accent: macOS writes the latter
 
@@ -13,6 +13,22 @@ def test_ends_of_a_path_start_with_the_whole() -> None:
 
 def test_a_stem_has_neither_folder_nor_suffix() -> None:
     assert stem_of(r"val\a.b.PNG") == "a.b"
+
+
+@pytest.mark.parametrize(
+    ("names", "bare"),
+    [
+        (["a.b.PNG", "c.PNG"], ["a.b", "c"]),
+        (["a.1", "b.1"], ["a.1", "b.1"]),
+        (["a", "b.png"], ["a", "b"]),
+        (["v/a.png", "w/b.png"], ["a", "b"]),
+        (["v/a.png", "w/a.png"], ["v/a", "w/a"]),
+        ([r".\v\a.png", "w/b.png"], ["a", "b"]),
+        ([], []),
+    ],
+)
+def test_bare_names_lose_suffixes_of_images_and_folders_that_say_nothing(names: list[str], bare: list[str]) -> None:
+    assert bare_names(names) == bare
 
 
 @pytest.mark.parametrize("name", ["IMG_1 a", "img-1-a", "Img 1_A"])

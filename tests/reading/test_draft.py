@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -66,6 +67,18 @@ def test_every_box_finds_its_image_again(keys: list[int]) -> None:
         dataset = _build(_draft(), _boxes(images, [1] * len(keys)))
         assert [dataset.images.keys[row] for row in dataset.boxes.image] == keys
         assert list(dataset.images.keys) == sorted(set(keys))
+
+
+@pytest.mark.parametrize("as_keys", [np.array, list])
+def test_images_that_only_boxes_name_stand_among_those_that_are_listed(as_keys: Callable[[list[int]], Keys]) -> None:
+    draft = _draft("pred", assume_score=1.0)
+    draft.set_images([9, 2], file_names=["i.png", "b.png"], sizes=np.array([[90.0, 9.0], [20.0, 2.0]]), listed=False)
+    dataset = _build(draft, _boxes(as_keys([5, 9, 1])))
+    assert dataset.images.keys == (1, 2, 5, 9)
+    assert dataset.images.file_names == (None, "b.png", None, "i.png")
+    assert dataset.images.sizes[[1, 3]].tolist() == [[20, 2], [90, 9]]
+    assert np.isnan(dataset.images.sizes[[0, 2]]).all()
+    assert dataset.boxes.image.tolist() == [2, 3, 0]
 
 
 def test_listed_images_without_boxes_are_kept_with_names_and_sizes() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from jaccard_eval.data.alignment import Placement, place
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.data.imagekeys import match_by, number_text, posix, without_suffix
+from jaccard_eval.data.imagekeys import match_by, number_text, posix, shared_suffix, without_suffix
 from jaccard_eval.features.audit.agreement import (
     LOW_AGREEMENT,
     Agreement,
@@ -134,8 +134,8 @@ def _check_names(side: Dataset, findings: FindingLog) -> None:
     images = side.images
     if not any(images.file_names) and not any(isinstance(key, str) for key in images.keys[-1:]):
         return
-    names = [images.name(row) for row in range(len(images))]
-    if len({name.rpartition(".")[2] for name in names}) < 2:
+    names = images.names()
+    if shared_suffix(names) or len({name.rpartition(".")[2] for name in names}) < 2:
         return  # one suffix: names differ in something else
     if any(finding.code in _NAMES_REPORTED for finding in side.findings):
         return

@@ -133,7 +133,8 @@ def add_results(
 def _add_images(draft: Draft, images: list[ImageRecord]) -> None:
     keys: list[Key] = [image.id for image in images]
     names = [image.file_name or None for image in images]
-    sides = np.array([(image.width or math.nan, image.height or math.nan) for image in images]).reshape(-1, 2)
+    given = ([getattr(image, side) or math.nan for image in images] for side in ("width", "height"))
+    sides = np.stack([np.array(values, dtype=np.float64) for values in given], axis=1)
     # Of nearly all files no side is odd.
     usual = (sides > 0) & (sides <= MAX_IMAGE_SIDE) & (sides == np.floor(sides))
     for row, column in np.argwhere(~usual).tolist():

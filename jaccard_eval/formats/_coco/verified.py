@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from operator import attrgetter
 
 import numpy as np
@@ -25,7 +24,7 @@ def add_verified(draft: Draft, images: Sequence[ImageRecord], categories: Sequen
     # Only texts: in other files the key may mean anything.
     draft.class_frequency = {key: value for key, value in frequency.items() if isinstance(value, str)}
     # A file with one of the two fields is of LVIS, and lacks the other.
-    if any(ids is not UNSET for ids in chain.from_iterable(map(attrgetter(*VERIFIED), images))):
+    if any([*map(attrgetter(field), images)].count(UNSET) < len(images) for field in VERIFIED):
         draft.usual_protocol = LVIS
         for field, fact in zip(VERIFIED, (ABSENT, NOT_EXHAUSTIVE), strict=True):
             lists = [getattr(image, field) for image in images]

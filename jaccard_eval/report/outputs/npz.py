@@ -47,7 +47,7 @@ def render(result: Reportable, options: ReportOptions) -> bytes:
         "result": result.to_dict(),
         "area_known": metrics.area_known,
         "class_names": metrics.class_names,
-        "image_names": metrics.image_names,
+        "image_names": list(metrics.image_names),
     }
     if metrics.frequency:
         run["class_frequency"] = metrics.frequency
