@@ -26,7 +26,7 @@ _RESULT_FIELDS = {"bbox", "segmentation", "keypoints"}
 _IMAGE_FIELDS = {"boxes", "labels", "masks", "obb", "scores"}
 _LOOKED_AT = 20  # records, for what can be compared
 _IOU_TYPES = {"bbox": BOXES, "boxes": BOXES, "segmentation": "segm", "keypoints": "keypoints", "obb": "obb"}  # by field
-_SECTIONS = frozenset({"images", "annotations", "categories"})
+_LISTS = ("annotations", "results", "predictions", "detections")  # of a COCO object
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def form_of(source: object, role: str) -> Form | None:
     if by_image(source) is not None:
         return Form("<Detections>", "arrays by image", _add_detections)
     if isinstance(source, Mapping):
-        return Form("<dict>", "coco", _add_coco) if _SECTIONS & source.keys() else None
+        return Form("<dict>", "coco", _add_coco) if source.keys() & {"images", "categories", *_LISTS} else None
     if not isinstance(source, list | tuple):
         return None
     # An empty list has no records that differ: no predictions, or no image with ground truth.
@@ -63,7 +63,9 @@ def iou_types(source: object) -> set[str]:
     found = {BOXES}
     if by_image(source) is not None:
         return _detections.iou_types(source)
-    records = source.get("annotations", ()) if isinstance(source, Mapping) else source
+    records = source
+    if isinstance(source, Mapping):
+        records = next((source[name] for name in _LISTS if name in source), ())
     if isinstance(records, list | tuple):
         first = [record for record in records[:_LOOKED_AT] if isinstance(record, Mapping)]
         given = {name for record in first for name in record if _is_given(record[name])}

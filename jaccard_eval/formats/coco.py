@@ -11,6 +11,7 @@ from jaccard_eval.findings import FindingLog
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.json import record_keys
 from jaccard_eval.reading.peek import Likeness, Peek
 
 FORMAT = Format(
@@ -32,7 +33,8 @@ FORMAT = Format(
 _SECTIONS = frozenset({"images", "annotations", "categories"})
 _RESULT = frozenset({"image_id", "bbox"})
 _CLASS = "category_id"
-_WRAPPERS = frozenset({"results", "predictions"})  # refused by the reader, which names what to pass instead
+_LISTS = ("annotations", "results", "predictions", "detections")  # where objects have their records
+_LIST = re.compile(rb'"(?:%s)"\s*:\s*\[' % "|".join(_LISTS).encode())
 # Boxes or objects of a record that is an image: COCO's records are boxes.
 _BY_IMAGE = re.compile(rb'"\w*(?:boxes|objects|detections|predictions|annotations|instances)"\s*:\s*\[\s*[\[{]')
 _CATEGORIES = re.compile(rb'"categories"\s*:\s*\[')
@@ -56,8 +58,7 @@ def looks_like(peek: Peek) -> Likeness | None:
         sections = peek.top_keys & _SECTIONS
         keys = peek.top_keys | peek.item_keys
         fields = keys & _RESULT
-        is_wrapped = peek.top_keys & _WRAPPERS and b'"image_id"' in peek.head
-        if len(sections) > 1 or (fields == _RESULT and _CLASS in keys) or is_wrapped:
+        if len(sections) > 1 or (fields == _RESULT and _CLASS in keys) or _is_wrapped(peek):
             return Likeness.STRUCTURE
         # Without its class, or with its image by name alone, a box may be anybody's.
         if not sections and (fields == _RESULT or (fields == _RESULT - {"image_id"} and "file_name" in keys)):
@@ -74,6 +75,13 @@ def looks_like(peek: Peek) -> Likeness | None:
     return Likeness.SUFFIX if is_claimed else None
 
 
+def _is_wrapped(peek: Peek) -> bool:
+    """Whether it is an object whose list has records with an image and a class of their own."""
+    opened = _LIST.search(peek.head) if peek.top_keys.intersection(_LISTS) else None
+    keys = frozenset() if opened is None else record_keys(peek.head[opened.end() - 1 :])[1]
+    return keys.issuperset(("image_id", _CLASS)) and not keys.isdisjoint(("bbox", "segmentation", "keypoints"))
+
+
 def iou_types(peek: Peek) -> set[str]:
     """Return what the first records have that is not empty: exporters write `[]` for masks and boxes that are none.
 
@@ -83,9 +91,10 @@ def iou_types(peek: Peek) -> set[str]:
 
     text = peek.head
     if peek.top_keys & _SECTIONS:
-        # Ground truth may list all of its images first.
+        # All images may be listed first.
         data = files.read_bytes(peek.path)
-        start = max(data.find(b'"annotations"'), 0)
+        records = _LIST.search(data)
+        start = 0 if records is None else records.start()
         text = data[start : start + len(text)]
     text = text[: text.rfind(b"]") + 1]  # the last value may be cut
     found = {name for name, field in _FIELDS.items() if field.search(text)}

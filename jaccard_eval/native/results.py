@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
 import stat
 import threading
 from collections.abc import Iterator
@@ -22,25 +23,58 @@ from jaccard_eval.progress import BYTES, Stage
 
 # Of {"image_id":1,"category_id":1,"bbox":[1,1,1,1],"score":1}, so that there are no more records than bytes / 57.
 SHORTEST_RECORD = 57
+# The keys under which tools write them in an object; a list by itself has none.
+LISTS = ("annotations", "results", "predictions", "detections")
 PIECE = 1 << 20  # bytes read at a time
 LARGE = 1 << 22  # bytes from which on it pays to scan a list while something else is read
 PIECE_AHEAD = 1 << 23  # larger ones then: after each, a thread waits its turn to run Python
 
+_AROUND = 256  # bytes that may surround the list of an object with nothing else
+_OPENING = re.compile(rb'\s*(?:\{\s*"(%s)"\s*:\s*)?\[' % "|".join(LISTS).encode())
+_CLOSING = re.compile(rb"\]\s*\}\s*\Z")
+
+
+class Place(NamedTuple):
+    """Where a results list is in its file: its key, empty for a list by itself, and the bytes from start to end."""
+
+    key: str
+    start: int
+    end: int
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScannedResults:
-    """Detections in the order of the file: keys (n,), boxes (n, 4) and scores (n,)."""
+    """Detections in the order of the file: keys (n,), boxes (n, 4) and scores (n,), and the key of their list."""
 
+    key: str
     image: npt.NDArray[np.int64]
     category: npt.NDArray[np.int64]
     coords: npt.NDArray[np.float64]
     score: npt.NDArray[np.float64]
 
 
+def find_list(file: BufferedIOBase, size: int) -> Place | None:
+    """Return the place of the list in a file of so many bytes that begins and ends as one, or as an object with one.
+
+    Whether there is nothing else in between is seen when it is read.
+    """
+    file.seek(0)
+    opening = _OPENING.match(file.read(min(_AROUND, size)))
+    file.seek(0)
+    if opening is None or opening[1] is None:
+        return None if opening is None else Place("", 0, size)
+    last = max(size - _AROUND, 0)
+    file.seek(last)
+    closing = _CLOSING.search(file.read(size - last))
+    file.seek(0)
+    return None if closing is None else Place(opening[1].decode(), opening.end() - 1, last + closing.start() + 1)
+
+
 def scan_results(file: BufferedIOBase, size: int) -> ScannedResults | None:
-    """Read a results list of so many bytes; None without a core, or where anything is out of the ordinary."""
+    """Read the results of a file of so many bytes; None without a core, or where anything is out of the ordinary."""
     core = load_core()
-    if core is None or not size:
+    place = None if core is None else find_list(file, size)
+    if core is None or place is None:
         return None
     with Stage("decoding", size, unit=BYTES) as stage:
         ahead = _AHEAD.get()
@@ -49,10 +83,12 @@ def scan_results(file: BufferedIOBase, size: int) -> ScannedResults | None:
             if scanned is not None:
                 stage.advance(size)
                 return scanned
-        return _scan(core, file, size, PIECE, stage)
+        return _scan(core, file, place, PIECE, stage)
 
 
-def _scan(core: ctypes.CDLL, file: BufferedIOBase, size: int, largest: int, stage: Stage) -> ScannedResults | None:
+def _scan(core: ctypes.CDLL, file: BufferedIOBase, place: Place, largest: int, stage: Stage) -> ScannedResults | None:
+    file.seek(place.start)
+    size = place.end - place.start
     # Memory that no record comes to is never touched.
     capacity = size // SHORTEST_RECORD + 1
     image, category = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
@@ -61,7 +97,7 @@ def _scan(core: ctypes.CDLL, file: BufferedIOBase, size: int, largest: int, stag
     piece = np.empty(min(largest, size), np.uint8)
     position, n, held, n_read, is_first, is_last = ctypes.c_size_t(0), 0, 0, 0, True, False
     while not is_last:
-        n_new = file.readinto(piece[held:].data)
+        n_new = file.readinto(piece[held : held + size - n_read].data)
         held, n_read = held + n_new, n_read + n_new
         is_last = n_read == size or not n_new
         columns = (column[n:].ctypes.data for column in (image, category, coords, score))
@@ -75,7 +111,7 @@ def _scan(core: ctypes.CDLL, file: BufferedIOBase, size: int, largest: int, stag
             return None
         piece[:held] = piece[position.value : position.value + held]
         stage.advance(position.value)
-    return ScannedResults(image=image[:n], category=category[:n], coords=coords[:n], score=score[:n])
+    return ScannedResults(key=place.key, image=image[:n], category=category[:n], coords=coords[:n], score=score[:n])
 
 
 @contextlib.contextmanager
@@ -91,11 +127,13 @@ def scanning_ahead(path: Path | None) -> Iterator[None]:
 class _Ahead:
     """A list that is scanned in a thread of its own, which hardly runs Python."""
 
-    def __init__(self, core: ctypes.CDLL, file: BufferedReader) -> None:
+    def __init__(self, core: ctypes.CDLL, file: BufferedReader, place: Place) -> None:
         self._identity = _identity(file)
         self._scanned: ScannedResults | None = None
         # Nobody waits for it where something else went wrong.
-        self._thread = threading.Thread(target=self._scan, args=(core, file), name="jaccard-eval-ahead", daemon=True)
+        self._thread = threading.Thread(
+            target=self._scan, args=(core, file, place), name="jaccard-eval-ahead", daemon=True
+        )
         self._thread.start()
 
     @classmethod
@@ -108,16 +146,17 @@ class _Ahead:
             found = path.stat()
             if stat.S_ISREG(found.st_mode) and found.st_size >= LARGE:
                 file = opened.enter_context(path.open("rb"))
-                if file.peek(1).startswith(b"["):
-                    ahead = cls(core, file)
+                place = find_list(file, found.st_size)
+                if place is not None:
+                    ahead = cls(core, file, place)
                     opened.pop_all()  # the thread closes it
                     return ahead
         return None
 
-    def _scan(self, core: ctypes.CDLL, file: BufferedReader) -> None:
+    def _scan(self, core: ctypes.CDLL, file: BufferedReader, place: Place) -> None:
         # Whatever goes wrong here will do so again where the file is read in its turn, and is explained there.
         with file, contextlib.suppress(OSError, MemoryError):
-            scanned = _scan(core, file, self._identity.size, PIECE_AHEAD, Stage("decoding"))
+            scanned = _scan(core, file, place, PIECE_AHEAD, Stage("decoding"))
             if _identity(file) == self._identity:
                 self._scanned = scanned
 

@@ -17,7 +17,7 @@ FIRST = 20  # members of a folder that are looked at, folders of a level, lines 
 LEVELS = 3  # of folders that are searched for the documents of a data set
 
 # An object with one of these keys is made of parts, and no mapping from the names of images to what they show.
-_PARTS = frozenset({"images", "annotations", "shapes", "predictions"})
+_PARTS = frozenset({"images", "annotations", "shapes", "results", "predictions", "detections"})
 # In addition to the documents of images several tools write one that describes the project.
 _PROJECT = "meta.json"
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import jaccard_eval
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import DataError, Severity
 from jaccard_eval.formats import coco, detect_format, read_dataset
@@ -421,10 +422,65 @@ def test_predictions_given_as_ground_truth_are_recognised(refuse: Refuse) -> Non
     assert "JSON Lines" in refuse(result())
 
 
-@pytest.mark.parametrize("key", ["results", "predictions"])
-def test_a_wrapped_results_list_is_refused_with_the_remedy(refuse: Refuse, key: str) -> None:
-    message = refuse({key: [result()]}, "pred")
-    assert f"an object with '{key}'; expected an array (list)" in message
+LISTS = ["annotations", "results", "predictions", "detections"]
+MASK = {"segmentation": [[10, 20, 40, 20, 40, 60]]}
+
+
+@pytest.mark.parametrize("key", LISTS)
+@pytest.mark.parametrize("more", [{}, {"info": {"model": "m"}}, {"images": [image(1)]}, {"time": 1.5}])
+@pytest.mark.parametrize("record", [{}, {"id": 4}, {"file_name": "a.jpg"}, MASK])
+def test_results_in_an_object_are_read_as_by_themselves(load: Load, key: str, more: Record, record: Record) -> None:
+    results = [result("10 20 30 40", 0.5) | record, result("1 2 3 4", 0.25, category_id=2) | record]
+    for iou_type in ("bbox", "segm") if "segmentation" in record else ("bbox",):
+        alone, held = load(results, "pred", iou_type=iou_type), load({**more, key: results}, "pred", iou_type=iou_type)
+        assert held.boxes.xywh.tolist() == alone.boxes.xywh.tolist() == [[10, 20, 30, 40], [1, 2, 3, 4]]
+        assert held.boxes.score is not None and held.boxes.score.tolist() == [0.5, 0.25]
+        assert held.labels.keys == alone.labels.keys == (1, 2)
+        assert held.boxes.area.tolist() == alone.boxes.area.tolist()
+        assert held.details[0] == f"one object with {key}"
+
+
+@pytest.mark.parametrize("key", LISTS)
+def test_faults_of_results_in_an_object_are_named_by_its_key_and_record(refuse: Refuse, key: str) -> None:
+    message = refuse({key: [result(), box(), result() | {"bbox": [1, 2, 3]}, 7]}, "pred")
+    assert f"pred.json: {key}[1].score: is missing" in message
+    assert f"pred.json: {key}[2].bbox: has 3 values" in message
+    assert f"pred.json: {key}[3]: is 7 (a number)" in message
+    assert f"pred.json: {key}[0].bbox[0]: is NaN" in refuse({key: [result("nan 1 2 3")]}, "pred")  # otherwise plain
+    assert f"{key}: is an object; expected an array" in refuse({key: {"AP": 0.5}}, "pred")
+
+
+def test_of_two_lists_in_an_object_the_one_with_scores_is_read(load: Load, refuse: Refuse) -> None:
+    both = {"annotations": [box("1 2 3 4")], "predictions": [result(), result()]}
+    assert load(both, "pred").boxes.xywh.tolist() == [[10, 20, 30, 40]] * 2
+    message = refuse({"results": [result()], "predictions": [result(), result()]}, "pred")
+    assert "the object has 1 results and 2 predictions, all with scores: which are the predictions?" in message
+    assert message.endswith("Keep only one of the keys 'results', 'predictions'.")
+    assert "1 annotations and 1 results, none with scores" in refuse(
+        {"annotations": [box()], "results": [box()]}, "pred"
+    )
+
+
+def test_results_under_any_other_key_are_refused_with_the_key_to_rename(load: Load, refuse: Refuse) -> None:
+    message = refuse({"bbox": [result()], "time": 3}, "pred")
+    assert "an object with 'bbox', 'time'; expected an array (list)" in message
+    assert message.endswith("Rename 'bbox' to 'predictions'.")
+    assert len(load({"predictions": [result()], "time": 3}, "pred").boxes) == 1
+    assert refuse({"a": [result()], "b": [result()]}, "pred").endswith("Pass only the array of results.")
+
+
+@pytest.mark.parametrize("key", LISTS)
+def test_an_object_with_results_is_recognised_and_one_with_boxes_by_image_is_not(key: str, tmp_path: Path) -> None:
+    path = tmp_path / "pred.json"
+    for record in (
+        result(),
+        result() | MASK,
+        {"score": 1, "segmentation": {"size": [1]}, "image_id": 1, "category_id": 2},
+    ):
+        path.write_text(json.dumps({"info": {}, key: [record]}))
+        assert detect_format(path) == "coco"
+    path.write_text(json.dumps({key: [{"image_id": 1, "boxes": [[1, 2, 3, 4]], "scores": [0.5], "labels": [1]}]}))
+    assert key == "annotations" or detect_format(path) == "records"
 
 
 @pytest.mark.parametrize("section", ["images", "annotations", "categories"])
@@ -568,3 +624,10 @@ def test_the_example_of_the_format_loads(load: Load, tmp_path: Path) -> None:
     data = load(coco.FORMAT.example)
     assert (classes(data), data.findings) == (["dog"], ())
     assert detect_format(tmp_path / "gt.json") == "coco"
+
+
+def test_a_dict_of_results_is_read_as_their_list() -> None:
+    gt, results = truth(box()), [result()]
+    for key in LISTS:
+        for pred in (results, {key: results}):
+            assert jaccard_eval.evaluate(gt, pred)["AP"] == pytest.approx(1.0)  # one box, found exactly

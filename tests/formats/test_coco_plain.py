@@ -26,8 +26,9 @@ def listed(n: int) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("n", [1, 2, 3, 50])
 @pytest.mark.parametrize("indent", [None, 1])
 def test_a_list_of_any_length_is_read_whole_and_in_order(n: int, indent: int | None) -> None:
-    columns = decode_plain_results((json.dumps(listed(n), indent=indent) + "\n").encode())
-    assert columns is not None
+    found = decode_plain_results((json.dumps(listed(n), indent=indent) + "\n").encode())
+    assert found is not None
+    _, columns = found
     assert columns.image.tolist() == list(range(n))
     assert columns.score.tolist() == [i / 8 for i in range(n)]
     assert columns.coords.tolist() == [[1.5, 2.0, 30.0, 40.0]] * n
@@ -78,8 +79,9 @@ def test_no_edit_of_a_file_is_read_as_anything_but_what_it_says(n: int, data: An
             + data.draw(st.sampled_from([b"", b",", b"}", b"{", b"]", b"[", b'"', b" ", b"1"]))
             + text[at + cut :]
         )
-    columns = decode_plain_results(text)
-    if columns is not None:
+    found = decode_plain_results(text)
+    if found is not None:
+        _, columns = found
         said = json.loads(text)
         assert columns.image.tolist() == [record["image_id"] for record in said]
         assert columns.category.tolist() == [record["category_id"] for record in said]

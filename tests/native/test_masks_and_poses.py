@@ -67,7 +67,10 @@ def require_alike(data: bytes, layout: Layout) -> bool:
     outlines = None if scanned is None else _compiled_outlines(data, scanned, place, log)
     if outlines is None:
         return False
-    others, records = FindingLog(), shape_records(Path("x.json"), data, layout)
+    others, records = (
+        FindingLog(),
+        shape_records(Path("x.json"), data, layout, "annotations" if layout is Layout.OBJECT else ""),
+    )
     expected = read_outlines(records, np.full((len(records), 4), np.nan), place, others, role="gt")
     assert bits(outlines) == bits(expected), data
     assert log.findings() == others.findings(), data
@@ -245,6 +248,8 @@ def test_labels_of_poses_are_counted_alike(pose: list[float], number: int | None
     assert (found is not None) == is_read
     if found is not None:
         log = FindingLog()
-        poses, unlabelled = read_keypoints(shape_records(Path("x"), data, Layout.OBJECT), place, log, role="gt")
+        poses, unlabelled = read_keypoints(
+            shape_records(Path("x"), data, Layout.OBJECT, "annotations"), place, log, role="gt"
+        )
         assert not log.findings()
         assert (found[0].points.tolist(), found[1].tolist()) == (poses.points.tolist(), unlabelled.tolist())

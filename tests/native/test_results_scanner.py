@@ -37,7 +37,8 @@ def in_python(data: bytes) -> ResultColumns | None:
     """Decode without the core."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(native.VARIABLE, "0")
-        return decode_plain_results(data)
+        found = decode_plain_results(data)
+        return None if found is None else found[1]
 
 
 def bits(columns: ResultColumns | ScannedResults) -> tuple[bytes, ...]:
@@ -225,11 +226,53 @@ def test_a_list_is_scanned_while_another_file_is_read(tmp_path: Path) -> None:
 
 
 @needs_core
+@pytest.mark.parametrize("key", results.LISTS)
+def test_a_list_that_an_object_holds_alone_is_scanned_like_one_by_itself(
+    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = SOUND.strip()
+    by_itself = scan_results(listed)
+    assert by_itself is not None and by_itself.key == ""
+    monkeypatch.setattr(results, "LARGE", 1)
+    for opening, closing in ((b'{"%s":', b"}"), (b' \n{ "%s" :\n ', b" \n}\n")):
+        data = opening % key.encode() + listed + closing
+        for size in (len(data), 200):
+            monkeypatch.setattr(results, "PIECE", size)  # a piece may end anywhere, the end of the object included
+            scanned = scan_results(data)
+            assert scanned is not None and scanned.key == key
+            assert bits(scanned) == bits(by_itself)
+        assert require_alike(data)
+        path = tmp_path / "dt.json"
+        path.write_bytes(data)
+        ahead, pieces = read_ahead(path)
+        assert ahead is not None and bits(ahead) == bits(by_itself) and not pieces
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"results": [RECORD], "predictions": [RECORD]}',
+        '{"results": [RECORD]]}',
+        '{"results": [RECORD]}}',
+        '{"results": [RECORD]',
+        '{"results": [RECORD], "info": {}}',
+        '{"info": {}, "results": [RECORD]}',
+        '{"others": [RECORD]}',
+        '{"results": [[RECORD]]}',
+    ],
+)
+def test_an_object_with_anything_else_is_left_to_the_other_readers(text: str) -> None:
+    data = text.replace("RECORD", RECORD).encode()
+    assert scan_results(data) is None
+    assert in_python(data) is None
+
+
+@needs_core
 @pytest.mark.parametrize("text", ["{}", "[1]", f"[{RECORD}", f"[{RECORD}, 1]", ""])
 def test_what_cannot_be_scanned_ahead_is_left_to_its_turn(text: str, tmp_path: Path) -> None:
     path = tmp_path / "dt.json"
     path.write_text(text)
-    assert read_ahead(path) == (None, bool(text))
+    assert read_ahead(path) == (None, text.startswith("["))  # of what is not a list, nothing is read
     path.unlink()
     with results.scanning_ahead(path), results.scanning_ahead(tmp_path):
         pass

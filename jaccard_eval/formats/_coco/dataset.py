@@ -21,7 +21,6 @@ from jaccard_eval.formats._coco.strict import (
     CategoryRecord,
     Content,
     ImageRecord,
-    Layout,
     ResultColumns,
     ResultRecord,
     Texts,
@@ -58,7 +57,7 @@ def add_truth(draft: Draft, content: Content[TruthRecord], columns: TruthColumns
             draft.findings.error("section-empty", Where(draft.path, field=section), "is empty: nothing to evaluate")
     if not len(columns.area):
         draft.findings.warning("gt-empty", Where(draft.path, field="annotations"), "no ground truth boxes")
-    draft.details.append(content.layout.value)
+    draft.details.append(content.described)
     _add_images(draft, images)
     _add_categories(draft, categories)
     add_verified(draft, images, categories)
@@ -99,7 +98,7 @@ def add_results(
     """Fill a draft with detections."""
     if not len(columns.score):
         draft.findings.warning("pred-empty", Where(draft.path), "no predictions")
-    draft.details.append(content.layout.value)
+    draft.details.append(content.described)
     place = content.places(draft.path)
     image, label = columns.image, columns.category
     if content.images is not None:
@@ -346,7 +345,7 @@ def read_file(path: Path, draft: Draft, options: ReadOptions) -> None:
         with files.open_regular(path) as file, files.unchanging(path, file):
             plain = scan_plain_results(file, os.fstat(file.fileno()).st_size)
         if plain is not None:
-            add_results(draft, Content(layout=Layout.ARRAY, boxes=[]), plain)
+            add_results(draft, *plain)
             return
     read_content(path, files.read_bytes(path), draft, options)
 
@@ -390,7 +389,7 @@ def _read_results(path: Path, data: bytes, draft: Draft) -> None:
     shaped, oriented = needs is not Boxes.NEEDED, needs is Boxes.ORIENTED
     plain = None if shaped else decode_plain_results(data)
     if plain is not None:
-        add_results(draft, Content(layout=Layout.ARRAY, boxes=[]), plain)
+        add_results(draft, *plain)
         return
     if shaped:
         from jaccard_eval.formats._coco.shapes import read_plain_results, read_result_shapes

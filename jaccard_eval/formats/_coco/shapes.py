@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,9 @@ from jaccard_eval.formats._coco.strict import (
     ResultRecord,
     TruthColumns,
     TruthRecord,
+    content_of_list,
 )
+from jaccard_eval.native.results import LISTS, find_list
 from jaccard_eval.native.shapes import ScannedShapes, read_poses, scan_shapes
 from jaccard_eval.native.shapes import read_outlines as compiled_outlines
 from jaccard_eval.reading import files
@@ -56,21 +59,17 @@ class ShapeRecord(msgspec.Struct, gc=False):
     num_keypoints: Any = None
 
 
-class _Document(msgspec.Struct):
-    annotations: list[ShapeRecord]
-
-
-_OBJECT = msgspec.json.Decoder(_Document)
+_OBJECT = {name: msgspec.json.Decoder(msgspec.defstruct("_Document", [(name, list[ShapeRecord])])) for name in LISTS}
 _LIST = msgspec.json.Decoder(list[ShapeRecord])
 _LINE = msgspec.json.Decoder(ShapeRecord)
 
 
-def shape_records(path: Path, data: bytes, layout: Layout) -> list[ShapeRecord]:
+def shape_records(path: Path, data: bytes, layout: Layout, section: str = "") -> list[ShapeRecord]:
     """Return what the records of a file that was read before have besides their boxes."""
     try:
         if layout is Layout.LINES:
             return _LINE.decode_lines(data)
-        return _OBJECT.decode(data).annotations if layout is Layout.OBJECT else _LIST.decode(data)
+        return getattr(_OBJECT[section].decode(data), section) if section else _LIST.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         # What the tolerant reader takes, such as NaN, which is then an error of its record.
         text, known = files.decode(path, data), ShapeRecord.__struct_fields__
@@ -78,7 +77,7 @@ def shape_records(path: Path, data: bytes, layout: Layout) -> list[ShapeRecord]:
             values = [value for _, value in parse_json_lines(path, text, FindingLog())]
         else:
             document = parse_json(path, text)
-            values = document["annotations"] if layout is Layout.OBJECT else document
+            values = document[section] if section else document
         return [ShapeRecord(**{name: value[name] for name in known if name in value}) for value in values]
 
 
@@ -98,13 +97,15 @@ def read_truth_shapes(
     if not is_posed:
         outlines = None if scanned is None else _compiled_outlines(data, scanned, places, draft.findings)
         if outlines is None:
-            records = shape_records(path, data, content.layout)
+            records = shape_records(path, data, content.layout, content.section)
             outlines = read_outlines(records, columns.coords, places, draft.findings, role="gt")
         outlines = replace(outlines, counts_pixels=np.isnan(columns.area))
         return replace(columns, coords=_boxed(columns.coords, outlines)), outlines
     found = None if scanned is None else _compiled_truth_poses(data, scanned)
     if found is None:
-        found = read_keypoints(shape_records(path, data, content.layout), places, draft.findings, role="gt")
+        found = read_keypoints(
+            shape_records(path, data, content.layout, content.section), places, draft.findings, role="gt"
+        )
     poses, unlabelled = found
     for row in np.flatnonzero(no_box & unlabelled).tolist():
         detail = "is missing, and no keypoint is labelled: there is nothing to compare poses with"
@@ -127,7 +128,7 @@ def read_result_shapes(
     if draft.options.iou_type in ORIENTED:
         quads = read_quads(content, draft)
         return replace(columns, coords=quads.bounds()), quads
-    records, places = shape_records(path, data, content.layout), content.places(draft.path)
+    records, places = shape_records(path, data, content.layout, content.section), content.places(draft.path)
     no_box = np.isnan(columns.coords[:, 0])
     _warn_of_missing_boxes(no_box, places, draft.findings)
     if draft.options.iou_type == "keypoints":
@@ -149,10 +150,14 @@ def read_result_shapes(
 def read_plain_results(data: bytes, draft: Draft) -> tuple[Content[ResultRecord], ResultColumns, Shapes] | None:
     """Read a results list by the compiled core, without a record for each prediction; None where it does not."""
     is_posed = draft.options.iou_type == "keypoints"
+    found = find_list(BytesIO(data), len(data))
+    if found is None:
+        return None
+    data = data[found.start : found.end]
     scanned = scan_shapes(data, poses=is_posed, role="pred")
     if scanned is None:
         return None
-    content: Content[ResultRecord] = Content(layout=Layout.ARRAY, boxes=[])
+    content = content_of_list(found.key)
     places, no_box = content.places(draft.path), np.isnan(scanned.coords[:, 0])
     shapes: Keypoints | Outlines | None = None
     if is_posed:

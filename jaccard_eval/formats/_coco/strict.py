@@ -23,7 +23,7 @@ from jaccard_eval.data.known_protocols import ORIENTED
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.findings import Where
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.native.results import scan_results
+from jaccard_eval.native.results import LISTS, find_list, scan_results
 from jaccard_eval.native.truth import scan_truth
 from jaccard_eval.progress import BYTES, Stage
 from jaccard_eval.reading.json import count_quotes, may_repeat_keys, record_keys
@@ -127,7 +127,7 @@ def boxes_for(iou_type: str) -> Boxes:
 class Layout(enum.StrEnum):
     """How a file arranges its records; the text is used in reports."""
 
-    OBJECT = "one object with annotations"
+    OBJECT = "one object with"
     ARRAY = "results list"
     LINES = "JSON Lines of results"
 
@@ -141,16 +141,21 @@ class Content(Generic[Record]):
 
     layout: Layout
     boxes: list[Record]
+    section: str = ""  # the key of their list in an object
     images: list[ImageRecord] | None = None  # None where the file has no such section
     categories: list[CategoryRecord] | None = None
     lines: Sequence[int] = ()  # of each box, for JSON Lines
+
+    @property
+    def described(self) -> str:
+        """The layout, as reports have it."""
+        return f"{self.layout} {self.section}".rstrip()
 
     def places(self, path: str) -> Callable[[int], Where]:
         """Return the function from a box's row to its place in the file."""
         if self.layout is Layout.LINES:
             return lambda row: Where(path, line=self.lines[row])
-        section = "annotations" if self.layout is Layout.OBJECT else ""
-        return lambda row: Where(path, record=f"{section}[{row}]")
+        return lambda row: Where(path, record=f"{self.section}[{row}]")
 
 
 Texts = list[str | UnsetType | None]
@@ -184,6 +189,11 @@ class ResultColumns(BoxColumns):
     file_names: Texts
     category_names: Texts
     of_box: BoolArray | None = None  # records whose mask is that of their box, where masks are read
+
+
+def content_of_list(key: str) -> Content[ResultRecord]:
+    """Return what a file has besides the columns of its list, by itself or under the key of an object."""
+    return Content(layout=Layout.OBJECT if key else Layout.ARRAY, boxes=[], section=key)
 
 
 def truth_columns(records: Sequence[TruthRecord], *, oriented: bool = False) -> TruthColumns:
@@ -290,8 +300,14 @@ class _TruthDocument(msgspec.Struct):
     licenses: msgspec.Raw = _ABSENT
 
 
-class _ResultDocument(msgspec.Struct):
-    annotations: list[ResultRecord]
+_Row = TypeVar("_Row")
+
+
+class _ResultDocument(msgspec.Struct, Generic[_Row]):
+    annotations: list[_Row] | UnsetType = UNSET
+    results: list[_Row] | UnsetType = UNSET
+    predictions: list[_Row] | UnsetType = UNSET
+    detections: list[_Row] | UnsetType = UNSET
     images: list[ImageRecord] | None = None
     categories: list[CategoryRecord] | None = None
     info: msgspec.Raw = _ABSENT
@@ -300,10 +316,6 @@ class _ResultDocument(msgspec.Struct):
 
 class _OrientedTruthDocument(_TruthDocument):
     annotations: list[OrientedTruth]  # type: ignore[assignment]
-
-
-class _OrientedResultDocument(_ResultDocument):
-    annotations: list[OrientedResult]  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,13 +330,13 @@ class _Decoders:
 
 _UPRIGHT = _Decoders(
     truth=msgspec.json.Decoder(_TruthDocument),
-    results=msgspec.json.Decoder(_ResultDocument),
+    results=msgspec.json.Decoder(_ResultDocument[ResultRecord]),
     result_list=msgspec.json.Decoder(list[ResultRecord]),
     result_line=msgspec.json.Decoder(ResultRecord),
 )
 _ORIENTED = _Decoders(
     truth=msgspec.json.Decoder(_OrientedTruthDocument),
-    results=msgspec.json.Decoder(_OrientedResultDocument),
+    results=msgspec.json.Decoder(_ResultDocument[OrientedResult]),
     result_list=msgspec.json.Decoder(list[OrientedResult]),
     result_line=msgspec.json.Decoder(OrientedResult),
 )
@@ -350,6 +362,7 @@ def decode_truth(data: bytes, *, boxes: Boxes = Boxes.NEEDED) -> tuple[Content[T
     content = Content(
         layout=Layout.OBJECT,
         boxes=document.annotations,
+        section="annotations",
         images=document.images,
         categories=document.categories,
     )
@@ -377,7 +390,10 @@ def _decode_plain_truth(data: bytes) -> tuple[Content[TruthRecord], TruthColumns
         ids=[UNSET] * len(scanned.area) if scanned.ids is None else scanned.ids,
         n_scored=0,
     )
-    return Content(layout=Layout.OBJECT, boxes=[], images=images, categories=categories), columns
+    content: Content[TruthRecord] = Content(
+        layout=Layout.OBJECT, boxes=[], section="annotations", images=images, categories=categories
+    )
+    return content, columns
 
 
 def count_list(data: bytes) -> int | None:
@@ -388,12 +404,12 @@ def count_list(data: bytes) -> int | None:
         return None
 
 
-def scan_plain_results(file: BufferedIOBase, size: int) -> ResultColumns | None:
+def scan_plain_results(file: BufferedIOBase, size: int) -> tuple[Content[ResultRecord], ResultColumns] | None:
     """Decode such a list from a file by the compiled core; None without one, or when it is anything else."""
     scanned = scan_results(file, size)
     if scanned is None:
         return None
-    return ResultColumns(
+    columns = ResultColumns(
         image=scanned.image,
         category=scanned.category,
         coords=scanned.coords,
@@ -401,13 +417,18 @@ def scan_plain_results(file: BufferedIOBase, size: int) -> ResultColumns | None:
         file_names=[],
         category_names=[],
     )
+    return content_of_list(scanned.key), columns
 
 
-def decode_plain_results(data: bytes) -> ResultColumns | None:
+def decode_plain_results(data: bytes) -> tuple[Content[ResultRecord], ResultColumns] | None:
     """Decode a results list whose records have four numeric fields and no others; None when it is anything else."""
-    columns = scan_plain_results(BytesIO(data), len(data))
-    if columns is not None:
-        return columns
+    found = scan_plain_results(BytesIO(data), len(data))
+    if found is not None:
+        return found
+    place = find_list(BytesIO(data), len(data))
+    if place is None:
+        return None
+    data = data[place.start : place.end]
     # Four keys in the first records are a good sign; whether all others have the same is seen at the end.
     if not data.startswith(b"[") or record_keys(data[:_HEAD_BYTES])[1] != _PLAIN_KEYS:
         return None
@@ -416,7 +437,8 @@ def decode_plain_results(data: bytes) -> ResultColumns | None:
     except (*_REFUSALS, OverflowError, ValueError):
         return None
     # Every record has each of its four keys; when there are no more quotes than that, it has each once and no other.
-    return columns if count_quotes(data) == 2 * len(_PLAIN_KEYS) * len(columns.score) else None
+    is_plain = count_quotes(data) == 2 * len(_PLAIN_KEYS) * len(columns.score)
+    return (content_of_list(place.key), columns) if is_plain else None
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:
@@ -467,12 +489,18 @@ def _decode_layout(data: bytes, decoders: _Decoders) -> tuple[Content[ResultReco
         return Content(layout=Layout.ARRAY, boxes=decoders.result_list.decode(data)), ()
     try:
         document = decoders.results.decode(data)
+        found = [name for name in LISTS if getattr(document, name) is not UNSET]
     except _REFUSALS:
+        found = []
+    if not found:
         records = decoders.result_line.decode_lines(data)
         return Content(layout=Layout.LINES, boxes=records, lines=_line_numbers(data, len(records))), ()
+    if len(found) > 1:
+        raise msgspec.ValidationError("several lists")
     content = Content(
         layout=Layout.OBJECT,
-        boxes=document.annotations,
+        boxes=getattr(document, found[0]),
+        section=found[0],
         images=document.images,
         categories=document.categories,
     )
@@ -487,7 +515,7 @@ def _line_numbers(data: bytes, n_records: int) -> Sequence[int]:
     return [number for number, line in enumerate(body.split(b"\n"), start=1) if line.strip()]
 
 
-def _set_aside(document: _TruthDocument | _ResultDocument) -> tuple[bytes, ...]:
+def _set_aside(document: _TruthDocument | _ResultDocument[Any]) -> tuple[bytes, ...]:
     return bytes(document.info), bytes(document.licenses)
 
 
@@ -520,7 +548,7 @@ def _count_boxes(records: Sequence[TruthRecord | ResultRecord]) -> int:
 
 def _section_keys(content: Content[TruthRecord] | Content[ResultRecord]) -> Counter[str]:
     """Count the keys that images, categories and the outermost object explain."""
-    keys = Counter(annotations=1) if content.layout is Layout.OBJECT else Counter[str]()
+    keys = Counter({content.section: 1}) if content.section else Counter[str]()
     if content.images is not None:
         keys += Counter(images=1, id=len(content.images))
         for name in ("file_name", "width", "height", *VERIFIED):

@@ -28,6 +28,7 @@ from jaccard_eval.formats._coco.strict import (
     ResultRecord,
     TruthRecord,
 )
+from jaccard_eval.native.results import LISTS
 from jaccard_eval.reading.json import (
     described_json,
     is_finite,
@@ -63,6 +64,7 @@ _SECTIONS = {
 _TRUTH_LAYOUT = "one JSON object with images, annotations and categories"
 _RESULT = "an object with image_id, category_id, bbox and score"
 _RESULT_LAYOUT = "an array (list) of objects with image_id, category_id, bbox and score"
+_LISTS = f"{', '.join(LISTS[:-1])} or {LISTS[-1]}"
 _TRUTH_FIELDS = ("image_id", "category_id", "bbox", "area", "iscrowd", "ignore")
 _RESULT_FIELDS = ("image_id", "category_id", "bbox", "score", "file_name", "category_name")
 _IMAGE_FIELDS = ("id", "file_name", "width", "height", *VERIFIED)
@@ -80,6 +82,7 @@ def read_truth(path: Path, text: str, findings: FindingLog, *, boxes: Boxes = Bo
     outermost.refuse_repeated(tuple(_SECTIONS))
     content = Content(
         layout=Layout.OBJECT,
+        section="annotations",
         images=[_image(record) for record in _section(outermost, "images")],
         categories=[_category(record) for record in _section(outermost, "categories")],
         boxes=[_truth(record, boxes) for record in _section(outermost, "annotations")],
@@ -143,7 +146,7 @@ def refuse_list(path: Path, n_values: int, expected: str = _TRUTH_LAYOUT) -> Dat
 
 def _section(outermost: Record, name: str) -> list[Record]:
     """Return the objects of a section that must be there."""
-    values = _required(outermost, name, _SECTIONS[name], code="section-missing")
+    values = _required(outermost, name, _SECTIONS.get(name, _WHOLE), code="section-missing")
     if isinstance(values, list):
         return _objects(_placed(outermost.where, name, values), outermost.findings, "an object")
     if name in outermost.values:
@@ -167,21 +170,46 @@ def _objects(placed: list[tuple[Where, Any]], findings: FindingLog, expected: st
 
 
 def _result_object(outermost: Record, scores_optional: bool, boxes: Boxes) -> Content[ResultRecord]:
-    if "annotations" not in outermost.values:
-        keys = ", ".join(map(quoted_value, list(outermost.values)[:_SHOWN_KEYS])) or "no keys"
-        detail = f"the top level is an object with {keys}; expected {_RESULT_LAYOUT}, or a COCO object with annotations"
-        raise DataError.single("layout", outermost.where, detail, fix="Pass only the array of results.")
-    outermost.refuse_repeated(tuple(_SECTIONS))
-    found = _results(_section(outermost, "annotations"), scores_optional, boxes)
+    name = _result_section(outermost)
+    outermost.refuse_repeated((*_SECTIONS, name))
+    found = _results(_section(outermost, name), scores_optional, boxes)
     # Unlike ground truth, detections need neither images nor categories.
     images = map(_image, _section(outermost, "images")) if outermost.has("images") else None
     categories = map(_category, _section(outermost, "categories")) if outermost.has("categories") else None
     return Content(
         layout=Layout.OBJECT,
         boxes=found,
+        section=name,
         images=None if images is None else list(images),
         categories=None if categories is None else list(categories),
     )
+
+
+def _result_section(outermost: Record) -> str:
+    """Return the key of the detections: of several lists that may be them, the one that has scores."""
+    found = [name for name in LISTS if name in outermost.values]
+    lists = {name: values for name in found if isinstance(values := outermost.values[name], list)}
+    if len(lists) > 1:
+        scored = [
+            name for name, values in lists.items() if any(isinstance(row, dict) and "score" in row for row in values)
+        ]
+        if len(scored) == 1:
+            return scored[0]
+        counts = " and ".join(f"{len(values):,} {name}" for name, values in lists.items())
+        detail = f"the object has {counts}, {'all' if scored else 'none'} with scores: which are the predictions?"
+        fix = f"Keep only one of the keys {', '.join(map(quoted_value, lists))}."
+        raise DataError.single("layout", outermost.where, detail, fix=fix)
+    if found:
+        return next(iter(lists or found))
+    keys = ", ".join(map(quoted_value, list(outermost.values)[:_SHOWN_KEYS])) or "no keys"
+    detail = f"the top level is an object with {keys}; expected {_RESULT_LAYOUT}, or an object with it as {_LISTS}"
+    others = [
+        name for name, values in outermost.values.items() if isinstance(values, list) and any(map(_is_result, values))
+    ]
+    fix = (
+        f"Rename {quoted_value(others[0])} to 'predictions'." if len(others) == 1 else "Pass only the array of results."
+    )
+    raise DataError.single("layout", outermost.where, detail, fix=fix)
 
 
 def _results(records: list[Record], scores_optional: bool, boxes: Boxes) -> list[ResultRecord]:
