@@ -220,7 +220,8 @@ class SideOptions:
     def __post_init__(self) -> None:
         require_lists(classes=self.classes, exclude_classes=self.exclude_classes, allow=self.allow)
         for name in ("classes", "exclude_classes", "allow"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+            given = getattr(self, name)
+            object.__setattr__(self, name, () if given is None else tuple(given))
         for code in self.allow:
             if code not in CODES:
                 hint = did_you_mean(str(code), CODES) or " 'jaccard-eval help findings' lists all."

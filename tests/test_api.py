@@ -315,6 +315,9 @@ def test_classes_are_chosen_and_mapped_by_name(write_csv: Writer) -> None:
     gt = write_csv("gt.csv", "a.png,cat,0,0,10,10", "a.png,dog,50,50,60,60")
     pred = write_csv("pred.csv", "a.png,kitty,0,0,10,10,0.9", "a.png,dog,0,0,9,9,0.9")
     assert evaluate(gt, pred, class_map={"kitty": "cat"}, classes=["cat"])["AP"] == pytest.approx(1.0)
+    # What a caller leaves open is not given.
+    everything = evaluate(gt, pred, class_map={"kitty": "cat"}, classes=None, exclude_classes=None, allow=None)
+    assert everything.to_dict() == evaluate(gt, pred, class_map={"kitty": "cat"}).to_dict()
     result = evaluate(gt, pred, class_map={"kitty": "cat"}, exclude_classes=["cat"])
     assert [row.name for row in result.per_class] == ["dog"]
     assert "|exclude_classes=cat|" in result.signature

@@ -151,6 +151,10 @@ BOX = [[0, 0, 10, 10]]
     ("record", "message"),
     [
         ({"boxes": [[0, 0, 10]], "labels": [1]}, r"<list>\[1\]\['boxes'\] has shape \(1, 3\); expected \(n, 4\)"),
+        (
+            {"boxes": [*BOX, [0, 0, 1]], "labels": [1, 2]},
+            r"<list>\[1\]\['boxes'\] has 4 values in row 0 and 3 .* row 1",
+        ),
         ({"boxes": BOX, "labels": [1, 2]}, r"<list>\[1\]\['labels'\] has shape \(2,\); expected \(1,\)"),
         ({"boxes": BOX, "labels": [-1]}, r"<list>: \[1\].boxes\[0\]: label is -1; expected whole numbers from 0"),
         ({"boxes": BOX, "labels": [0.5]}, r"<list>: \[1\].boxes\[0\]: label is 0.5"),

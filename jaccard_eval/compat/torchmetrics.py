@@ -246,17 +246,17 @@ class MeanAveragePrecision:
         key = "boxes" if kind == BOXES else "masks"
         if not isinstance(item, Mapping) or key not in item:
             return item  # refused there, with its place
-        if self._class_names is None and to_array(item.get("labels", [])).dtype.kind in "UO":
+        if self._class_names is None and to_array(item.get("labels", []), "labels").dtype.kind in "UO":
             raise UsageError("labels are texts; pass numbers, or class_names with all of them")
         readable: dict[str, Any] = {name: item[name] for name in names if item.get(name) is not None}
         readable |= {key: item[key], "encoding": self.box_format}
         if "area" in readable:
-            area = to_array(readable["area"])
+            area = to_array(readable["area"], "area")
             # There, an area of 0 means none, which is then that of the box.
             readable["area"] = np.where(area > 0, area, np.nan) if area.dtype.kind in "biuf" else area
         if kind != BOXES:
             return readable
-        boxes = to_array(item["boxes"])
+        boxes = to_array(item["boxes"], "boxes")
         if self.strict and boxes.ndim == 2 and boxes.shape[1] == 4 and boxes.dtype.kind in "iuf":
             readable |= {"boxes": _single_sides(boxes, self.box_format), "encoding": "xywh"}
         return readable

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import MAX_EXAMPLES
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.text import pluralise
 
 FloatArray = npt.NDArray[np.float64]
 RowArray = npt.NDArray[np.int32]
@@ -352,7 +353,7 @@ def _named_labels(label: npt.ArrayLike, names: Sequence[str] | None) -> tuple[An
         return rows, found
     if isinstance(names, str) or len({*names}) != len(names) or not all(isinstance(name, str) for name in names):
         raise UsageError("names must be a list of different texts, one per class")
-    given = np.asarray(rows)
+    given = array_of(rows, "column 'label'")
     if found is None:
         # A label that is not a whole number is refused with the other columns.
         is_outside = given >= len(names) if given.dtype.kind in "biuf" else np.zeros(given.shape, dtype=np.bool_)
@@ -367,6 +368,19 @@ def _named_labels(label: npt.ArrayLike, names: Sequence[str] | None) -> tuple[An
         row = int(np.flatnonzero(given == found.index(unknown[0]))[0])
         raise UsageError(f"row {row}: label is {unknown[0]!r}, which is not among names")
     return np.array([at[name] for name in found])[given], tuple(names)
+
+
+def array_of(values: Any, name: str) -> npt.NDArray[Any]:
+    """Return an array of lists, or of anything like an array; refuse lists of several lengths as `name`, by row."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        if not isinstance(values, Sequence):
+            raise
+    said = [pluralise(len(row), "value") if isinstance(row, Sequence) else "a value alone" for row in values]
+    row = next((row for row, text in enumerate(said) if text != said[0]), None)
+    what = "holds lists of several lengths" if row is None else f"has {said[0]} in row 0 and {said[row]} in row {row}"
+    raise UsageError(f"{name} {what}; pass as many in each")
 
 
 def _four_numbers(boxes: npt.ArrayLike) -> FloatArray:
@@ -394,7 +408,7 @@ _KINDS: dict[type[np.generic], str] = {np.float64: "numbers", np.bool_: "true or
 def _cast(values: Any, dtype: type[np.generic], name: str) -> npt.NDArray[Any]:
     """Return a copy as `dtype`; refuse what would be cut, wrapped or parsed on the way."""
     # Lists of mixed kinds become objects or texts: numbers among objects pass, texts never do, "1.5" included.
-    given = np.asarray(values)
+    given = array_of(values, f"column {name!r}")
     fault = UsageError(f"column {name!r} must hold {_KINDS.get(dtype, 'whole numbers')}")
     try:
         given = given.astype(np.float64) if given.dtype.kind == "O" else given

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import MAX_COORDINATE, FloatArray
+from jaccard_eval.data.boxtable import MAX_COORDINATE, FloatArray, array_of
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.errors import UsageError
@@ -40,8 +40,11 @@ _NUMBERS = "biuf"  # kinds of NumPy's types
 _NARROW = (np.dtype(np.float16), np.dtype(np.float32))
 
 
-def to_array(values: Any) -> AnyArray:
-    """Return an array of anything with `__array__` or `__dlpack__`, a tensor on a GPU included, or of a list."""
+def to_array(values: Any, name: str = "the list") -> AnyArray:
+    """Return an array of anything with `__array__` or `__dlpack__`, a tensor on a GPU included, or of a list.
+
+    Lists of several lengths are a UsageError, which calls them by the name.
+    """
     # Most are; to ask what else it may be, by the name of its type, takes longer than all the rest.
     if type(values) is np.ndarray:
         return values
@@ -53,7 +56,7 @@ def to_array(values: Any) -> AnyArray:
         values = values.float()
     if not hasattr(values, "__array__") and hasattr(values, "__dlpack__"):
         values = np.from_dlpack(values)
-    return np.asarray(values)
+    return array_of(values, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +362,7 @@ def _arrays(record: Mapping[str, Any], records: Records, at: int) -> dict[str, A
     for needed in ("boxes", "labels"):
         if needed not in record:
             raise UsageError(f"{records.name(at)} has no {needed}; it has {', '.join(map(str, record))}")
-    boxes = to_array(record["boxes"])
+    boxes = _array(record, "boxes", records, at)
     # No box at all comes in any shape: [], (0,), (0, 4).
     if boxes.size == 0:
         boxes = boxes.reshape(0, 4)
@@ -371,7 +374,7 @@ def _arrays(record: Mapping[str, Any], records: Records, at: int) -> dict[str, A
         values = record.get(column)
         if values is None and column != "labels":
             continue
-        array = to_array(values)
+        array = _array(record, column, records, at)
         if array.shape != (len(boxes),) and not (array.size == len(boxes) == 0):
             expected = f"({len(boxes)},), one value per box"
             raise UsageError(f"{records.name(at)}[{column!r}] has shape {array.shape}; expected {expected}")
@@ -381,6 +384,13 @@ def _arrays(record: Mapping[str, Any], records: Records, at: int) -> dict[str, A
             value = quoted_value(array.reshape(-1)[:1].tolist()[0])
             raise UsageError(f"{records.name(at)}[{column!r}] must hold numbers, got {value}")
     return arrays
+
+
+def _array(record: Mapping[str, Any], column: str, records: Records, at: int) -> AnyArray:
+    try:
+        return to_array(record[column], "")
+    except UsageError as error:
+        raise UsageError(f"{records.name(at)}[{column!r}]{error}") from None
 
 
 def _joined(parts: Sequence[AnyArray], empty: tuple[int, ...], dtype: Any = np.float64) -> AnyArray:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from jaccard_eval.data.boxtable import array_of
 from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import did_you_mean, quoted_value
@@ -98,7 +99,7 @@ def encode(left: Floats, top: Floats, right: Floats, bottom: Floats, encoding: s
 
 def four_numbers(boxes: npt.ArrayLike, name: str = "boxes") -> Floats:
     """Return boxes as finite numbers (n, 4): float32 stays, everything else becomes float64; see `edges_of`."""
-    given = np.asarray(boxes)
+    given = array_of(boxes, name)
     if given.dtype.kind not in "biuf":
         raise UsageError(f"{name} must hold numbers, got {given.dtype}")
     numbers: Floats = given if given.dtype == np.float32 else given.astype(np.float64)
@@ -118,8 +119,8 @@ def four_numbers(boxes: npt.ArrayLike, name: str = "boxes") -> Floats:
 
 def pixel_size(image_size: Sequence[float]) -> tuple[float, float]:
     """Return width and height; raise a UsageError when these are not two positive numbers."""
-    size = np.asarray(image_size, dtype=np.float64)
-    if size.shape != (2,) or not (np.isfinite(size) & (size > 0)).all():
+    size = array_of(image_size, "image_size")
+    if size.dtype.kind not in "iuf" or size.shape != (2,) or not (np.isfinite(size) & (size > 0)).all():
         raise UsageError(f"image_size must be (width, height) in pixels, got {quoted_value(image_size)}")
     return float(size[0]), float(size[1])
 
@@ -190,8 +191,10 @@ def scale(boxes: npt.ArrayLike, factor: float | Sequence[float]) -> Floats:
     [[20.0, 10.0, 60.0, 20.0]]
     """
     numbers = four_numbers(boxes)
-    factors = np.asarray(factor, dtype=numbers.dtype)
-    if factors.shape not in ((), (2,)) or not (np.isfinite(factors) & (factors > 0)).all():
+    factors = array_of(factor, "factor")
+    is_pair = factors.dtype.kind in "iuf" and factors.shape in ((), (2,))
+    if not is_pair or not (np.isfinite(factors) & (factors > 0)).all():
         raise UsageError(f"factor must be a positive number, or one for x and one for y, got {quoted_value(factor)}")
     # x, y, x, y: corners and sizes alike stand in this order in all encodings.
-    return numbers * np.tile(np.broadcast_to(factors, 2), 2)
+    scaled: Floats = numbers * np.tile(np.broadcast_to(factors.astype(numbers.dtype), 2), 2)
+    return scaled

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from jaccard_eval.data.boxtable import array_of
 from jaccard_eval.errors import UsageError
 from jaccard_eval.similarity.encoding import Floats
 from jaccard_eval.text import did_you_mean, quoted_value
@@ -85,7 +86,7 @@ def decode_grid(
 
 def _checked(raw: npt.ArrayLike, anchors: npt.ArrayLike, stride: float) -> tuple[Floats, Floats, Any]:
     """Return the grid, the anchors (A, 1, 1, 2) and the stride in one dtype."""
-    grid, sides = np.asarray(raw), np.asarray(anchors)
+    grid, sides = array_of(raw, "raw"), array_of(anchors, "anchors")
     if grid.dtype.kind not in "iuf" or sides.dtype.kind not in "iuf":
         raise UsageError(f"raw and anchors must hold numbers, got {grid.dtype} and {sides.dtype}")
     grid = grid if grid.dtype == np.float32 else grid.astype(np.float64)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from jaccard_eval.data.boxtable import array_of
 from jaccard_eval.errors import UsageError
 from jaccard_eval.similarity.encoding import NORM_SUFFIX, Edges, Floats, ImageSize, edges_of
 from jaccard_eval.text import quoted_value
@@ -289,11 +290,16 @@ def jaccard_from_counts(tp: npt.ArrayLike, fp: npt.ArrayLike, fn: npt.ArrayLike)
     >>> jaccard_from_counts([6, 0], [2, 0], [4, 0]).tolist()
     [0.5, nan]
     """
-    counts = {name: np.asarray(given, dtype=np.float64) for name, given in (("tp", tp), ("fp", fp), ("fn", fn))}
+    counts = {name: array_of(given, name) for name, given in (("tp", tp), ("fp", fp), ("fn", fn))}
     for name, values in counts.items():
-        if not (np.isfinite(values) & (values >= 0)).all():
+        if values.dtype.kind not in "biuf" or not (np.isfinite(values) & (values >= 0)).all():
             raise UsageError(f"{name} must hold counts, finite and not negative, got {quoted_value(values.tolist())}")
-    hits, union = np.broadcast_arrays(counts["tp"], counts["tp"] + counts["fp"] + counts["fn"])
+    try:
+        hits, extra, missed = np.broadcast_arrays(*(values.astype(np.float64) for values in counts.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {values.shape}" for name, values in counts.items())
+        raise UsageError(f"counts must have one shape, or be single numbers, got {shapes}") from None
+    union = hits + extra + missed
     index: npt.NDArray[np.float64] = np.divide(hits, union, out=np.full(union.shape, np.nan), where=union > 0)
     return index
 

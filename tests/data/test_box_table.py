@@ -133,6 +133,20 @@ def test_numbers_in_arrays_of_objects_are_read() -> None:
     assert table.xywh.tolist() == [[10, 20, 20, 40]]
 
 
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"boxes": [*BOX, [1, 2, 3]]}, "^column 'boxes' has 4 values in row 0 and 3 values in row 1; "),
+        ({"label": [0, [1, 2]]}, "^column 'label' has a value alone in row 0 and 2 values in row 1; "),
+        ({"boxes": [[BOX[0], BOX[0]], [BOX[0], 1]]}, "^column 'boxes' holds lists of several lengths; "),
+    ],
+)
+def test_lists_of_several_lengths_are_refused_by_row(columns: dict[str, object], message: str) -> None:
+    good: dict[str, object] = {"image": [0, 0], "label": [0, 0], "boxes": BOX * 2}
+    with pytest.raises(UsageError, match=message):
+        BoxTable.from_arrays(**(good | columns))  # type: ignore[arg-type]
+
+
 def test_names_that_differ_in_anything_are_different_names() -> None:
     table = BoxTable.from_arrays(["b\0", "a", "b"], np.array(["dog", "dog", "cat"]), BOX * 3)
     assert (table.image.tolist(), table.image_names) == ([2, 0, 1], ("a", "b", "b\0"))

@@ -1,6 +1,7 @@
 """Similarity of boxes: hand arithmetic, published values, pycocotools to the last bit, shapely, and the laws."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -194,9 +195,19 @@ def test_the_index_of_counts_is_undefined_without_counts() -> None:
     assert float(jaccard_from_counts(1, 1, 0)) == 0.5
 
 
-@pytest.mark.parametrize("counts", [(-1, 0, 0), (0, math.nan, 0), (1, 1, math.inf)])
-def test_counts_below_zero_or_not_finite_are_refused(counts: tuple[float, float, float]) -> None:
-    with pytest.raises(UsageError, match="must hold counts"):
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ((-1, 0, 0), "tp must hold counts"),
+        ((0, math.nan, 0), "fp must hold counts"),
+        ((1, 1, math.inf), "fn must hold counts"),
+        ((1, "many", 0), "fp must hold counts, finite and not negative, got 'many'"),
+        (([1, 2], [1, 2, 3], 0), r"one shape, or be single numbers, got tp \(2,\), fp \(3,\), fn \(\)"),
+        (([1, [2]], 0, 0), "tp has a value alone in row 0 and 1 value in row 1"),
+    ],
+)
+def test_what_are_no_counts_is_refused_by_name(counts: tuple[Any, Any, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         jaccard_from_counts(*counts)
 
 
@@ -205,6 +216,7 @@ def test_counts_below_zero_or_not_finite_are_refused(counts: tuple[float, float,
     [
         ([1, 2, 3, 4], r"first has shape \(4,\); expected \(n, 4\)"),
         ([[1, 2, 3]], r"first has shape \(1, 3\)"),
+        ([[1, 2, 3, 4], [1, 2, 3]], "^first has 4 values in row 0 and 3 values in row 1; pass as many in each$"),
         ([["a", "b", "c", "d"]], "first must hold numbers"),
         ([[0, 0, 1, 1], [0, 0, math.nan, 1]], r"first\[1\] is .*not finite"),
         ([[0, 0, math.inf, 1]], r"first\[0\] is .*not finite"),
@@ -222,6 +234,8 @@ def test_unusable_boxes_are_refused_with_their_row(boxes: object, message: str) 
     [
         ({"encoding": "xyhw"}, "unknown box encoding 'xyhw'.*Did you mean 'xywh'"),
         ({"encoding": "xyxy_norm", "image_size": (0, 5)}, "image_size must be"),
+        ({"encoding": "xyxy_norm", "image_size": "640x480"}, "image_size must be .* got '640x480'"),
+        ({"encoding": "xyxy_norm", "image_size": (640, None)}, "image_size must be"),
         ({"encoding": "xyxy_norm"}, "needs image_size"),
         ({"pairwise": False}, "first has 1 boxes, second 2"),
     ],

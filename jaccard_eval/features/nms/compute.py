@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, freeze
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, array_of, freeze
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.nms.result import ClassCounts, SuppressionResult
@@ -339,7 +339,7 @@ def _rank(
 ) -> RankedBoxes:
     edges = edges_of(boxes, encoding)
     n = len(edges)
-    column = np.asarray(scores)
+    column = array_of(scores, "scores")
     if column.dtype.kind not in "biuf" or column.shape != (n,) or not np.isfinite(column).all():
         raise UsageError(f"scores must be {n} finite numbers, one per box; got shape {column.shape}, {column.dtype}")
     key = _codes(images, n, "images")
@@ -353,7 +353,7 @@ def _codes(values: npt.ArrayLike | None, n: int, name: str) -> IntArray:
     """Return a number from 0 for each distinct value of a column."""
     if values is None:
         return np.zeros(n, dtype=np.int64)
-    column = np.asarray(values)
+    column = array_of(values, name)
     if column.shape != (n,):
         raise UsageError(f"{name} has shape {column.shape}; expected ({n},), one per box")
     return np.unique(column, return_inverse=True)[1].astype(np.int64)

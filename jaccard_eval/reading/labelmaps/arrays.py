@@ -38,7 +38,7 @@ class ArrayMap:
         file = io.BytesIO()
         try:
             np.save(file, to_array(self.values), allow_pickle=False)
-        except ValueError:  # rows of different lengths, or objects
+        except (UsageError, ValueError):  # rows of several lengths, or objects
             detail = f"is {quoted_value(type(self.values).__name__)}, not an array of integers"
             raise DataError.single("map-type", Where(str(self)), detail, fix=ARRAYS_FIX) from None
         return file.getvalue()
