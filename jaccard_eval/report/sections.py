@@ -27,7 +27,7 @@ from jaccard_eval.report.model import (
     delta_look,
 )
 from jaccard_eval.report.numbers import signed_text, value_text
-from jaccard_eval.text import did_you_mean, is_numeric, printable, quoted_value
+from jaccard_eval.text import did_you_mean, is_numeric, pluralise, printable, quoted_value
 
 
 class SortableRow(Protocol):
@@ -68,9 +68,39 @@ def inputs_section(
     return Section("Inputs", (Table(heads, tuple(rows)), *matched, *notes), key=PROVENANCE)
 
 
+# The nouns of what documents count by reason, for one and for several; reasons of other packages stay as they are.
+IGNORED = {
+    "annotations": ("annotation", "annotations"),
+    "class-unlisted": ("box of a class that is not listed", "boxes of classes that are not listed"),
+    "csv-nothing-found": ("row that reports nothing found", "rows that report nothing found"),
+    "csv-row-blank": ("empty row", "empty rows"),
+    "csv-row-zero": ("row of zeros", "rows of zeros"),
+    "duplicates": ("duplicate row", "duplicate rows"),
+    "image-unlisted": ("box on an image that is not listed", "boxes on images that are not listed"),
+    "images-without-ground-truth": ("image without ground truth", "images without ground truth"),
+    "inverted": ("box with negative width or height", "boxes with negative width or height"),
+    "nms": ("box removed by NMS", "boxes removed by NMS"),
+    "npz-score-low": ("box with a score close to 0", "boxes with scores close to 0"),
+    "other-files": ("other file", "other files"),
+    "other_file": ("other file", "other files"),
+    "outside": ("box of an object out of sight", "boxes of objects out of sight"),
+    "pixels-background": ("background pixel", "background pixels"),
+    "pixels-ignored": ("pixel with an ignored value", "pixels with an ignored value"),
+    "predictions": ("prediction", "predictions"),
+    "score": ("score", "scores"),
+    "score-min": ("prediction with a low score", "predictions with low scores"),
+    "segments-on-void-or-crowd": ("segment on void or crowd", "segments on void or crowd"),
+    "shape": ("shape of another kind", "shapes of other kinds"),
+    "track_id": ("track id", "track ids"),
+    "unjudged_class": ("box that the benchmark does not judge", "boxes that the benchmark does not judge"),
+    "unlisted": ("file that is not listed", "files that are not listed"),
+}
+
+
 def ignored_text(ignored: Mapping[str, int]) -> str:
     """Return what was ignored, and how much of it, in the order of documents."""
-    return ", ".join(f"{count:,} {reason}" for reason, count in sorted(ignored.items()))
+    nouns = ((count, *IGNORED.get(reason, (reason, reason))) for reason, count in sorted(ignored.items()))
+    return ", ".join(pluralise(*noun) for noun in nouns)
 
 
 def correspondence_facts(found: Correspondence) -> KeyValues:
@@ -195,7 +225,8 @@ def gates_section(gates: Sequence[GateVerdict]) -> list[Section]:
         status = Marked(str(verdict.status), LOOKS[verdict.status])
         rows.append((status, subject, *numbers, *delta, support_text(verdict)))
         # The limit in the table has no room for a significance; the name of the rule may have it.
-        unnamed = verdict.significance if verdict.significance and verdict.significance not in verdict.rule else ""
+        is_named = not verdict.significance or verdict.significance in verdict.rule
+        unnamed = "" if is_named else f"tested: {verdict.significance}"
         text = "; ".join(filter(None, [unnamed, *spread_texts(verdict), verdict.reason]))
         notes += [Note(f"{subject}: {text}")] if text else []
     found = {verdict.status for verdict in gates}

@@ -1,8 +1,11 @@
 import math
+import re
+from pathlib import Path
 
 import pytest
 from result_builder import make_result
 
+import jaccard_eval
 from jaccard_eval.data.protocol import COCO, VOC2012
 from jaccard_eval.data.result import OperatingPoint
 from jaccard_eval.errors import UsageError
@@ -10,6 +13,7 @@ from jaccard_eval.features.evaluate.report import sorted_classes
 from jaccard_eval.findings import Example, Finding, Severity, Where
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Column, KeyValues, Note, Report, Section, Table, build_report
+from jaccard_eval.report.sections import IGNORED, ignored_text
 
 DETAILS = ReportOptions(verbose=True)
 
@@ -98,7 +102,22 @@ def test_leftover_images_are_counted_and_the_first_named() -> None:
 
 
 def test_what_was_set_aside_while_reading_is_shown() -> None:
-    assert "ground truth: ignored: 3 image-unlisted" in notes(build_report(make_result(), ReportOptions()), "Inputs")
+    shown = notes(build_report(make_result(), ReportOptions()), "Inputs")
+    assert "ground truth: ignored: 3 boxes on images that are not listed" in shown
+
+
+def test_what_is_ignored_agrees_with_its_number() -> None:
+    assert ignored_text({"segments-on-void-or-crowd": 1}) == "1 segment on void or crowd"
+    assert ignored_text({"nms": 1200, "duplicates": 1}) == "1 duplicate row, 1,200 boxes removed by NMS"
+    assert ignored_text({"a reason of somebody": 2}) == "2 a reason of somebody"
+
+
+def test_every_reason_to_ignore_has_its_words() -> None:
+    sources = [path.read_text("utf-8") for path in sorted(Path(jaccard_eval.__file__).parent.rglob("*.py"))]
+    reasons = {found for text in sources for found in re.findall(r'ignored\["([\w-]+)"\] \+=', text)}
+    reasons |= {found for text in sources for found in re.findall(r'\.ignored, "([\w-]+)":', text)}
+    assert len(reasons) > 12
+    assert reasons - {"pred"} <= IGNORED.keys()  # a side of a document
 
 
 def test_classes_are_listed_on_request_only() -> None:

@@ -183,7 +183,7 @@ def _lrp(shown: tuple[ClassErrors, ...]) -> Section:
         )
         for group in shown
     )
-    note = Note("0 is best; the parts are measured at this score; all: mean over classes")
+    note = Note("0 is best; the parts of a class are measured at its best score; all: mean over classes")
     return Section("Localisation, recall and precision in one (oLRP)", (Table(heads, rows), note))
 
 

@@ -75,7 +75,7 @@ def test_a_reason_follows_the_table() -> None:
 def test_an_interval_follows_the_table_with_what_it_means() -> None:
     told = " ".join(lines(SURE)[-2:])
     assert told == (
-        "drop: AP50: significant-drop; delta -0.0500, 90 % interval -0.0900 to -0.0100;"
+        "drop: AP50: tested: significant-drop; delta -0.0500, 90 % interval -0.0900 to -0.0100;"
         " p = 0.030; smallest detectable difference 0.06"
     )
     assert lines(replace(SURE, rule="significant-drop of AP50"))[-2].startswith(
