@@ -19,7 +19,7 @@ import numpy.typing as npt
 from jaccard_eval import features
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.dataset import unknown_sizes
-from jaccard_eval.data.document import DIGEST, PANOPTIC, SCHEMA, Part, Rows, document_digest
+from jaccard_eval.data.document import DIGEST, PANOPTIC, RUN_ENTRY, SCHEMA, Part, Rows, document_digest
 from jaccard_eval.data.from_document import from_document, in_order
 from jaccard_eval.data.protocol import PROTOCOLS, Protocol
 from jaccard_eval.data.result import (
@@ -53,7 +53,6 @@ from jaccard_eval.reading.remote import path_of
 from jaccard_eval.reading.thumbnails import ImageFiles
 from jaccard_eval.report.outputs.npz import (
     BOX_COLUMNS,
-    DOCUMENT,
     PAIR_COLUMNS,
     RUN_SCHEMA,
     SUFFIXES,
@@ -252,7 +251,7 @@ def is_saved_run(source: object) -> bool:
         with open_regular(path) as file:
             file.read(1)  # zipfile takes a refusal of the system for another format
             with zipfile.ZipFile(file) as archive:
-                return f"{DOCUMENT}.npy" in archive.namelist()
+                return f"{RUN_ENTRY}.npy" in archive.namelist()
     except zipfile.BadZipFile:
         return False
 
@@ -292,9 +291,9 @@ def saved_document(path: Path) -> dict[str, Any]:
 def read_run(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
     """Return what a saved run holds besides its match table."""
     try:
-        run = parse_json(path, decode(path, arrays[DOCUMENT].tobytes()))
+        run = parse_json(path, decode(path, arrays[RUN_ENTRY].tobytes()))
     except DataError:
-        raise invalid_document(path, f"cannot be read back: {DOCUMENT} in it is damaged", RUN_FIX) from None
+        raise invalid_document(path, f"cannot be read back: {RUN_ENTRY} in it is damaged", RUN_FIX) from None
     _require_sound(path, run)
     _require(path, find_run_faults(run), RUN_FIX)
     if run["run_schema"] == RUN_SCHEMA:  # the first one had no digest; its document shows it
@@ -350,7 +349,7 @@ def load_run(path: Path) -> EvaluationResult:
 
 def _load_run(path: Path) -> EvaluationResult:
     arrays = load_archive(path, FindingLog()).arrays
-    if DOCUMENT not in arrays:
+    if RUN_ENTRY not in arrays:
         raise invalid_document(path, "is an archive of arrays, not a saved run", RUN_FIX)
     run = read_run(path, arrays)
     if type(run["run_schema"]) is not int or run["run_schema"] not in _READERS:
@@ -569,7 +568,7 @@ def read_saved(path: Path) -> Saved:
     # A document without a kind is looked at below, where all that is wrong with it is reported.
     if kind not in (None, EvaluationResult.kind):
         raise UsageError(
-            f"{quoted_value(str(path))} is a result of kind {shown_json(kind)}; verify can only repeat evaluations"
+            f"{quoted_value(str(path))} is a result of kind {shown_json(kind)}; only evaluations can be run again"
         )
     findings = require_result(path, document, (EvaluationResult.kind,))
     try:

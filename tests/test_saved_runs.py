@@ -11,8 +11,9 @@ from command_line import box, write_json, write_pair
 
 from jaccard_eval import Bootstrap, CompareOptions, DataError, UsageError, compare, evaluate
 from jaccard_eval.cli import run as _run
+from jaccard_eval.data.document import RUN_ENTRY
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.outputs.npz import BOX_COLUMNS, DOCUMENT, PAIR_COLUMNS, digest_run, render
+from jaccard_eval.report.outputs.npz import BOX_COLUMNS, PAIR_COLUMNS, digest_run, render
 from jaccard_eval.runs import is_saved_run, load_run
 
 Arrays = dict[str, Any]
@@ -132,8 +133,8 @@ def test_an_archive_of_boxes_is_no_saved_run(tmp_path: Path) -> None:
         (lambda arrays: arrays.update(label=arrays["label"] + 7), "label points to rows that do not exist"),
         (lambda arrays: arrays.update(rank=np.array([0])), r"rank has shape \(1,\), expected \("),
         (lambda arrays: arrays.update(score=arrays["score"] * np.nan), "numbers are not finite"),
-        (lambda arrays: arrays.update({DOCUMENT: np.zeros(3, dtype=np.uint8)}), "cannot be read back"),
-        (lambda arrays: arrays.pop(DOCUMENT), "is an archive of arrays, not a saved run"),
+        (lambda arrays: arrays.update({RUN_ENTRY: np.zeros(3, dtype=np.uint8)}), "cannot be read back"),
+        (lambda arrays: arrays.pop(RUN_ENTRY), "is an archive of arrays, not a saved run"),
     ],
 )
 def test_what_does_not_belong_together_in_a_run_of_release_0_1_is_refused(
@@ -166,9 +167,9 @@ def test_a_run_in_which_any_array_was_changed_is_refused(three: tuple[Path, ...]
 
 def with_digest(arrays: Arrays) -> None:
     """Sign changed arrays as if they had been written so."""
-    run = json.loads(arrays[DOCUMENT].tobytes())
+    run = json.loads(arrays[RUN_ENTRY].tobytes())
     run["digest"] = digest_run(run, arrays)
-    arrays[DOCUMENT] = np.frombuffer(json.dumps(run).encode(), dtype=np.uint8)
+    arrays[RUN_ENTRY] = np.frombuffer(json.dumps(run).encode(), dtype=np.uint8)
 
 
 @pytest.mark.parametrize("name", [name for name in ARRAYS if name != "gt.score"])
@@ -195,8 +196,8 @@ def test_a_digest_made_anew_lets_nothing_pass_that_cannot_be_computed_with(three
 @pytest.mark.parametrize("schema", [0, 3, True, 1.0, None, [2]])
 def test_a_run_of_another_schema_is_refused(three: tuple[Path, ...], schema: object) -> None:
     def change(arrays: Arrays) -> None:
-        run = json.loads(arrays[DOCUMENT].tobytes()) | {"run_schema": schema}
-        arrays[DOCUMENT] = np.frombuffer(json.dumps(run).encode(), dtype=np.uint8)
+        run = json.loads(arrays[RUN_ENTRY].tobytes()) | {"run_schema": schema}
+        arrays[RUN_ENTRY] = np.frombuffer(json.dumps(run).encode(), dtype=np.uint8)
 
     with pytest.raises(DataError, match=r"has run schema .*; expected 1 or 2"):
         load_run(damaged(saved(*three[:2]), change))

@@ -12,9 +12,9 @@ import pytest
 from command_line import run_here, write_json, write_pair
 
 from jaccard_eval import DataError, UsageError, evaluate, gate
+from jaccard_eval.data.document import RUN_ENTRY
 from jaccard_eval.data.saved_values import find_faults
 from jaccard_eval.features.gates.rules import Gates, Rule
-from jaccard_eval.report.outputs.npz import DOCUMENT
 
 Document = dict[str, Any]
 RULE = ("--fail-under", "AP50=0.1")
@@ -196,9 +196,9 @@ def test_a_saved_run_is_held_to_the_same(folder: Path) -> None:
     def damaged(change: Callable[[Document], object]) -> list[int]:
         with np.load(folder / "whole.npz") as content:
             arrays = dict(content)
-        run = json.loads(arrays[DOCUMENT].tobytes())
+        run = json.loads(arrays[RUN_ENTRY].tobytes())
         change(run)
-        arrays[DOCUMENT] = np.frombuffer(json.dumps(run).encode(), dtype=np.uint8)
+        arrays[RUN_ENTRY] = np.frombuffer(json.dumps(run).encode(), dtype=np.uint8)
         np.savez(folder / "run.npz", **arrays)
         run_path, other = folder / "run.npz", folder / "whole.npz"
         done = [run_here("gate", run_path, *RULE), run_here("compare", run_path, other), run_here("explain", run_path)]

@@ -108,6 +108,15 @@ class InputText(TextType):
         return value
 
 
+def refuse_results(words: Iterable[str | os.PathLike[str]]) -> None:
+    """Raise an error when one of the words is a saved result, the likeliest file to come without a second one."""
+    from jaccard_eval.reading.files import refuse_result
+
+    for word in words:
+        if os.path.isfile(word):  # noqa: PTH113 - may be anything, NUL bytes too
+            refuse_result(Path(word))
+
+
 def note_inputs(paths: Iterable[Path], option: str = "", kind: str = FILE) -> None:
     """Note what a run reads besides the paths that are parsed as such: what is found, or named in a file."""
     _remember(click.get_current_context(silent=True), paths, option, kind)

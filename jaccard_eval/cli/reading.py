@@ -10,6 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from jaccard_eval.cli.inputs import refuse_results
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.options import ReadOptions, SideOptions
@@ -29,6 +30,7 @@ def two_sides(paths: Sequence[Path], options: RunOptions) -> tuple[Path, Path]:
         if len(given) > 1:
             raise click.UsageError(f"{name} is given {len(given)} times; keep one", context)
         if not given and not rest:
+            refuse_results(paths)
             raise click.UsageError(f"Missing argument '{name}'.", context)
         sides.append(given[0] if given else rest.pop(0))
     if rest:

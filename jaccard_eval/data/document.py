@@ -17,6 +17,7 @@ from jaccard_eval.frozen import dataclass
 Interval = tuple[float, float]
 
 SCHEMA = 1
+RUN_ENTRY = "jaccard_eval_run"  # of the archive of a saved run: the document; by its name a run is known
 DIGEST = "digest"  # key of what a document or run is known by to be as it was written
 # The kinds of results that saved results and gates know without their classes.
 PIXELS, PANOPTIC, EVALUATION = "pixels", "panoptic", "evaluation"

@@ -133,10 +133,11 @@ def find_input(path: Path) -> tuple[Path, str]:
     The surest format reads it; formats of other packages are asked last. A DataError reports that no format recognises
     it, or that several are equally sure.
     """
-    from jaccard_eval.reading.files import require_readable
+    from jaccard_eval.reading.files import refuse_result, require_readable
     from jaccard_eval.reading.peek import Likeness, Peek
 
     require_readable(path)
+    refuse_result(path)
     peek = Peek(path)
     matches = surest_formats(peek)
     if not matches:

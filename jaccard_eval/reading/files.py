@@ -7,6 +7,7 @@ import errno
 import io
 import os
 import re
+import shlex
 import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from jaccard_eval import storage
+from jaccard_eval.data.document import RUN_ENTRY
 from jaccard_eval.findings import DataError, Example, FindingLog, Severity, Where, as_given, is_address, reason_of
 from jaccard_eval.progress import Stage, tracked
 from jaccard_eval.reading import remote
@@ -31,6 +33,11 @@ _SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC})
 GZIP_MAGIC = b"\x1f\x8b"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
+# How the JSON documents of results begin: their keys are sorted.
+_RESULT_START = re.compile(
+    rb'\s*{\s*"(?:against|areas|baseline|bootstrap|compared|confusion|contents|correspondence|digest)"'
+)
+_ZIP = b"PK\x03\x04"
 # First bytes of what people pass by mistake, and what to recommend.
 _UNPACK = "Unpack it and pass the file inside."
 _NO_PICTURE = "Pass the annotations, not the image."
@@ -38,7 +45,7 @@ _EXPORT = "Export it as CSV or COCO JSON."
 _NO_PICKLE = "Pickles are never loaded; export JSON, CSV or NumPy (.npz)."
 _EXPORT_ARRAYS = "Export JSON, CSV or NumPy (.npz)."
 _FOREIGN_MAGIC = (
-    (b"PK\x03\x04", "a zip archive (or an Office document)", _UNPACK),
+    (_ZIP, "a zip archive (or an Office document)", _UNPACK),
     (b"PK\x05\x06", "an empty zip archive", _UNPACK),
     (b"BZh", "bzip2-compressed data", _UNPACK),
     (b"\xfd7zXZ\0", "xz-compressed data", _UNPACK),
@@ -210,6 +217,26 @@ def check_content(path: Path, data: bytes) -> None:
         raise DataError.single("wrong-content", Where(str(path)), f"holds {what}", fix=fix)
 
 
+def refuse_result(path: Path) -> None:
+    """Raise a DataError where a file is a saved result of this program, not ground truth or predictions."""
+    start = head(path)
+    if start.startswith(_ZIP):
+        import zipfile  # brings compressors along, which most runs do not need
+
+        try:
+            with open_in_place(path) as file:
+                is_result = f"{RUN_ENTRY}.npy" in zipfile.ZipFile(file).namelist()
+        except (DataError, zipfile.BadZipFile):  # reported by whoever reads it
+            is_result = False
+    else:
+        is_result = bool(_RESULT_START.match(start)) and b'"name": "jaccard-eval"' in read_bytes(path)
+    if not is_result:
+        return
+    detail = "is a saved result of jaccard-eval, not ground truth or predictions"
+    fix = f"Show it with 'jaccard-eval report {shlex.quote(str(path))}', or pass the files that it was made of."
+    raise DataError.single("wrong-content", Where(str(path)), detail, fix=fix)
+
+
 @contextlib.contextmanager
 def unchanging(path: Path, file: BinaryIO) -> Iterator[None]:
     """Raise a DataError when a file is written to while it is read: half of it would be old, half new."""
@@ -244,7 +271,10 @@ def decode(path: Path, data: bytes) -> str:
             "encoding",
             Where(str(path), line=line),
             f"byte 0x{data[error.start]:02X} at offset {error.start} is not valid UTF-8",
-            fix="Save the file with UTF-8 encoding.",
+            # Random bytes have a zero among the first ones; texts in other encodings have none.
+            fix="It looks like binary data or UTF-16: pass the annotations, as UTF-8 text."
+            if b"\0" in data[:SNIFF_BYTES]
+            else "Save the file with UTF-8 encoding.",
         ) from None
     # NUL is valid UTF-8, and what most tables and labels would keep as part of a name.
     nul = text.find("\0")

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,42 @@ def test_what_evaluate_asks_for_works(
     assert named in " ".join(refused.stderr.split())
     done = run_here("evaluate", *SIDES, *followed, cwd=tmp_path)
     assert (done.returncode, "error" in done.stderr) == (0, False)
+
+
+@pytest.mark.parametrize("suffix", [".json", ".npz"])
+@pytest.mark.parametrize("given", [("{it}",), ("{it}", "{gt}"), ("{gt}", "{it}"), ("inspect", "{it}")])
+def test_a_saved_result_in_the_place_of_an_input_is_shown_by_the_command_that_is_named(
+    tmp_path: Path, given: tuple[str, ...], suffix: str
+) -> None:
+    saved = tmp_path / f"our run{suffix}"
+    assert run_here("evaluate", *SIDES, "-o", saved).returncode == 0
+    refused = run_here(*(word.format(it=saved, gt=SIDES[0]) for word in given))
+    assert refused.returncode == 3
+    assert refused.stderr.startswith(f"error[wrong-content]: {saved}: is a saved result of jaccard-eval")
+    named = re.search(r"'jaccard-eval (report '.*')', or", refused.stderr)
+    assert named
+    shown = run_here(*shlex.split(named[1]), "-q")
+    assert (shown.returncode, shown.stdout) == (0, "AP 0.6616  AP50 0.8826  AP75 0.8168\n")
+
+
+def test_results_of_segments_and_label_maps_are_known_in_their_commands(tmp_path: Path) -> None:
+    sides, saved = (SEGMENTS / "gt.json", SEGMENTS / "worse.json"), tmp_path / "result.json"
+    assert run_here("panoptic", *sides, "-o", saved).returncode == 0
+    for given in ((saved,), (saved, sides[1]), (sides[0], saved)):
+        refused = run_here("panoptic", *given)
+        assert refused.returncode == 3
+        assert f"{saved}: is a saved result of jaccard-eval, not ground truth or predictions. Show it" in refused.stderr
+    label_map = tmp_path / "map.png"
+    Image.new("L", (4, 3), 1).save(label_map)
+    assert run_here("pixels", label_map, label_map, "-o", saved).returncode == 0
+    refused = run_here("pixels", saved, label_map)
+    assert f"{saved}: is a saved result of jaccard-eval" in refused.stderr
+
+
+def test_files_of_boxes_lead_from_panoptic_to_evaluate() -> None:
+    refused = run_here("panoptic", *SIDES)
+    assert refused.returncode == 3
+    assert refused.stderr.count("These are boxes: evaluate them with 'jaccard-eval evaluate GT PRED'.") == 2
 
 
 def test_what_convert_asks_for_works(tmp_path: Path) -> None:

@@ -141,7 +141,8 @@ def _outermost(document: Any, where: Where, findings: FindingLog, expected: str)
 def refuse_list(path: Path, n_values: int, expected: str = _TRUTH_LAYOUT) -> DataError:
     """Return the error about an array in the place of an object."""
     detail = f"the top level is an array of {n_values:,} values (a list of results?); expected {expected}"
-    return DataError.single("layout", Where(str(path)), detail)
+    fix = "Pass the ground truth first, then the predictions."
+    return DataError.single("layout", Where(str(path)), detail, fix=fix)
 
 
 def _section(outermost: Record, name: str) -> list[Record]:

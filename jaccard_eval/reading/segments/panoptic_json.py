@@ -15,7 +15,7 @@ import numpy as np
 
 from jaccard_eval.data.imagekeys import posix
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
-from jaccard_eval.reading.files import is_folder, read_text
+from jaccard_eval.reading.files import is_folder, read_text, refuse_result
 from jaccard_eval.reading.json import described_json, is_number, kind_of, parse_json
 from jaccard_eval.reading.labelmaps.arrays import ArrayMap, ArrayMaps
 from jaccard_eval.reading.labelmaps.images import EncodedImage
@@ -33,19 +33,22 @@ from jaccard_eval.text import pluralise, quoted_value, shown_json
 FORMAT = "coco-panoptic"
 _SUFFIXES = (".json.gz", ".json")
 _UNIQUE = "Ids must be unique; drop or renumber the repeated entries."
+_BOXES_FIX = "These are boxes: evaluate them with 'jaccard-eval evaluate GT PRED'."
 _ID_FIX = "Ids of segments are whole numbers from 1 to 16777215, as three bytes of a PNG file can hold them."
 
 
 def read_file(role: str, path: Path, masks: Path | ArrayMaps | None, findings: FindingLog) -> SegmentedSide | None:
     """Read a JSON file; its maps lie in the folder that is called like it, unless another one is given."""
     try:
+        refuse_result(path)
         document = parse_json(path, read_text(path))
     except DataError as error:
         findings.extend(error.findings)
         return None
     if not isinstance(document, dict):
         detail = f"is {described_json(document)}; expected an object with annotations"
-        fix = 'Write {"annotations": [...]}, a record with segments_info for each image.'
+        is_boxes = isinstance(document, list) and document and isinstance(document[0], dict) and "bbox" in document[0]
+        fix = _BOXES_FIX if is_boxes else 'Write {"annotations": [...]}, a record with segments_info for each image.'
         findings.error("record-type", Where(str(path)), detail, fix=fix)
         return None
     return read_document(role, document, str(path), masks or folder_of(path), findings)
@@ -67,8 +70,7 @@ def read_document(
     annotations = document.get("annotations")
     first = annotations[0] if isinstance(annotations, list) and annotations else None
     if isinstance(first, dict) and "bbox" in first and "segments_info" not in first:
-        fix = "Evaluate it with 'jaccard-eval evaluate GT PRED'."
-        record.error("layout", "annotations", "are of boxes: they have no segments_info", fix)
+        record.error("layout", "annotations", "are of boxes: they have no segments_info", _BOXES_FIX)
         return None
     is_gt = role == "gt"
     if is_gt and "categories" not in document and "annotations" in document:

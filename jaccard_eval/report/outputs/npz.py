@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from jaccard_eval.data.document import DIGEST, document_digest
+from jaccard_eval.data.document import DIGEST, RUN_ENTRY, document_digest
 from jaccard_eval.errors import UsageError
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.metrics.detection import DetectionMetrics
 
-DOCUMENT = "jaccard_eval_run"  # the entry that holds the document; by its name a run is known
 RUN_SCHEMA = 2
 # The columns of a run, listed here so that a new column of a table in memory does not change what files hold.
 BOX_COLUMNS = ("image", "label", "xywh", "score", "area", "crowd", "difficult", "group_of", "ignore", "source")
@@ -54,7 +53,7 @@ def render(result: Reportable, options: ReportOptions) -> bytes:
     run[DIGEST] = digest_run(run, arrays)
     text = json.dumps(run, sort_keys=True, ensure_ascii=True, allow_nan=False)
     file = io.BytesIO()  # not compressed: what unpacks to far more than it takes is refused when it is read
-    document: Arrays = {DOCUMENT: np.frombuffer(text.encode(), dtype=np.uint8)}
+    document: Arrays = {RUN_ENTRY: np.frombuffer(text.encode(), dtype=np.uint8)}
     np.savez(file, **document, **arrays)
     return file.getvalue()
 
@@ -64,7 +63,7 @@ def digest_run(run: Mapping[str, Any], arrays: Arrays) -> str:
     import numpy as np
 
     content = hashlib.sha256()
-    for name in sorted(arrays.keys() - {DOCUMENT}):
+    for name in sorted(arrays.keys() - {RUN_ENTRY}):
         array = np.ascontiguousarray(arrays[name])
         content.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
         content.update(array.data)

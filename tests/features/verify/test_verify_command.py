@@ -11,13 +11,13 @@ import pytest
 from command_line import run_here, run_process, write_json, write_pair
 
 from jaccard_eval import evaluate, verify
-from jaccard_eval.data.document import document_digest
+from jaccard_eval.data.document import RUN_ENTRY, document_digest
 from jaccard_eval.data.protocol import LATER_RULES, PROTOCOLS, RULES_OF, Protocol
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.verify.compute import differences
 from jaccard_eval.features.verify.result import Difference
 from jaccard_eval.findings import DataError
-from jaccard_eval.report.outputs.npz import DOCUMENT, digest_run
+from jaccard_eval.report.outputs.npz import digest_run
 from jaccard_eval.runs import saved_protocol
 
 
@@ -202,7 +202,7 @@ def test_what_is_no_result_ends_with_3(pair: tuple[Path, Path], text: str, code:
 def test_a_result_of_another_kind_is_a_wrong_call(pair: tuple[Path, Path], tmp_path: Path) -> None:
     done = run_here("verify", write_json(tmp_path / "r.json", {"kind": "pixels"}), *pair)
     assert done.returncode == 2
-    assert "is a result of kind 'pixels'; verify can only repeat evaluations" in done.stderr
+    assert "is a result of kind 'pixels'; only evaluations can be run again" in done.stderr
 
 
 def test_no_output_may_overwrite_the_result(pair: tuple[Path, Path]) -> None:
@@ -339,9 +339,9 @@ def test_a_saved_run_is_compared_with_its_match_table(pair: tuple[Path, Path]) -
     with np.load(path) as content:
         arrays = dict(content)
     arrays["pair_overlap"] = arrays["pair_overlap"] * 0.99
-    run = json.loads(arrays[DOCUMENT].tobytes())
+    run = json.loads(arrays[RUN_ENTRY].tobytes())
     run["digest"] = digest_run(run | {"digest": None}, arrays)
-    arrays[DOCUMENT] = np.frombuffer(json.dumps(run).encode(), dtype=np.uint8)
+    arrays[RUN_ENTRY] = np.frombuffer(json.dumps(run).encode(), dtype=np.uint8)
     np.savez(path, **arrays)
     names = {difference.name for difference in verify(path, *pair).differences}
     assert names == {"run.pairs", "run.matches"}
