@@ -186,6 +186,9 @@ def did_you_mean(word: str, known: Iterable[str], *, show: Callable[[str], str] 
 
     words = list(dict.fromkeys(known))
     close = difflib.get_close_matches(word, words, n=3, cutoff=NEAR)
+    if not close:  # in other letters: VOC2007
+        plain = {known_word.casefold(): known_word for known_word in words}
+        close = [plain[match] for match in difflib.get_close_matches(word.casefold(), plain, n=3, cutoff=NEAR)]
     if not close and len(word) >= LEAST_BEGINNING:
         close = [known_word for known_word in words if known_word.startswith(word) or word.startswith(known_word)][:3]
     return f" Did you mean {' or '.join(map(show, close))}?" if close else ""

@@ -241,7 +241,7 @@ def test_data_loaded_as_ground_truth_cannot_be_predictions(write_json: Writer) -
         ({"score_min": math.inf}, "score_min must be a finite number, got inf"),
         ({"score_min": "best-f1"}, "score_min must be a finite number, got 'best-f1'"),
         ({"protocol": "cocoo"}, "unknown protocol 'cocoo'"),
-        ({"iou": [50]}, "IoU thresholds must lie in"),
+        ({"iou": [50]}, "IoU thresholds must be above 0 and at most 1"),
         ({"iou": "0.5"}, r"iou must be a list, such as \['0\.5'\], got '0\.5'"),
         ({"max_dets": 100}, r"max_dets must be a list, such as \[100\], got 100"),
         ({"classes": "dog"}, r"classes must be a list, such as \['dog'\], got 'dog'"),

@@ -108,6 +108,11 @@ def test_a_word_that_is_known_twice_is_proposed_once() -> None:
     assert did_you_mean("APP", ["AP", "recall", "AP"]) == " Did you mean 'AP'?"
 
 
+def test_a_word_in_other_letters_is_proposed_after_those_that_are_spelled_alike() -> None:
+    assert did_you_mean("VOC2007", ["coco", "voc2007"]) == " Did you mean 'voc2007'?"
+    assert did_you_mean("Dog", ["dog", "DOGS", "Dogs"]) == " Did you mean 'Dogs' or 'dog'?"
+
+
 @pytest.mark.parametrize("show", [quoted_value, shown_json])
 def test_a_value_nested_deeper_than_python_prints_is_named_by_its_kind(show) -> None:
     value: list = []

@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
-from functools import cache
+from collections.abc import Callable, Iterable
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,6 +26,7 @@ PROGRAM = "jaccard-eval"
 GIVEN = "jaccard_eval.given"  # in the meta of a context: the arguments of the process
 COMPLETE_VARIABLE = "_JACCARD_EVAL_COMPLETE"  # with it in the environment, a run completes a word for a shell
 DEFAULT_COMMAND = "evaluate"
+NO_BREAK = "\u2011"  # a hyphen that ends no line
 GROUPS = ("Evaluate", "Understand", "Data", "CI", "Help")  # of the commands, in the order of the help
 EPILOG = """\b
 Examples:
@@ -35,8 +37,34 @@ Examples:
   jaccard-eval help box-encoding"""
 
 
+class HelpFormatter(click.HelpFormatter):
+    """Breaks lines at blanks only, where click would cut options and names of files at their hyphens."""
+
+    def write_text(self, text: str) -> None:
+        """Write paragraphs."""
+        self._unbroken(partial(super().write_text, text.replace("-", NO_BREAK)))
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        """Write terms, each with its text."""
+        whole = [(term, text.replace("-", NO_BREAK)) for term, text in rows]
+        self._unbroken(partial(super().write_dl, whole, col_max, col_spacing))
+
+    def _unbroken(self, write: Callable[[], None]) -> None:
+        start = len(self.buffer)
+        write()
+        self.buffer[start:] = [part.replace(NO_BREAK, "-") for part in self.buffer[start:]]
+
+
+class HelpContext(click.Context):
+    """The context of a command, with our help."""
+
+    formatter_class = HelpFormatter
+
+
 class CommandTable(click.Group):
     """The commands by the names of their modules; a first word that is not a command starts an evaluation."""
+
+    context_class = HelpContext
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of all commands, without importing them; the main one first."""

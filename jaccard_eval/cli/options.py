@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jaccard_eval.cli import streams
+from jaccard_eval.cli import HelpContext, streams
 from jaccard_eval.cli.ci import SYSTEMS, announce_failure
 from jaccard_eval.cli.config import apply_config, configured
-from jaccard_eval.cli.inputs import IMAGES, LABELS, AnyPath, InputPath, InputText, OutputPath
+from jaccard_eval.cli.inputs import IMAGES, LABELS, AnyPath, InputPath, InputText, OutputPath, refuse_results
 from jaccard_eval.cli.parse import (
     SORT_KEYS,
     OneOf,
     RunOptions,
+    WholeNumber,
     is_map_file,
     parse_class_map,
     parse_number,
@@ -85,6 +86,8 @@ def _show_all(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
 class ListedCommand(click.Command):
     """A command that the help of the program lists in a group, and whose own help groups the options by section."""
 
+    context_class = HelpContext
+
     def __init__(self, name: str, *, group: str, params: Sequence[click.Parameter], **settings: Any) -> None:
         self.group = group  # one of `cli.GROUPS`
         help_all = SectionOption(
@@ -102,11 +105,14 @@ class ListedCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words; of an option that there is not, those that are near are named, without regard to dashes."""
         try:
-            return super().parse_args(ctx, args)
+            return super().parse_args(ctx, list(args))  # which the parser empties
         except click.NoSuchOption as error:
             known = {name.lstrip("-"): name for name in _visible_names(self.get_params(ctx))}
             meant = did_you_mean(error.option_name.lstrip("-"), known, show=known.__getitem__)
             raise click.UsageError(f"No such option {quoted_value(error.option_name)}.{meant}", ctx) from None
+        except click.MissingParameter:
+            refuse_results(args)
+            raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one list of options per section, in the order of declaration; the basic ones unless all are wanted."""
@@ -269,7 +275,7 @@ def _side_options(side: str, what: str) -> list[click.Parameter]:
             type=OneOf(BOX_ENCODINGS),
             metavar="ENCODING",
             basic=True,
-            help="Its box encoding: " + ", ".join(BOX_ENCODINGS) + ".",
+            help="Box encoding: " + ", ".join(BOX_ENCODINGS) + ".",
         ),
         _input(f"--{side}-units", type=OneOf(UNITS), help="Pixels, or fractions of the image size."),
         _input(f"--{side}-origin", type=OneOf(ORIGINS), help="Index of the first pixel: 0, or 1 as in VOC."),
@@ -335,7 +341,9 @@ INPUT_OPTIONS: list[click.Parameter] = [
         basic=True,
         help="Image folder, for the list of images, their sizes, and to show them.",
     ),
-    _input("--split", default="val", show_default=True, help="Split to read, if the data set has splits."),
+    _input(
+        "--split", metavar="NAME", default="val", show_default=True, help="Split to read, if the data set has splits."
+    ),
     _input(
         "--hierarchy",
         type=InputPath(),
@@ -395,7 +403,7 @@ REMOVED_CONF = removed_option(
     "--conf", "use --score for precision, recall and F1 at a threshold, --score-min to filter predictions."
 )
 
-_FEW: dict[str, Any] = {"type": click.IntRange(min=1), "metavar": "N"}
+_FEW: dict[str, Any] = {"type": WholeNumber(min=1), "metavar": "N"}
 # Of commands that list classes.
 CHOSEN_CLASSES: list[click.Parameter] = [
     _show("--top", basic=True, **_FEW, help="List the N best classes."),
@@ -576,7 +584,7 @@ SLICE_OPTIONS: list[click.Parameter] = [
 
 GALLERY = _show(
     "--gallery",
-    type=click.IntRange(0, 200),
+    type=WholeNumber(0, 200),
     metavar="N",
     help="Show the N worst images with their boxes on the page of -o report.html (default 24, at most 200; 0: none).",
 )

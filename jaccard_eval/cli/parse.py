@@ -165,6 +165,19 @@ class OneOf(click.Choice[str]):
         return str(value)
 
 
+class WholeNumber(click.IntRange):
+    """A whole number within bounds, whose errors name them."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number."""
+        try:
+            number: int = super().convert(value, param, ctx)
+        except click.BadParameter:
+            bounds = "" if self.min is None else f" from {self.min} {'on' if self.max is None else f'to {self.max}'}"
+            self.fail(f"{quoted_value(value)} is not a whole number{bounds}", param, ctx)
+        return number
+
+
 def parse_number(text: str) -> float:
     """Return a finite decimal number; other scripts' digits, underscores, ``nan`` and ``inf`` are refused."""
     text = text.strip()
@@ -185,7 +198,7 @@ def parse_whole(text: str) -> int:
     text = text.strip()  # int() leaves some of the blanks that this removes, such as \x1c
     # 18 digits fit into 64 bits, as seeds and counts have to later.
     if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
-        raise UsageError(f"{quoted_value(text)} is not a whole number")
+        raise UsageError(f"{quoted_value(text)} is not a whole number from 0 on")
     return int(text)
 
 

@@ -96,7 +96,12 @@ SHAPE_OPTIONS: list[click.Parameter] = [
         callback=parsed_by(parse_numbers),
         help="Sigma of each keypoint, where they are not COCO's 17.",
     ),
-    _rule("--dilation-ratio", type=float, help="Width of boundaries, as a share of the image diagonal. Default: 0.02."),
+    _rule(
+        "--dilation-ratio",
+        type=float,
+        metavar="SHARE",
+        help="Width of boundaries, as a share of the image diagonal. Default: 0.02.",
+    ),
 ]
 
 

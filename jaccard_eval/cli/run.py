@@ -160,8 +160,10 @@ def _diagnose(error: BaseException) -> tuple[int, str]:
             f" {TRACEBACK_VARIABLE}=1 shows where it happened."
         )
     # Line by line: a message may have several, and what users wrote must not act on the terminal.
-    lines = "\n".join(map(printable, message.split("\n")))
-    return code, f"{streams.tagged('error', LOOKS[Severity.ERROR])}: {lines}{ending}"
+    first, *others = (printable(line) for line in message.split("\n"))
+    lines = [line for text in (f"error: {first}", *others) for line in _filled(text, streams.message_width())]
+    tag, _, rest = "\n".join(lines).partition(":")
+    return code, f"{streams.tagged(tag, LOOKS[Severity.ERROR])}:{rest}{ending}"
 
 
 def report_findings(findings: Iterable[Finding], options: RunOptions, *, in_report: bool = True) -> None:
@@ -216,17 +218,20 @@ def findings_text(findings: Iterable[Finding], severities: Collection[Severity],
 
 def _wrapped(finding: Finding, width: int) -> list[str]:
     """Lay out one finding: hanging indent, the fix in lines of its own, tables as they are."""
-    import textwrap
-
-    def fill(text: str, indent: str = HANGING) -> list[str]:
-        # At blanks only: paths and options stay whole, to be copied.
-        return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-
     head = f"{finding.severity}[{finding.code}]: "
     if len(head + finding.message) <= width:
         lines = [head + finding.message]
     else:
-        lines = fill(head + finding.statement)
-        lines += fill(f"{HANGING}fix: {printable(finding.fix)}", f"{HANGING}     ") if finding.fix else []
-    lines += [line for text in finding.further for line in fill(f"  {text}")]
+        lines = _filled(head + finding.statement, width)
+        lines += _filled(f"{HANGING}fix: {printable(finding.fix)}", width, f"{HANGING}     ") if finding.fix else []
+    lines += [line for text in finding.further for line in _filled(f"  {text}", width)]
     return lines + [f"{HANGING}{line}" for line in aligned(finding.table)]
+
+
+def _filled(text: str, width: int | None, indent: str = HANGING) -> list[str]:
+    """Wrap a line where it is longer than a terminal, at blanks only: paths and options stay whole, to be copied."""
+    if width is None or len(text) <= width:
+        return [text]
+    import textwrap
+
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

@@ -44,7 +44,11 @@ ENGINE_OPTIONS: list[click.Parameter] = [
     _engine("--tls-cert", type=InputPath(), metavar="FILE", help="Certificate for a tls:// scheduler."),
     _engine("--tls-key", type=InputPath(), metavar="FILE", help="Key for a tls:// scheduler."),
     _engine("--retries", **WHOLE, help="Repeat a task of a cluster N times after an error (default 3)."),
-    _engine("--no-worker-timeout", **NUMBER, help="End after so many seconds without a Dask worker (default 120)."),
+    _engine(
+        "--no-worker-timeout",
+        **{**NUMBER, "metavar": "SECONDS"},
+        help="Stop after this long without a Dask worker (default 120).",
+    ),
 ]
 
 

@@ -14,7 +14,6 @@ from jaccard_eval.codes import CODES, STOPS
 from jaccard_eval.extensions import METRICS as ADDED_METRICS
 from jaccard_eval.extensions import PROTOCOLS, REPORTERS, SIMILARITIES, extension_packages
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.text import aligned
 
 # A wheel has the page inside the package (setup.py puts it there); a checkout has it among the docs.
 PAGES = (Path(__file__).parents[1] / "findings.md", Path(__file__).parents[2] / "docs" / "findings.md")
@@ -52,13 +51,18 @@ def _write_exit_codes(formatter: click.HelpFormatter) -> None:
 
 
 def _write_metrics(formatter: click.HelpFormatter) -> None:
-    from jaccard_eval.data.metricref import BOXES, COCO_SUMMARY, METRICS
+    from jaccard_eval.data.metricref import BOXES, COCO_SUMMARY, MAP_CLASS, MAPS, METRICS, SEGMENTS
 
-    for title, is_listed in (("Boxes", True), ("Label maps ('jaccard-eval pixels')", False)):
+    titles = {
+        (BOXES,): "Boxes",
+        (MAPS, MAP_CLASS): "Label maps ('jaccard-eval pixels')",
+        (SEGMENTS,): "Panoptic segmentation ('jaccard-eval panoptic')",
+    }
+    for subjects, title in titles.items():
         rows = [
             (metric.name, "; ".join([metric.meaning, *metric.aliases]))
             for metric in METRICS.values()
-            if (BOXES in metric.of) is is_listed
+            if metric.of[0] in subjects
         ]
         with formatter.section(title):
             formatter.write_dl(rows)
@@ -81,21 +85,19 @@ def _write_protocols(formatter: click.HelpFormatter) -> None:
     def spread(numbers: Sequence[float]) -> str:
         return f"{numbers[0]:g}" if len(numbers) == 1 else f"{numbers[0]:g}:{numbers[-1]:g} ({len(numbers)})"
 
-    rows = [("protocol", "IoU", "max dets", "interpolation", "areas", "ignored")]
+    rows = []
     for name, rules in RULES.items():
-        points = rules["recall_points"]
-        caps, areas = rules["max_dets"], [area for area, (_, high) in rules["areas"].items() if high < math.inf]
-        rows.append(
-            (
-                name,
-                spread(rules["iou_thresholds"]),
-                ",".join(map(str, caps)) or "no cap",
-                f"{points} points" if points else rules["interpolation"],
-                ",".join(areas) or "all",
-                ",".join(rules["ignored_flags"]),
-            )
+        points, caps = rules["recall_points"], ", ".join(map(str, rules["max_dets"]))
+        areas = ", ".join(area for area, (_, high) in rules["areas"].items() if high < math.inf)
+        facts = (
+            f"IoU {spread(rules['iou_thresholds'])}",
+            f"{points or 'all'} recall points",
+            f"max dets {caps or 'none'}",
+            f"areas {areas}" if areas not in ("", "all") else "",
+            f"ignored: boxes flagged {', '.join(rules['ignored_flags'])}",
         )
-    formatter.write("\n".join(aligned(tuple(rows))) + "\n")
+        rows.append((name, "; ".join(filter(None, facts))))
+    formatter.write_dl(rows)
     formatter.write_paragraph()
     formatter.write_text("Choose one with --protocol; --iou, --max-dets and --areas replace its rules.")
     _write_added(formatter, PROTOCOLS)
@@ -146,11 +148,14 @@ def _laid_out(markdown: str, width: int) -> str:
     for paragraph in re.split(r"\n{2,}", markdown.strip("\n")):
         if paragraph.startswith("```"):
             message = re.sub(r"^```\w*\n?", "", paragraph, flags=re.MULTILINE).rstrip()
-            paragraphs.append(textwrap.indent(message, "    "))
+            lines = [_filled(line, width, "    ", " " * 8) for line in message.split("\n")]
+            paragraphs.append("\n".join(lines))
         elif paragraph.startswith("|"):
             paragraphs.append(paragraph)
         else:
-            items = re.split(r"\n(?=\s*[*-] )", paragraph)
+            # Emphasis is for pages; marks of items have a blank behind them.
+            plain = re.sub(r"(\*\*?)(?=\S)(.+?)(?<=\S)\1", r"\2", paragraph, flags=re.DOTALL)
+            items = re.split(r"\n(?=\s*[*-] )", plain)
             paragraphs.append("\n".join(_item(item, width) for item in items))
     return "\n\n".join(paragraphs)
 

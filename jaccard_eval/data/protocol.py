@@ -219,7 +219,9 @@ class Protocol:
 def _require_valid(protocol: Protocol) -> None:
     thresholds = protocol.iou_thresholds
     if not thresholds or not all(0 < t <= 1 for t in thresholds):
-        raise UsageError(f"IoU thresholds must lie in (0, 1], got {list(thresholds)}")
+        got = ", ".join(f"{t:g}" for t in thresholds) or "none"
+        meant = f". Did you mean {thresholds[0] / 100:g}?" if len(thresholds) == 1 and 1 < thresholds[0] <= 100 else ""
+        raise UsageError(f"IoU thresholds must be above 0 and at most 1, got {got}{meant}")
     if list(thresholds) != sorted(set(thresholds)):
         raise UsageError(f"IoU thresholds must ascend without repetition, got {list(thresholds)}")
     names = [area.name for area in protocol.areas]
@@ -242,7 +244,7 @@ def _require_valid(protocol: Protocol) -> None:
         raise UsageError(f"sigmas must be above 0, got {list(protocol.sigmas)}")
     for name in ("pixel_offset", "precision_epsilon", "dilation_ratio"):
         if not 0 <= getattr(protocol, name) <= 1:
-            raise UsageError(f"{name} must lie in [0, 1], got {getattr(protocol, name):g}")
+            raise UsageError(f"{name} must be between 0 and 1, got {getattr(protocol, name):g}")
 
 
 def area_ranges(ranges: Mapping[str, tuple[float, float]]) -> tuple[AreaRange, ...]:

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from command_line import command, environment, run_here, run_process, write_pair
 
+from jaccard_eval.cli import run, streams
 from jaccard_eval.cli.run import findings_text
 from jaccard_eval.findings import FindingLog, Severity, Where
 
 ALL = tuple(Severity)
+SAMPLE_PAIR = [Path(__file__).parents[2] / "sample_data/coco" / name for name in ("gt.json", "better.json")]
 LONG = "predictions look like corners: AP50 .001 as given, .742 as x1 y1 x2 y2; boxes were read as x y width height"
 FIX = "Rerun with --pred-box xyxy."
 
@@ -58,6 +60,21 @@ def test_a_table_stays_aligned_below_a_wrapped_message() -> None:
     table = (("map", "agreement"), ("as given", ".012"), ("one up", ".9"))
     lines = findings_text(log_of(Severity.WARNING, detail=LONG, table=table).findings(), ALL, width=60).splitlines()
     assert lines[-3:] == ["    map       agreement", "    as given       .012", "    one up           .9"]
+
+
+def test_a_usage_error_wraps_at_blanks_on_a_terminal_and_is_one_line_in_a_pipe(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair = [str(path) for path in SAMPLE_PAIR]
+    assert run.run([*pair, "--protocol", "voc"]) == 2
+    whole = capsys.readouterr().err
+    assert whole.count("\n") == 1
+    monkeypatch.setattr(streams, "message_width", lambda: 60)
+    assert run.run([*pair, "--protocol", "voc"]) == 2
+    wrapped = capsys.readouterr().err
+    assert max(map(len, wrapped.splitlines())) <= 60
+    assert wrapped.startswith("error: unknown protocol 'voc'; ")
+    assert wrapped.split() == whole.split()
 
 
 def test_strict_ends_with_3_and_an_allowed_warning_of_a_loader_does_not(tmp_path: Path) -> None:

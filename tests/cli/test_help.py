@@ -86,7 +86,38 @@ def test_the_topic_of_exit_codes_lists_each(shown: Shown) -> None:
 def test_a_topic_of_the_help_fits_the_terminal(topic: str, shown: Shown) -> None:
     lines = shown("help", topic).splitlines()
     assert len(lines) > 5
-    assert topic == "protocols" or max(map(len, lines)) <= 80
+    assert max(map(len, lines)) <= 80
+    assert "**" not in "".join(lines)
+
+
+def test_metrics_stand_under_the_command_that_measures_them(shown: Shown) -> None:
+    boxes, maps, segments, *_ = re.split(r"\n\n", shown("help", "metrics"))
+    assert boxes.startswith("Boxes:\n  AP ")
+    assert "'jaccard-eval pixels'" in maps and "mIoU" in maps and "PQ" not in maps
+    assert "'jaccard-eval panoptic'" in segments and "PQ_things" in segments and "mIoU" not in segments
+
+
+@pytest.mark.parametrize("name", [*COMMAND_TABLE.list_commands(click.Context(COMMAND_TABLE))])
+def test_no_line_of_a_help_is_cut_at_a_hyphen(name: str, shown: Shown) -> None:
+    text = shown(name, "--help-all")
+    assert not re.findall(r"\w-$", text, re.MULTILINE)
+    assert "\N{NON-BREAKING HYPHEN}" not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["evaluate", "a", "b", "--top", "x"], "'x' is not a whole number from 1 on"),
+        (["evaluate", "a", "b", "--gallery", "300"], "'300' is not a whole number from 0 to 200"),
+        (["evaluate", "a", "b", "--bootstrap", "-3"], "'-3' is not a whole number from 0 on"),
+        (["pixels", "a", "b", "--background", "sky"], "'sky' is not a whole number\n"),
+    ],
+)
+def test_a_number_that_is_out_of_bounds_is_told_them(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run.run(words) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_every_finding_is_explained_from_the_page_of_findings(shown: Shown) -> None:

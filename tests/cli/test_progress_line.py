@@ -293,7 +293,7 @@ def test_an_error_after_a_line_was_drawn_stands_alone(sample_data: Path, tmp_pat
         assert terminal.finish() == 4
     shown = screen(terminal.written)
     assert "resampling" not in shown
-    assert re.search(r"^(?:\x1b\[31m)?error(?:\x1b\[0m)?: cannot write ", shown, re.MULTILINE)
+    assert re.search(r"^(?:\x1b\[31m)?error(?:\x1b\[0m)?: cannot write\s", shown, re.MULTILINE)
 
 
 def test_a_suspended_command_leaves_no_line_and_goes_on_later(sample_data: Path) -> None:

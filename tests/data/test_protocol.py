@@ -77,10 +77,10 @@ def test_options_make_another_protocol_and_leave_the_first() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"iou_thresholds": ()}, r"IoU thresholds must lie in \(0, 1\], got \[\]"),
-        ({"iou_thresholds": (0.0, 0.5)}, r"IoU thresholds must lie in \(0, 1\]"),
-        ({"iou_thresholds": (50.0,)}, r"IoU thresholds must lie in \(0, 1\], got \[50.0\]"),
-        ({"iou_thresholds": (float("nan"),)}, r"IoU thresholds must lie in \(0, 1\]"),
+        ({"iou_thresholds": ()}, r"IoU thresholds must be above 0 and at most 1, got none"),
+        ({"iou_thresholds": (0.0, 0.5)}, r"IoU thresholds must be above 0 and at most 1"),
+        ({"iou_thresholds": (50.0,)}, r"IoU thresholds must be above 0 and at most 1, got 50\. Did you mean 0\.5\?"),
+        ({"iou_thresholds": (float("nan"),)}, r"IoU thresholds must be above 0 and at most 1"),
         ({"iou_thresholds": (0.75, 0.5)}, "must ascend without repetition"),
         ({"iou_thresholds": (0.5, 0.5)}, "must ascend without repetition"),
         ({"areas": ()}, "area ranges need at least one range, and distinct names"),

@@ -24,7 +24,7 @@ from jaccard_eval.cli.options import (
     read_bootstrap,
     section,
 )
-from jaccard_eval.cli.parse import RunOptions
+from jaccard_eval.cli.parse import RunOptions, WholeNumber
 from jaccard_eval.cli.reading import run_on_sides, two_sides
 from jaccard_eval.cli.rules import PROTOCOL_OPTIONS, SHAPE_OPTIONS, rule_arguments
 from jaccard_eval.cli.run import report_findings
@@ -63,7 +63,7 @@ CONFUSION = section("Output")(
 WORST_IMAGES = section("Output")(
     "--worst-images",
     basic=True,
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     metavar="N",
     help="List the N images with the most costly errors.",
 )

@@ -25,7 +25,7 @@ from jaccard_eval.cli.options import (
     metric_names,
     section,
 )
-from jaccard_eval.cli.parse import RunOptions
+from jaccard_eval.cli.parse import RunOptions, WholeNumber
 from jaccard_eval.cli.reading import ROLES, refuse_options_of_sides, run_on_sides, two_sides
 from jaccard_eval.cli.rules import PROTOCOL_OPTIONS, SHAPE_OPTIONS, rule_arguments
 from jaccard_eval.cli.run import report_findings
@@ -175,7 +175,7 @@ COMMAND = SectionedCommand(
         *PATH_OPTIONS,
         _option(
             "--boxes",
-            type=click.IntRange(min=1),
+            type=WholeNumber(min=1),
             default=12,
             show_default=True,
             metavar="N",

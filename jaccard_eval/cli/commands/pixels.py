@@ -18,7 +18,7 @@ from jaccard_eval.cli.options import (
     class_table_options,
     section,
 )
-from jaccard_eval.cli.parse import OneOf, RunOptions
+from jaccard_eval.cli.parse import OneOf, RunOptions, WholeNumber
 from jaccard_eval.cli.reading import with_findings
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS
@@ -114,7 +114,7 @@ COMMAND = SectionedCommand(
         ),
         _rule(
             "--ignore",
-            type=int,
+            type=WholeNumber(),
             multiple=True,
             metavar="VALUE",
             basic=True,
@@ -122,7 +122,13 @@ COMMAND = SectionedCommand(
         ),
         _rule("--reduce-zero", is_flag=True, basic=True, help="Ignore 0 and subtract 1 from all other values."),
         _rule("--reduce-zero-gt", is_flag=True, help="Like --reduce-zero, for the ground truth only."),
-        _rule("--background", type=int, metavar="CLASS", basic=True, help="Class to exclude from means, such as 0."),
+        _rule(
+            "--background",
+            type=WholeNumber(),
+            metavar="CLASS",
+            basic=True,
+            help="Class to exclude from means, such as 0.",
+        ),
         _rule(
             "--drop-background",
             type=OneOf(("gt", "pred", "both")),
