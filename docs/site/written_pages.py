@@ -69,7 +69,7 @@ def contents(index: str) -> dict[str, list[str]]:
 
 
 def with_contents(index: str, names: Set[str], generated: Mapping[str, Sequence[str]], *, unlisted: Set[str]) -> str:
-    """Add what the sidebar shows: the sections of the first page, pages that none of them lists, the reference."""
+    """Add the reference, and what the sidebar shows: all sections, and pages that none of them lists."""
     sections = contents(index)
     missing = sorted({page for pages in sections.values() for page in pages} - names)
     if missing:
@@ -88,4 +88,6 @@ def with_contents(index: str, names: Set[str], generated: Mapping[str, Sequence[
         + "```\n"
         for title, pages in everywhere.items()
     ]
-    return "\n".join([index, *trees])
+    # Nothing in the repository leads to generated pages; on a phone the sidebar is closed.
+    shown = [f"## {title}\n\n" + "".join(f"* [](/{page})\n" for page in everywhere[title]) for title in generated]
+    return "\n".join([index, *shown, *trees])

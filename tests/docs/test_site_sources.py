@@ -76,6 +76,7 @@ def test_the_sidebar_has_every_page_and_names_those_that_the_first_page_does_not
     text = written_pages.with_contents(index, names, {"Reference": ["options.md"]}, unlisted={"findings/a.md"})
     trees = re.findall(r":caption: (\w+)\n\n(.*?)```", text, re.DOTALL)
     assert trees == [("Tasks", "tasks/one\n"), ("More", "later\n"), ("Reference", "options\n")]
+    assert "## Reference\n\n* [](/options.md)\n" in text
     assert "later.md" in capsys.readouterr().out
     with pytest.raises(SystemExit, match=r"tasks/one\.md"):
         written_pages.with_contents(index, {"index.md"}, {}, unlisted=set())
