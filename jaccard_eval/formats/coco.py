@@ -26,7 +26,7 @@ FORMAT = Format(
   "categories": [{"id": 3, "name": "dog"}]
 }
 """,
-    carries=("images", "sizes", "names", "scores", "crowd", "ignore", "area"),
+    carries=("images", "sizes", "names", "scores", "crowd", "group_of", "ignore", "area"),
     suffixes=(".json", ".jsonl", ".json.gz"),
 )
 

@@ -59,7 +59,7 @@ void sort_stably(Scored *first, Scored *last, Scored *spare) {
 }  // namespace
 
 // Of the functions below: a library that was built from an older text is not used.
-EXPORTED std::int64_t jaccard_core_version() { return 9; }
+EXPORTED std::int64_t jaccard_core_version() { return 10; }
 
 // Read up to `capacity` records of a COCO results list whose records have four numeric fields, each once, and no
 // others. The text is a piece of the list, the first one or the last one or both. `position` is where to begin, then
@@ -124,7 +124,8 @@ EXPORTED std::int64_t jaccard_scan_truth(Text text, std::size_t size, std::int64
                                          double *area, std::int8_t *crowd, std::int8_t *ignore) {
     constexpr Name SECTIONS[] = {"images", "categories", "annotations"};
     constexpr Name LISTED[] = {"id", "file_name", "width", "height", "name"};  // of images and categories
-    constexpr Name FIELDS[] = {"image_id", "category_id", "bbox", "id", "area", "iscrowd", "ignore", "score"};
+    constexpr Name FIELDS[] = {"image_id", "category_id", "bbox",        "id",        "area",     "iscrowd",
+                               "ignore",   "score",       "is_group_of", "isgroupof", "IsGroupOf"};
     constexpr unsigned NEEDED = 7, WITH_ID = 8, ALL_SECTIONS = 7;
     Reader reader(text, size, 0);
     std::int64_t n = 0, n_ids = 0;
@@ -142,7 +143,7 @@ EXPORTED std::int64_t jaccard_scan_truth(Text text, std::size_t size, std::int64
                 case 4: return reader.read_number(area[n]);
                 case 5: return reader.read_flag(crowd[n]);
                 case 6: return reader.read_flag(ignore[n]);
-                default: return false;  // a score: are these predictions?
+                default: return false;  // a score: are these predictions? A group: few files have them
             }
         });
         n_ids += (seen & WITH_ID) != 0;

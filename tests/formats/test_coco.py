@@ -626,6 +626,47 @@ def test_the_example_of_the_format_loads(load: Load, tmp_path: Path) -> None:
     assert detect_format(tmp_path / "gt.json") == "coco"
 
 
+GROUPS = ["is_group_of", "isgroupof", "IsGroupOf"]
+
+
+@pytest.mark.parametrize("key", GROUPS)
+@pytest.mark.parametrize("iou_type", ["bbox", "segm"])
+def test_groups_of_open_images_are_read_under_each_spelling(load: Load, key: str, iou_type: str) -> None:
+    for yes, no in ((1, 0), (True, False)):
+        flags = [{key: yes}, {key: no}, {}]
+        dataset = load(truth(*[box(area=9) | flag | MASK for flag in flags]), iou_type=iou_type)
+        assert dataset.boxes.group_of.tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("key", GROUPS)
+def test_a_group_that_nobody_checked_is_none_and_any_other_value_is_refused(
+    load: Load, refuse: Refuse, key: str
+) -> None:
+    dataset = load(truth(box(area=9) | {key: -1}))
+    assert dataset.boxes.group_of.tolist() == [False]
+    assert any(f"annotations[0].{key}: is -1 (unknown): read as 0" in line for line in said(dataset, Severity.NOTE))
+    message = refuse(truth(box(area=9) | {key: 1}, box(area=9) | {key: 2}, box(area=9) | {key: "yes"}))
+    assert f"annotations[1].{key}: is 2 (a number); expected 0 or 1" in message
+    assert f"annotations[2].{key}: is 'yes' (a string); expected 0 or 1" in message
+
+
+def test_a_group_in_coco_json_counts_as_the_same_one_in_a_table_of_open_images(tmp_path: Path) -> None:
+    # A group over three detections of which none reaches IoU .5 with it, and an object that is found.
+    rows = ["ImageID,LabelName,XMin,XMax,YMin,YMax,IsGroupOf", "a,dog,0,0.5,0,0.5,1", "a,dog,0.75,1,0.75,1,0"]
+    (tmp_path / "gt.csv").write_text("\n".join(rows) + "\n")
+    group, found = box("0 0 320 240", area=1) | {"is_group_of": 1}, box("480 360 160 120", area=1)
+    results = [result(f"{left} 0 100 100", 0.9) for left in (0, 100, 200)] + [result("480 360 160 120", 0.5)]
+    pred = {"predictions": results, "images": [image(1)], "categories": [category(1, "dog")]}
+    (tmp_path / "pred.json").write_text(json.dumps(pred))
+    # The group absorbs the three detections, which leaves 1 of 1. As an object it is missed, behind three false ones:
+    # of two objects one is found, at a precision of 1/4.
+    for first, expected in ((group, 1.0), (box("0 0 320 240", area=1), 0.125)):
+        gt = truth(first, found, categories=[category(1, "dog")])
+        assert jaccard_eval.evaluate(gt, pred, protocol="openimages")["AP50"] == pytest.approx(expected)
+    table = jaccard_eval.evaluate(tmp_path / "gt.csv", tmp_path / "pred.json", protocol="openimages")
+    assert table["AP50"] == pytest.approx(1.0)
+
+
 def test_a_dict_of_results_is_read_as_their_list() -> None:
     gt, results = truth(box()), [result()]
     for key in LISTS:

@@ -151,7 +151,6 @@ def test_flags_and_areas_survive_where_a_format_has_them(tmp_path: Path) -> None
     findings = write_dataset(dataset, tmp_path / "a.json", format_name="coco")
     assert [one.message for one in findings if one.severity is Severity.WARNING] == [
         f"{tmp_path}/a.json: difficult: boxes with difficult set: 1; the output format cannot hold that",
-        f"{tmp_path}/a.json: group_of: boxes with group_of set: 1; the output format cannot hold that",
     ]
 
 

@@ -75,6 +75,7 @@ def add_truth(draft: Draft, content: Content[TruthRecord], columns: TruthColumns
             area=columns.area,
             crowd=columns.iscrowd == 1,
             ignore=columns.ignore == 1,
+            group_of=np.any([flags == 1 for flags in columns.groups], axis=0) if columns.groups else None,
             negative_size=Severity.WARNING,
             shapes=shapes,
         )

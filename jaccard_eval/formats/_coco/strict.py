@@ -32,6 +32,7 @@ from jaccard_eval.reading.rawboxes import Keys
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 NOT_GIVEN = -1  # of a flag; files can only hold 0 or 1
 
+GROUP_KEYS = ("is_group_of", "isgroupof", "IsGroupOf")
 VERIFIED = ("neg_category_ids", "not_exhaustive_category_ids")  # of an image of LVIS, and of no other
 
 Id = Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)] | str
@@ -74,6 +75,10 @@ class TruthRecord(msgspec.Struct, gc=False):
     ignore: Flag = NOT_GIVEN
     id: int | float | str | UnsetType | None = UNSET
     score: Any = UNSET
+    # Open Images: a group of objects that nobody separated, as converters spell it.
+    is_group_of: Flag = NOT_GIVEN
+    isgroupof: Flag = NOT_GIVEN
+    IsGroupOf: Flag = NOT_GIVEN
 
 
 class ResultRecord(msgspec.Struct, gc=False):
@@ -177,6 +182,7 @@ class TruthColumns(BoxColumns):
     area: FloatArray
     iscrowd: npt.NDArray[np.int8]
     ignore: npt.NDArray[np.int8]
+    groups: list[npt.NDArray[np.int8]]  # by `GROUP_KEYS`; empty where the file has none of them
     ids: npt.NDArray[np.int64] | list[object]
     n_scored: int  # records with a score, which is not used
 
@@ -206,6 +212,7 @@ def truth_columns(records: Sequence[TruthRecord], *, oriented: bool = False) -> 
         area=np.fromiter(map(attrgetter("area"), records), np.float64, n),
         iscrowd=np.fromiter(map(attrgetter("iscrowd"), records), np.int8, n),
         ignore=np.fromiter(map(attrgetter("ignore"), records), np.int8, n),
+        groups=[np.fromiter(map(attrgetter(key), records), np.int8, n) for key in GROUP_KEYS],
         ids=list(map(attrgetter("id"), records)),
         n_scored=count_given(list(map(attrgetter("score"), records))),
     )
@@ -387,6 +394,7 @@ def _decode_plain_truth(data: bytes) -> tuple[Content[TruthRecord], TruthColumns
         area=scanned.area,
         iscrowd=scanned.iscrowd,
         ignore=scanned.ignore,
+        groups=[],
         ids=[UNSET] * len(scanned.area) if scanned.ids is None else scanned.ids,
         n_scored=0,
     )
@@ -528,6 +536,10 @@ def _truth_keys(columns: TruthColumns) -> Counter[str]:
         iscrowd=int(np.count_nonzero(columns.iscrowd != NOT_GIVEN)),
         ignore=int(np.count_nonzero(columns.ignore != NOT_GIVEN)),
         id=count_given(columns.ids),
+        **{
+            key: int(np.count_nonzero(flags != NOT_GIVEN))
+            for key, flags in zip(GROUP_KEYS, columns.groups, strict=True)
+        },
     )
 
 

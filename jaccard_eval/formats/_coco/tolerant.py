@@ -16,6 +16,7 @@ from msgspec import UNSET, UnsetType
 
 from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.formats._coco.strict import (
+    GROUP_KEYS,
     INT64_MAX,
     INT64_MIN,
     NOT_GIVEN,
@@ -65,7 +66,7 @@ _TRUTH_LAYOUT = "one JSON object with images, annotations and categories"
 _RESULT = "an object with image_id, category_id, bbox and score"
 _RESULT_LAYOUT = "an array (list) of objects with image_id, category_id, bbox and score"
 _LISTS = f"{', '.join(LISTS[:-1])} or {LISTS[-1]}"
-_TRUTH_FIELDS = ("image_id", "category_id", "bbox", "area", "iscrowd", "ignore")
+_TRUTH_FIELDS = ("image_id", "category_id", "bbox", "area", "iscrowd", "ignore", *GROUP_KEYS)
 _RESULT_FIELDS = ("image_id", "category_id", "bbox", "score", "file_name", "category_name")
 _IMAGE_FIELDS = ("id", "file_name", "width", "height", *VERIFIED)
 _CATEGORY_FIELDS = ("id", "name")
@@ -253,6 +254,7 @@ def _truth(record: Record, boxes: Boxes) -> TruthRecord:
         ignore=_flag(record, "ignore"),
         id=own_id if isinstance(own_id, int | float | str) else UNSET,
         score=record.values.get("score", UNSET),
+        **{key: _group(record, key) for key in GROUP_KEYS},
     )
 
 
@@ -340,6 +342,14 @@ def _flag(record: Record, field: str) -> int:
         record.error("flag-value", field, f"is {described_json(value)}; expected 0 or 1", "Write 0 or 1.")
         return NOT_GIVEN
     return int(value)
+
+
+def _group(record: Record, field: str) -> int:
+    """Read a flag of Open Images, where -1 is what nobody checked."""
+    if record.values.get(field) != -1:
+        return _flag(record, field)
+    record.findings.note("group-unknown", replace(record.where, field=field), "is -1 (unknown): read as 0")
+    return 0
 
 
 def _text(record: Record, field: str) -> str | UnsetType | None:

@@ -20,7 +20,7 @@ from jaccard_eval.formats._coco.written_shapes import ShapeTexts, shape_texts
 from jaccard_eval.reading.writing import GT_FIX, UNIVERSE, json_rows, report_losses, require_pixels
 from jaccard_eval.similarity.keypoints import Keypoints
 
-TRUTH = ("crowd", "ignore", "area", "shapes", *UNIVERSE)
+TRUTH = ("crowd", "ignore", "group_of", "area", "shapes", *UNIVERSE)
 LINE_SUFFIXES = (".jsonl", ".ndjson")
 
 
@@ -104,14 +104,16 @@ def _annotations(dataset: Dataset) -> list[str]:
     texts = shape_texts(dataset)
     # Poses without labelled points are ignored by what they have.
     ignored = boxes.ignore & (not isinstance(boxes.shapes, Keypoints))
-    columns = _records(dataset, texts), texts.areas, boxes.crowd.tolist(), ignored.tolist()
+    rare = zip(ignored.tolist(), boxes.group_of.tolist(), strict=True)
+    flags = [(_IGNORE if ignore else "") + (_GROUP if group else "") for ignore, group in rare]
+    columns = _records(dataset, texts), texts.areas, boxes.crowd.tolist(), flags
     return [
-        f'{{"id":{row},{record}{area},"iscrowd":{crowd:d}{_IGNORE if ignore else ""}}}'
-        for row, (record, area, crowd, ignore) in enumerate(zip(*columns, strict=True), start=1)
+        f'{{"id":{row},{record}{area},"iscrowd":{crowd:d}{more}}}'
+        for row, (record, area, crowd, more) in enumerate(zip(*columns, strict=True), start=1)
     ]
 
 
-_IGNORE = ',"ignore":1'
+_IGNORE, _GROUP = ',"ignore":1', ',"is_group_of":1'
 
 
 def _results(dataset: Dataset, *, with_names: bool) -> list[str]:
