@@ -7,7 +7,7 @@ tables of masks, with PNG files next to them or RLE in their cells.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -115,7 +115,9 @@ def _add_classes(
     from jaccard_eval.formats._openimages.beside import descriptions_of, read_descriptions
 
     options, labels = draft.options, {str(label) for label in classes.distinct}
-    described = descriptions_of(path, options) if options.class_descriptions or _has_mid(labels) else []
+    # Files of other makers have names in the place of ids, and need no descriptions.
+    has_mid = any(label.startswith(MID_STARTS) for label in labels)
+    described = descriptions_of(path, options) if options.class_descriptions or has_mid else []
     names = read_descriptions(described)
     if options.role == "gt":
         from jaccard_eval.formats._openimages.facts import BoxKeys, add_facts
@@ -129,10 +131,6 @@ def _add_classes(
         keys = sorted(labels)
         # Ids that nothing describes are not names: the other side may have both.
         draft.set_classes(keys, [names.get(label, label) for label in keys], named=bool(known) or not are_ids)
-
-
-def _has_mid(labels: Iterable[str]) -> bool:
-    return any(label.startswith(MID_STARTS) for label in labels)
 
 
 def _place(table: Table, rows: RowIndices, row: int) -> Where:

@@ -101,7 +101,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         detail = "no boxes found: there is no record with a box, and no image with a list of them"
         raise DataError.single("layout", Where(str(path)), detail, fix=_LAYOUT)
     # Arrays of four numbers without names are corners, as detectors return them; a bbox of a record is COCO's.
-    if options.box is None and any(_are_corners(values, options.role) for values, _ in found):
+    if options.box is None and any(_array_of(_of_side(values, options.role)) is not None for values, _ in found):
         draft.options = replace(draft.options, box="xyxy")
     add = add_object_rows if any(OBJECTS in row for row in rows) else add_flat_rows
     add(rows, lambda row: found[row][1], draft)
@@ -187,25 +187,18 @@ def _row(record: Mapping[str, Any], role: str) -> dict[str, Any]:
         boxes = fields.get(name)
         if isinstance(boxes, list) and all(isinstance(box, dict | list) for box in boxes):
             outer = {key: value for key, value in fields.items() if key != name}
-            return {**outer, OBJECTS: _numbers_named(boxes) if _are_rows(boxes) else boxes}
+            are_rows = bool(boxes) and all(isinstance(box, list) for box in boxes)
+            return {**outer, OBJECTS: _numbers_named(boxes) if are_rows else boxes}
     return fields
 
 
 def _array_of(fields: Mapping[str, Any]) -> str | None:
     """Return the field that has a list of four numbers for each box."""
-    return next((name for name in _ARRAYS if isinstance(fields.get(name), list) and _are_boxes(fields[name])), None)
-
-
-def _are_boxes(values: Sequence[Any]) -> bool:
-    return all(isinstance(box, list) and len(box) == 4 for box in values)
-
-
-def _are_rows(boxes: Sequence[Any]) -> bool:
-    return bool(boxes) and all(isinstance(box, list) for box in boxes)
-
-
-def _are_corners(record: Mapping[str, Any], role: str) -> bool:
-    return _array_of(_of_side(record, role)) is not None
+    for name in _ARRAYS:
+        values = fields.get(name)
+        if isinstance(values, list) and all(isinstance(box, list) and len(box) == 4 for box in values):
+            return name
+    return None
 
 
 def _numbers_named(rows: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:

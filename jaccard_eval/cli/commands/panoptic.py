@@ -49,7 +49,11 @@ def panoptic(
 ) -> ExitCode:
     """Run the command: everything is shown and written before a failed gate ends it."""
     keeper = Gatekeeper(options, against=against is not None, saves_runs=False)
-    _note_maps((gt, gt_masks), (pred, pred_masks), (against, against_masks))
+    from jaccard_eval.reading.segments.panoptic_json import folder_of
+
+    # Folders of maps that nobody named are read as well: no output may lie there.
+    given = ((gt, gt_masks), (pred, pred_masks), (against, against_masks))
+    note_inputs([folder_of(path) for path, masks in given if path is not None and masks is None], kind=MAPS)
     outputs = plan_files(options.output, keeper.outputs)
     from jaccard_eval.api import files as api
 
@@ -70,13 +74,6 @@ def panoptic(
     report_findings(result.findings, options)
     outputs = keeper.outputs_to_write(outputs, result.gates)
     return keeper.finish(result.gates, lambda: deliver(result, outputs, options))
-
-
-def _note_maps(*sides: tuple[Path | None, Path | None]) -> None:
-    """Note the folders of maps that nobody named: no output may lie there."""
-    from jaccard_eval.reading.segments.panoptic_json import folder_of
-
-    note_inputs([folder_of(path) for path, masks in sides if path is not None and masks is None], kind=MAPS)
 
 
 _read = section("Reading the segments")
