@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jaccard_eval import BoxTable
+from jaccard_eval import BoxTable, evaluate
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap
 from jaccard_eval.errors import MachineError
 from jaccard_eval.findings import DataError
@@ -294,6 +294,25 @@ def test_pictures_as_bare_bytes_are_no_names(container: str, tmp_path: Path) -> 
     data = read_dataset(tmp_path / name, ReadOptions())
     assert boxes(data) == [(7, "dog", BOX)]
     assert "columns ignored: 'image (bytes)'" in str(data.findings[0])
+
+
+@pytest.mark.parametrize("engine", ["memory", "disk"])
+def test_named_columns_that_are_not_read_are_an_error_with_a_way_that_works(tmp_path: Path, engine: str) -> None:
+    gt, pred = tmp_path / "gt.parquet", tmp_path / "pred.parquet"
+    found = [{"bbox": [BOX], "category": ["dog"], "score": [0.5]}]
+    pq.write_table(pa.table({**DOG, "image": ["a"]}), gt)
+    for columns, naming in (
+        ({"image": ["a"], "found": found}, "class=found.category,bbox=found.bbox,score=found.score"),
+        ({**DOG, "image": ["a"], "score": [0.5], "blob": [b"dog"]}, "class=blob"),
+    ):
+        pq.write_table(pa.table(columns), pred)
+        with pytest.raises(DataError) as caught:
+            evaluate(gt, pred, engine=engine, pred_options=ReadOptions(columns=naming))
+        for column in naming.split(","):
+            assert f"column '{column.partition('=')[2]}' cannot be read: it holds bytes, or" in str(caught.value)
+        assert "or call the structure 'objects'" in str(caught.value)
+    pq.write_table(pa.table({"image": ["a"], "objects": found}), pred)
+    assert evaluate(gt, pred, engine=engine)["AP"] == pytest.approx(1.0)
 
 
 def test_faults_of_objects_are_told_by_row_and_object(tmp_path: Path) -> None:

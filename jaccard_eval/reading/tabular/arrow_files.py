@@ -24,7 +24,7 @@ from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.files import SPLIT_NAMES, choose_split, list_tree, split_of
 from jaccard_eval.reading.tabular import ARROW_MAGIC, is_arrow, is_besides, is_parquet
 from jaccard_eval.reading.tabular.arrow_tables import EXTRA, ArrowColumn, Batch, arrow, flatten, is_wanted, types
-from jaccard_eval.reading.tabular.columns import count_known, outdone_names, read_naming
+from jaccard_eval.reading.tabular.columns import count_known, find_column, outdone_names, read_naming
 from jaccard_eval.reading.tabular.objects import OBJECTS, SINGULAR, add_table
 from jaccard_eval.reading.tabular.table import Column, Table
 from jaccard_eval.text import pluralise, quoted_value
@@ -439,6 +439,8 @@ def _merged(
         remarks = said[0] if all(other == said[0] for other in said) else {}
     # What was not read has a name that messages may repeat, and no cells.
     cells |= {name: Column(()) for name in unread}
+    if _names_unread(tuple(cells), unread, draft):
+        return None
     return Table(
         header=tuple(cells),
         titles=tuple(cells),
@@ -448,6 +450,18 @@ def _merged(
         bare=np.concatenate([_bare(batch) for batch in batches]) if inner else None,
         **{**remarks, "listed": remarks.get("listed", False) or bool(inner)},
     )
+
+
+def _names_unread(header: tuple[str, ...], unread: Collection[str], draft: Draft) -> bool:
+    """Report columns that the options name and that are not read."""
+    named = [find_column(header, column) for column in read_naming(draft.options.columns).values()]
+    refused = [header[at] for at in named if at is not None and header[at] in unread]
+    for name in refused:
+        reason = f"it holds bytes, or is in a structure other than '{OBJECTS}'"
+        detail = f"column {quoted_value(name)} cannot be read: {reason}"
+        fix = f"Write it as a column of its own, or call the structure '{OBJECTS}'."
+        draft.findings.error("csv-column-missing", Where(draft.path), detail, fix=fix)
+    return bool(refused)
 
 
 def _bare(batch: Batch) -> BoolArray:

@@ -257,7 +257,7 @@ def meant_header(header: Sequence[str], naming: Mapping[str, str]) -> tuple[str,
     hidden = _compacted(naming, _other_boxes(naming), *groups)
     meant = [f"{name}{NOT_USED}" if _compact(name) in hidden else name for name in header]
     for meaning, column in naming.items():
-        position = _find_column(header, column)
+        position = find_column(header, column)
         if position is not None:
             meant[position] = meaning
     return tuple(meant)
@@ -272,7 +272,7 @@ def _other_boxes(naming: Mapping[str, str]) -> set[str]:
     return every.difference(*(names for names in layouts if named <= {*names})) if named else set()
 
 
-def _find_column(header: Sequence[str], column: str) -> int | None:
+def find_column(header: Sequence[str], column: str) -> int | None:
     """Return the column of a name as it is written, else as names are compared."""
     exact = [position for position, name in enumerate(header) if name == column]
     alike = [position for position, name in enumerate(header) if _compact(name) == _compact(column)]
