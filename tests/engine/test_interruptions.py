@@ -36,6 +36,7 @@ main()
 """
 POINTS = {
     "reading": ("boxes-00001", "w"),
+    "partitioning": ("boxes-00001", "r"),
     "matching": ("run-00001-", "w"),
     "measuring": ("run-00001", "r"),
     "ranking": ("chain-", "w"),  # scores of all classes, for the best F1
@@ -66,9 +67,10 @@ def test_a_full_disk_is_an_error_of_the_machine_that_names_the_option(folder: Pa
     assert not (folder / "result.json").exists()
 
 
-@pytest.mark.parametrize("point", ["reading", "matching", "measuring", "ranking"])
-def test_an_interrupt_leaves_nothing(folder: Path, point: str) -> None:
-    ended = run(folder, point, int(signal.SIGINT))
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_an_interrupt_leaves_nothing(folder: Path, point: str, workers: str) -> None:
+    ended = run(folder, point, int(signal.SIGINT), "--score", "best-f1", "--workers", workers)
     assert ended.returncode == 130, ended.stderr
     assert not list((folder / "scratch").iterdir())
     assert not (folder / "result.json").exists()
