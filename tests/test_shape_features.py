@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,11 @@ def test_an_evaluation_with_everything_is_saved_and_read_again(data: tuple[str, 
     whole = json.loads((folder / "more.json").read_text())
     assert whole["metrics"]["AP"] == plain["metrics"]["AP"]
     assert all((folder / name).stat().st_size for name in names)
+    # Of the recalls, that over all thresholds heads the page: keypoints have others besides.
+    page = (folder / "a.html").read_text("utf-8")
+    tiles = re.findall(r"<dt>([^<]*)</dt><dd>", page[page.index('class="tiles"') :].partition("</dl>")[0])
+    recall = "AR" if kind == "keypoints" else "AR100"
+    assert [tile for tile in tiles if "AR" in tile] == [recall]
     # The run holds the match table: what reads it gets the same numbers, without the shapes.
     assert f"iou_type={kind}" in run(folder, "report", "a.npz", "-o", "again.html")
     run(folder, "gt.json", "b.json", "--iou-type", kind, "-o", "b.npz")

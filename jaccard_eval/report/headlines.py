@@ -26,7 +26,8 @@ OTHERS = {Status.WARN: "warned", Status.INFO: "missed, for information", Status.
 def metrics_headline(values: Mapping[str, float], findings: Iterable[Finding]) -> Headline:
     """Return the first metrics, as in ``AP 0.3463  AP50 0.6915  AP75 0.2658  (2 warnings)``."""
     texts = [f"{name} {metric_text(value)}" for name, value in [*values.items()][:SHOWN_METRICS]]
-    return Headline((Span("  ".join(texts)), *warned_spans(findings)))
+    spans = [Span(f"  {text}" if row else text) for row, text in enumerate(texts)]
+    return Headline((*spans, *warned_spans(findings)))
 
 
 def warned_spans(findings: Iterable[Finding]) -> tuple[Span, ...]:

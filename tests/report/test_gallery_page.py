@@ -59,7 +59,7 @@ def test_the_page_counts_and_draws_what_the_table_of_images_counts(tmp_path: Pat
     page = page_of(*args, "-o", str(tmp_path / "images.csv"), tmp_path=tmp_path)
     lines = (tmp_path / "images.csv").read_text().splitlines()
     rows = [dict(zip(lines[0].split(","), line.split(","), strict=True)) for line in lines[1:]]
-    captions = {item.find("b").text: item.find("span").text for item in captions_of(page)}
+    captions = {"".join(item.find("b").itertext()): item.find("span").text for item in captions_of(page)}
     assert captions == {row["image"]: f"{row['fn']} missed, {row['fp']} false, {row['tp']} found" for row in rows}
     shown = [rect for rect in boxes_of(page) if "off" not in rect.get("class").split()]
     for state, column in (("missed", "fn"), ("false", "fp"), ("found", "tp")):
@@ -110,6 +110,12 @@ def test_hostile_names_of_classes_and_images_are_text(name: str) -> None:
     assert "\x1b" not in page
     if name.isprintable():
         assert name in unescape(page)
+
+
+def test_the_name_of_an_image_goes_on_in_the_next_line_behind_a_separator() -> None:
+    gallery = Gallery((GalleryImage("val/COCO_val-1.jpg", (9, 9), ()),), score=0.5, iou=0.5)
+    page = render_report(Report("title", (gallery_section(gallery),)), ReportOptions())
+    assert "<figcaption><b>val/<wbr>COCO_<wbr>val-<wbr>1.jpg</b>" in page
 
 
 def test_no_images_are_asked_for(tmp_path: Path) -> None:
@@ -191,7 +197,7 @@ def test_the_page_of_explain_shows_the_images_of_its_boxes(tmp_path: Path) -> No
     assert run.run([*args, "-o", str(target), "-o", str(tmp_path / "boxes.csv")]) == 0
     names = [line.split(",")[1] for line in (tmp_path / "boxes.csv").read_text().splitlines()[1:]]
     page = target.read_text()
-    assert [caption.find("b").text for caption in captions_of(page)] == list(dict.fromkeys(names))
+    assert ["".join(caption.find("b").itertext()) for caption in captions_of(page)] == list(dict.fromkeys(names))
     assert len(elements(page, "image")) == len(captions_of(page))
     assert run.run([*args, "--gallery", "0", "-o", str(target)]) == 0
     assert not elements(target.read_text(), "image")

@@ -16,6 +16,7 @@ from jaccard_eval.report.model import (
     Column,
     Drawing,
     Drawn,
+    Headline,
     KeyValues,
     Live,
     Note,
@@ -23,6 +24,7 @@ from jaccard_eval.report.model import (
     Report,
     Section,
     Series,
+    Span,
     Table,
     columns,
 )
@@ -144,6 +146,32 @@ def test_lines_of_a_group_share_a_colour_from_faint_to_full() -> None:
 
 
 GROUPED = [("a", "", ""), ("b", "", "g"), ("c", "", "g"), ("d", "", "g"), ("e", "dashes", ""), ("f", "guide", "")]
+
+
+def test_notes_on_the_inputs_stand_before_the_command_and_rules_behind_it() -> None:
+    blocks = (TABLE, Note("maps of one side"), Note("maps of the other side"), KeyValues((("match", "by IoU"),)))
+    text = page(Section("How it was made", blocks, key="provenance"))
+    places = [text.index(word) for word in ("maps of one side", "maps of the other side", "<dt>signature", "by IoU")]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    ("spans", "large", "small"),
+    [
+        (("PQ 0.8763", "  SQ 0.9204", "  RQ 0.9500"), "PQ 0.8763", ["  SQ 0.9204", "  RQ 0.9500"]),
+        (("B is better than A", ": PQ +0.2"), "B is better than A", ["PQ +0.2"]),
+        (("FAILED", "  AP 0.3 < 0.5"), "FAILED  AP 0.3 < 0.5", []),
+        (("IoU 0.5",), "IoU 0.5", []),
+    ],
+)
+def test_what_counts_most_is_large_and_the_rest_of_a_headline_stands_next_to_it(
+    spans: tuple[str, ...], large: str, small: list[str]
+) -> None:
+    report = Report("title", (Section("A", (TABLE,)),), headline=Headline(tuple(map(Span, spans))))
+    (title,) = html5lib.parse(render_report(report, ReportOptions()), namespaceHTMLElements=False).iter("h1")
+    within = [span for span in title.iter("span") if "within" in span.get("class")]
+    assert [span.text for span in within] == small
+    assert "".join(span.text for span in title.iter("span") if span not in within) == large
 
 
 def test_what_was_read_and_by_which_rules_stands_at_the_end_of_every_page() -> None:

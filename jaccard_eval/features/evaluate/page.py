@@ -93,9 +93,10 @@ def _headline(result: EvaluationResult, options: ReportOptions) -> list[Section]
 
 
 def _chosen(metrics: list[tuple[str, MetricValue]]) -> list[tuple[str, MetricValue]]:
-    """Return the averages by threshold, and of the recalls the one with the largest cap."""
+    """Return the averages by threshold, and of the recalls over all of them the one with the largest cap."""
     precision = [(name, metric) for name, metric in metrics if metric.ref.name != "AR"]
     recall = [(name, metric) for name, metric in metrics if metric.ref.name == "AR"]
+    recall = [(name, metric) for name, metric in recall if metric.ref.iou is None] or recall
     return [*precision[:TILES], *recall[-1:]]
 
 

@@ -34,7 +34,7 @@ def build_report(result: ExplanationResult, options: ReportOptions) -> Report:
         sections.append(_curve(result, verbose=options.verbose))
     sections += [_boxes(result, verbose=options.verbose), *_steps(result), *findings_section(result.findings)]
     title = f"jaccard-eval {result.version}, explanation of {result.metric.ref}, protocol {result.protocol}"
-    headline = Headline((Span(f"{metric.ref} {_value_text(metric)}  {_promise(result)}"),))
+    headline = Headline((Span(f"{metric.ref} {_value_text(metric)}"), Span(f"  {_promise(result)}")))
     return Report(title, tuple(sections), result.signature, headline=headline)
 
 

@@ -60,8 +60,8 @@ def build_report(result: SensitivityResult, options: ReportOptions) -> Report:
     ]
     title = f"jaccard-eval {result.version}, sensitivity to scale, protocol {result.protocol.name}"
     overall = result.losses[0]
-    text = Span(f"AP {metric_text(overall.ap)}: {loss_text(overall)}")
-    headline = Headline((text, *warned_spans(result.findings)))
+    texts = (Span(f"AP {metric_text(overall.ap)}"), Span(f": {loss_text(overall)}"))
+    headline = Headline((*texts, *warned_spans(result.findings)))
     return Report(title, tuple(sections), result.signature, headline=headline)
 
 

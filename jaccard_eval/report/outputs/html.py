@@ -154,6 +154,8 @@ def _environment() -> Environment:
         "undrawn": boxes_svg.hidden_boxes,
         "rows": lambda table: Markup(html_rows.rows(table)),  # noqa: S704 - escaped by the module
         "legend": svg.legend,
+        # A name may go on in the next line behind a separator; browsers break it anywhere else first.
+        "breakable": lambda name: Markup("<wbr>").join(re.split(r"(?<=[/_-])(?=.)", printable(name))),
         "asset": Markup,  # a file of ours
         "template": _template_of,
     }
