@@ -1,5 +1,8 @@
 """What is compared where no option names it: boxes where all inputs have them, else the only shapes that all have."""
 
+import gzip
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +11,8 @@ from command_line import run_here, write_json
 
 import jaccard_eval
 from jaccard_eval import UsageError, compare, evaluate, explain
+from jaccard_eval.formats import iou_types
+from jaccard_eval.reading.blocks import part_from
 
 MASK = [[10.0, 10.0, 10.0, 30.0, 30.0, 30.0, 30.0, 10.0, 20.0, 12.0]]
 POSE = [12.0, 12.0, 2, 28.0, 28.0, 2]
@@ -130,3 +135,24 @@ def test_a_protocol_of_keypoints_needs_no_option_and_no_areas() -> None:
     result = evaluate(gt, pred, protocol="crowdpose")
     assert (result.protocol.iou_type, round(result["AP"], 12)) == ("keypoints", 1.0)
     assert [finding.code for finding in result.findings] == []
+
+
+@pytest.mark.parametrize("block", [1, 7, 1 << 18])
+def test_annotations_are_found_behind_any_number_of_images_without_the_rest(
+    block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jaccard_eval.reading.blocks._BLOCK_BYTES", block)
+    document = truth("segm")
+    document["images"] += [{**document["images"][0], "id": image} for image in range(2, 1500)]
+    text = json.dumps(document).encode()
+    assert text.find(b'"annotations"') > 1 << 16  # more than a look at the file shows
+    packed = gzip.compress(text, 0)
+    (tmp_path / "gt.json.gz").write_bytes(packed)
+    assert iou_types(tmp_path / "gt.json.gz") == {"segm"}
+    (tmp_path / "gt.json").write_bytes(text)
+    assert iou_types(tmp_path / "gt.json") == {"segm"}
+    # Where annotations come first, nothing behind them is read: not even that the file is cut off.
+    document = {**document, "images": []} | {"annotations": document["annotations"] * 5000}
+    cut = gzip.compress(json.dumps(document).encode(), 0)[: 1 << 19]
+    (tmp_path / "cut.json.gz").write_bytes(cut)
+    assert part_from(tmp_path / "cut.json.gz", re.compile(b'"annotations"'), 99).startswith(b'"annotations": [{')

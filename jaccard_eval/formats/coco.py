@@ -87,15 +87,12 @@ def iou_types(peek: Peek) -> set[str]:
 
     Masks that are all rectangles are boxes once more, as others write them.
     """
-    from jaccard_eval.reading import files
-
     text = peek.head
     if peek.top_keys & _SECTIONS:
+        from jaccard_eval.reading.blocks import part_from  # only of ground truth
+
         # All images may be listed first.
-        data = files.read_bytes(peek.path)
-        records = _LIST.search(data)
-        start = 0 if records is None else records.start()
-        text = data[start : start + len(text)]
+        text = part_from(peek.path, _LIST, len(text)) or text
     text = text[: text.rfind(b"]") + 1]  # the last value may be cut
     found = {name for name, field in _FIELDS.items() if field.search(text)}
     rings = [ring.translate(None, b" \t\r\n").split(b",") for ring in _RING.findall(text)]

@@ -19,6 +19,8 @@ from jaccard_eval.progress import BYTES, Stage
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 
+_BLOCK_BYTES = 1 << 18  # that are read at a time where the end of a file is not needed
+_LONGEST_MATCH = 1 << 10
 _RECORD = re.compile(r"\[(\d+)\]")
 
 
@@ -64,11 +66,11 @@ def needs_whole(path: str | Path, detail: str, fix: str = "") -> DataError:
 
 
 @contextlib.contextmanager
-def open_blocks(path: Path, size: int) -> Iterator[Iterator[bytes]]:
+def open_blocks(path: Path, size: int, stage_name: str = "storing") -> Iterator[Iterator[bytes]]:
     """Return what a regular file holds, unpacked if gzip, so many bytes at a time; see `read_bytes` for the errors."""
     with files.open_regular(path) as file, files.unchanging(path, file):
         total = os.fstat(file.fileno()).st_size
-        with Stage("storing", total, unit=BYTES) as stage:
+        with Stage(stage_name, total, unit=BYTES) as stage:
             yield _blocks(path, file, size, stage)
 
 
@@ -98,6 +100,24 @@ def _unpacked(path: Path, file: BinaryIO, size: int) -> Iterator[bytes]:
                 yield block
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise files.damaged_gzip(path, error) from None
+
+
+def part_from(path: Path, pattern: re.Pattern[bytes], size: int) -> bytes:
+    """Return so many bytes of a file from the first match on, and read no further; nothing where there is none.
+
+    A match is at most `_LONGEST_MATCH` bytes long.
+    """
+    rest, is_found = b"", False
+    with open_blocks(path, _BLOCK_BYTES, f"reading {path}") as blocks:
+        for block in blocks:
+            rest += block
+            if not is_found:
+                match = pattern.search(rest)
+                is_found = match is not None
+                rest = rest[-_LONGEST_MATCH:] if match is None else rest[match.start() :]
+            if is_found and len(rest) >= size:
+                break
+    return rest[:size] if is_found else b""
 
 
 def cut_lines(path: Path, blocks: Iterable[bytes], most: int, *, quoted: bool = False) -> Iterator[bytes]:
