@@ -63,7 +63,7 @@ def load_and_align(
     A DataError means that an input cannot be used, or that the two do not belong together. Boxes are kept in a `store`
     where one is given. Shapes are read where an `iou_type` compares them.
     """
-    options = with_recorded(options, (gt, pred))
+    options = with_recorded(options, (gt, pred), iou_type)
     read = read_both(
         Input(gt, options.gt_format, with_shapes(options.gt_options, iou_type), store),
         Input(pred, options.pred_format, with_shapes(options.pred_options, iou_type), store),

@@ -222,7 +222,8 @@ def test_parts_hold_what_evaluate_compares_and_say_what_they_lack(boxed: Path) -
     assert "write-shapes" not in bare
     run(boxed, "partition", "gt.json", "pred.json", "-o", "parts", "--force", "--iou-type", "boundary")
     run(boxed, "parts", "--iou-type", "boundary")
-    for argv in (("parts", "--iou-type", "bbox"), ("inspect", "parts"), ("parts", "--iou-type", "keypoints")):
+    run(boxed, "inspect", "parts")
+    for argv in (("parts", "--iou-type", "bbox"), ("sensitivity", "parts"), ("parts", "--iou-type", "keypoints")):
         assert "Evaluate, compare or explain it with --iou-type segm, or" in run(boxed, *argv, code=2)
 
 

@@ -332,13 +332,18 @@ def require_kind(iou_type: str, manifest: Manifest, folder: Path) -> None:
         )
 
 
-def with_recorded(options: Options, sources: Sequence[object]) -> Options:
-    """Return options with those that partitioned sides were read and paired with, as documents record them."""
+def with_recorded(options: Options, sources: Sequence[object], iou_type: str | None = None) -> Options:
+    """Return options with those that partitioned sides were read and paired with, as documents record them.
+
+    A UsageError means that they were written for another `iou_type` than the one that is compared, where one is given.
+    """
     for role, source in zip(ROLES, sources, strict=True):
         if not is_partitioned(source):
             continue
         folder = path_of(str(source))
         manifest = read_manifest(folder)
+        if iou_type is not None:
+            require_kind(iou_type, manifest, folder)
         recorded, given = manifest.side(role).read_options(role), getattr(options, f"{role}_options")
         stated = getattr(options, f"{role}_format")
         if stated is not None and stated != manifest.side(role).given_format:

@@ -12,6 +12,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoxTable, RowArray, freeze
 from jaccard_eval.data.dataset import Dataset, ImageTable, Key, key_order
 from jaccard_eval.data.imagelabels import ClassFacts, ImageLabels
+from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.data.signature import digest_facts
 from jaccard_eval.engine.memory import release_memory
 from jaccard_eval.engine.stored import Store, StoredBoxes, store_boxes
@@ -56,7 +57,9 @@ def read_side(folder: Path, options: ReadOptions, store: Store | None = None) ->
     role = options.role
     manifest = read_manifest(folder)
     record = manifest.side(role)
-    require_kind(options.iou_type, manifest, folder)
+    # What is compared must be what was written; to look at, there are boxes around any shapes.
+    if options.iou_type != BOXES:
+        require_kind(options.iou_type, manifest, folder)
     require_unread(options, record.read_options(role), folder)
     _require_files(folder, manifest, role)
     images, rows = _read_images(folder, manifest, role)
@@ -94,7 +97,7 @@ def read_side(folder: Path, options: ReadOptions, store: Store | None = None) ->
     if total.digest(role, record.units) != record.fingerprint:
         raise changed_part(folder, f"the {role} rows are not those of its manifest: their fingerprint differs")
 
-    as_read = partial(_as_read, rows=rows)
+    as_read = partial(_as_read, rows=rows, shaped=options.iou_type != BOXES)
     if store is None or not stretches:
         whole = BoxTable.concat([_no_boxes(role), *tables])
         boxes = as_read(whole.take(np.argsort(whole.source, kind="stable")))
@@ -133,9 +136,9 @@ def _read_facts(folder: Path, record: SideRecord, role: str, images: ImageTable,
     return facts
 
 
-def _as_read(table: BoxTable, *, rows: RowArray) -> BoxTable:
-    """Give images the numbers that they have in one side."""
-    return freeze(replace(table, image=rows[table.image]))
+def _as_read(table: BoxTable, *, rows: RowArray, shaped: bool) -> BoxTable:
+    """Give images the numbers that they have in one side; what is not read `shaped` has boxes alone."""
+    return freeze(replace(table, image=rows[table.image], shapes=table.shapes if shaped else None))
 
 
 def _cuts(manifest: Manifest, part: int, rows: int) -> list[int]:

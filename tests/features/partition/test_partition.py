@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from judged_scenes import write_lvis, write_open_images
 from shaped import KINDS, give_shapes, shape_options
 
-from jaccard_eval import Slice, compare, evaluate, load
+from jaccard_eval import ReadOptions, Slice, compare, evaluate, inspect, load
 from jaccard_eval.cli.run import run
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.engine import disk
@@ -632,3 +632,19 @@ def test_shapes_that_do_not_fit_are_an_error_with_the_name_of_the_part(tmp_path:
     for engine in ("memory", "disk"):
         with pytest.raises((DataError, UsageError), match=f"(?s){message}"):
             evaluate(out, iou_type=kind, engine=engine, scratch=tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["segm", "keypoints", "obb"])
+def test_parts_with_shapes_are_looked_at_as_the_boxes_around_them(tmp_path: Path, kind: str) -> None:
+    _, _, out = partition_shapes(tmp_path, kind, 5, 120, 3)
+    for role in ("gt", "pred"):
+        shaped = load(out, role=role, options=ReadOptions(iou_type=kind)).boxes
+        boxes = load(out, role=role).boxes
+        assert boxes.shapes is None
+        np.testing.assert_array_equal(boxes.xywh, shaped.xywh)
+        np.testing.assert_array_equal(boxes.source, shaped.source)
+    assert inspect(out).gt.boxes.total == len(load(out).boxes)  # type: ignore[union-attr]
+    # What is compared must be what was written.
+    for engine in ("memory", "disk"):
+        with pytest.raises(UsageError, match=f"was written for {kind}, not bbox"):
+            evaluate(out, iou_type="bbox", engine=engine)
