@@ -85,13 +85,10 @@ def load_and_align(
         pred_side = _above(pred_side, options.score_min)
     if options.nms is not None:
         pred_side = _without_rivals(pred_side, options.nms)
-    gt_side, pred_side = (_with_mask_sizes(side, iou_type) for side in (gt_side, pred_side))
     try:
-        aligned = align_datasets(gt_side, pred_side, options)
+        gt_side, pred_side, aligned = align_shapes(gt_side, pred_side, options, iou_type)
     except DataError as error:
         raise _with_split(error, gt, gt_side, pred_side, options) from None
-    if iou_type != BOXES:
-        aligned = _with_masks(aligned, gt_side, pred_side)
     names = aligned.image_names, aligned.class_names
     hashes = _hashes(aligned.gt, aligned.pred, names)
     rules = {"class_map": aligned.classes.strategy} if isinstance(options.class_map, str) else {}
@@ -103,6 +100,13 @@ def load_and_align(
         rules["images_in_common"] = digest_names(aligned.image_names)
     selection = _selection(options, {**rules, **aligned.applied})
     return Sides(gt_side, pred_side, aligned, selection, hashes)
+
+
+def align_shapes(gt: Dataset, pred: Dataset, options: SideOptions, iou_type: str) -> tuple[Dataset, Dataset, Alignment]:
+    """Align with what an `iou_type` compares, masks as pixels; sides get the sizes that masks give to images."""
+    gt, pred = (_with_mask_sizes(side, iou_type) for side in (gt, pred))
+    aligned = align_datasets(gt, pred, options)
+    return gt, pred, aligned if iou_type == BOXES else _with_masks(aligned, gt, pred)
 
 
 def _with_masks(aligned: Alignment, gt: Dataset, pred: Dataset) -> Alignment:

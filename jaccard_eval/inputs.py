@@ -147,6 +147,12 @@ _SHAPES = {
 }
 
 
+def usual_iou_type(given: Input) -> str:
+    """Return what one input is looked at for where nothing names it: its boxes, else the first kind that it has."""
+    kinds, has_boxes = _shapes_of(given)
+    return kinds[0] if kinds and not has_boxes else BOXES
+
+
 @session()
 def settle_iou_type(gt: Input, preds: Sequence[Input]) -> tuple[str, tuple[Finding, ...]]:
     """Return what is compared where nothing names it: boxes if all inputs have them, else what alone all have.

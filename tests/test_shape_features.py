@@ -131,8 +131,8 @@ def test_what_suppression_writes_has_the_shapes_that_it_kept(data: tuple[str, Pa
 @pytest.mark.parametrize(
     "argv",
     [
-        "inspect gt.json a.json",
-        "inspect a.json",
+        "inspect gt.json a.json --iou-type bbox",
+        "inspect a.json --iou-type bbox",
         "sensitivity gt.json a.json",
         "convert a.json out.csv",
         "convert a.json out.csv --gt gt.json",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from jaccard_eval.data.protocol import BOXES, AreaRange, Protocol, ProtocolOptions
 from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import (
-    align_datasets,
+    align_shapes,
     evaluate_inputs,
     explain_inputs,
     in_every,
@@ -24,6 +25,7 @@ from jaccard_eval.inputs import (
     read_both,
     refuse_shapes,
     settle_iou_type,
+    usual_iou_type,
     with_shapes,
 )
 from jaccard_eval.options import Bootstrap, EngineOptions, EvaluateOptions, ReadOptions, SideOptions, changed
@@ -317,6 +319,9 @@ def inspect(
     match_images: str | None = None,
     extra_images: str = "error",
     images_in_common: bool = False,
+    iou_type: str | None = None,
+    sigmas: Sequence[float] | None = None,
+    dilation_ratio: float | None = None,
     gt_format: str | None = None,
     pred_format: str | None = None,
     gt_options: ReadOptions | None = None,
@@ -334,6 +339,10 @@ def inspect(
         What `path` is where it is alone; detected by its scores if None.
     class_map, match_images, extra_images, images_in_common, gt_format, pred_format, gt_options, pred_options
         As for `evaluate`.
+    iou_type : {"bbox", "segm", "boundary", "keypoints", "obb", "probiou"}, optional
+        What is looked at; boxes around shapes are counted. If None, boxes, else the only shapes that there are.
+    sigmas, dilation_ratio
+        As for `evaluate`, where it is keypoints or boundaries.
 
     Raises
     ------
@@ -354,26 +363,35 @@ def inspect(
     keywords = locals()
     from jaccard_eval.features.inspect.compute import inspect_sides
 
+    asked = _asked(ProtocolOptions, keywords)
     if pred is None:
         given = Input(path, pred_format, pred_options) if role == "pred" else Input(path, gt_format, gt_options)
-        with needing_boxes("inspect", given):
-            side = read_alone(given, role)
+        kind = replace(asked, iou_type=iou_type or usual_iou_type(given)).rules().iou_type
+        with needing_boxes("inspect", given) if kind == BOXES else nullcontext():
+            side = read_alone(replace(given, options=with_shapes(given.options, kind)), role)
         is_gt = side.role == "gt"
         return inspect_sides(side if is_gt else None, None if is_gt else side, None, (), version=__version__)
-    both = Input(path, gt_format, gt_options), Input(pred, pred_format, pred_options)
+    options = _asked(SideOptions, keywords)
+    rules, found = _settled(asked, path, [pred], options)
+    both = (
+        Input(path, gt_format, with_shapes(gt_options, rules.iou_type)),
+        Input(pred, pred_format, with_shapes(pred_options, rules.iou_type)),
+    )
     read = read_both(*both)
-    if read.gt is None or read.pred is None:
+    if rules.iou_type == BOXES and (read.gt is None or read.pred is None):
         refuse_shapes("inspect", read.errors, *both)
     if read.gt is None and read.pred is None:
         raise DataError(read.errors)
     aligned, errors = None, read.errors
     if read.gt is not None and read.pred is not None:
-        options = _asked(SideOptions, keywords)
         try:
-            aligned = align_datasets(read.gt, read.pred, options)
+            gt_side, pred_side, aligned = align_shapes(read.gt, read.pred, options, rules.iou_type)
+            read = replace(read, gt=gt_side, pred=pred_side)
         except DataError as error:
             errors = (*errors, *error.findings)
-    return inspect_sides(read.gt, read.pred, aligned, errors, version=__version__)
+    # Of boxes, an inspection has no choice to explain.
+    found = () if rules.iou_type == BOXES else found
+    return inspect_sides(read.gt, read.pred, aligned, (*errors, *found), version=__version__, rules=rules)
 
 
 def sensitivity(

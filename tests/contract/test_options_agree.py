@@ -67,6 +67,7 @@ VERBS = {
     "sensitivity": names(SideOptions) | names(ProtocolOptions) - {"areas", *SHAPES} | {"scale"},
     # inspect tells of everything and stops at nothing
     "inspect": names(SideOptions) - {"classes", "exclude_classes", "score_min", "nms", "drop_duplicates", "allow"}
+    | SHAPES
     | {"role"},
 }
 

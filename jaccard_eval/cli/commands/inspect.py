@@ -20,6 +20,7 @@ from jaccard_eval.cli.options import (
 )
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.reading import ROLES, side_arguments, with_findings
+from jaccard_eval.cli.rules import SHAPE_OPTIONS
 from jaccard_eval.cli.run import as_errors
 from jaccard_eval.findings import DataError, FindingLog, Severity
 
@@ -29,6 +30,7 @@ EPILOG = """\b
 Examples:
   jaccard-eval inspect gt.json
   jaccard-eval inspect gt.json detections.json
+  jaccard-eval inspect gt.json masks.json --iou-type segm
   jaccard-eval inspect --pred predictions/ --names classes.txt
   jaccard-eval inspect gt.json detections.json -o report.md -o classes.csv
   jaccard-eval inspect gt.json detections.json --json | jq '.warnings[].code'
@@ -55,6 +57,9 @@ def inspect(options: RunOptions, *, paths: tuple[Path, ...]) -> None:
         first,
         *(path for _, path in others),
         role=None if len(paths) == len(named) == 1 else role,
+        iou_type=options.iou_type,
+        sigmas=options.sigmas,
+        dilation_ratio=options.dilation_ratio,
         **{name: sides[name] for name in (*PAIRED, *READ)},
     )
     result = with_findings(log, result)
@@ -84,6 +89,7 @@ COMMAND = SectionedCommand(
         *INPUT_OPTIONS,
         *PAIR_OPTIONS,
         *LISTED_CLASSES,
+        *SHAPE_OPTIONS,
         *OUTPUT_OPTIONS,
         *FINDING_OPTIONS,
     ],

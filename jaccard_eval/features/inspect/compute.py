@@ -10,7 +10,7 @@ import numpy as np
 from jaccard_eval.data.alignment import Alignment, common_sizes
 from jaccard_eval.data.boxtable import BoxTable, FloatArray, from_xywh
 from jaccard_eval.data.dataset import Dataset, ImageTable, Reading
-from jaccard_eval.data.protocol import COCO
+from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.data.sides import summarise
 from jaccard_eval.data.signature import RowHasher, digest_rows, row_hashes
 from jaccard_eval.features.audit.agreement import take_sample
@@ -206,13 +206,17 @@ def inspect_sides(
     findings: Sequence[Finding],
     *,
     version: str,
+    rules: Protocol = COCO,
 ) -> Inspection:
-    """Describe what could be read and aligned; `findings` explain why a side or the alignment is None."""
+    """Describe what could be read and aligned; `findings` explain why a side or the alignment is None.
+
+    Checks look at what the `rules` compare.
+    """
     sides, pairing = [side for side in (gt, pred) if side is not None], None
     found = [*findings, *(finding for side in sides for finding in side.findings)]
     if gt is not None and pred is not None and aligned is not None:
         names = aligned.image_names, aligned.class_names
-        table = match_boxes(aligned.gt, aligned.pred, COCO, n_images=len(names[0]), n_labels=len(names[1]))
+        table = match_boxes(aligned.gt, aligned.pred, rules, n_images=len(names[0]), n_labels=len(names[1]))
         metrics = DetectionMetrics(table, names[1], names[0], area_known=aligned.units == "px")
         hasher = RowHasher.of(*names)
         hashes = hasher(aligned.gt), hasher(aligned.pred)

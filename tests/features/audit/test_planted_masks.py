@@ -87,6 +87,11 @@ def planted(axes: str, sides: tuple[Record, list[Record]], folder: Path) -> tupl
     return write_json(folder / "gt.json", gt), write_json(folder / "pred.json", pred)
 
 
+def made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
 def flag_of(axes: str) -> str:
     return "--gt-mask-axes" if axes == "yx" else "--pred-mask-axes"
 
@@ -290,3 +295,26 @@ def test_transposed_pixels_of_other_formats_are_read_with_the_size_of_their_imag
     turned = evaluate(*wrong, iou_type="segm", **options)
     assert turned.metrics == expected.metrics
     assert turned.signature == expected.signature
+
+
+@pytest.mark.parametrize("axes", ["row-major", "wh"])
+def test_inspect_checks_the_masks_that_an_option_names_or_that_alone_are_there(
+    axes: str, sides: tuple[Record, list[Record]], tmp_path: Path
+) -> None:
+    gt, pred = sides
+    bare = [{name: value for name, value in record.items() if name != "bbox"} for record in pred]
+    boxed = [{**record, "bbox": reference.toBbox(record["segmentation"]).tolist()} for record in pred]
+    planted(axes, (gt, boxed), tmp_path)
+    planted(axes, (gt, bare), bare_folder := made(tmp_path / "bare"))
+    advice, code = f"Rerun with --pred-mask-axes {axes}.", 3 if axes == "wh" else 0
+    for argv, folder, told, expected in (
+        (["--iou-type", "segm"], tmp_path, True, code),
+        ([], tmp_path, False, 0),
+        (["--iou-type", "segm", "--pred-mask-axes", axes], tmp_path, False, 0),
+        ([], bare_folder, True, code),
+        (["--iou-type", "bbox"], bare_folder, False, 2),
+    ):
+        done = run_here("inspect", "gt.json", "pred.json", *argv, cwd=folder)
+        assert done.returncode == expected, done.stderr
+        assert (advice in done.stdout + done.stderr) == told
+    assert "segm" not in run_here("inspect", "pred.json", cwd=bare_folder).stderr
