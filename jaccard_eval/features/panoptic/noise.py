@@ -74,6 +74,10 @@ def with_differences(
 
 
 def _names(*paths: str) -> tuple[str, ...]:
-    """Return what predictions are called: their files, by the whole paths where these have one name."""
-    names = tuple(path.rstrip("/").rpartition("/")[2] for path in paths)
-    return names if len(set(names)) == len(names) else paths
+    """Return what predictions are called: their files, with as many folders as differ."""
+    parts = [path.rstrip("/").split("/") for path in paths]
+    for size in range(1, max(map(len, parts)) + 1):
+        names = tuple("/".join(part[-size:]) for part in parts)
+        if len(set(names)) == len(names):
+            return names
+    return paths

@@ -98,6 +98,19 @@ def test_differences_from_other_predictions_are_paired(capsys: pytest.CaptureFix
     assert out.splitlines()[-1].startswith("better.json is better than worse.json: PQ +0.")
 
 
+def test_files_of_one_name_are_called_by_the_folders_that_tell_them_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder, source in (("old", WORSE), ("new", BETTER)):
+        target = tmp_path / "runs" / folder / "val"
+        target.mkdir(parents=True)
+        shutil.copy(source, target / "pred.json")
+        shutil.copytree(source.removesuffix(".json"), target / "pred")
+    old, new = (tmp_path / "runs" / folder / "val/pred.json" for folder in ("old", "new"))
+    out, _ = run(capsys, GT, new, "--against", old, "-q")
+    assert out.startswith("new/val/pred.json is better than old/val/pred.json: PQ +")
+
+
 def test_differences_of_slices_are_those_of_their_images(capsys: pytest.CaptureFixture[str]) -> None:
     slices = [Slice(name="first", patterns=("street_01.jpg",)), Slice(name="rest", patterns=("street_0[234].jpg",))]
     found = panoptic(GT, BETTER, against=WORSE, slices=slices).against
