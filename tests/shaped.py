@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from command_line import write_json
+from PIL import Image
 
-from jaccard_eval import ReadOptions
+from jaccard_eval import EvaluationResult, ReadOptions
 
 KINDS = ["segm", "boundary", "keypoints", "obb", "probiou"]
 
@@ -48,3 +51,48 @@ def give_shapes(sides: tuple[Path, Path], kind: str, seed: int) -> tuple[Path, P
     gt.write_text(json.dumps(truth))
     pred.write_text(json.dumps([with_shapes(record, kind, rng) for record in json.loads(pred.read_text())]))
     return gt, pred
+
+
+def write_masks(
+    folder: Path,
+    sides: tuple[Mapping[str, Sequence[Any]], Mapping[str, Sequence[Any]]],
+    size: tuple[int, int],
+    suffix: str,
+    encoded: Callable[[Any], Any],
+) -> tuple[Path, Path]:
+    """Write objects (class, shape) and predictions (class, shape, score) by image as COCO JSON of dogs and cats.
+
+    There are no boxes and areas: those of the masks count.
+    """
+    width, height = size
+    ids = {name: row for row, name in enumerate(sides[0], start=1)}
+    gt, pred = (
+        [
+            {"image_id": ids[name], "category_id": label, "segmentation": encoded(shape)}
+            | dict(zip(("score",), score, strict=False))
+            for name, shapes in side.items()
+            for label, shape, *score in shapes
+        ]
+        for side in sides
+    )
+    images = [
+        {"id": row, "file_name": f"{name}{suffix}", "width": width, "height": height} for name, row in ids.items()
+    ]
+    categories = [{"id": row, "name": name} for row, name in enumerate(("dog", "cat"))]
+    annotations = [{"id": row, **record} for row, record in enumerate(gt, start=1)]
+    folder.mkdir(exist_ok=True)
+    truth = {"images": images, "categories": categories, "annotations": annotations}
+    return write_json(folder / "gt.json", truth), write_json(folder / "pred.json", pred)
+
+
+def write_images(folder: Path, names: Iterable[str], size: tuple[int, int]) -> Path:
+    """Write empty images of the names of files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        Image.new("L", size).save(folder / name)
+    return folder
+
+
+def measured(result: EvaluationResult) -> dict[str, Any]:
+    """Return the count and the value of each metric, None where it is undefined."""
+    return {name: (value.n, None if value.reason else value.value) for name, value in result.metrics.items()}

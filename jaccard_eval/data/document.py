@@ -10,9 +10,11 @@ from dataclasses import Field, fields, is_dataclass
 from typing import Any
 from typing import Protocol as TypingProtocol
 
-from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.metricref import MetricRef, canonical
+from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.text import did_you_mean, quoted_value
 
 Interval = tuple[float, float]
 
@@ -35,6 +37,15 @@ class MetricValue:
     reason: str | None = None
     # Where it may lie, by a bootstrap over images.
     interval: Interval | None = None
+
+
+def value_of(ref: str, metrics: Iterable[MetricValue], kind: str) -> float:
+    """Return the value of a reference, in any spelling; a UsageError where a kind of results has none of it."""
+    values = {str(metric.ref): metric.value for metric in metrics}
+    name = ref if ref in values else canonical(ref)
+    if name not in values:
+        raise UsageError(f"unknown metric {quoted_value(ref)} for {kind}.{did_you_mean(ref, values)}")
+    return values[name]
 
 
 @dataclass(frozen=True, slots=True)

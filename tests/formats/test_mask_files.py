@@ -19,8 +19,9 @@ import pytest
 from command_line import run_here, write_json
 from PIL import Image
 from pycocotools import mask as coco_mask
+from shaped import measured, write_images, write_masks
 
-from jaccard_eval import DataError, EvaluationResult, ReadOptions, UsageError, evaluate, load
+from jaccard_eval import DataError, ReadOptions, UsageError, evaluate, load
 from jaccard_eval.formats import detect_format
 
 Pixels = npt.NDArray[np.bool_]
@@ -67,41 +68,18 @@ def encoded(pixels: Pixels) -> dict[str, Any]:
 
 
 def images(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in IMAGES:
-        Image.new("L", (WIDTH, HEIGHT)).save(folder / f"{name}.jpg")
-    return folder
+    return write_images(folder, [f"{name}.jpg" for name in IMAGES], (WIDTH, HEIGHT))
 
 
 def coco(folder: Path) -> tuple[Path, Path]:
     """Write what the others are compared with."""
-    ids = {name: row for row, name in enumerate(IMAGES, start=1)}
-    found = [(ids[name], *shape) for name, shapes in GT.items() for shape in shapes]
-    gt = {
-        "images": [{"id": ids[name], "file_name": f"{name}.jpg", "width": WIDTH, "height": HEIGHT} for name in IMAGES],
-        "categories": [{"id": row, "name": name} for row, name in enumerate(NAMES)],
-        "annotations": [
-            {"id": row, "image_id": image, "category_id": label, "segmentation": encoded(pixels)}
-            for row, (image, label, pixels) in enumerate(found, start=1)
-        ],
-    }
-    pred = [
-        {"image_id": ids[name], "category_id": label, "segmentation": encoded(pixels), "score": score}
-        for name, shapes in PRED.items()
-        for label, pixels, score in shapes
-    ]
-    folder.mkdir(exist_ok=True)
-    return write_json(folder / "gt.json", gt), write_json(folder / "pred.json", pred)
+    return write_masks(folder, (GT, PRED), (WIDTH, HEIGHT), ".jpg", encoded)
 
 
 def named(folder: Path) -> Path:
     """Write the predictions with the names of their images and classes."""
     gt, pred = (json.loads(path.read_text()) for path in coco(folder))
     return write_json(folder / "named.json", {**gt, "annotations": pred})
-
-
-def measured(result: EvaluationResult) -> dict[str, Any]:
-    return {name: (value.n, None if value.reason else value.value) for name, value in result.metrics.items()}
 
 
 def bounds(pixels: Pixels) -> tuple[int, int, int, int]:

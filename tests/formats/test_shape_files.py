@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from command_line import run_here, write_json
-from PIL import Image
+from shaped import measured, write_images, write_masks
 
-from jaccard_eval import DataError, EvaluationResult, ReadOptions, evaluate
+from jaccard_eval import DataError, ReadOptions, evaluate
 
 SIDE = 64  # px; fractions of it are exact
 # Polygons of two images, class by class, in pixels: one found well, one found half, one missed, one empty image.
@@ -28,34 +28,12 @@ NAMES = ("dog", "cat")
 
 
 def images(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in GT:
-        Image.new("L", (SIDE, SIDE)).save(folder / f"{name}.png")
-    return folder
+    return write_images(folder, [f"{name}.png" for name in GT], (SIDE, SIDE))
 
 
 def coco(folder: Path) -> tuple[Path, Path]:
-    """Write the polygons as COCO JSON, without boxes and areas: those of the masks count."""
-    ids = {name: row for row, name in enumerate(GT, start=1)}
-    found = [(ids[name], *shape) for name, shapes in GT.items() for shape in shapes]
-    gt = {
-        "images": [{"id": ids[name], "file_name": f"{name}.png", "width": SIDE, "height": SIDE} for name in GT],
-        "categories": [{"id": row, "name": name} for row, name in enumerate(NAMES)],
-        "annotations": [
-            {"id": row, "image_id": image, "category_id": label, "segmentation": [ring]}
-            for row, (image, label, ring) in enumerate(found, start=1)
-        ],
-    }
-    pred = [
-        {"image_id": ids[name], "category_id": label, "segmentation": [ring], "score": score}
-        for name, shapes in PRED.items()
-        for label, ring, score in shapes
-    ]
-    return write_json(folder / "gt.json", gt), write_json(folder / "pred.json", pred)
-
-
-def measured(result: EvaluationResult) -> dict[str, Any]:
-    return {name: (value.n, None if value.reason else value.value) for name, value in result.metrics.items()}
+    """Write the polygons as COCO JSON."""
+    return write_masks(folder, (GT, PRED), (SIDE, SIDE), ".png", lambda ring: [ring])
 
 
 def yolo_seg(folder: Path) -> tuple[Path, Path]:

@@ -6,9 +6,17 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Any, ClassVar
 
-from jaccard_eval.data.document import PANOPTIC, DataTable, MetricValue, result_document, to_document, written_as
+from jaccard_eval.data.document import (
+    PANOPTIC,
+    DataTable,
+    MetricValue,
+    result_document,
+    to_document,
+    value_of,
+    written_as,
+)
 from jaccard_eval.data.from_document import dig, in_order
-from jaccard_eval.data.metricref import SEGMENT_METRICS, MetricRef, canonical
+from jaccard_eval.data.metricref import SEGMENT_METRICS, MetricRef
 from jaccard_eval.data.result import Resamples, SliceRow, WithParts, metrics_document, metrics_fields
 from jaccard_eval.data.result_base import values_text
 from jaccard_eval.data.signature import signature_dict
@@ -221,11 +229,7 @@ class PanopticResult(WithParts):
             When there is no such metric or class.
         """
         of_classes = [metric for row in self.per_class for metric in map(row.value, (*QUALITIES, *COUNTS))]
-        values = {str(metric.ref): metric.value for metric in (*self.metrics.values(), *of_classes)}
-        name = canonical(ref)
-        if name not in values:
-            raise UsageError(f"unknown metric {quoted_value(ref)} for segments.{did_you_mean(ref, values)}")
-        return values[name]
+        return value_of(ref, (*self.metrics.values(), *of_classes), "segments")
 
     def value(self, ref: MetricRef) -> MetricValue:
         """Return what was measured; a KeyError when there is no such metric or class."""

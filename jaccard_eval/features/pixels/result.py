@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar
 
-from jaccard_eval.data.document import PIXELS, MetricValue, result_document, to_document
+from jaccard_eval.data.document import PIXELS, MetricValue, result_document, to_document, value_of
 from jaccard_eval.data.from_document import dig, each, in_order
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS, MAP_METRICS, MetricRef
 from jaccard_eval.data.result import WithParts, metrics_document, metrics_fields
@@ -207,10 +207,7 @@ class PixelsResult(WithParts):
             When there is no such metric or class.
         """
         of_classes = (metric for row in self.per_class for metric in row.values.values())
-        values = {str(metric.ref): metric.value for metric in (*self.metrics.values(), *of_classes)}
-        if ref not in values:
-            raise UsageError(f"unknown metric {quoted_value(ref)} for label maps.{did_you_mean(ref, values)}")
-        return values[ref]
+        return value_of(ref, (*self.metrics.values(), *of_classes), "label maps")
 
     def value(self, ref: MetricRef) -> MetricValue:
         """Return what was measured; a KeyError when there is no such metric or class."""
