@@ -25,15 +25,38 @@ from jaccard_eval.reading.partitions.manifest import is_partitioned, read_manife
 from jaccard_eval.reading.remote import path_of, session
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Protocol
 
     import pandas as pd
 
     from jaccard_eval.engine.disk import DiskEngine
     from jaccard_eval.formats import Format
 
+    class Detections(Protocol):
+        """The boxes of one image as supervision holds them, which are known by their attributes."""
+
+        xyxy: Any
+        mask: Any
+        confidence: Any
+        class_id: Any
+
+    class DetectionDataset(Protocol):
+        """Detections by the name of their image, and the names of the classes, as supervision holds them."""
+
+        annotations: Any
+        classes: Any
+
     Source = (
-        str | os.PathLike[str] | Dataset | BoxTable | pd.DataFrame | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+        str
+        | os.PathLike[str]
+        | Dataset
+        | BoxTable
+        | pd.DataFrame
+        | Mapping[str, Any]
+        | Sequence[Mapping[str, Any]]
+        | Detections
+        | Sequence[Detections]
+        | DetectionDataset
     )
 
 
