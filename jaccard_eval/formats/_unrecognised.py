@@ -87,6 +87,12 @@ def _explain_folder(peek: Peek, inputs: Sequence[tuple[Path, str]]) -> DataError
         record_failures(foreign, log)
         return DataError(log.findings())
     fix = f"Pass the file or folder that holds the boxes, or name its format with --gt-format or --pred-format. {_LIST}"
+    if names and all(name.lower().endswith(".png") for name in names):
+        detail = f"{detail}, which look like photos"
+        fix = (
+            "Pass the file or folder that holds the boxes. If each image is a map of objects in one channel, pass"
+            " --gt-format instances or --pred-format instances; for maps of classes use 'jaccard-eval pixels GT PRED'."
+        )
     labels = [peek.at(entry) for entry in entries if is_label_name(entry.name)][:MAX_ENTRIES]
     shown = next((file for file in labels if file.lines), None)
     if shown is not None:

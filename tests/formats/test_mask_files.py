@@ -751,3 +751,59 @@ def test_an_archive_whose_masks_are_cut_off_is_damaged(tmp_path: Path) -> None:
         archive.writestr("masks.npy", file.getvalue()[:-100])
     with pytest.raises(DataError, match="the array is cut off"):
         load(tmp_path / "gt.npz", options=ReadOptions(iou_type="segm"))
+
+
+def cells(side: int, *, gap: int = 2, numbers: type[np.unsignedinteger[Any]] = np.uint16) -> npt.NDArray[Any]:
+    """Draw squares in a grid, each with a number of its own, as maps of nuclei have them."""
+    ids = np.zeros((96, 120), dtype=numbers)
+    starts = [(top, left) for top in range(0, 96, side + gap) for left in range(0, 120, side + gap)]
+    for number, (top, left) in enumerate(starts, start=1):
+        ids[top : top + side, left : left + side] = number
+    return ids
+
+
+def photo(*, levels: int = 256) -> npt.NDArray[np.uint8]:
+    """Make noise on a slope, in so many greys."""
+    rng = np.random.default_rng(3)
+    slope = np.linspace(40, 200, 120)[None, :] + rng.normal(0, 25, (96, 120))
+    return (slope.clip(0, 255) // (256 / levels) * (256 / levels)).astype(np.uint8)
+
+
+def scan() -> npt.NDArray[np.uint8]:
+    """Make a page: white, with thin strokes of a few greys."""
+    page = np.full((96, 120), 255, dtype=np.uint8)
+    page[10::6, ::12], page[10::6, 1::12] = 10, 120
+    return page
+
+
+@pytest.mark.parametrize(
+    ("drawn", "is_map"),
+    [
+        ([cells(12)], True),
+        ([cells(8), cells(8)], True),
+        ([cells(12, numbers=np.uint8), np.zeros((96, 120), np.uint8)], True),
+        ([np.zeros((96, 120), np.uint8)], True),  # an image without objects
+        ([np.uint8(255) * (cells(6) > 0)], True),  # one object of many parts
+        ([photo()], False),
+        ([photo(levels=16)], False),
+        ([scan()], False),
+        ([photo(), photo(), photo()], False),
+        ([cells(12, numbers=np.uint8), photo()], False),
+    ],
+)
+def test_a_folder_of_grey_images_is_one_of_maps_only_where_values_lie_side_by_side(
+    drawn: list[npt.NDArray[Any]], is_map: bool, tmp_path: Path
+) -> None:
+    folder = tmp_path / "images"
+    folder.mkdir()
+    for number, values in enumerate(drawn):
+        Image.fromarray(values).save(folder / f"{number}.png")
+    if is_map:
+        assert detect_format(folder) == "instances"
+        return
+    with pytest.raises(DataError) as caught:
+        detect_format(folder)
+    assert f"it holds files ({len(drawn)} .png), which look like photos" in str(caught.value)
+    assert "pass --gt-format instances or --pred-format instances" in str(caught.value)
+    # The advice: what is named is read, whatever it looks like.
+    assert len(load(folder, format_name="instances").boxes)
