@@ -61,7 +61,11 @@ def looks_like(peek: Peek) -> Likeness | None:
         return _rate(peek) if peek.is_json else None
     # A file of each image; one file may be anything, and lies in a folder by chance.
     documents = peek.documents()
-    is_one_each = len(documents) > 1 and all(_rate(document) is Likeness.SUFFIX for document in documents)
+    # One that lists images is a set by itself, such as a split: joined, images of several would share their ids.
+    lists_images = any("images" in document.top_keys for document in documents)
+    is_one_each = (
+        len(documents) > 1 and not lists_images and all(_rate(document) is Likeness.SUFFIX for document in documents)
+    )
     return Likeness.SUFFIX if is_one_each else None
 
 

@@ -152,3 +152,21 @@ def test_a_class_id_and_a_file_name_are_records(tmp_path: Path) -> None:
     path.write_text(json.dumps([{"file_name": "a.jpg", "category_id": 1, "bbox": [1, 2, 30, 40], "score": 0.9}]))
     assert detect_format(path) == "records"
     assert load(path, role="pred").boxes.xywh.tolist() == [[1, 2, 30, 40]]
+
+
+def test_a_folder_of_splits_that_list_their_images_is_not_one_of_a_file_per_image(tmp_path: Path) -> None:
+    folder = tmp_path / "annotations"
+    folder.mkdir()
+    for split in ("train", "val"):  # image 1 of each is another image
+        annotation = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "area": 12, "iscrowd": 0}
+        images, categories = [{"id": 1, "file_name": f"{split}.jpg"}], [{"id": 1, "name": "dog"}]
+        write_json(
+            folder / f"instances_{split}.json",
+            {"images": images, "annotations": [annotation], "categories": categories},
+        )
+    with pytest.raises(
+        DataError, match=r"Pass the one with the boxes: .*instances_train.json .coco., .*instances_val.json"
+    ):
+        detect_format(folder)
+    with pytest.raises(DataError, match="format-unknown"):
+        detect_format(tmp_path)
