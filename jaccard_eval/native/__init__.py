@@ -13,13 +13,13 @@ from pathlib import Path
 
 VARIABLE = "JACCARD_EVAL_NATIVE"
 LIBRARY = Path(__file__).with_name("_core.so")  # by this name on every system
-VERSION = 10  # of its functions, as core.cpp has it
+VERSION = 11  # of its functions, as core.cpp has it
 
 _POINTER, _INTEGER, _NUMBER, _SIZE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double, ctypes.c_size_t
 # What each returns, then what it takes.
 _FUNCTIONS = {
     "scan_results": (_INTEGER, _POINTER, _SIZE, ctypes.POINTER(_SIZE), *[_INTEGER] * 3, *[_POINTER] * 4),
-    "scan_truth": (_INTEGER, _POINTER, _SIZE, _INTEGER, *[_POINTER] * 8),
+    "scan_truth": (_INTEGER, _POINTER, _SIZE, ctypes.POINTER(_SIZE), _INTEGER, _INTEGER, *[_POINTER] * 9),
     "rank": (_INTEGER, *[_INTEGER] * 4, *[_POINTER] * 7),
     "pair_boxes": (_INTEGER, _INTEGER, ctypes.POINTER(_INTEGER), _INTEGER, _NUMBER, _NUMBER, *[_POINTER] * 9),
     "find_hits": (_INTEGER, *[_INTEGER] * 6, *[_POINTER] * 10),

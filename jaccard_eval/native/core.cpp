@@ -59,7 +59,7 @@ void sort_stably(Scored *first, Scored *last, Scored *spare) {
 }  // namespace
 
 // Of the functions below: a library that was built from an older text is not used.
-EXPORTED std::int64_t jaccard_core_version() { return 10; }
+EXPORTED std::int64_t jaccard_core_version() { return 11; }
 
 // Read up to `capacity` records of a COCO results list whose records have four numeric fields, each once, and no
 // others. The text is a piece of the list, the first one or the last one or both. `position` is where to begin, then
@@ -115,21 +115,26 @@ EXPORTED std::int64_t jaccard_scan_results(Text text, std::size_t size, std::siz
     return n;
 }
 
-// Read the ground truth of a COCO object: up to `capacity` annotations, and where its other two lists are. `found` has
-// the first byte of the images and the one behind them, those of the categories, and how many annotations have an id:
-// all of them or none. Areas are NaN and flags -1 where they are not given.
-// Returns how many annotations there are, or NOT_PLAIN.
-EXPORTED std::int64_t jaccard_scan_truth(Text text, std::size_t size, std::int64_t capacity, std::int64_t *found,
-                                         std::int64_t *image, std::int64_t *category, std::int64_t *id, double *box,
-                                         double *area, std::int8_t *crowd, std::int8_t *ignore) {
+// Read the ground truth of a COCO object: up to `capacity` annotations, and the texts of images and of categories, one
+// behind the other with a comma behind each, of which only the keys are looked at. The text is a piece of the object,
+// with `position` as for results. `state` is zeros at first, then what the last piece left: where the texts of images
+// and of categories end, how many annotations there are and have an id (all of them or none), which sections there were,
+// and where reading stands. Areas are NaN and flags -1 where they are not given.
+// Returns how many annotations there are by now, or NOT_PLAIN.
+EXPORTED std::int64_t jaccard_scan_truth(Text text, std::size_t size, std::size_t *position, std::int64_t is_last,
+                                         std::int64_t capacity, std::int64_t *state, char *listed, std::int64_t *image,
+                                         std::int64_t *category, std::int64_t *id, double *box, double *area,
+                                         std::int8_t *crowd, std::int8_t *ignore) {
+    enum Place : std::int64_t { START, FIELD, DONE, SECTION };  // the other sections stand behind it
+    enum Section : std::int64_t { ANNOTATIONS = 2, N_SECTIONS };
     constexpr Name SECTIONS[] = {"images", "categories", "annotations"};
     constexpr Name LISTED[] = {"id", "file_name", "width", "height", "name"};  // of images and categories
     constexpr Name FIELDS[] = {"image_id", "category_id", "bbox",        "id",        "area",     "iscrowd",
                                "ignore",   "score",       "is_group_of", "isgroupof", "IsGroupOf"};
     constexpr unsigned NEEDED = 7, WITH_ID = 8, ALL_SECTIONS = 7;
+    std::int64_t &n = state[2], &n_ids = state[3], &sections = state[4], &place = state[5];
     Reader reader(text, size, 0);
-    std::int64_t n = 0, n_ids = 0;
-    unsigned seen = 0, sections = 0;
+    unsigned seen = 0;
     const auto read_annotation = [&] {
         if (n == capacity) return false;
         area[n] = std::numeric_limits<double>::quiet_NaN();
@@ -146,25 +151,60 @@ EXPORTED std::int64_t jaccard_scan_truth(Text text, std::size_t size, std::int64
                 default: return false;  // a score: are these predictions? A group: few files have them
             }
         });
-        n_ids += (seen & WITH_ID) != 0;
-        ++n;
         return is_read && (seen & NEEDED) == NEEDED;
     };
     const auto read_listed = [&] {
         return reader.read_object(LISTED, seen, [&](std::size_t) { return reader.skip_value(MAX_DEPTH); });
     };
+    const auto end_field = [&] {
+        reader.skip_blanks();
+        place = reader.take(',') ? FIELD : DONE;
+        return place == FIELD || reader.take('}');
+    };
+    const auto read_field = [&] {
+        Name key;
+        if (reader.next() != '"' || !reader.read_text(key)) return false;
+        // Written with escapes, a key may be one of those that are looked for.
+        if (key.find('\\') != Name::npos || !reader.take_mark(':')) return false;
+        std::int64_t section = 0;
+        while (section < N_SECTIONS && SECTIONS[section] != key) ++section;
+        if (section == N_SECTIONS) return reader.skip_value(MAX_DEPTH) && end_field();
+        if ((sections >> section & 1) != 0 || !reader.take('[')) return false;
+        reader.skip_blanks();
+        place = SECTION + section;
+        if (reader.take(']') ? !end_field() : reader.at_end()) return false;
+        sections |= std::int64_t{1} << section;
+        return true;
+    };
+    const auto read_item = [&](std::int64_t section) {
+        const std::size_t first = reader.position();
+        if (!(section == ANNOTATIONS ? read_annotation() : read_listed())) return false;
+        const std::size_t length = reader.position() - first;
+        reader.skip_blanks();
+        if (!reader.take(',') && !(reader.take(']') && end_field())) return false;
+        if (section == ANNOTATIONS) {
+            n_ids += (seen & WITH_ID) != 0;
+            ++n;
+        } else {
+            char *const to = listed + std::max(state[0], state[1]);
+            std::memcpy(to, text + first, length);
+            to[length] = ',';
+            state[section] = to + length + 1 - listed;
+        }
+        return true;
+    };
+    for (*position = 0; place != DONE; *position = reader.position()) {
+        const std::int64_t before = place;
+        reader.skip_blanks();
+        if (place == START) place = FIELD;
+        if (before == START ? reader.take('{') : before == FIELD ? read_field() : read_item(before - SECTION)) continue;
+        place = before;  // what the piece does not hold as a whole is read with the next one
+        return is_last ? NOT_PLAIN : n;
+    }
     reader.skip_blanks();
-    const bool is_read = reader.read_object(SECTIONS, sections, [&](std::size_t section) {
-        if (section == 2) return reader.read_list(read_annotation);
-        found[2 * section] = static_cast<std::int64_t>(reader.position());
-        const bool is_list = reader.read_list(read_listed);
-        found[2 * section + 1] = static_cast<std::int64_t>(reader.position());
-        return is_list;
-    });
-    reader.skip_blanks();
-    if (!is_read || !reader.at_end() || sections != ALL_SECTIONS || (n_ids != 0 && n_ids != n)) return NOT_PLAIN;
-    found[4] = n_ids;
-    return n;
+    *position = reader.position();
+    const bool is_whole = sections == ALL_SECTIONS && (n_ids == 0 || n_ids == n);
+    return reader.at_end() && is_whole ? n : NOT_PLAIN;
 }
 
 // Rank n detections: by class, then score, the highest first, then in the order of `turn`; NaN comes last in its class.

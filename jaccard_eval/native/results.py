@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from io import BufferedIOBase, BufferedReader
 from pathlib import Path
@@ -26,6 +26,7 @@ SHORTEST_RECORD = 57
 # The keys under which tools write them in an object; a list by itself has none.
 LISTS = ("annotations", "results", "predictions", "detections")
 PIECE = 1 << 20  # bytes read at a time
+Piece = npt.NDArray[np.uint8]
 LARGE = 1 << 22  # bytes from which on it pays to scan a list while something else is read
 PIECE_AHEAD = 1 << 23  # larger ones then: after each, a thread waits its turn to run Python
 
@@ -93,25 +94,54 @@ def _scan(core: ctypes.CDLL, file: BufferedIOBase, place: Place, largest: int, s
     capacity = size // SHORTEST_RECORD + 1
     image, category = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
     coords, score = np.empty((capacity, 4)), np.empty(capacity)
-    # A piece at a time, in memory that stays in the cache of the processor.
-    piece = np.empty(min(largest, size), np.uint8)
-    position, n, held, n_read, is_first, is_last = ctypes.c_size_t(0), 0, 0, 0, True, False
+    n = 0
+
+    def scan(piece: Piece, position: ctypes.c_size_t, is_first: bool, is_last: bool) -> bool:
+        nonlocal n
+        columns = (column[n:].ctypes.data for column in (image, category, coords, score))
+        given = piece.ctypes.data, len(piece), ctypes.byref(position), is_first, is_last, capacity - n
+        found = core.jaccard_scan_results(*given, *columns)
+        n += found
+        return bool(found >= 0)
+
+    # A record that is larger than a piece is not plain.
+    if not scan_in_pieces(file, size, scan, first=largest, largest=largest, stage=stage):
+        return None
+    return ScannedResults(key=place.key, image=image[:n], category=category[:n], coords=coords[:n], score=score[:n])
+
+
+def scan_in_pieces(
+    file: BufferedIOBase,
+    size: int,
+    scan: Callable[[Piece, ctypes.c_size_t, bool, bool], bool],
+    *,
+    first: int,
+    largest: int,
+    stage: Stage | None = None,
+) -> bool:
+    """Scan a file of so many bytes a piece at a time, in memory that stays in the cache; return whether it is plain.
+
+    `scan` is given a piece, where to write where the next one begins, and whether it is the first and the last one; it
+    returns whether the piece is plain. What is not taken as a whole comes again with more, up to the `largest` piece.
+    """
+    piece = np.empty(min(first, size), np.uint8)
+    position, held, n_read, is_first, is_last = ctypes.c_size_t(0), 0, 0, True, False
     while not is_last:
         n_new = file.readinto(piece[held : held + size - n_read].data)
         held, n_read = held + n_new, n_read + n_new
         is_last = n_read == size or not n_new
-        columns = (column[n:].ctypes.data for column in (image, category, coords, score))
         position.value = 0
-        given = piece.ctypes.data, held, ctypes.byref(position), is_first, is_last, capacity - n
-        found = core.jaccard_scan_results(*given, *columns)
-        if found < 0 or (is_last and position.value < held):  # not plain, or more records than there can be
-            return None
-        n, held, is_first = n + found, held - position.value, is_first and not position.value
-        if held == len(piece) and not is_last:  # a record that is larger than a piece is not plain
-            return None
+        if not scan(piece[:held], position, is_first, is_last) or (is_last and position.value < held):
+            return False
+        held, is_first = held - position.value, is_first and not position.value
+        if held == len(piece) and not is_last:
+            if len(piece) >= largest:
+                return False
+            piece = np.concatenate((piece, np.empty_like(piece)))
         piece[:held] = piece[position.value : position.value + held]
-        stage.advance(position.value)
-    return ScannedResults(key=place.key, image=image[:n], category=category[:n], coords=coords[:n], score=score[:n])
+        if stage is not None:
+            stage.advance(position.value)
+    return True
 
 
 @contextlib.contextmanager

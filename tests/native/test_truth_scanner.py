@@ -1,6 +1,8 @@
 """The compiled reader of ground truth gives what the Python readers give, or leaves the text to them."""
 
 import json
+from dataclasses import fields
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,8 @@ from jaccard_eval import native
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.formats._coco.strict import Content, TruthColumns, TruthRecord, decode_truth, truth_columns
 from jaccard_eval.formats._coco.tolerant import read_truth
-from jaccard_eval.native.truth import SHORTEST_ANNOTATION, scan_truth
+from jaccard_eval.native import truth
+from jaccard_eval.native.truth import SHORTEST_ANNOTATION, ScannedTruth, scan_truth, scan_truth_file
 
 needs_core = pytest.mark.skipif(native.load_core() is None, reason="no compiled core, or it is turned off")
 
@@ -194,3 +197,70 @@ def test_what_is_out_of_the_ordinary_is_left_to_python(old: str, new: str) -> No
 def test_the_core_is_off_where_the_environment_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(native.VARIABLE, "0")
     assert scan_truth(SOUND.encode()) is None
+
+
+def parts(scanned: ScannedTruth | None) -> list[object] | None:
+    """Return what was read as bytes; None where nothing was."""
+    if scanned is None:
+        return None
+    values = (getattr(scanned, field.name) for field in fields(scanned))
+    return [value.tobytes() if isinstance(value, np.ndarray) else value for value in values]
+
+
+CATEGORIES = SOUND[SOUND.index('"categories"') : -2]
+REST = SOUND.replace(CATEGORIES, '"rest": 1')[1:]
+
+
+@needs_core
+@pytest.mark.parametrize(
+    ("text", "is_plain"),
+    [
+        (SOUND, True),
+        (SOUND.replace("[{", "[ {").replace("}]", "} ] ") + " \n", True),
+        (f"{{{CATEGORIES}, {REST}", True),
+        ('{"images": [ ], "annotations": [], "categories": []}', True),
+        (SOUND[:-3], False),
+        (SOUND[:-2] + "]}", False),
+        (SOUND + "}", False),
+        (SOUND.replace("}],", "},],"), False),
+        (SOUND.replace("}]}", "}],}"), False),
+        (SOUND.replace('"categories"', '"images"'), False),
+    ],
+)
+def test_pieces_of_any_size_give_what_the_whole_gives(
+    text: str, is_plain: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = text.encode()
+    whole = parts(scan_truth(data))
+    assert (whole is not None) == is_plain
+    for size in range(1, len(data) + 1):
+        monkeypatch.setattr(truth, "PIECE", size)
+        assert parts(scan_truth(data)) == whole
+
+
+@needs_core
+@given(st.integers(0, len(SOUND.encode())), st.integers(0, 9), st.binary(max_size=9), st.integers(1, 90))
+def test_damage_is_seen_in_pieces_as_in_the_whole(at: int, n: int, filler: bytes, size: int) -> None:
+    data = SOUND.encode()
+    data = data[:at] + filler + data[at + n :]
+    whole = parts(scan_truth(data))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(truth, "PIECE", size)
+        assert parts(scan_truth(data)) == whole
+
+
+@needs_core
+def test_an_entry_that_is_larger_than_any_piece_is_left_to_the_python_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(truth, "PIECE", 1)
+    monkeypatch.setattr(truth, "LARGEST_PIECE", 1 << 5)
+    assert scan_truth(SOUND.encode()) is None
+
+
+@needs_core
+def test_a_file_is_read_as_its_text_is_unless_it_is_not_ascii() -> None:
+    text = SOUND.replace("ä", "a").encode()
+    assert parts(scan_truth_file(BytesIO(text), len(text))) == parts(scan_truth(text)) is not None
+    other = SOUND.encode()
+    assert scan_truth_file(BytesIO(other), len(other)) is None
+    assert scan_truth_file(BytesIO(text), len(text) + 1) is not None  # shorter than it was: the end is what there is
+    assert scan_truth_file(BytesIO(text), len(text) - 9) is None

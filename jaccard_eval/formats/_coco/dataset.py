@@ -34,6 +34,7 @@ from jaccard_eval.formats._coco.strict import (
     decode_truth,
     result_columns,
     scan_plain_results,
+    scan_plain_truth,
     truth_columns,
 )
 from jaccard_eval.formats._coco.verified import add_verified
@@ -341,12 +342,17 @@ def _note(draft: Draft, code: str, rows: SizedRows, place: Places, summary: str)
 
 def read_file(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, categories and boxes of a COCO JSON file."""
-    # A plain list of results is never in memory as a whole; anything else is, and is then read from its beginning.
-    if options.role == "pred" and boxes_for(draft.options.iou_type) is Boxes.NEEDED:
+    # Plain files of boxes are never in memory as a whole; anything else is, and is then read from its beginning.
+    if boxes_for(draft.options.iou_type) is Boxes.NEEDED:
         with files.open_regular(path) as file, files.unchanging(path, file):
-            plain = scan_plain_results(file, os.fstat(file.fileno()).st_size)
-        if plain is not None:
-            add_results(draft, *plain)
+            size = os.fstat(file.fileno()).st_size
+            truth = scan_plain_truth(file, size) if options.role == "gt" else None
+            results = scan_plain_results(file, size) if options.role == "pred" else None
+        if truth is not None:
+            add_truth(draft, *truth)
+            return
+        if results is not None:
+            add_results(draft, *results)
             return
     read_content(path, files.read_bytes(path), draft, options)
 

@@ -24,7 +24,7 @@ from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.findings import Where
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.native.results import LISTS, find_list, scan_results
-from jaccard_eval.native.truth import scan_truth
+from jaccard_eval.native.truth import ScannedTruth, scan_truth, scan_truth_file
 from jaccard_eval.progress import BYTES, Stage
 from jaccard_eval.reading.json import count_quotes, may_repeat_keys, record_keys
 from jaccard_eval.reading.rawboxes import Keys
@@ -356,7 +356,7 @@ _CATEGORIES = msgspec.json.Decoder(list[CategoryRecord])
 def decode_truth(data: bytes, *, boxes: Boxes = Boxes.NEEDED) -> tuple[Content[TruthRecord], TruthColumns] | None:
     """Decode ground truth; None when the file is anything but plain, valid COCO JSON, or lacks boxes it should have."""
     oriented = boxes is Boxes.ORIENTED
-    plain = None if oriented else _decode_plain_truth(data)
+    plain = None if oriented else _decode_lists(scan_truth(data))
     if plain is not None:
         return plain
     try:
@@ -378,13 +378,17 @@ def decode_truth(data: bytes, *, boxes: Boxes = Boxes.NEEDED) -> tuple[Content[T
     return None if may_repeat_keys(data, explained, set_aside=_set_aside(document)) else (content, columns)
 
 
-def _decode_plain_truth(data: bytes) -> tuple[Content[TruthRecord], TruthColumns] | None:
-    """Decode ground truth by the compiled core, without a record for each annotation; None where it does not."""
-    scanned = scan_truth(data)
+def scan_plain_truth(file: BufferedIOBase, size: int) -> tuple[Content[TruthRecord], TruthColumns] | None:
+    """Decode ground truth from a file by the compiled core; None without one, or when it is not plain ASCII."""
+    return _decode_lists(scan_truth_file(file, size))
+
+
+def _decode_lists(scanned: ScannedTruth | None) -> tuple[Content[TruthRecord], TruthColumns] | None:
+    """Decode images and categories of what the compiled core has read; there are no records of annotations."""
     if scanned is None:
         return None
     try:
-        images, categories = _IMAGES.decode(data[scanned.images]), _CATEGORIES.decode(data[scanned.categories])
+        images, categories = _IMAGES.decode(scanned.images), _CATEGORIES.decode(scanned.categories)
     except _REFUSALS:
         return None
     columns = TruthColumns(
