@@ -205,6 +205,7 @@ def content_of_list(key: str) -> Content[ResultRecord]:
 def truth_columns(records: Sequence[TruthRecord], *, oriented: bool = False) -> TruthColumns:
     """Make columns of ground truth; of what is `oriented` without boxes."""
     n = len(records)
+    groups = [np.fromiter(map(attrgetter(key), records), np.int8, n) for key in GROUP_KEYS]
     return TruthColumns(
         image=_keys("image_id", records),
         category=_keys("category_id", records),
@@ -212,7 +213,7 @@ def truth_columns(records: Sequence[TruthRecord], *, oriented: bool = False) -> 
         area=np.fromiter(map(attrgetter("area"), records), np.float64, n),
         iscrowd=np.fromiter(map(attrgetter("iscrowd"), records), np.int8, n),
         ignore=np.fromiter(map(attrgetter("ignore"), records), np.int8, n),
-        groups=[np.fromiter(map(attrgetter(key), records), np.int8, n) for key in GROUP_KEYS],
+        groups=groups if any((flags != NOT_GIVEN).any() for flags in groups) else [],
         ids=list(map(attrgetter("id"), records)),
         n_scored=count_given(list(map(attrgetter("score"), records))),
     )
@@ -542,7 +543,7 @@ def _truth_keys(columns: TruthColumns) -> Counter[str]:
         id=count_given(columns.ids),
         **{
             key: int(np.count_nonzero(flags != NOT_GIVEN))
-            for key, flags in zip(GROUP_KEYS, columns.groups, strict=True)
+            for key, flags in zip(GROUP_KEYS, columns.groups, strict=False)
         },
     )
 
