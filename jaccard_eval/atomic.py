@@ -136,8 +136,11 @@ def make_folders(target: Path, cleanup: contextlib.ExitStack) -> None:
 
 def probe(target: Path) -> None:
     """Raise an OSError unless the target can be written."""
-    if target.exists() and not os.access(target, os.W_OK):
-        raise PermissionError(0, "the file is read-only")
+    # Not by `exists`, which hides a name that is too long from Python 3.14 on; the temporary file has a short one.
+    with contextlib.suppress(FileNotFoundError):
+        target.stat()
+        if not os.access(target, os.W_OK):
+            raise PermissionError(0, "the file is read-only")
     import tempfile
 
     descriptor, name = tempfile.mkstemp(prefix=_TEMPORARY_PREFIX, dir=target.parent)
