@@ -299,7 +299,14 @@ def in_every(gt: Dataset, preds: Sequence[Source], options: SideOptions) -> Data
 def _above(pred: Dataset, score_min: float) -> Dataset:
     """Remove predictions below a score, counted."""
     boxes = pred.boxes.mapped(partial(_rows_above, score_min=score_min))
-    return replace(pred, boxes=boxes, ignored={**pred.ignored, "score-min": len(pred.boxes) - len(boxes)})
+    ignored = {**pred.ignored, "score-min": len(pred.boxes) - len(boxes)}
+    if len(boxes) or not len(pred.boxes):
+        return replace(pred, boxes=boxes, ignored=ignored)
+    highest = max(float(table.score.max()) for table in pred.boxes.tables() if table.score is not None and len(table))
+    findings = FindingLog()
+    detail = f"all {len(pred.boxes):,} scores are below {score_min:g}; the highest is {highest:.6g}"
+    findings.warning("pred-empty", Where(pred.path, field="score"), detail, fix="Lower --score-min.")
+    return replace(pred, boxes=boxes, ignored=ignored, findings=(*pred.findings, *findings.findings()))
 
 
 def _rows_above(table: BoxTable, *, score_min: float) -> BoxTable:

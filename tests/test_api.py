@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 import jaccard_eval
-from jaccard_eval import AreaRange, BoxTable, DataError, EvaluationResult, ReadOptions, UsageError, evaluate, load
+from jaccard_eval import (
+    AreaRange,
+    BoxTable,
+    DataError,
+    EvaluationResult,
+    JaccardEvalWarning,
+    ReadOptions,
+    UsageError,
+    evaluate,
+    load,
+)
 from jaccard_eval.findings import Severity
 
 HEADER = "image,class,xmin,ymin,xmax,ymax"
@@ -279,6 +289,12 @@ def test_detections_below_a_score_are_left_out_and_counted() -> None:
     assert "|score_min=0.5|" in result.signature
     kept = evaluate(_table(BOX, OTHER), _table(BOX, OTHER, score=[0.9, 0.25]), score_min=0.25)
     assert kept["AP50"] == pytest.approx(1.0)  # a score equal to the bound is kept
+
+
+def test_a_score_that_no_prediction_reaches_is_a_warning() -> None:
+    with pytest.warns(JaccardEvalWarning, match=r"all 2 scores are below 50; the highest is 0\.9\. Lower score_min\."):
+        result = evaluate(_table(BOX, OTHER), _table(BOX, OTHER, score=[0.9, 0.25]), score_min=50)
+    assert result["AP50"] == 0
 
 
 def test_detections_beyond_the_cap_are_left_out_with_a_note() -> None:
