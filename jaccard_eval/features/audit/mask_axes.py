@@ -32,7 +32,7 @@ from jaccard_eval.findings import Finding, FindingLog, Where
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import measure_aligned
 from jaccard_eval.options import AS_WRITTEN, MASK_AXES
-from jaccard_eval.similarity.masks import Outlines, filled
+from jaccard_eval.similarity.masks import Outlines, filled, outlines_of
 
 FEWEST_FOUND = 3  # objects that one reading of sizes must find for its option to be named
 
@@ -52,9 +52,8 @@ class _Drawn:
 
     def outlines(self, role: str) -> Outlines | None:
         """Return the masks of a side that can be read anew: those of resized images were moved since."""
-        shapes: object = self.tables[role].shapes
-        is_whole = isinstance(shapes, Outlines) and len(shapes) and self.sides[role].reading.resized is None
-        return shapes if is_whole else None  # type: ignore[return-value]
+        outlines = outlines_of(self.tables[role])
+        return None if not outlines or self.sides[role].reading.resized is not None else outlines
 
     def read_anew(self, role: str, axes: str) -> _Drawn:
         """Return the same masks as if the file had written them in these `axes` of `MASK_AXES`."""
@@ -187,7 +186,7 @@ def explain_sizes(errors: Sequence[Finding], gt: Dataset, pred: Dataset, aligned
     for axes in ("wh", "transposed"):
         other = drawn
         for role in roles:
-            other = other.read_anew(role, axes) if other.outlines(role) is not None else other
+            other = other.read_anew(role, axes)
         if np.isnan(other.sizes[np.concatenate([table.image for table in other.tables.values()])]).any():
             return tuple(errors)
         if roles and all(other.fit(role).all() for role in drawn.sides):
