@@ -26,8 +26,9 @@ from jaccard_eval.features.audit.agreement import (
     place_agreement,
     take_sample,
 )
-from jaccard_eval.features.audit.box_encoding import CLEAR_GAIN, DOUBTED, FEWEST_GAINED, IOU, TRIAL_BOXES
-from jaccard_eval.features.audit.context import AuditContext, average_precision
+from jaccard_eval.features.audit.box_encoding import DOUBTED, FEWEST_GAINED, TRIAL_BOXES
+from jaccard_eval.features.audit.context import AuditContext
+from jaccard_eval.features.audit.shape_readings import clear_gain
 from jaccard_eval.findings import Finding, FindingLog, Where
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import measure_aligned
@@ -133,18 +134,13 @@ def check_masks(context: AuditContext, findings: FindingLog) -> None:
     given = {role: _sampled(given[role], whole.tables[role]) for role in given}
     changed = {**given, best.role: _with_shapes_of(given[best.role], whole.filled(best.role))}
     in_memory = replace(context, measure=partial(measure_aligned, context.aligned))
-    for pooled in (False, True):  # if classes do not correspond either, only places are evidence
-        as_given, right = (
-            average_precision(in_memory, tables["gt"], tables["pred"], iou=IOU, pooled=pooled)
-            for tables in (given, changed)
-        )
-        if right - as_given >= CLEAR_GAIN:
-            of_sample = " of a sample" if context.sample.share < 1 else ""
-            classes = " (classes pooled)" if pooled else ""
-            detail = f"AP50{of_sample}{classes} {as_given:.3f} as given, {right:.3f} {MASK_AXES[best.axes]}"
-            where = Where(drawn.sides[best.role].path, field="segmentation")
-            findings.warning("mask-axes", where, f"masks look written in another order: {detail}", fix=best.fix)
-            return
+    gain = clear_gain(in_memory, (given["gt"], given["pred"]), (changed["gt"], changed["pred"]))
+    if gain is not None:
+        as_given, right, pooled = gain
+        of_sample = " of a sample" if context.sample.share < 1 else ""
+        detail = f"AP50{of_sample}{pooled} {as_given:.3f} as given, {right:.3f} {MASK_AXES[best.axes]}"
+        where = Where(drawn.sides[best.role].path, field="segmentation")
+        findings.warning("mask-axes", where, f"masks look written in another order: {detail}", fix=best.fix)
 
 
 def _trials(drawn: _Drawn) -> Iterator[_Trial]:

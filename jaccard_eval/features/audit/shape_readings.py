@@ -46,14 +46,15 @@ def _with_shapes(boxes: BoxTable, shapes: Shapes) -> BoxTable:
     return freeze(replace(boxes, shapes=shapes, xywh=shapes.bounds()))
 
 
-def _gain(context: AuditContext, gt: BoxTable, pred: BoxTable) -> tuple[float, float, str] | None:
-    """Return AP50 as given and of changed boxes, where it is clearly better; if classes are pooled, a remark."""
-    aligned = context.aligned
-    for pooled in (False, True):
-        given = average_precision(context, aligned.gt, aligned.pred, iou=IOU, pooled=pooled)
-        changed = average_precision(context, gt, pred, iou=IOU, pooled=pooled)
-        if changed - given >= CLEAR_GAIN:
-            return given, changed, " (classes pooled)" if pooled else ""
+def clear_gain(
+    context: AuditContext, given: tuple[BoxTable, BoxTable], changed: tuple[BoxTable, BoxTable]
+) -> tuple[float, float, str] | None:
+    """Return AP50 of boxes as given and as changed, where it is clearly better; if classes are pooled, a remark."""
+    for pooled in (False, True):  # if classes do not correspond either, only places are evidence
+        before = average_precision(context, *given, iou=IOU, pooled=pooled)
+        after = average_precision(context, *changed, iou=IOU, pooled=pooled)
+        if after - before >= CLEAR_GAIN:
+            return before, after, " (classes pooled)" if pooled else ""
     return None
 
 
@@ -127,7 +128,8 @@ def check_keypoints(context: AuditContext, findings: FindingLog) -> None:
         return
     pred = context.aligned.pred.mapped(partial(_in_order, order=best.order))
     changed = _mirrored(pred, image_sizes(context)) if best.is_mirrored else pred
-    gain = None if changed is None else _gain(context, context.aligned.gt, changed)
+    gt = context.aligned.gt
+    gain = None if changed is None else clear_gain(context, (gt, context.aligned.pred), (gt, changed))
     if gain is None:
         return
     as_given, right, pooled = gain
@@ -286,7 +288,7 @@ def check_angles(context: AuditContext, findings: FindingLog) -> None:
         return
     side, tables = sides[best.role], {"gt": context.aligned.gt, "pred": context.aligned.pred}
     tables[best.role] = tables[best.role].mapped(partial(_turned, turn=best, given=side.reading.angle))
-    gain = _gain(context, tables["gt"], tables["pred"])
+    gain = clear_gain(context, (context.aligned.gt, context.aligned.pred), (tables["gt"], tables["pred"]))
     if gain is not None:
         as_given, right, pooled = gain
         detail = f"angles look wrong: AP50{pooled} {as_given:.3f} as given, {right:.3f} {best.name}"
