@@ -103,6 +103,12 @@ def shared_oracle() -> Path:
 
 
 @pytest.fixture(scope="session")
+def shared_cases() -> Path:
+    """Small inputs of strangers, with their right values."""
+    return _beside_the_checkout("cases")
+
+
+@pytest.fixture(scope="session")
 def sample_data() -> Path:
     """The sample that comes with the project."""
     return ROOT / "sample_data"

@@ -37,7 +37,9 @@ def check_scores(context: AuditContext, findings: FindingLog) -> None:
     if lowest == highest:
         _check_constant(context, highest, findings)
         return
-    in_hundreds = lowest >= 0 and 1 < highest <= 100
+    # The score of a pose is often a sum over its keypoints: above 1, it is neither percent nor a fault.
+    is_posed = context.metrics.protocol.iou_type == "keypoints"
+    in_hundreds = lowest >= 0 and 1 < highest <= 100 and not is_posed
     percent = in_hundreds and 2 * scores.above_one > scores.n
     if percent:
         _warn_percent(context, lowest, highest, findings)
@@ -144,6 +146,9 @@ def _report_range(context: AuditContext, scores: _Scores, findings: FindingLog) 
         f"{scores.outside:,} of {scores.n:,} scores are outside 0 to 1: they range from {scores.lowest:g} to"
         f" {scores.highest:g}"
     )
+    if context.metrics.protocol.iou_type == "keypoints" and scores.lowest >= 0:
+        findings.note("score-range", where, f"{text}: sums over keypoints? Only their order counts for AP")
+        return
     if scores.outside <= ISOLATED * scores.n:
         findings.warning("score-range", where, text, fix="Check these rows for mixed exports or shifted columns.")
         return

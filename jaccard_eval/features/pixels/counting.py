@@ -396,7 +396,8 @@ def _audit(maps: CountedMaps, protocol: PixelProtocol) -> tuple[Finding, ...]:
 def _warn_of_unnamed(counts: ConfusionCounts, gt: Where, pred: Where, findings: FindingLog) -> None:
     """Warn of values that may be no classes, where no names show which are."""
     void = int(counts.pixels[counts.gt == OFTEN_IGNORED].sum())
-    if void:
+    # A value that both sides use is a class, and of two values 255 is the object: how images store 0 and 1.
+    if void and len(np.unique(counts.gt)) > 2 and OFTEN_IGNORED not in counts.pred:
         detail = (
             f"{OFTEN_IGNORED} counts as a class ({pluralise(void, 'pixel')}), but it usually marks pixels to ignore"
         )

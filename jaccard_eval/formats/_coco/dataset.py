@@ -312,7 +312,8 @@ def _note_boxes(draft: Draft, columns: TruthColumns, place: Places) -> None:
         f"area is missing in {len(no_area):,} of {n:,} records: width times height is used (COCO's own"
         " areas are those of masks)"
     )
-    _note(draft, "area-missing", no_area, place, summary)
+    if draft.options.iou_type != "keypoints":  # whose reader reports what OKS makes of it
+        _note(draft, "area-missing", no_area, place, summary)
     ignored = np.flatnonzero(columns.ignore == 1)
     summary = f"ignore is 1 in {len(ignored):,} of {n:,} records: the protocol decides whether these boxes count"
     if draft.options.iou_type == "keypoints":

@@ -57,10 +57,17 @@ def test_predicting_an_ignored_value_is_a_miss_and_a_warning(tmp_path: Path) -> 
 
 
 def test_255_is_a_class_unless_it_is_ignored_and_that_is_a_warning(tmp_path: Path) -> None:
-    result = evaluate(tmp_path, "0x", "0x")
+    result = evaluate(tmp_path, "01x", "011")
     assert codes(result) == ["map-void"]
     assert "--ignore 255" in result.findings[0].message
-    assert codes(evaluate(tmp_path, "0x", "00", ignore=[255])) == []
+    assert codes(evaluate(tmp_path, "01x", "011", ignore=[255])) == []
+
+
+@pytest.mark.parametrize(
+    ("gt", "pred"), [("00xx", "0xxx"), ("00xx", "0000"), ("01xx", "01x1")], ids=["binary", "missed", "used by both"]
+)
+def test_a_value_255_that_is_the_object_is_never_to_be_ignored(tmp_path: Path, gt: str, pred: str) -> None:
+    assert codes(evaluate(tmp_path, gt, pred)) == []
 
 
 def test_values_that_only_predictions_have_are_a_warning_when_no_names_are_given(tmp_path: Path) -> None:

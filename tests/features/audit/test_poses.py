@@ -1,0 +1,51 @@
+"""What is said of poses: areas that are 0 everywhere, scores that are sums."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jaccard_eval import EvaluationResult, evaluate
+
+SIGMAS = [0.1, 0.1, 0.1]
+
+
+def pose(image: int, left: float, **fields: Any) -> dict[str, Any]:
+    """A person of 40 by 100 px whose three points lie on its axis."""
+    points = [value for y in (10, 50, 90) for value in (left + 20, y, 2)]
+    return {"image_id": image, "category_id": 1, "bbox": [left, 0, 40, 100], "keypoints": points, **fields}
+
+
+def scene(folder: Path, areas: list[float | None], scores: list[float] | None = None) -> EvaluationResult:
+    """Evaluate as many images with one person each, found 2 px beside."""
+    objects = [pose(n, 50.0, id=n, iscrowd=0, num_keypoints=3) for n in range(1, len(areas) + 1)]
+    for record, area in zip(objects, areas, strict=True):
+        record |= {} if area is None else {"area": area}
+    scores = scores or [0.9 - n / 100 for n in range(len(areas))]
+    found = [pose(n, 52.0, score=score) for n, score in enumerate(scores, start=1)]
+    gt = {
+        "images": [{"id": record["image_id"], "width": 640, "height": 480} for record in objects],
+        "annotations": objects,
+        "categories": [{"id": 1, "name": "person"}],
+    }
+    (folder / "gt.json").write_text(json.dumps(gt))
+    (folder / "pred.json").write_text(json.dumps(found))
+    return evaluate(folder / "gt.json", folder / "pred.json", iou_type="keypoints", sigmas=SIGMAS)
+
+
+def test_an_area_of_0_in_all_records_with_keypoints_is_none(tmp_path: Path) -> None:
+    """Each point is 2 px off: OKS = exp(-2² / ((2 * .1)² * 40 * 100 * 2)) = exp(-1 / 80) = .988 with the box's area."""
+    zero, missing = scene(tmp_path, [0.0, 0.0]), scene(tmp_path, [None, None])
+    assert zero["AP"] == missing["AP"] == 1.0
+    assert "no record has one" in next(f.message for f in zero.findings if f.code == "area-missing")
+    # Where some have an area, 0 is what the file says: exp(-huge) = 0, as pycocotools has it, and the first of two is found.
+    assert scene(tmp_path, [4000.0, 0.0])["AP"] == pytest.approx(51 / 101, abs=1e-12)
+
+
+def test_scores_of_poses_above_one_are_no_percent_and_no_fault(tmp_path: Path) -> None:
+    result = scene(tmp_path, [4000.0] * 6, scores=[9.5, 8.5, 7.0, 6.0, 3.0, 2.0])
+    said = {finding.code: finding for finding in result.findings}
+    assert "score-percent" not in said
+    assert str(said["score-range"].severity) == "note"
+    assert "sums over keypoints" in said["score-range"].message
