@@ -21,7 +21,7 @@ def scene(folder: Path, areas: list[float | None], scores: list[float] | None = 
     """Evaluate as many images with one person each, found 2 px beside."""
     objects = [pose(n, 50.0, id=n, iscrowd=0, num_keypoints=3) for n in range(1, len(areas) + 1)]
     for record, area in zip(objects, areas, strict=True):
-        record |= {} if area is None else {"area": area}
+        record.update({} if area is None else {"area": area})
     scores = scores or [0.9 - n / 100 for n in range(len(areas))]
     found = [pose(n, 52.0, score=score) for n, score in enumerate(scores, start=1)]
     gt = {
@@ -39,7 +39,7 @@ def test_an_area_of_0_in_all_records_with_keypoints_is_none(tmp_path: Path) -> N
     zero, missing = scene(tmp_path, [0.0, 0.0]), scene(tmp_path, [None, None])
     assert zero["AP"] == missing["AP"] == 1.0
     assert "no record has one" in next(f.message for f in zero.findings if f.code == "area-missing")
-    # Where some have an area, 0 is what the file says: exp(-huge) = 0, as pycocotools has it, and the first of two is found.
+    # Where some have an area, 0 is what the file says: exp(-huge) = 0, as in pycocotools: one of two.
     assert scene(tmp_path, [4000.0, 0.0])["AP"] == pytest.approx(51 / 101, abs=1e-12)
 
 
