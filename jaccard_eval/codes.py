@@ -12,6 +12,7 @@ STOPS = (
     "image-extra",
     "image-number",
     "image-shifted",
+    "max-dets",
 )
 
 CODES = frozenset(

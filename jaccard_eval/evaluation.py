@@ -200,7 +200,9 @@ def load_and_trust(gt: Source, pred: Source, options: SideOptions, iou_type: str
     # A look at a sample settles most cases; the evidence of a stop takes a matching.
     if _may_stop(gt, pred) and is_doubtful(sides.aligned):
         metrics = match_sides(sides, COCO.comparing(iou_type))
-        found = audit(sides.gt, sides.pred, sides.aligned, metrics, sides.hashes, options=options)
+        # COCO's cap need not be one of what comes next.
+        without_cap = replace(options, allow=(*options.allow, "max-dets"))
+        found = audit(sides.gt, sides.pred, sides.aligned, metrics, sides.hashes, options=without_cap)
         _raise_errors((*sides.findings, *found))
     return sides
 

@@ -301,7 +301,9 @@ def test_detections_beyond_the_cap_are_left_out_with_a_note() -> None:
     result = evaluate(_table(BOX), _table(OTHER, BOX, score=[0.9, 0.8]), max_dets=[1])
     assert result["AP"] == 0.0
     (note,) = _messages(result, Severity.NOTE)
-    assert note.startswith("<arrays>: ignored 1 detections beyond the cap of 1 per image and class, in 1 image.")
+    assert note.startswith(
+        "<arrays>: ignored 1 detection beyond the cap of 1 per image and class, in 1 image; AP 0.0000"
+    )
 
 
 def test_options_replace_the_rules_of_a_protocol() -> None:

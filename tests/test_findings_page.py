@@ -133,7 +133,8 @@ CASES: dict[str, Case] = {
     ),
     "layout": Case({"gt.json": [1, 2, 3], "pred.json": []}, "evaluate gt.json pred.json --gt-format coco"),
     "max-dets": pair(
-        pred=[found(image, 1) for image in (1, 2, 1, 2)], command="evaluate gt.json pred.json --max-dets 1"
+        pred=[found(image, 1, score=1 / row) for row, image in enumerate((1, 2, 1, 2), start=1)],
+        command="evaluate gt.json pred.json --max-dets 1",
     ),
     "not-a-file": Case({"gt.json/a.txt": b"", "pred.json": []}, "evaluate gt.json pred.json --gt-format coco"),
     "number-not-finite": Case(

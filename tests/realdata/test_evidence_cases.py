@@ -23,6 +23,14 @@ CASES = {
     "poses without areas": Case(
         "area_zero_poses/gt.json area_zero_poses/dt.json --iou-type keypoints", value="AP 1.0000", said="area-missing"
     ),
+    "more objects than the cap": Case(
+        "dense_cap/gt.json dense_cap/dt.json", value="AP 0.5545", said="AP 0.5545 with the cap, 1.0000 without"
+    ),
+    "no cap": Case("dense_cap/gt.json dense_cap/dt.json --max-dets none", value="AP 1.0000"),
+    "equal scores across the cap": Case(
+        "r14_cells/gt r14_cells/pred --assume-score 1.0", code=3, said="Rerun with --max-dets none"
+    ),
+    "cells without a cap": Case("r14_cells/gt r14_cells/pred --assume-score 1.0 --max-dets none", value="AP 0.8000"),
     "a binary mask": Case("pixels r24_binary/gt r24_binary/pred", value="mIoU 0.8757", unsaid="--ignore"),
     "another binary mask": Case("pixels binary_0_255/gt binary_0_255/pred", value="mIoU 0.8123", unsaid="--ignore"),
 }
@@ -33,7 +41,7 @@ def test_a_strangers_files_give_the_right_number_or_stop(
     name: str, shared_cases: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     case = CASES[name]
-    argv = [str(shared_cases / word) if "/" in word or "." in word[1:-3] else word for word in case.command.split()]
+    argv = [str(shared_cases / word) if "/" in word else word for word in case.command.split()]
     code = run(argv)
     out, err = capsys.readouterr()
     assert code == case.code, err

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache, partial
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.features.audit.context import AuditContext
+from jaccard_eval.data.protocol import PROTOCOLS
+from jaccard_eval.features.audit.agreement import unflagged
+from jaccard_eval.features.audit.context import AuditContext, going_on
 from jaccard_eval.features.audit.images import uncovered_images
 from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.matching.order import IntArray, labels_of, lengths_of_runs, starts_of_runs
 from jaccard_eval.metrics.averages import TieBounds
 from jaccard_eval.metrics.curves import Curves
+from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.text import pluralise
 
 FEWEST = 100  # detections from which a lowest score, or a share of ties, is evidence
@@ -29,7 +35,7 @@ WORTH_A_LINE = 1e-4  # AP between the orders of equal scores, from which that is
 
 def check_scores(context: AuditContext, findings: FindingLog) -> None:
     """Report scores on another scale, all alike, cut off or tied in bulk, and detections beyond the cap."""
-    _note_cap(context, findings)
+    uncapped = _check_cap(context, findings)
     scores = _Scores.of(context.pred.boxes)
     if scores.n == 0:
         return
@@ -47,7 +53,7 @@ def check_scores(context: AuditContext, findings: FindingLog) -> None:
         _report_range(context, scores, findings)
         return
     if (lowest / 100 if percent else lowest) >= CUT:
-        _report_threshold(context, lowest, findings)
+        _report_threshold(context, uncapped(), lowest, findings)
     _note_ties(context, scores, findings)
 
 
@@ -92,28 +98,81 @@ def _n_ranked(context: AuditContext) -> int:
     return int(context.metrics.source.detections.sum())
 
 
-def _note_cap(context: AuditContext, findings: FindingLog) -> None:
-    cut = len(context.aligned.pred) - _n_ranked(context)
-    if cut:
-        cap = context.metrics.protocol.max_dets[-1]
-        findings.note(
-            "max-dets",
-            Where(context.pred.path),
-            f"ignored {cut:,} detections beyond the cap of {cap:,} per image and class, in "
-            f"{pluralise(_crowded_images(context, cap), 'image')}",
-            fix="They have the lowest scores of their image; --max-dets none counts all.",
+MANY_CUT = 0.1  # share of the detections beyond the cap, or tied across it, from which it decides the result
+
+
+def _check_cap(context: AuditContext, findings: FindingLog) -> Callable[[], DetectionMetrics]:
+    """Report detections beyond the cap, with the AP without it where it matters; return what gives the metrics without.
+
+    Those take another matching.
+    """
+    total, rules = len(context.aligned.pred), context.metrics.protocol
+    cut = total - _n_ranked(context)
+    if not cut:
+        return lambda: context.metrics
+    cap, aligned = rules.max_dets[-1], context.aligned
+    uncapped = cache(partial(context.measure, aligned.gt, aligned.pred, rules.with_options(max_dets=())))
+    found, scores, where = _Crowds.of(context, cap), _Scores.of(aligned.pred), Where(context.pred.path)
+    text = (
+        f"ignored {pluralise(cut, 'detection')} beyond the cap of {cap:,} per image and class, in "
+        f"{pluralise(len(found.images), 'image')}"
+    )
+    # Of scores that are all equal, as assumed ones are, the order of the file chooses what counts.
+    is_arbitrary = found.tied > MANY_CUT * total or (found.tied > 0 and scores.lowest == scores.highest)
+    before = after = ""
+    if is_arbitrary or cut > MANY_CUT * total or found.objects > cap:
+        before, after = (
+            f"{metrics.value(MetricRef(name='AP')).value:.4f}" for metrics in (context.metrics, uncapped())
         )
+    if before == after:
+        which = "The order of the file chose those that count" if found.tied else "They have the lowest scores"
+        findings.note("max-dets", where, text, fix=f"{which}; --max-dets none counts all.")
+        return uncapped
+    if found.objects > cap:
+        text += f", where up to {found.objects:,} objects are of one class"
+    if found.tied:
+        text += f"; {found.tied:,} of them have the score of others that count, so that the order of the file chose"
+    text += f"; AP {before} with the cap, {after} without"
+    fix, usual = "Rerun with --max-dets none.", PROTOCOLS.get(rules.name)
+    named = usual is None or usual.comparing(rules.iou_type).max_dets != rules.max_dets
+    if is_arbitrary and context.stops("max-dets", named=named):
+        findings.error("max-dets", where, text, fix=f"{fix} {going_on('max-dets')}")
+    else:
+        severity = Severity.NOTE if named and not is_arbitrary else Severity.WARNING
+        findings.add_one(severity, "max-dets", where, text, fix=fix)
+    return uncapped
 
 
-def _crowded_images(context: AuditContext, cap: int) -> int:
-    """Count the images with more than `cap` detections of a class."""
-    n_images, crowded = len(context.aligned.image_names), 0
-    for table in context.aligned.pred.tables():
-        label = 0 if context.metrics.protocol.class_agnostic else table.label.astype(np.int64)
-        key = np.sort(label * n_images + table.image)
-        # Equal keys `cap` rows apart: a group of more than `cap`.
-        crowded += len(np.unique(key[cap:][key[cap:] == key[:-cap]] % n_images))
-    return crowded
+@dataclass(slots=True)
+class _Crowds:
+    """What the images with more detections of a class than a cap have in common."""
+
+    images: set[int] = field(default_factory=set)
+    tied: int = 0  # detections beyond the cap whose score is that of the last one within
+    objects: int = 0  # most objects of one of these classes on one of these images
+
+    @classmethod
+    def of(cls, context: AuditContext, cap: int) -> _Crowds:
+        """Look at all detections and objects, a table at a time."""
+        rules, n_images, found = context.metrics.protocol, len(context.aligned.image_names), cls()
+        keys: list[IntArray] = []
+        for table in context.aligned.pred.tables():
+            key = labels_of(table, rules) * n_images + table.image
+            score = np.zeros(len(table)) if table.score is None else table.score
+            order = np.lexsort((-score, key))
+            first, length = lengths_of_runs(starts_of_runs(key[order]))
+            for start, n in zip(first[length > cap].tolist(), length[length > cap].tolist(), strict=True):
+                group = score[order[start : start + n]]
+                found.tied += int(np.count_nonzero(group[cap:] == group[cap - 1]))
+                keys.append(key[order[start : start + 1]])
+        crowded = np.concatenate(keys) if keys else np.zeros(0, dtype=np.int64)
+        found.images = set((crowded % n_images).tolist())
+        for table in context.aligned.gt.tables():
+            counted = table.take(unflagged(table))
+            key = labels_of(counted, rules) * n_images + counted.image
+            _, counts = np.unique(key[np.isin(key, crowded)], return_counts=True)
+            found.objects = max(found.objects, int(counts.max(initial=0)))
+        return found
 
 
 def _check_constant(context: AuditContext, score: float, findings: FindingLog) -> None:
@@ -156,12 +215,12 @@ def _report_range(context: AuditContext, scores: _Scores, findings: FindingLog) 
     findings.note("score-range", where, f"{text}: raw outputs (logits)? Only their order counts for AP", fix=fix)
 
 
-def _report_threshold(context: AuditContext, lowest: float, findings: FindingLog) -> None:
-    """Report what AP may be missing if low scores were cut off before the file was written."""
+def _report_threshold(context: AuditContext, metrics: DetectionMetrics, lowest: float, findings: FindingLog) -> None:
+    """Report what AP may be missing if low scores were cut off before the file was written, by metrics without cap."""
     by_user = "score-min" in context.pred.ignored
     if by_user or _n_ranked(context) < FEWEST:
         return
-    now = context.metrics.value(MetricRef(name="AP")).value
+    now = metrics.value(MetricRef(name="AP")).value
     if np.isnan(now):
         return
     text = f"no score is below {lowest:.4g}: lower scores were cut off, which lowers AP"
@@ -169,8 +228,11 @@ def _report_threshold(context: AuditContext, lowest: float, findings: FindingLog
     if len(uncovered_images(context)[0]):
         findings.note("score-thresholded", Where(context.pred.path, field="score"), text)
         return
-    most = highest_reachable_ap(context.metrics.curves)
-    text += f": {now:.4f} as given, at most {most:.4f} if every further detection were correct"
+    most = highest_reachable_ap(metrics.curves)
+    if metrics is not context.metrics and most - now < WORTH_A_LINE:  # the cap alone costs something
+        return
+    given = "as given" if metrics is context.metrics else "without the cap on detections"
+    text += f": {now:.4f} {given}, at most {most:.4f} if every further detection were correct"
     severity = Severity.WARNING if most - now > WORTH_A_WARNING else Severity.NOTE
     where = Where(context.pred.path, field="score")
     fix = "Predict again with a score threshold of 0.001 or none."

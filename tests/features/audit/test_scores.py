@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pictures import Picture, curves, det, evaluate, gt
 
-from jaccard_eval import EvaluationResult, ReadOptions, load
+from jaccard_eval import DataError, EvaluationResult, ReadOptions, load
 from jaccard_eval import evaluate as evaluate_files
 from jaccard_eval.data.protocol import COCO, VOC2007, VOC2012, Protocol
 from jaccard_eval.features.audit.scores import highest_reachable_ap
@@ -185,3 +185,44 @@ def test_the_cap_names_how_many_images_it_cuts() -> None:
         _said(pooled, "max-dets")[0].message
     )
     assert _said(evaluate(truth, detections, max_dets=[]), "max-dets") == []
+
+
+def _crowd(n: int, n_found: int, scores: Sequence[float], **options: Any) -> EvaluationResult:
+    """One image with `n` dogs in a row, of which the first `n_found` detections find one each, the others none."""
+    truth = [gt(f"dog {20 * i} 0 10 10") for i in range(n)]
+    places = [f"dog {20 * i + (0 if i < n_found else 10)} 0 10 10" for i in range(len(scores))]
+    return evaluate(truth, [det(place, score) for place, score in zip(places, scores, strict=True)], **options)
+
+
+def test_a_cap_below_the_objects_of_an_image_is_a_warning_with_the_ap_without_it() -> None:
+    # 150 objects, all found: 100 count, with precision 1 up to recall 100 / 150: at 67 of the 101 points of recall.
+    result = _crowd(150, 150, [0.9 - i / 1000 for i in range(150)])
+    (warning,) = _said(result, "max-dets")
+    assert (warning.severity, result["AP50"]) == (Severity.WARNING, pytest.approx(67 / 101, abs=1e-12))
+    assert "where up to 150 objects are of one class; AP 0.6634 with the cap, 1.0000 without" in warning.message
+    assert _said(result, "score-thresholded") == []  # no lower score could add anything: the cap did
+
+
+def test_a_cap_that_drops_what_finds_nothing_is_a_note() -> None:
+    # Of 150 detections the first 5 find all objects: a third is dropped, and nothing changes.
+    (note,) = _said(_crowd(5, 5, [0.9 - i / 1000 for i in range(150)]), "max-dets")
+    assert note.severity is Severity.NOTE
+    # One in eleven is beyond the cap, and costs one of 20 objects: less than a tenth.
+    (note,) = _said(_crowd(20, 0, [0.9 - i / 1000 for i in range(110)]), "max-dets")
+    assert note.severity is Severity.NOTE
+
+
+def test_equal_scores_across_the_cap_stop_files_and_warn_of_arrays(tmp_path: Path) -> None:
+    (warning,) = _said(_crowd(150, 150, [1.0] * 150), "max-dets")
+    assert warning.severity is Severity.WARNING
+    assert "50 of them have the score of others that count, so that the order of the file chose" in warning.message
+    rows = [f"a,dog,{20 * i},0,{20 * i + 10},10" for i in range(150)]
+    (tmp_path / "gt.csv").write_text("\n".join(["image,class,xmin,ymin,xmax,ymax", *rows]))
+    (tmp_path / "pred.csv").write_text(
+        "\n".join(["image,class,xmin,ymin,xmax,ymax,score", *(f"{r},0.5" for r in rows)])
+    )
+    paths = tmp_path / "gt.csv", tmp_path / "pred.csv"
+    with pytest.raises(DataError, match=r"max-dets.*max_dets=\[\]"):
+        evaluate_files(*paths)
+    assert evaluate_files(*paths, max_dets=[])["AP"] == 1.0
+    assert evaluate_files(*paths, allow=["max-dets"])["AP50"] == pytest.approx(67 / 101, abs=1e-12)
