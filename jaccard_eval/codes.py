@@ -94,7 +94,6 @@ CODES = frozenset(
         "csv-row-no-box",
         "csv-row-zero",
         "difficult-counted",
-        "digest-missing",
         "dota-patches",
         "element-repeated",
         "encoding",

@@ -99,11 +99,6 @@ class Gating:
             return True
         return False
 
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What there is to be known of the baseline's file."""
-        return () if self.baseline is None else self.baseline.findings
-
     def judge(self, run: Answers, table: Matched | None) -> tuple[GateVerdict, ...]:
         """Judge anything that answers references, with its matches where there are any."""
         verdicts = judge(self.gates, run, baseline=self.baseline, external=self.external)
@@ -124,7 +119,7 @@ class Gating:
         verdicts: tuple[GateVerdict, ...] = self.judge(*_opened(result, self.gates))
         # The intervals of the result itself may have warned of few images already.
         warned: bool = any(finding.code == "bootstrap-few" for finding in result.findings)
-        findings = (*result.findings, *self.findings, *_remarks(verdicts, warned=warned))
+        findings = (*result.findings, *_remarks(verdicts, warned=warned))
         return result.with_part(Rows("gates", verdicts), findings=findings)
 
     def _weigh(self, verdicts: tuple[GateVerdict, ...], kind: str, run: Matched | None) -> tuple[GateVerdict, ...]:
@@ -167,7 +162,7 @@ def judge_result(source: Source, gating: Gating, *, baseline: Source | None, ver
         signature=run.signature,
         baseline=None if baseline is None else _name_of(baseline),
         gates=verdicts,
-        findings=(*run.findings, *gating.findings, *_remarks(verdicts)),
+        findings=_remarks(verdicts),
     )
 
 
@@ -178,11 +173,11 @@ def _name_of(source: Source) -> str:
 
 def read_answers(path: Path) -> SavedAnswers:
     """Return what a saved result answers; a DataError when it is not such a result, or lacks what gates need."""
-    document, findings = read_result(path, KINDS)
+    document = read_result(path, KINDS)
     try:
         if document["kind"] == EvaluationResult.kind:
             saved_protocol(document["protocol"])
-        return SavedAnswers(document, str(path), findings)
+        return SavedAnswers(document, str(path))
     except UsageError as error:
         raise invalid_document(path, f"cannot be judged: {error}") from None
 

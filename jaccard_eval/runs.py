@@ -37,12 +37,11 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.features.errors.compute import report_errors
 from jaccard_eval.features.gates.lookup import SavedAnswers, SavedValues
 from jaccard_eval.features.images.compute import count_images
-from jaccard_eval.findings import DataError, Finding, FindingLog, Where
+from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.candidates import Pairs
-from jaccard_eval.matching.greedy import NO_PLACE, PairChoice
 from jaccard_eval.matching.matchtable import MatchTable, match_boxes
-from jaccard_eval.matching.order import IntArray, rank_detections, starts_of_runs
+from jaccard_eval.matching.order import rank_detections
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
 from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, Slice
 from jaccard_eval.progress import Stage
@@ -65,7 +64,6 @@ from jaccard_eval.text import quoted_value, shown_json
 RESULT_FIX = "Write it with 'jaccard-eval evaluate GT PRED -o result.json'."
 RUN_FIX = "Write it with 'jaccard-eval evaluate GT PRED -o run.npz'."
 BOTH_FIX = "Write both: 'jaccard-eval evaluate GT PRED -o run.json -o run.npz'; or pass ground truth and predictions."
-WITHOUT_DIGEST = "0.1."  # versions that begin so wrote none
 SEGMENTS_FIX = "Compare the segments themselves: 'jaccard-eval panoptic GT PRED --against OTHER'."
 _FIRST_KEY = re.compile(rb'\s*{\s*"(bootstrap|correspondence)"')
 _FIRST_KEY_OF_SEGMENTS = re.compile(rb'\s*{\s*"(against|bootstrap|digest)"')
@@ -80,17 +78,15 @@ def read_document(path: Path) -> Any:
     return document
 
 
-def read_result(path: Path, kinds: Sequence[str]) -> tuple[dict[str, Any], tuple[Finding, ...]]:
-    """Return the document of a result, with nothing in it that a result cannot hold, and what is to be known of it."""
-    document = read_document(path)
-    return document, require_result(path, document, kinds)
+def read_result(path: Path, kinds: Sequence[str]) -> dict[str, Any]:
+    """Return the document of a result, with nothing in it that a result cannot hold."""
+    document: dict[str, Any] = read_document(path)
+    require_result(path, document, kinds)
+    return document
 
 
-def require_result(path: Path, document: Any, kinds: Sequence[str]) -> tuple[Finding, ...]:
-    """Raise an error unless a document is a result of these kinds, sound and as it was written.
-
-    A note is returned where it has no digest to know that by.
-    """
+def require_result(path: Path, document: Any, kinds: Sequence[str]) -> None:
+    """Raise an error unless a document is a result of these kinds, sound and as it was written."""
     kind = document.get("kind") if isinstance(document, dict) else None
     if kind is None:
         raise invalid_document(path, "is not a result of jaccard-eval: it has no 'kind'")
@@ -100,25 +96,16 @@ def require_result(path: Path, document: Any, kinds: Sequence[str]) -> tuple[Fin
     if document.get("schema") != SCHEMA or isinstance(document["schema"], bool):
         raise invalid_document(path, f"has schema {shown_json(document.get('schema'))}; expected {SCHEMA}")
     _require(path, find_faults(document), RESULT_FIX)
-    return _require_unedited(path, document, document_digest(document), document["tool"]["version"], RESULT_FIX)
+    _require_unedited(path, document, document_digest(document), RESULT_FIX)
 
 
-def _require_unedited(
-    path: Path, content: Mapping[str, Any], digest: str, version: str, fix: str
-) -> tuple[Finding, ...]:
-    """Raise an error when a digest does not fit; return a note where there is none, as release 0.1 wrote none."""
+def _require_unedited(path: Path, content: Mapping[str, Any], digest: str, fix: str) -> None:
+    """Raise an error when a document or a run is not as it was written."""
     written = content.get(DIGEST)
-    if written == digest:
-        return ()
-    findings = FindingLog()
-    if written is None and version.startswith(WITHOUT_DIGEST):
-        detail = "was written without a digest, as all results of release 0.1; edits cannot be detected"
-        findings.note("digest-missing", Where(str(path)), detail)
-    else:
+    if written != digest:
         what = "does not match its digest" if written else "has no digest"
-        findings.error("result-edited", Where(str(path)), f"{what}: it was changed after it was written", fix=fix)
-    findings.raise_errors()
-    return findings.findings()
+        detail = f"{what}: it was changed after it was written"
+        raise DataError.single("result-edited", Where(str(path)), detail, fix=fix)
 
 
 def with_images(result: Result, folder: str | os.PathLike[str]) -> EvaluationResult:
@@ -167,7 +154,7 @@ def load_result(path: str | os.PathLike[str]) -> Result:
 
 def _load_result(path: Path) -> Result:
     kinds, parts = _result_classes()
-    document, known = read_result(path, tuple(kinds))
+    document = read_result(path, tuple(kinds))
     faults: list[Fault] = []
     kind = kinds[document["kind"]]
     given: dict[str, Any] = {}
@@ -187,7 +174,6 @@ def _load_result(path: Path) -> Result:
         given["parts"] = tuple(_parts(document, others, faults))
     result: Any = from_document(kind, document, faults, **given)
     _require(path, faults, f"Write it again with 'jaccard-eval ... -o {path.name}'.")
-    result = replace(result, findings=(*result.findings, *known))
     return _with_values(result, path, document) if isinstance(result, EvaluationResult) else result
 
 
@@ -274,7 +260,7 @@ def saved_run_of(source: object) -> Path | None:
         raise invalid_document(path, "is a result of segments, which holds no matches to compare", SEGMENTS_FIX)
     if not _FIRST_KEY.match(start):
         return None
-    (document, _), beside = read_result(path, (EvaluationResult.kind,)), run_beside(path)
+    document, beside = read_result(path, (EvaluationResult.kind,)), run_beside(path)
     if not is_saved_run(beside):
         raise invalid_document(path, f"has no match table, and there is no {beside.name} next to it", BOTH_FIX)
     if saved_document(beside).get("signature") != document["signature"]:
@@ -296,8 +282,10 @@ def read_run(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, An
         raise invalid_document(path, f"cannot be read back: {RUN_ENTRY} in it is damaged", RUN_FIX) from None
     _require_sound(path, run)
     _require(path, find_run_faults(run), RUN_FIX)
-    if run["run_schema"] == RUN_SCHEMA:  # the first one had no digest; its document shows it
-        _require_unedited(path, run, digest_run(run, arrays), "", RUN_FIX)
+    if type(run["run_schema"]) is not int or run["run_schema"] != RUN_SCHEMA:
+        detail = f"has run schema {shown_json(run['run_schema'])}; expected {RUN_SCHEMA}"
+        raise invalid_document(path, detail, RUN_FIX)
+    _require_unedited(path, run, digest_run(run, arrays), RUN_FIX)
     return run  # type: ignore[no-any-return]
 
 
@@ -352,13 +340,10 @@ def _load_run(path: Path) -> EvaluationResult:
     if RUN_ENTRY not in arrays:
         raise invalid_document(path, "is an archive of arrays, not a saved run", RUN_FIX)
     run = read_run(path, arrays)
-    if type(run["run_schema"]) is not int or run["run_schema"] not in _READERS:
-        known = " or ".join(map(str, _READERS))
-        raise invalid_document(path, f"has run schema {shown_json(run['run_schema'])}; expected {known}", RUN_FIX)
-    findings = require_result(path, run["result"], (EvaluationResult.kind,))
+    require_result(path, run["result"], (EvaluationResult.kind,))
     try:
         protocol = saved_protocol(run["result"]["protocol"])
-        boxes, table = _READERS[run["run_schema"]](run, arrays, protocol)
+        boxes, table = _read_arrays(run, arrays, protocol)
     except UsageError as error:
         raise invalid_document(path, f"cannot be read back: {error}", RUN_FIX) from None
     document = run["result"]
@@ -375,7 +360,7 @@ def _load_run(path: Path) -> EvaluationResult:
         correspondence=_known_fields(Correspondence, document["correspondence"]),
         metrics={str(ref): metrics.value(ref) for ref in summary_refs(protocol)},
         per_class=metrics.per_class(),
-        findings=findings,
+        findings=(),
         measured=metrics,
         boxes=boxes,
         options=document["options"],
@@ -393,7 +378,7 @@ Run = Mapping[str, Any]
 Sides = tuple[BoxTable, BoxTable]
 
 
-def _read_second(run: Run, arrays: Arrays, protocol: Protocol) -> tuple[Sides, MatchTable]:
+def _read_arrays(run: Run, arrays: Arrays, protocol: Protocol) -> tuple[Sides, MatchTable]:
     """Read the boxes of both sides and the pairs that overlap, and let the pairs match again: that costs little."""
     gt, pred = (_boxes(arrays, side, protocol) for side in ("gt", "pred"))
     n_images, n_labels = len(run["image_names"]), len(run["class_names"])
@@ -427,74 +412,6 @@ def _boxes(arrays: Arrays, side: str, protocol: Protocol) -> BoxTable:
     return boxes
 
 
-# What release 0.1 wrote (schema 1): the columns of the match table, with the boxes of those detections alone.
-_FIRST_FLOATS = ("score", "area", "xywh", "pair_overlap", "gt_xywh")
-_FIRST_LENGTHS = {  # column -> the column that is as long, along its last axis, except for boxes
-    **dict.fromkeys(("image", "label", "rank", "source", "score", "area", "xywh"), "image"),
-    **dict.fromkeys(("gt_image", "gt_label", "gt_source", "gt_xywh", "gt_ignored"), "gt_image"),
-    **dict.fromkeys(("pair_detection", "pair_gt", "pair_overlap"), "pair_detection"),
-    **dict.fromkeys(("candidate", "choice"), "candidate"),
-}
-_FIRST_BOXES = ("xywh", "gt_xywh")
-_FIRST_POINTERS = {"candidate": "image", "pair_detection": "image", "pair_gt": "gt_image", "choice": "pair_detection"}
-
-
-def _read_first(run: Run, arrays: Arrays, protocol: Protocol) -> tuple[Sides, MatchTable]:
-    problems = list(_problems(arrays, protocol, run))
-    if problems:
-        raise UsageError("; ".join(problems))
-    columns: dict[str, Any] = {name: arrays[name] for name in _FIRST_LENGTHS if name not in _FIRST_BOXES}
-    # The boxes that it kept are those of its detections.
-    columns["row"] = np.arange(len(columns["image"]))
-    columns["choice"] = _places(columns["choice"], columns["candidate"], columns["pair_detection"])
-    table = MatchTable(protocol=protocol, n_labels=len(run["class_names"]), **columns)
-    gt = BoxTable.from_arrays(
-        table.gt_image, table.gt_label, arrays["gt_xywh"], source=table.gt_source, encoding="xywh"
-    )
-    rest: dict[str, Any] = {"score": table.score, "area": table.area, "source": table.source}
-    return (gt, BoxTable.from_arrays(table.image, table.label, arrays["xywh"], encoding="xywh", **rest)), table
-
-
-def _places(choice: IntArray, candidate: IntArray, pair_detection: IntArray) -> PairChoice:
-    """Return the places of pairs among those of their own detection, of places among all of them; -1 means none."""
-    first = np.flatnonzero(starts_of_runs(pair_detection))
-    size = np.diff(np.append(first, len(pair_detection)))
-    is_in_order = np.array_equal(pair_detection[first], candidate) and (np.diff(candidate) > 0).all()
-    place = np.where(choice >= 0, choice - first + 1, NO_PLACE) if is_in_order else choice
-    if not is_in_order or ((choice >= 0) & ((place < 1) | (place > size))).any():
-        raise UsageError("choice points to pairs of other detections")
-    return place.astype(np.min_scalar_type(int(size.max(initial=1))))
-
-
-def _problems(arrays: Arrays, protocol: Protocol, run: Run) -> Iterator[str]:
-    """Report which arrays do not belong together: whatever is left can be computed with."""
-    kinds = {name: "f" if name in _FIRST_FLOATS else "b" if name == "gt_ignored" else "i" for name in _FIRST_LENGTHS}
-    wrong = [name for name, kind in kinds.items() if name not in arrays or arrays[name].dtype.kind != kind]
-    if wrong:
-        yield f"arrays are missing or have the wrong type: {', '.join(wrong)}"
-        return
-    # Types and shapes first: what follows computes with the arrays.
-    n_areas, n_thresholds = len(protocol.areas), len(protocol.iou_thresholds)
-    for name, like in _FIRST_LENGTHS.items():
-        length = len(arrays[like])
-        shape = {"choice": (n_areas, n_thresholds, length), "gt_ignored": (n_areas, length)}.get(name, (length,))
-        expected = (length, 4) if name in _FIRST_BOXES else shape
-        if arrays[name].shape != expected:
-            yield f"{name} has shape {arrays[name].shape}, expected {expected}"
-            return
-    # Rows that point beyond the end would raise deep inside NumPy, or wrap around and give other numbers.
-    limits = {name: len(arrays[target]) for name, target in _FIRST_POINTERS.items()}
-    limits |= {"image": len(run["image_names"]), "gt_image": len(run["image_names"])}
-    limits |= {"label": len(run["class_names"]), "gt_label": len(run["class_names"])}
-    for name, limit in limits.items():
-        values, least = arrays[name], -1 if name == "choice" else 0
-        if values.size and not least <= values.min() <= values.max() < limit:
-            yield f"{name} points to rows that do not exist"
-    if any(not np.isfinite(arrays[name]).all() for name in _FIRST_FLOATS):
-        yield "numbers are not finite"
-
-
-_READERS = {1: _read_first, RUN_SCHEMA: _read_second}
 Record = TypeVar("Record")
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
 _QUOTED = re.compile(r"`([^`]+)`")
@@ -520,7 +437,7 @@ def saved_protocol(document: Any) -> Protocol:
             for area in document["areas"]
         ]
         document = document | {"areas": areas}
-        # Written ever since release 0.1, though a protocol made by hand may lack it.
+        # Always written, though a protocol made by hand may lack it.
         if "class_agnostic" not in document:
             raise UsageError("protocol.class_agnostic is missing")
     return _converted(document, Protocol, "protocol")
@@ -558,7 +475,6 @@ class Saved:
     document: dict[str, Any]
     protocol: Protocol
     options: EvaluateOptions
-    findings: tuple[Finding, ...] = ()
 
 
 def read_saved(path: Path) -> Saved:
@@ -570,7 +486,7 @@ def read_saved(path: Path) -> Saved:
         raise UsageError(
             f"{quoted_value(str(path))} is a result of kind {shown_json(kind)}; only evaluations can be run again"
         )
-    findings = require_result(path, document, (EvaluationResult.kind,))
+    require_result(path, document, (EvaluationResult.kind,))
     try:
         rules = saved_protocol(document["protocol"])
         options = _converted(document["options"], EvaluateOptions, "options")
@@ -581,7 +497,7 @@ def read_saved(path: Path) -> Saved:
         raise invalid_document(
             path, f"cannot be run again: {', '.join(map(quoted_value, unknown))} belongs to a different version"
         )
-    return Saved(str(path), document, rules, options, findings)
+    return Saved(str(path), document, rules, options)
 
 
 def _unknown_names(document: Mapping[str, Any]) -> list[str]:

@@ -134,7 +134,7 @@ def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str
     except UsageError as error:  # the call is the saved result's, not the user's
         raise invalid_document(path_of(result), f"cannot be run again: {error}") from None
     run = load_run(path_of(result)) if is_saved_run(result) else None
-    return compare_again(saved.path, saved.document, again, run=run, known=saved.findings)
+    return compare_again(saved.path, saved.document, again, run=run)
 
 
 def convert(

@@ -85,13 +85,6 @@ class FormatModule(Protocol):
         """Add images, classes and boxes to the draft."""
 
 
-class SniffingModule(Protocol):
-    """What a format module of release 0.1 has in place of `looks_like`; such modules work for one more release."""
-
-    def sniff(self, path: Path) -> bool:
-        """Whether the input looks like this format."""
-
-
 class FormatWriter(Protocol):
     """What the module of a format that can be written offers in addition."""
 
@@ -115,7 +108,7 @@ def format_module(name: str) -> FormatModule:
         return importlib.import_module(f"{__name__}.{own[name]}")
     foreign: FormatModule | None = load_extension(FORMATS, name)
     if foreign is not None:
-        if not hasattr(foreign, "looks_like") and not hasattr(foreign, "sniff"):
+        if not hasattr(foreign, "looks_like"):
             raise broken_extension(FORMATS, name, "is not a module with FORMAT, looks_like and read")
         return foreign
     known = format_names()
@@ -158,7 +151,7 @@ def find_input(path: Path) -> tuple[Path, str]:
     if len(inputs) == 1 and is_all:
         found, name = inputs[0]
         # A file recognised only by its name may be anything: the settings of a tool, for example.
-        if (likeness(format_module(name), peek.at(found)) or 0) > Likeness.SUFFIX:
+        if (format_module(name).looks_like(peek.at(found)) or 0) > Likeness.SUFFIX:
             return found, name
     raise explain_unknown(peek, inputs)
 
@@ -175,27 +168,12 @@ def surest_formats(peek: Peek) -> list[str]:
         for name in sorted(modules, key=last.__contains__):
             if name in last and rated and max(rated)[0] >= Likeness.STRUCTURE:
                 continue
-            level = likeness(modules[name], peek)
-            if level:
+            if level := modules[name].looks_like(peek):
                 rated.append((level, name))
         if rated:
             highest = max(rated)[0]
             return [name for level, name in rated if level == highest]
     return []
-
-
-def likeness(module: FormatModule, peek: Peek) -> Likeness | None:
-    """Return how surely an input is of a format."""
-    from jaccard_eval.reading.peek import Likeness
-
-    if hasattr(module, "looks_like"):
-        return module.looks_like(peek)
-    import warnings
-
-    name = getattr(module, "__name__", "a format")
-    warnings.warn(f"{name} has sniff(path); release 0.3 asks looks_like(peek)", DeprecationWarning, stacklevel=2)
-    # Such a module knows yes and no only; CONTENT lets those go before it that know more.
-    return Likeness.CONTENT if cast("SniffingModule", module).sniff(peek.path) else None
 
 
 def iou_types(source: object, format_name: str | None = None) -> frozenset[str]:

@@ -26,7 +26,7 @@ ROOMS = (
     "docs",
     "jaccard_eval",
 )
-# Documents hold these words since release 0.1, and programs may compare them.
+# Documents hold these words, and programs may compare them.
 KEPT = ("and left out of the means",)
 
 FIRST_RELEASE = "\n## [0.1.0]"

@@ -8,7 +8,7 @@ import pytest
 
 from jaccard_eval import BoxTable, DataError
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.formats import format_module, format_names, likeness, read_dataset, write_dataset
+from jaccard_eval.formats import format_module, format_names, read_dataset, write_dataset
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.peek import Likeness, Peek
 
@@ -38,7 +38,7 @@ def as_input(name: str, file: Path) -> Path:
 @pytest.mark.parametrize("name", NAMES)
 def test_of_the_example_its_own_format_is_surest(name: str, tmp_path: Path) -> None:
     peek = Peek(as_input(name, write_example(name, tmp_path / "data")))
-    levels = {known: likeness(format_module(known), peek) or 0 for known in NAMES}
+    levels = {known: format_module(known).looks_like(peek) or 0 for known in NAMES}
     assert [known for known in NAMES if levels[known] == max(levels.values())] == [name]
 
 
@@ -62,8 +62,8 @@ def test_looking_at_anything_is_quiet(name: str, tmp_path: Path) -> None:
         file.write_bytes(content)
         for path in (file, file.parent):
             # Of such things no format knows more than what they are called, but for a folder of tables.
-            assert (likeness(module, Peek(path)) or 0) <= Likeness.STRUCTURE
-    assert likeness(module, Peek(tmp_path / f"nowhere{suffix}")) in (None, Likeness.SUFFIX)
+            assert (module.looks_like(Peek(path)) or 0) <= Likeness.STRUCTURE
+    assert module.looks_like(Peek(tmp_path / f"nowhere{suffix}")) in (None, Likeness.SUFFIX)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -322,13 +322,15 @@ def test_a_named_pipe_is_refused_without_waiting(tmp_path: Path) -> None:
 
 @pytest.fixture
 def greedy_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
-    """Install a package of someone else's with two formats of release 0.1, which recognise everything."""
+    """Install a package of someone else's with two formats that recognise everything a little."""
     site = tmp_path / "site"
     points = "[jaccard_eval.formats]\ngreedy = greedy_format\nhungry = greedy_format\n"
     _write(site / "greedy-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: greedy\nVersion: 1.0\n")
     _write(site / "greedy-1.0.dist-info/entry_points.txt", points)
     _write(
-        site / "greedy_format.py", "def sniff(path):\n    return True\n\ndef read(path, draft, options):\n    pass\n"
+        site / "greedy_format.py",
+        "from jaccard_eval.plugins import Likeness\n\n"
+        "def looks_like(peek):\n    return Likeness.CONTENT\n\ndef read(path, draft, options):\n    pass\n",
     )
     monkeypatch.syspath_prepend(str(site))
     yield "greedy", "hungry"
@@ -348,8 +350,7 @@ def test_a_format_of_ours_is_believed_before_those_of_other_packages(
     assert detect_format(_write(tmp_path / "gt.json", json.dumps(COCO))) == "coco"
 
 
-@pytest.mark.filterwarnings("ignore:greedy_format has sniff:DeprecationWarning")
-def test_a_format_of_another_package_that_knows_more_goes_before_those_of_release_0_1(
+def test_a_format_of_another_package_that_knows_more_goes_first(
     greedy_formats: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = tmp_path / "newer"
@@ -367,10 +368,7 @@ def test_a_format_of_another_package_that_knows_more_goes_before_those_of_releas
 
 
 def test_what_two_formats_recognise_is_left_to_the_user(greedy_formats: tuple[str, str], tmp_path: Path) -> None:
-    with pytest.warns(
-        DeprecationWarning, match=r"greedy_format has sniff\(path\); release 0\.3 asks looks_like\(peek\)"
-    ):
-        message = _error(_write(tmp_path / "notes.md", "# Notes\n"))
+    message = _error(_write(tmp_path / "notes.md", "# Notes\n"))
     assert "error[format-ambiguous]" in message
     assert f"looks like {' and like '.join(greedy_formats)}" in message
     assert "--gt-format or --pred-format" in message

@@ -1,6 +1,6 @@
 """The command lines whose output is frozen: all that succeed, find something odd, or fail a gate; no errors.
 
-A case is the line itself, run in a folder of its own with links to `sample_data`, to the saved files of release 0.1
+A case is the line itself, run in a folder of its own with links to `sample_data`, to label maps and configurations
 (`saved`), to results written just before (`made`) and to the real sets (`data`).
 """
 

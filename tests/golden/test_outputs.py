@@ -54,7 +54,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_command_prints_and_writes_what_it_did(
     line: str, made: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    links = {"sample_data": ROOT / "sample_data", "saved": HERE / "0.1", "made": made}
+    links = {"sample_data": ROOT / "sample_data", "saved": HERE / "given", "made": made}
     if line in REAL:
         links["data"] = request.getfixturevalue("shared_data")
     for name, target in links.items():

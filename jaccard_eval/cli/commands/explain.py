@@ -143,7 +143,7 @@ def _explain_saved(
     for role, path in zip(ROLES, (gt, pred), strict=True):
         if now[role] != then[role]:
             changes.warning("result-differs", Where(path), f"has changed since {quoted_value(saved.path)} was made")
-    return replace(result, findings=(*saved.findings, *changes.findings(), *result.findings))
+    return replace(result, findings=(*changes.findings(), *result.findings))
 
 
 _option = section("Explanation")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import enum
 import math
-import string
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar
 
 from jaccard_eval.data.document import DataTable, Interval, fields_document, result_document, to_document, written_as
-from jaccard_eval.data.from_document import dig, each
+from jaccard_eval.data.from_document import dig
 from jaccard_eval.data.result import EvaluationResult, Resamples
 from jaccard_eval.data.result_base import Result, listed
 from jaccard_eval.data.signature import signature_dict
@@ -263,17 +262,12 @@ class ComparisonResult(Result):
 
     @staticmethod
     def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what stands elsewhere in a document; release 0.1 gave the sides no names."""
-        letters = iter(string.ascii_uppercase)
-
-        def named(side: Any) -> Any:
-            return {"name": next(letters, "?"), **side} if isinstance(side, Mapping) else side
-
+        """Return what stands elsewhere in a document."""
         return {
             "protocol": dig(document, "signature_fields", "protocol"),
             "gt": dig(document, "inputs", "gt", "path"),
-            "baseline": named(dig(document, "inputs", "baseline")),
-            "others": each(dig(document, "comparisons"), lambda row: {**row, "pred": named(row.get("pred"))}),
+            "baseline": dig(document, "inputs", "baseline"),
+            "others": dig(document, "comparisons"),
         }
 
     def to_dict(self) -> dict[str, Any]:

@@ -26,7 +26,6 @@ from jaccard_eval.data.metricref import (
 from jaccard_eval.data.protocol import COCO, AreaRange
 from jaccard_eval.data.result import EvaluationResult, Measured
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import Finding
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.averages import Axes
 from jaccard_eval.metrics.slices import chosen_images, slice_digest
@@ -58,10 +57,6 @@ class Answers(TypingProtocol):
     @property
     def class_names(self) -> tuple[str, ...]:
         """Its classes."""
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What there is to be known of the file that it comes from."""
 
     def value(self, ref: str) -> MetricValue:
         """Return the value of a reference."""
@@ -98,7 +93,6 @@ class ResultAnswers:
     class_names: tuple[str, ...]
     source: Measured | ListedResult
     measured: Measured | None
-    findings: tuple[Finding, ...] = ()
 
     def value(self, ref: str) -> MetricValue:
         """Measure a reference, or look it up."""
@@ -157,8 +151,8 @@ def parse_ref(text: str, kind: str, class_names: Sequence[str]) -> MetricRef:
 class SavedAnswers:
     """The summary, classes, operating points, slices and cells of the gates that a JSON document holds."""
 
-    def __init__(self, document: Mapping[str, Any], path: str, findings: tuple[Finding, ...] = ()) -> None:
-        self.path, self.findings = path, findings
+    def __init__(self, document: Mapping[str, Any], path: str) -> None:
+        self.path = path
         self.kind: str = document["kind"]
         self.signature: str = document["signature"]
         self.class_names = tuple(str(row["class"]) for row in document["per_class"])

@@ -58,7 +58,7 @@ class PixelProtocol:
     @property
     def background_rule(self) -> str:
         """What is done about background, in words."""
-        # Documents hold these texts since release 0.1, and programs may compare them.
+        # Documents hold these texts, and programs may compare them.
         if self.background is None:
             return "every class counts alike; none is background"
         name = quoted_value(self.background if self.classes is None else self.classes[self.background])

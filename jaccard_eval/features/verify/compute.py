@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from jaccard_eval.data.document import MetricValue, to_document
 from jaccard_eval.data.metricref import EXTERNAL, MetricRef
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.features.verify.result import VERSION_FIELD, Difference, Value, Verification
-from jaccard_eval.findings import Finding, FindingLog, Severity, Where
+from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.metrics.slices import chosen_images, slice_digest
 from jaccard_eval.options import Slice
@@ -34,12 +34,8 @@ def compare_again(
     again: EvaluationResult,
     *,
     run: EvaluationResult | None = None,
-    known: Iterable[Finding] = (),
 ) -> Verification:
-    """Compare a saved result, and its saved run if there is one, with a new evaluation of the same inputs.
-
-    What is `known` of the file is reported as well.
-    """
+    """Compare a saved result, and its saved run if there is one, with a new evaluation of the same inputs."""
     saved_values, new_values = compared_values(document), compared_values(again.to_dict())
     for place, cell, metric in _derivable_cells(document, again):
         saved_values |= {f"{place}.{name}": cell[name] for name in _CELLS}
@@ -49,7 +45,6 @@ def compare_again(
         new_values |= table_values(again)
     compared, unequal = differences(saved_values, new_values)
     findings = FindingLog()
-    findings.extend(known)
     others = [difference for difference in unequal if difference.name != VERSION_FIELD]
     # Another version alone does not differ: the numbers show what it changes.
     for difference in unequal:
