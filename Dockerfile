@@ -13,7 +13,7 @@ COPY pyproject.toml setup.py MANIFEST.in README.md LICENSE ./
 COPY docs/findings.md docs/
 COPY jaccard_eval jaccard_eval
 RUN python -m venv /opt/jaccard-eval \
-    && /opt/jaccard-eval/bin/pip install --no-cache-dir ".[cloud,parquet,report]" \
+    && /opt/jaccard-eval/bin/pip install --no-cache-dir ".[cloud,parquet,plot]" \
     && /opt/jaccard-eval/bin/jaccard-eval --version -v
 
 FROM python:3.13-slim

@@ -83,7 +83,7 @@ test-oldest: oldest
 newest:
 	$$(for one in python3.14 python3.13 $(PYTHON); do "$$one" -c pass 2>/dev/null && echo "$$one" && break; done) \
 	  -m venv --clear $(VENVS)/newest
-	$(VENVS)/newest/bin/$(PIP) install --pre --only-binary numpy,pandas,pillow,msgspec --editable '.[cloud,parquet,report]' $(NEEDED)
+	$(VENVS)/newest/bin/$(PIP) install --pre --only-binary numpy,pandas,pillow,msgspec --editable '.[cloud,parquet,plot]' $(NEEDED)
 	$(VENVS)/newest/bin/python -m pip list | grep -iE '^(click|msgspec|numpy|pandas|pillow|pyarrow|rich) '
 	$(RUN) HYPOTHESIS_PROFILE=again $(VENVS)/newest/bin/$(FAST) -W ignore::DeprecationWarning
 

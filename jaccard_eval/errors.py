@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 import importlib
+import re
+from pathlib import Path
 from types import ModuleType
 
 
@@ -65,4 +67,19 @@ def require(module: str, *, extra: str) -> ModuleType:
         if error.name is not None and error.name.partition(".")[0] != module.partition(".")[0]:
             raise
         name = module.partition(".")[0]
-        raise MachineError(f"{name} is not installed; install it: pip install 'jaccard-eval[{extra}]'") from None
+        raise MachineError(f"{name} is not installed. Install it: pip install {_installable(extra)}") from None
+
+
+def _installable(extra: str) -> str:
+    """Return what pip installs for an extra, wherever this package came from: no index has it."""
+    import shlex
+
+    checkout = Path(__file__).parents[1]
+    if (checkout / "pyproject.toml").is_file():
+        place = "." if checkout == Path.cwd() else str(checkout)
+        return shlex.quote(f"{place}[{extra}]")
+    from importlib.metadata import requires  # slow to load
+
+    mark = re.compile(rf"\s*;\s*extra\s*==\s*[\"']{extra}[\"']$")
+    needed = [mark.sub("", line) for line in requires("jaccard-eval") or () if mark.search(line)]
+    return " ".join(map(shlex.quote, needed))

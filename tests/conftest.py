@@ -23,7 +23,6 @@ OPTIONAL: dict[str, tuple[str, ...]] = {
     "globox": (),
     "hotcoco": (),
     "fsspec": (),
-    "jinja2": (),
     "torch": (),
     "torchmetrics": (),
 }

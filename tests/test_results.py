@@ -322,7 +322,6 @@ def test_a_result_is_explained_by_its_own_rules_alone() -> None:
         jaccard_eval.explain(GT)
 
 
-@pytest.mark.needs("jinja2")
 def test_a_page_has_the_bytes_of_the_command_line_but_no_command(tmp_path: Path) -> None:
     done = run_here("evaluate", GT, BETTER, "-o", tmp_path / "theirs.html")
     assert done.returncode == 0, done.stderr

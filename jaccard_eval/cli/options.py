@@ -69,6 +69,12 @@ class SectionOption(click.Option):
         super().__init__(*args, **kwargs)
         self.section, self.basic = section, basic
 
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """Return what a text means; an empty one, as of a variable that is not set, means nothing in any option."""
+        if value == "" or (isinstance(value, tuple | list) and "" in value):
+            raise click.BadParameter("expected a value, got an empty text", ctx, self)
+        return super().type_cast_value(ctx, value)
+
     def get_help_extra(self, ctx: click.Context) -> click.types.OptionHelpExtra:
         """Return what the help adds, without the range: "[x>=1]" means nothing to a reader of N."""
         extra = super().get_help_extra(ctx)

@@ -331,6 +331,6 @@ def _versions_text(ours: dict[str, str], unlike: dict[str, dict[str, str]]) -> s
     rows += [(address, *versions.values()) for address, versions in sorted(unlike.items())]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    wanted = f"pip install jaccard-eval[dask]=={ours['jaccard-eval']} numpy=={ours['numpy']}"
+    wanted = f"jaccard-eval {ours['jaccard-eval']} with its extra dask, and numpy {ours['numpy']}"
     what = pluralise(len(unlike), "worker has", "workers have")
-    return "\n  ".join([f"{what} other versions than this process:", *lines, f"On the workers, run: {wanted}"])
+    return "\n  ".join([f"{what} other versions than this process:", *lines, f"On the workers, install {wanted}."])

@@ -19,7 +19,7 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.report import outputs
 from jaccard_eval.text import did_you_mean, quoted_value
 
-EXTRA = "report"  # of the package: installs what reporters require
+EXTRA = "plot"  # of the package: installs what reporters require
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

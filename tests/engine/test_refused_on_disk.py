@@ -112,6 +112,5 @@ def test_files_of_the_disk_engine_have_confusions_and_no_kinds_of_errors(tmp_pat
     assert without.returncode == 0
     assert "confusion" not in json.loads((tmp_path / "plain.json").read_text())
     assert run_here("verify", tmp_path / "disk/result.json", *sides).returncode == 0
-    pytest.importorskip("jinja2")
     assert run_here("report", "disk/result.json", "-o", "again.html", cwd=tmp_path).returncode == 0
     assert '<h2 id="title-confusion">' in (tmp_path / "again.html").read_text()

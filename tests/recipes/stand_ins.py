@@ -5,6 +5,7 @@ Each follows the framework's own loop, named at the class; what they compute is 
 
 import posixpath
 import re
+import tempfile
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,7 @@ from typing import Any
 
 import array_likes
 import numpy as np
+import PIL.Image
 
 from jaccard_eval import Evaluator
 
@@ -191,8 +193,8 @@ def modules(**named: Any) -> dict[str, ModuleType]:
     return made
 
 
-# --- Ultralytics 8.3: engine/validator.py `BaseValidator.__call__`, models/yolo/detect/val.py `pred_to_json`, and
-# data/dataset.py, whose `labels` hold a dictionary of each image.
+# --- Ultralytics 8.3, 8.4: engine/validator.py `BaseValidator.__call__`, models/yolo/detect/val.py `pred_to_json`, and
+# data/dataset.py, whose `labels` hold a dictionary of each image; `rect=True`, the default, removes `shape`.
 class YOLO:
     def __init__(self, model: str) -> None:
         self.callbacks: dict[str, list[Callable[[Any], None]]] = defaultdict(list)
@@ -201,14 +203,18 @@ class YOLO:
         self.callbacks[event].append(callback)
 
     def val(self, data: str, save_json: bool = False) -> None:
-        self.validator = SimpleNamespace(
-            names=dict(enumerate(CLASSES)),
-            class_map=list(range(1, len(CLASSES) + 1)),
-            jdict=[row for image in SCENE for row in self._rows(image)] if save_json else [],
-            dataloader=SimpleNamespace(dataset=SimpleNamespace(labels=[self._label(image) for image in SCENE])),
-        )
-        for callback in self.callbacks["on_val_end"]:
-            callback(self.validator)
+        with tempfile.TemporaryDirectory() as images:
+            self.validator = SimpleNamespace(
+                args=SimpleNamespace(save_json=save_json),
+                names=dict(enumerate(CLASSES)),
+                class_map=list(range(1, len(CLASSES) + 1)),
+                jdict=[row for image in SCENE for row in self._rows(image)] if save_json else [],
+                dataloader=SimpleNamespace(
+                    dataset=SimpleNamespace(labels=[self._label(image, Path(images)) for image in SCENE])
+                ),
+            )
+            for callback in self.callbacks["on_val_end"]:
+                callback(self.validator)
 
     def _rows(self, image: Image) -> Iterator[Record]:
         for label, (left, top, right, bottom), score in image.found:
@@ -220,12 +226,14 @@ class YOLO:
                 "score": round(score, 5),
             }
 
-    def _label(self, image: Image) -> Record:
+    def _label(self, image: Image, folder: Path) -> Record:
         # YOLO's labels know no crowds.
         corners = [box for _, box, crowd in image.objects if not crowd]
+        path = folder / image.file_name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        PIL.Image.new("L", (image.width, image.height)).save(path)
         return {
-            "im_file": f"/data/val/{image.file_name}",
-            "shape": (image.height, image.width),
+            "im_file": str(path),
             "cls": np.array([[label] for label, _, crowd in image.objects if not crowd], np.float32).reshape(-1, 1),
             "bboxes": to_centres(corners, image.width, image.height).astype(np.float32),
             "normalized": True,

@@ -151,7 +151,6 @@ def test_hugging_face_evaluates_batch_by_batch(batch: int, run: Recipe) -> None:
 
 
 @recipe("Weights & Biases")
-@pytest.mark.needs("jinja2")
 def test_wandb_gets_numbers_and_the_report(run: Recipe) -> None:
     tracker = Tracker()
     names = run(wandb=stand_ins.wandb(tracker))
@@ -161,7 +160,6 @@ def test_wandb_gets_numbers_and_the_report(run: Recipe) -> None:
 
 
 @recipe("MLflow")
-@pytest.mark.needs("jinja2")
 def test_mlflow_gets_numbers_the_report_and_the_signature(run: Recipe) -> None:
     tracker = Tracker()
     names = run(mlflow=stand_ins.mlflow(tracker))

@@ -16,7 +16,6 @@ from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Gallery, GalleryBox, GalleryImage, Report
 from jaccard_eval.report.outputs.html import ASSETS, render, render_report
 
-pytest.importorskip("jinja2")
 html5lib = pytest.importorskip("html5lib")
 
 SAMPLE = Path(__file__).parents[2] / "sample_data" / "yolo"

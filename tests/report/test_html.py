@@ -19,8 +19,6 @@ from command_line import command, run_here
 
 from jaccard_eval.report.numbers import metric_text, signed_text
 
-pytest.importorskip("jinja2")
-
 SAMPLE = Path(__file__).parents[2] / "sample_data" / "coco"
 SEGMENTS = SAMPLE.parent / "panoptic"
 PAIR = (SAMPLE / "gt.json", SAMPLE / "better.json")

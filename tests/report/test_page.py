@@ -28,8 +28,6 @@ from jaccard_eval.report.model import (
     Table,
     columns,
 )
-
-pytest.importorskip("jinja2")
 from jaccard_eval.report.outputs.html import render_report
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}}\"'\x00\u202e"

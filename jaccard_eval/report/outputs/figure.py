@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 LIBRARY = "matplotlib"
 PIXELS_PER_INCH = 150  # of PNG
+NOTEBOOK_PIXELS_PER_INCH = 80  # of a figure in a cell
 PANEL = 5.5, 4.25  # inches
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#999999", "#D55E00")  # apart for all sight (Okabe and Ito)
 GUIDE = "#999999"
@@ -104,7 +105,16 @@ def _own_style() -> Iterator[None]:
 def _drawn(charts: Sequence[Chart]) -> Figure:
     figure: Figure = require(f"{LIBRARY}.figure", extra=EXTRA).Figure(layout="constrained")
     draw(figure, charts)
+    # A notebook shows figures that pyplot made; this one shows itself, without a change to the backend of the user.
+    # On the object, not in a class of ours: figures are pickled, and classes that need matplotlib cannot be imported.
+    vars(figure)["_repr_png_"] = partial(_png_of, figure)
     return figure
+
+
+def _png_of(figure: Figure) -> bytes:
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=NOTEBOOK_PIXELS_PER_INCH)
+    return file.getvalue()
 
 
 def draw(figure: Figure, charts: Sequence[Chart]) -> None:

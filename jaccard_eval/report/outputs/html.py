@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.data.document import to_document
-from jaccard_eval.errors import UsageError, require
-from jaccard_eval.report import EXTRA, Reportable, Reporter, ReportOptions
+from jaccard_eval.errors import UsageError
+from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.model import (
     TEXT_KINDS,
     Chart,
@@ -38,7 +38,6 @@ from jaccard_eval.text import printable
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-LIBRARY = "jinja2"
 FOLDER = Path(__file__).parents[1]
 ASSETS, TEMPLATES = FOLDER / "assets", FOLDER / "templates"
 LARGEST = 8_000_000  # bytes: browsers become slow, and attachments are refused
@@ -127,7 +126,7 @@ def _source(text: str) -> str:
 
 
 def _environment() -> Environment:
-    jinja2 = require(LIBRARY, extra=EXTRA)
+    import jinja2  # only pages are made with it
     from markupsafe import Markup
 
     from jaccard_eval.report import boxes_svg, html_rows, svg
@@ -184,7 +183,6 @@ REPORTERS = (
         suffixes=(".html", ".htm"),
         about="page with curves, tables and images",
         render=render,
-        requires=("jinja2",),
         errors=True,
     ),
 )

@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from jaccard_eval import BoxTable, compare
 from jaccard_eval.cli import run
 from jaccard_eval.features.compare.gallery import build_gallery, gallery_sections
@@ -57,7 +55,6 @@ def test_nothing_is_shown_where_nothing_changed_or_no_image_is_asked_for() -> No
 
 
 def test_the_page_has_them_with_the_files_of_the_images(tmp_path: Path) -> None:
-    pytest.importorskip("jinja2")
     yolo = SAMPLE / "yolo"
     sides = [str(yolo / name) for name in ("data.yaml", "better", "worse")]
     page = tmp_path / "report.html"
@@ -70,7 +67,6 @@ def test_the_page_has_them_with_the_files_of_the_images(tmp_path: Path) -> None:
 
 
 def test_saved_runs_show_their_images_from_a_folder(tmp_path: Path) -> None:
-    pytest.importorskip("jinja2")
     yolo = SAMPLE / "yolo"
     runs = []
     for name in ("better", "worse"):

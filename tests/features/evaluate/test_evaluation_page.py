@@ -11,8 +11,6 @@ from jaccard_eval.report.model import Chart, Drawn, Section, Table, build_page
 from jaccard_eval.report.numbers import metric_text
 from jaccard_eval.report.outputs import html
 
-pytest.importorskip("jinja2")
-
 NAMESPACE = "{http://www.w3.org/1999/xhtml}"
 ORDER = ["headline", "score", "metrics", "classes", "curves", "errors", "confusion", "provenance"]
 
@@ -41,7 +39,6 @@ def test_sections_stand_in_their_order(result: EvaluationResult) -> None:
     assert [key for key in keys if key in ORDER] == ORDER
 
 
-@pytest.mark.needs("jinja2")
 def test_metrics_and_classes_are_those_of_the_document(result: EvaluationResult) -> None:
     page = html.render(result, ReportOptions())
     document = result.to_dict()
@@ -83,13 +80,11 @@ def test_how_it_was_made_has_the_protocol_by_field_and_what_is_undefined(result:
     assert {row[0]: row[1] for row in undefined.rows}["AP_large"] == "no large ground truth"
 
 
-@pytest.mark.needs("jinja2")
 def test_the_page_of_an_evaluation_without_objects_is_drawn() -> None:
     page = html.render(evaluate([], [det("dog 0 0 9 9", 0.5)], errors=True), ReportOptions())
     assert "AP n/a" in page
 
 
-@pytest.mark.needs("jinja2")
 def test_the_page_of_an_evaluation_without_detections_is_drawn() -> None:
     page = html.render(evaluate([gt("dog 0 0 9 9")], [], errors=True), ReportOptions())
     assert "AP 0.0000" in page

@@ -97,7 +97,6 @@ def test_saved_results_answer_by_frequency(sides: tuple[Path, Path], tmp_path: P
     assert again.to_dict()["per_class"] == result.to_dict()["per_class"]
 
 
-@pytest.mark.needs("jinja2")
 def test_every_report_shows_the_frequency(sides: tuple[Path, Path], tmp_path: Path) -> None:
     outputs = [f"-o{tmp_path / name}" for name in ("r.html", "r.md", "r.csv")]
     gates = ["--fail-under", "AP_r=0.9", "--fail-under", "AP_f=0.9"]

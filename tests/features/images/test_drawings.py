@@ -118,7 +118,6 @@ def scene(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "gt.json", tmp_path / "pred.json"
 
 
-@pytest.mark.needs("jinja2")
 @pytest.mark.parametrize(("kind", "shape"), [("segm", "mask"), ("boundary", "mask"), ("keypoints", "pose")])
 def test_the_page_draws_shapes_in_place_of_boxes(
     kind: str, shape: str, scene: tuple[Path, Path], tmp_path: Path
@@ -136,7 +135,6 @@ def test_the_page_draws_shapes_in_place_of_boxes(
     assert ("IoU" in page) == (kind != "keypoints")
 
 
-@pytest.mark.needs("jinja2")
 def test_shapes_of_one_image_keep_to_their_budget(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     document: dict[str, Any] = {
@@ -185,7 +183,6 @@ def test_pngs_show_masks_by_a_tint_and_poses_by_lines(kind: str, scene: tuple[Pa
         assert (pixels == (18, 140, 96)).all(axis=2).any()
 
 
-@pytest.mark.needs("jinja2")
 @pytest.mark.parametrize("width", [200, None])  # pixels, or fractions of an image whose size nobody knows
 def test_oriented_boxes_are_drawn_by_their_corners(width: int | None, tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")

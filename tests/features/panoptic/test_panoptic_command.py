@@ -148,7 +148,6 @@ def test_gates_take_other_predictions_for_a_baseline(capsys: pytest.CaptureFixtu
 def test_a_page_shows_the_worst_images_and_what_became_of_their_segments(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    pytest.importorskip("jinja2")
     photos = tmp_path / "photos"
     photos.mkdir()
     Image.new("RGB", (48, 32), (0, 200, 0)).save(photos / "street_02.jpg")

@@ -130,7 +130,6 @@ def test_a_file_that_is_gone_is_a_note(maps: tuple[Path, Path]) -> None:
 
 
 def test_the_page_shows_them(maps: tuple[Path, Path], tmp_path: Path) -> None:
-    pytest.importorskip("jinja2")
     page = tmp_path / "report.html"
     args = ["pixels", *map(str, maps), "-q", "-o", str(page)]
     assert run.run(args) == 0
