@@ -7,6 +7,7 @@ import importlib
 import re
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 
 class ExitCode(enum.IntEnum):
@@ -35,6 +36,15 @@ class JaccardEvalError(Exception):
     """
 
     exit_code = ExitCode.INTERNAL
+
+    def __init__(self, message: str = "", *, fix: Any = None) -> None:
+        # A `findings.Fix`, which is not known here.
+        self.statement, self.fix = message, fix
+        super().__init__(message if fix is None else f"{message} {fix}")
+
+    def told(self, wording: Any) -> str:
+        """Return the message, its fix in somebody's words."""
+        return self.statement if self.fix is None else f"{self.statement} {self.fix.worded(wording)}"
 
 
 class UsageError(JaccardEvalError):

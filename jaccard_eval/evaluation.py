@@ -34,7 +34,7 @@ from jaccard_eval.features.audit.class_maps import applied_counting, best_class_
 from jaccard_eval.features.audit.compute import audit, is_doubtful
 from jaccard_eval.features.audit.duplicates import repeats_of
 from jaccard_eval.features.audit.images import applied_numbers
-from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
+from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where, as_fix
 from jaccard_eval.inputs import Input, counted_images, is_counted, load, read_both, with_shapes
 from jaccard_eval.matching.judging import judge
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides, metrics_of, summary_refs
@@ -189,7 +189,10 @@ def _with_split(error: DataError, gt: Source, gt_side: Dataset, pred: Dataset, o
             continue
         fix = f"Rerun with --split {split}. All images of the predictions are in that split, not in {given.split}."
         return DataError(
-            [replace(finding, fix=fix) if finding.code == "image-unknown" else finding for finding in error.findings]
+            [
+                replace(finding, fix=as_fix(fix)) if finding.code == "image-unknown" else finding
+                for finding in error.findings
+            ]
         )
     return error
 
@@ -230,7 +233,7 @@ def load_as_in_ground_truth(
         fix = f"Convert {gt}, and pass --gt {pred}."
         found = error.findings
         raise DataError(
-            [replace(finding, fix=fix) if finding.code == "sides-swapped" else finding for finding in found]
+            [replace(finding, fix=as_fix(fix)) if finding.code == "sides-swapped" else finding for finding in found]
         ) from None
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from typing import Protocol as TypingProtocol
 
 from jaccard_eval.errors import ExitCode, JaccardEvalError, UsageError
+from jaccard_eval.fixes import FLAGS, Fix, Wording
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import Rows, aligned, printable
 
@@ -75,7 +76,7 @@ class Finding:
     code: str  # stable, in kebab-case; each is explained in docs/findings.md
     count: int
     examples: tuple[Example, ...]  # the first few
-    fix: str = ""
+    fix: Fix | None = None
     # One line about all occurrences, where the first one alone is not enough.
     summary: str = ""
     table: Rows = ()  # evidence, shown below the message; the first row is the header
@@ -91,11 +92,19 @@ class Finding:
 
     @property
     def message(self) -> str:
-        """The statement and the fix, in one line."""
-        if not self.fix:
+        """The statement and the fix, in one line, as the command line and documents have it."""
+        return self.told(FLAGS)
+
+    def told(self, wording: Wording) -> str:
+        """Return the statement and the fix in one line, in somebody's words."""
+        if self.fix is None:
             return self.statement
         ended = self.statement.endswith((".", "?"))  # a suggestion: "Did you mean 'AP'?"
-        return f"{self.statement}{'' if ended else '.'} {printable(self.fix)}"
+        return f"{self.statement}{'' if ended else '.'} {self.advice(wording)}"
+
+    def advice(self, wording: Wording = FLAGS) -> str:
+        """Return what would help; empty where nothing is known."""
+        return "" if self.fix is None else printable(self.fix.worded(wording))
 
     @property
     def further(self) -> tuple[str, ...]:
@@ -109,9 +118,18 @@ class Finding:
         hidden = self.count - min(len(self.examples), SHOWN_EXAMPLES)
         return (*lines, f"and {hidden:,} more") if hidden > 0 else tuple(lines)
 
-    def __str__(self) -> str:
+    def in_full(self, wording: Wording) -> str:
+        """Return the lines of a finding: message, further examples and table."""
         below = (*self.further, *aligned(self.table))
-        return "\n".join([f"{self.severity}[{self.code}]: {self.message}", *(f"  {line}" for line in below)])
+        return "\n".join([f"{self.severity}[{self.code}]: {self.told(wording)}", *(f"  {line}" for line in below)])
+
+    def __str__(self) -> str:
+        return self.in_full(FLAGS)
+
+
+def as_fix(fix: Fix | str | None) -> Fix | None:
+    """Return a sentence without options as a fix: something is missing, or to be corrected; None if it is empty."""
+    return Fix.missing(fix) if fix and isinstance(fix, str) else fix or None
 
 
 def parse_finding(document: Mapping[str, Any]) -> Finding:
@@ -130,7 +148,8 @@ def parse_finding(document: Mapping[str, Any]) -> Finding:
     if not message.startswith(first) or not examples[0].detail:
         # It has a summary, with the first example behind it where that adds anything; what follows is the fix.
         summary, _, rest = message.removeprefix(start).partition(f"; first: {first}")
-    fix = rest.removeprefix(".").removeprefix(" ")
+    told = document.get("fix")  # which documents did not always have
+    fix = as_fix(rest.removeprefix(".").removeprefix(" ")) if told is None else parse_fix(told)
     table = tuple(tuple(str(cell) for cell in row) for row in document["table"])
     severity, code, count = Severity(document["severity"]), str(document["code"]), int(document["count"])
     return Finding(severity, code, count, examples or (_parse_example(message),), fix, summary, table)
@@ -139,6 +158,16 @@ def parse_finding(document: Mapping[str, Any]) -> Finding:
 def _parse_example(text: str) -> Example:
     place, _, detail = text.partition(": ")
     return Example(Where(place), detail)
+
+
+def parse_fix(document: Mapping[str, Any]) -> Fix:
+    """Return a fix as documents have it: several values of an option are a list there."""
+    fields = {name: document[name] for name in ("kind", "words", "metric", "before", "after")}
+    options = {
+        str(name): tuple(map(str, value)) if isinstance(value, list) else value if value is None else str(value)
+        for name, value in document["options"].items()
+    }
+    return Fix(options=options, **fields)
 
 
 class JaccardEvalWarning(UserWarning):
@@ -170,15 +199,16 @@ class JaccardEvalWarning(UserWarning):
 
 
 def issue_warnings(
-    findings: Iterable[Finding], *, stacklevel: int = 2, wording: Callable[[str], str] | None = None
+    findings: Iterable[Finding],
+    *,
+    stacklevel: int = 2,
+    wording: Wording = FLAGS,
+    rewritten: Callable[[str], str] = str,
 ) -> None:
-    """Issue a Python warning for each finding that is one; by default, in the name of the caller's caller.
-
-    `wording` makes the text of a warning of the finding's.
-    """
+    """Issue a Python warning for each finding that is one; by default, in the name of the caller's caller."""
     for finding in findings:
         if finding.severity is Severity.WARNING:
-            message = wording(finding.message) if wording else ""
+            message = rewritten(finding.told(wording))
             warnings.warn(JaccardEvalWarning(finding, message), stacklevel=stacklevel + 1)
 
 
@@ -194,20 +224,20 @@ class FindingLog:
         self._counts: dict[Group, int] = {}
         self._summaries: dict[Group, Callable[[int], str]] = {}  # of a count, which grows where parts are merged
 
-    def error(self, code: str, where: Where, detail: str, *, fix: str = "", table: Rows = ()) -> None:
+    def error(self, code: str, where: Where, detail: str, *, fix: Fix | str | None = "", table: Rows = ()) -> None:
         """Record a problem that makes the data unusable."""
         self._add(Severity.ERROR, code, [Example(where, detail)], fix, table=table)
 
-    def warning(self, code: str, where: Where, detail: str, *, fix: str = "", table: Rows = ()) -> None:
+    def warning(self, code: str, where: Where, detail: str, *, fix: Fix | str | None = "", table: Rows = ()) -> None:
         """Record something that may change a number."""
         self._add(Severity.WARNING, code, [Example(where, detail)], fix, table=table)
 
-    def note(self, code: str, where: Where, detail: str, *, fix: str = "", table: Rows = ()) -> None:
+    def note(self, code: str, where: Where, detail: str, *, fix: Fix | str | None = "", table: Rows = ()) -> None:
         """Record how the input was read, or what was assumed."""
         self._add(Severity.NOTE, code, [Example(where, detail)], fix, table=table)
 
     def add_one(
-        self, severity: Severity, code: str, where: Where, detail: str, *, fix: str = "", table: Rows = ()
+        self, severity: Severity, code: str, where: Where, detail: str, *, fix: Fix | str | None = "", table: Rows = ()
     ) -> None:
         """Record a problem whose weight depends on what was found."""
         self._add(severity, code, [Example(where, detail)], fix, table=table)
@@ -219,7 +249,7 @@ class FindingLog:
         rows: SizedRows,
         describe: Callable[[int], tuple[Where, str]],
         *,
-        fix: str = "",
+        fix: Fix | str | None = "",
         summary: str | Callable[[int], str] = "",
     ) -> None:
         """Record one finding about many rows; only the first few are described."""
@@ -270,7 +300,7 @@ class FindingLog:
         severity: Severity,
         code: str,
         examples: list[Example],
-        fix: str,
+        fix: Fix | str | None,
         summary: str = "",
         *,
         table: Rows = (),
@@ -281,7 +311,7 @@ class FindingLog:
         key = (severity, code, where.path, field_name)
         # The first finding of a group gives its fix, summary and table.
         if key not in self._groups:
-            self._groups[key] = Finding(severity, code, 0, (), fix, summary, table), []
+            self._groups[key] = Finding(severity, code, 0, (), as_fix(fix), summary, table), []
         kept = self._groups[key][1]
         kept.extend(examples[: MAX_EXAMPLES - len(kept)])
         self._counts[key] = self._counts.get(key, 0) + count
@@ -307,8 +337,12 @@ class DataError(JaccardEvalError):
         self.findings = tuple(findings)
         super().__init__("\n".join(map(str, self.findings)))
 
+    def told(self, wording: Wording) -> str:
+        """Return all findings, in somebody's words."""
+        return "\n".join(finding.in_full(wording) for finding in self.findings)
+
     @classmethod
-    def single(cls, code: str, where: Where, detail: str, *, fix: str = "") -> DataError:
+    def single(cls, code: str, where: Where, detail: str, *, fix: Fix | str | None = "") -> DataError:
         """Make the error of one problem."""
         log = FindingLog()
         log.error(code, where, detail, fix=fix)

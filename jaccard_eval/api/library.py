@@ -12,6 +12,7 @@ from jaccard_eval.api import boxes, files, suppression
 from jaccard_eval.api.keywords import in_python
 from jaccard_eval.errors import JaccardEvalError
 from jaccard_eval.findings import issue_warnings
+from jaccard_eval.fixes import Keywords
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
@@ -22,16 +23,17 @@ def for_programs(verb: Callable[Parameters, Returned]) -> Callable[Parameters, R
 
     The texts of warnings and errors name its keywords; their findings stay as documents have them.
     """
-    wording = functools.partial(in_python, keywords=frozenset(signatures.signature(verb).parameters))
+    wording = Keywords(frozenset(signatures.signature(verb).parameters))
 
     @functools.wraps(verb)
     def called(*args: Parameters.args, **keywords: Parameters.kwargs) -> Returned:
         try:
             returned = verb(*args, **keywords)
         except JaccardEvalError as error:
-            error.args = (wording(str(error)),)
+            error.args = (in_python(error.told(wording), wording.parameters),)
             raise
-        issue_warnings(getattr(returned, "findings", ()), wording=wording)
+        rewritten = functools.partial(in_python, keywords=wording.parameters)
+        issue_warnings(getattr(returned, "findings", ()), wording=wording, rewritten=rewritten)
         return returned
 
     called.__module__ = __name__  # by which it is pickled

@@ -18,6 +18,7 @@ from jaccard_eval.data.protocol import AreaRange, Protocol, ProtocolOptions
 from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import evaluate_inputs
 from jaccard_eval.findings import DataError, Example, Finding, Severity, Where, issue_warnings
+from jaccard_eval.fixes import Keywords
 from jaccard_eval.inputs import load, with_shapes
 from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, require_lists
 from jaccard_eval.reading.draft import Draft
@@ -227,7 +228,7 @@ class Evaluator:
             slices=slices,
         )
         result = measure_state(self._whole(), options)
-        issue_warnings(result.findings, wording=in_python)
+        issue_warnings(result.findings, wording=KEYWORDS, rewritten=in_python)
         return result
 
     def reset(self) -> None:
@@ -499,6 +500,22 @@ def _named_classes(classes: Sequence[str] | Mapping[int, str] | None) -> dict[in
     return {int(number): str(classes[number]) for number in sorted(numbers)}
 
 
+# What `Evaluator` calls otherwise than `evaluate`, and what its caller does where it has no option.
+KEYWORDS = Keywords(
+    frozenset({"iou", "max_dets", "protocol", "difficult", "iou_type", "sigmas", "score", "class_agnostic", "gt"}),
+    renamed={"names": "classes"},
+    by_hand={
+        "classes": "Evaluator(classes={})",
+        "box": '"encoding": {} in the dicts',
+        "units": "boxes in the other units (they look like {})",
+        "resized": "boxes mapped back to the images (they look like {})",
+        "class_map": "labels that are renamed by {}",
+        "assume_score": '"scores" in preds',
+        "match_images": "equal keys on both sides",
+        "extra_images": "the images of the ground truth alone",
+        "drop_duplicates": "each box once",
+    },
+)
 _BOX_OPTIONS = "--gt-box, --pred-box"
 _ADDRESS_OF_OBJECT = re.compile(r" at 0x[0-9a-fA-F]+")
 

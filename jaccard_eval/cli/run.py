@@ -223,7 +223,7 @@ def _wrapped(finding: Finding, width: int) -> list[str]:
         lines = [head + finding.message]
     else:
         lines = _filled(head + finding.statement, width)
-        lines += _filled(f"{HANGING}fix: {printable(finding.fix)}", width, f"{HANGING}     ") if finding.fix else []
+        lines += _filled(f"{HANGING}fix: {finding.advice()}", width, f"{HANGING}     ") if finding.fix else []
     lines += [line for text in finding.further for line in _filled(f"  {text}", width)]
     return lines + [f"{HANGING}{line}" for line in aligned(finding.table)]
 

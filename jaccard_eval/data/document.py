@@ -127,6 +127,7 @@ def to_document(value: Any) -> Any:
             document = {name: getattr(value, name) for name in ("code", "message", "count")}
             examples = [str(example) for example in value.examples]
             document |= {"severity": str(value.severity), "examples": examples, "table": to_document(value.table)}
+            document["fix"] = to_document(value.fix)
         case _ if hasattr(value, "to_document"):
             document = value.to_document()
         case _ if is_dataclass(value):

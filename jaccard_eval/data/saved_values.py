@@ -370,8 +370,13 @@ _PANOPTIC = _table(
     {"bootstrap": _BOOTSTRAP, "intervals": _INTERVALS, "slices": _list(_SLICE_ROW)},
 )
 _KINDS = {PIXELS: _PIXELS, PANOPTIC: _PANOPTIC, EVALUATION: _EVALUATION}
+_FIX = _table(
+    {"kind": _text, "words": _text, "options": _mapping(_any)}
+    | {"metric": _text, "before": _MAYBE_NUMBER, "after": _MAYBE_NUMBER}
+)
 _FINDING = _table(
-    {"code": _text, "message": _text, "count": _count, "severity": _text, "examples": _TEXTS}, {"table": _list(_any)}
+    {"code": _text, "message": _text, "count": _count, "severity": _text, "examples": _TEXTS},
+    {"table": _list(_any), "fix": _nullable(_FIX)},
 )
 _GENERAL: dict[str, Check] = {"warnings": _list(_FINDING), DIGEST: _text}
 

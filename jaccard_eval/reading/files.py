@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, TypeVar
 from jaccard_eval import storage
 from jaccard_eval.data.document import RUN_ENTRY
 from jaccard_eval.findings import DataError, Example, FindingLog, Severity, Where, as_given, is_address, reason_of
+from jaccard_eval.fixes import Fix
 from jaccard_eval.progress import Stage, tracked
 from jaccard_eval.reading import remote
 from jaccard_eval.text import did_you_mean, printable, quoted_value
@@ -319,7 +320,7 @@ def read_each(
 
 def record_failures(errors: Iterable[DataError], findings: FindingLog, *, severity: Severity = Severity.ERROR) -> None:
     """Record that files of an input cannot be used: one finding for each kind of problem, however many files."""
-    problems: dict[tuple[str, str], list[Example]] = {}
+    problems: dict[tuple[str, Fix | None], list[Example]] = {}
     for error in errors:
         first = error.findings[0]
         problems.setdefault((first.code, first.fix), []).append(first.examples[0])

@@ -15,6 +15,7 @@ from jaccard_eval.data.boxtable import CORNER_ORDER, FLAGS, BoolArray, FloatArra
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import without_case
 from jaccard_eval.findings import DataError, Example, FindingLog, Group, Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.similarity.quads import Quads
 from jaccard_eval.text import example_keys, pluralise, quoted_value
 
@@ -152,7 +153,9 @@ LOSSLESS_FIX = "Choose a format that can hold it, or drop it with --lossy."
 class LossErrors(FindingLog):
     """Findings of a writer that must not lose anything: its warnings are errors."""
 
-    def _add(self, severity: Severity, code: str, examples: list[Example], fix: str, *rest: Any, **more: Any) -> Group:
+    def _add(
+        self, severity: Severity, code: str, examples: list[Example], fix: Fix | str | None, *rest: Any, **more: Any
+    ) -> Group:
         if severity is Severity.WARNING:
             severity, fix = Severity.ERROR, fix or LOSSLESS_FIX
         return super()._add(severity, code, examples, fix, *rest, **more)

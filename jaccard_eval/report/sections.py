@@ -27,7 +27,7 @@ from jaccard_eval.report.model import (
     delta_look,
 )
 from jaccard_eval.report.numbers import signed_text, value_text
-from jaccard_eval.text import did_you_mean, is_numeric, pluralise, printable, quoted_value
+from jaccard_eval.text import did_you_mean, is_numeric, pluralise, quoted_value
 
 
 class SortableRow(Protocol):
@@ -183,7 +183,7 @@ def remarks_sections(findings: Sequence[Finding]) -> list[Section]:
         remark = Remark(
             finding.code,
             (finding.statement, *finding.further),
-            printable(finding.fix),
+            finding.advice(),
             _evidence(finding) if finding.table else None,
             SEVERITIES[finding.severity],
         )

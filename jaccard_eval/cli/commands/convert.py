@@ -106,6 +106,8 @@ def _described(done: Conversion, counts: dict[str, int], findings: Sequence[Find
     """Return what was written, as a line or as a document."""
     dataset = done.dataset
     if as_json:
+        from jaccard_eval.data.document import to_document
+
         document = {
             "input": {"path": dataset.path, "format": dataset.format, "role": dataset.role},
             "output": {"path": str(done.path), "format": done.format},
@@ -116,6 +118,7 @@ def _described(done: Conversion, counts: dict[str, int], findings: Sequence[Find
                     "severity": str(finding.severity),
                     "count": finding.count,
                     "message": finding.message,
+                    "fix": to_document(finding.fix),
                 }
                 for finding in findings
             ],

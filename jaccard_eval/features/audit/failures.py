@@ -13,7 +13,7 @@ from jaccard_eval.data.dataset import Dataset, ImageTable
 from jaccard_eval.data.imagekeys import OVERLOOKED, WAYS, match_by, posix, stem_of
 from jaccard_eval.features.audit.agreement import LOW_AGREEMENT, ImageMatchTrial, is_better, take_sample, ways_to_match
 from jaccard_eval.features.audit.class_maps import Confusion, judge, option_text
-from jaccard_eval.findings import DataError, Finding, FindingLog, Where
+from jaccard_eval.findings import DataError, Finding, FindingLog, Where, as_fix
 from jaccard_eval.options import SideOptions
 from jaccard_eval.text import quoted_value
 
@@ -112,7 +112,7 @@ def _shared_names(side: Dataset) -> list[list[str]]:
 def _extended(finding: Finding, detail: str, fix: str) -> Finding:
     first = finding.examples[0]
     told = replace(first, detail=f"{first.detail}; {detail}")
-    return replace(finding, examples=(told, *finding.examples[1:]), fix=fix)
+    return replace(finding, examples=(told, *finding.examples[1:]), fix=as_fix(fix))
 
 
 FEWEST_PAIRS = 3  # objects in one place from which a map is suggested where nothing else is known
@@ -142,7 +142,7 @@ def _explain_classes(finding: Finding, gt: Dataset, pred: Dataset, options: Side
     if verdict.better is None and best.agreement < 1:
         return replace(finding, table=verdict.table())
     fix = f"Rerun with --class-map {option_text((verdict.better or best).class_map)}."
-    return replace(finding, table=verdict.table(), fix=fix)
+    return replace(finding, table=verdict.table(), fix=as_fix(fix))
 
 
 _EXPLAINERS = {"class-none": _explain_classes, "image-unknown": explain_images, "image-ambiguous": explain_images}

@@ -29,7 +29,7 @@ from jaccard_eval.features.audit.agreement import (
 from jaccard_eval.features.audit.box_encoding import DOUBTED, FEWEST_GAINED, TRIAL_BOXES
 from jaccard_eval.features.audit.context import AuditContext
 from jaccard_eval.features.audit.shape_readings import clear_gain
-from jaccard_eval.findings import Finding, FindingLog, Where
+from jaccard_eval.findings import Finding, FindingLog, Where, as_fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import measure_aligned
 from jaccard_eval.options import AS_WRITTEN, MASK_AXES
@@ -204,8 +204,8 @@ def explain_sizes(errors: Sequence[Finding], gt: Dataset, pred: Dataset, aligned
             explained.append(error)
         elif is_clear:
             examples = (replace(first, detail=first.detail + proof), *error.examples[1:])
-            explained.append(replace(error, examples=examples, fix=f"Rerun with {flag} {best}."))
+            explained.append(replace(error, examples=examples, fix=as_fix(f"Rerun with {flag} {best}.")))
         else:
             fix = f"Rerun with {flag} wh, or with {flag} transposed if rows and columns are exchanged, too."
-            explained.append(replace(error, fix=fix))
+            explained.append(replace(error, fix=as_fix(fix)))
     return tuple(explained)

@@ -168,7 +168,7 @@ def _summary(result: ComparisonResult) -> Section:
     if bootstrap is None:
         skipped = (finding for finding in result.findings if finding.code == "bootstrap-skipped")
         notes = [
-            f"{finding.examples[0].detail[0].upper()}{finding.examples[0].detail[1:]}. {finding.fix}".strip()
+            f"{finding.examples[0].detail[0].upper()}{finding.examples[0].detail[1:]}. {finding.advice()}".strip()
             for finding in skipped
         ]
         return Section("Metrics", (*blocks, *map(Note, notes)))

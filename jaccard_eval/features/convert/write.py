@@ -12,7 +12,7 @@ from jaccard_eval.data.alignment import common_sizes
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import DataError, Finding, Where
+from jaccard_eval.findings import DataError, Finding, Where, as_fix
 from jaccard_eval.formats import format_for_path, format_writer, write_dataset
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading.remote import path_of
@@ -90,4 +90,4 @@ def _with_way_out(finding: Finding, dataset: Dataset) -> Finding:
     """Name the ground truth where it may know the sizes of images that predictions lack."""
     if finding.code != "size-unknown" or dataset.role != "pred" or dataset.truth is not None:
         return finding
-    return replace(finding, fix=f"{GT_FIX}, or the image folder with --images DIR.")
+    return replace(finding, fix=as_fix(f"{GT_FIX}, or the image folder with --images DIR."))

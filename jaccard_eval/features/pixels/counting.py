@@ -17,6 +17,7 @@ from jaccard_eval.data.signature import FINGERPRINT_DIGITS
 from jaccard_eval.features.pixels.compute import pixel_metrics
 from jaccard_eval.features.pixels.result import MapsSummary, PixelProtocol, PixelsResult
 from jaccard_eval.findings import DataError, Example, Finding, FindingLog, Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.pixel_counts import NO_CLASS, ConfusionCounts
 from jaccard_eval.progress import tracked
@@ -215,7 +216,7 @@ class Tally:
     def __init__(self) -> None:
         self._parts: list[ConfusionCounts] = []
         self._digests: list[tuple[str, bytes, bytes]] = []
-        self._errors: dict[tuple[str, str], list[Finding]] = {}
+        self._errors: dict[tuple[str, Fix | None], list[Finding]] = {}
         self._colors: dict[int, tuple[Color, str]] = {}
         self._clashes: list[Example] = []
         self._worst: list[MapDifference] = []
@@ -264,8 +265,8 @@ class Tally:
         for (code, fix), same in self._errors.items():
             examples = list(chain.from_iterable(error.examples for error in same))
             findings.add_rows(Severity.ERROR, code, range(sum(error.count for error in same)), _of(examples), fix=fix)
-        fix = "Pixel values decide. If the colours are right, pass --colors FILE."
-        findings.add_rows(Severity.WARNING, "map-palette", range(len(self._clashes)), _of(self._clashes), fix=fix)
+        advice = Fix.missing("Pixel values decide. If the colours are right, pass {colors}.", colors=None)
+        findings.add_rows(Severity.WARNING, "map-palette", range(len(self._clashes)), _of(self._clashes), fix=advice)
 
     def _compare_colors(self, path: str, colors: Iterable[tuple[int, Color]]) -> None:
         """Remember a file whose palette gives a value another colour than the files before it."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.data.imagelabels import ABSENT, PRESENT
-from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.findings import FindingLog, Severity, Where, as_fix
 from jaccard_eval.formats._openimages.beside import hierarchy_of, image_labels_of
 from jaccard_eval.formats._openimages.hierarchy import Parents, read_hierarchy
 from jaccard_eval.formats._openimages.labels import LabelFile, read_image_labels
@@ -64,7 +64,7 @@ def _report(found: FindingLog, draft: Draft, *, is_given: bool) -> None:
         is_doubtful = finding.severity is Severity.ERROR and not is_given
         fix = "The file is not used." if is_doubtful else finding.fix
         severity = Severity.WARNING if is_doubtful else finding.severity
-        draft.findings.extend([replace(finding, severity=severity, fix=fix)])
+        draft.findings.extend([replace(finding, severity=severity, fix=as_fix(fix))])
 
 
 def _fitting(tree: Parents, file: Path, boxes: BoxKeys, names: dict[str, str], draft: Draft) -> Parents:
