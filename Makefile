@@ -87,8 +87,10 @@ newest:
 	$(VENVS)/newest/bin/python -m pip list | grep -iE '^(click|msgspec|numpy|pandas|pillow|pyarrow|rich) '
 	$(RUN) HYPOTHESIS_PROFILE=again $(VENVS)/newest/bin/$(FAST) -W ignore::DeprecationWarning
 
+# What README.md and the pages show works with the core alone.
 plain: $(VENVS)/plain/.installed
 	$(RUN) HYPOTHESIS_PROFILE=again JACCARD_EVAL_NATIVE=0 $(VENVS)/plain/bin/$(FAST)
+	$(RUN) $(VENVS)/plain/bin/$(PARALLEL) tests/test_readme.py
 
 # What needs torch is skipped in all other environments; its last line counts the tests that ran.
 torch: $(VENVS)/torch/.installed

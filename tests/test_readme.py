@@ -80,6 +80,11 @@ FRAMEWORKS = re.compile(
     r"^(?:from|import) (?:detectron2|fiftyone|lightning|mlflow|mmdet|torch|transformers|ultralytics|wandb)\b",
     re.MULTILINE,
 )
+# What the core alone does not write: blocks that use it are skipped where it is missing; README.md has none.
+EXTRAS = {
+    "matplotlib": re.compile(r"\.(?:png|svg|pdf)\b|\.plot\("),
+    "pyarrow": re.compile(r"jaccard-eval (?:partition|parts)\b|\.parquet\b|[\"'/]parts\b|s3://"),
+}
 # A command that needs no shell runs in this process, in a tenth of the time.
 PLAIN = re.compile(r"jaccard-eval (?:[^|<>&;$`*~(){}\\]|\\\n)*")
 
@@ -120,6 +125,7 @@ def copy_checkout(folder: Path) -> None:
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_block_of_a_page_runs_as_it_stands(block: Block, scratch: Path) -> None:
     assert block.language in {"console", "python"}, f"{block}: not a language that this test runs"
+    skip_without_extras([block])
     if block.language == "python":
         run_python(block)
     else:
@@ -129,6 +135,7 @@ def test_block_of_a_page_runs_as_it_stands(block: Block, scratch: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", STORY_PAGES)
 def test_blocks_of_a_page_run_one_after_another(page: str, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    skip_without_extras(blocks_of(page))
     monkeypatch.setattr(sys, "path", [*sys.path])
     for module in (path.stem for path in (ROOT / "docs/examples").glob("*.py")):
         monkeypatch.setitem(sys.modules, module, None)  # to be removed again, whoever imports it
@@ -151,6 +158,12 @@ def test_a_console_block_is_split_into_commands_and_their_output() -> None:
 
 def test_blocks_are_found_with_their_line() -> None:
     assert read_blocks("text\n\n```python\nx = 1\n```\n") == [Block("python", "x = 1\n", 4)]
+
+
+def skip_without_extras(blocks: Iterable[Block]) -> None:
+    for package, use in EXTRAS.items():
+        if any(use.search(block.text) and block.page != "README.md" for block in blocks):
+            pytest.importorskip(package)
 
 
 def run_console(block: Block, folder: Path) -> None:
