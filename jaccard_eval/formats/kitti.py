@@ -33,6 +33,8 @@ _NUMBERS = (
 )
 _COLUMNS = (15, 16)  # without and with a score
 _BOX = slice(3, 7)  # among the numbers
+_MOST_TRUNCATED = 2  # a share, or in tracking one of three levels
+_OCCLUSIONS = (-1, 0, 1, 2, 3)  # -1 where it is not known
 _UNLABELLED = "DontCare"
 _FIX = "Write type, truncated, occluded, alpha, four corners, seven 3D properties and perhaps a score."
 
@@ -42,7 +44,11 @@ def looks_like(peek: Peek) -> Likeness | None:
 
     def is_object(line: str) -> bool:
         kind, *numbers = line.split()
-        return 1 + len(numbers) in _COLUMNS and not is_numeral(kind) and all(map(is_numeral, numbers))
+        if 1 + len(numbers) not in _COLUMNS or is_numeral(kind) or not all(map(is_numeral, numbers)):
+            return False
+        # As many numbers follow the name of a class in poses and polygons.
+        truncated, occluded, _, left, top, right, bottom = map(float, numbers[: _BOX.stop])
+        return -1 <= truncated <= _MOST_TRUNCATED and occluded in _OCCLUSIONS and left <= right and top <= bottom
 
     return peek.at(files.inner_folder(peek.path, _LABELS)).rate_label_files(is_object)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from jaccard_eval.findings import DataError, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
+from jaccard_eval.reading.claims import Row, most, read_rows
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import FIRST, Likeness, Peek
 from jaccard_eval.reading.rawboxes import RawBoxes
@@ -65,6 +67,10 @@ def looks_like(peek: Peek) -> Likeness | None:
     lines = [file.lines[0] for file in found if file.lines]
     if not lines or not all(map(_is_row, lines)):
         return None
+    # The files of a sequence are called so: detectors have scores of any size, and cameras see objects in any order.
+    unnamed = [file for file in found if file.path.stem not in _FOLDERS]
+    if unnamed and not all(_are_tracks(read_rows(file.lines, _split)) for file in unnamed if file.lines):
+        return None
     # Eight numbers in each of many files may be anything; so few other formats have this many and no name among them.
     is_common = peek.is_folder and found[0].path.stem not in _FOLDERS and len(_split(lines[0])) == len(_NUMBERS)
     return Likeness.CONTENT if is_common else Likeness.STRUCTURE
@@ -77,6 +83,25 @@ def _is_row(line: str) -> bool:
     frame, identity = map(float, fields[:2])
     # Frames count from 1; detectors write -1 for the identity, which they do not know.
     return frame >= 1 and frame.is_integer() and identity >= -1 and identity.is_integer()
+
+
+def _are_tracks(rows: Sequence[Row]) -> bool:
+    """Whether numbers are those of tracks: confidences, classes and visibilities in their ranges, frames that rise."""
+    # A file goes on from frame to frame, or from one identity to the next.
+    steps = [[later[_FRAME] - row[_FRAME], later[1] - row[1]] for row, later in pairwise(rows)]
+    return most(rows, _is_plausible) and (not steps or most(steps, lambda step: step[0] >= 0 or step[1] > 0))
+
+
+def _is_plausible(row: Row) -> bool:
+    width, height, confidence, *rest = row[_BOX.stop - 2 :]
+    if len(row) == max(_COUNTS):
+        # World coordinates, -1 where there are none; VisDrone's videos have class, truncation and occlusion there.
+        is_known = rest == [-1.0] * 3 or not all(value >= 0 and value.is_integer() for value in rest)
+    else:
+        is_known = all(value >= -1 and value.is_integer() for value in rest[:1]) and all(
+            value == -1 or 0 <= value <= 1 for value in rest[1:]
+        )
+    return is_known and width > 0 and height > 0 and (-1 <= confidence <= 1 or rest == [-1.0] * 3)
 
 
 def _split(line: str) -> list[str]:

@@ -49,7 +49,9 @@ def _is_object(line: str) -> bool:
     fields = _split(line)
     if len(fields) != len(_NUMBERS) or not all(map(is_numeral, fields)):
         return False
-    category, truncation, occlusion = map(float, fields[_CATEGORY:])
+    _, _, width, height, score, category, truncation, occlusion = map(float, fields)
+    if width <= 0 or height <= 0 or not 0 <= score <= 1:
+        return False
     return category in range(len(NAMES)) and truncation in _TRUNCATIONS and occlusion in _OCCLUSIONS
 
 

@@ -63,7 +63,12 @@ def _is_block(peek: Peek) -> bool:
         return False
     if len(peek.lines) == 2:
         return int(peek.lines[1]) == 0
-    return _is_face(peek.lines[2].split())
+    fields = peek.lines[2].split()
+    if not _is_face(fields):
+        return False
+    _, _, width, height, *rest = map(float, fields)
+    # Five points of a face are ten numbers, too.
+    return width >= 0 and height >= 0 and (len(fields) < _TRUTH or all(value in (0, 1, 2) for value in rest))
 
 
 def _is_face(fields: list[str]) -> bool:

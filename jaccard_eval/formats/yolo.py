@@ -4,8 +4,8 @@ A folder of label files (read with its subfolders), Ultralytics' data.yaml, or d
 fractions as YOLO has them, or pixels as corners or left-top-size, with class indices or class names; what a set uses is
 detected from all of it. The layouts that ``columns`` names: ``box``, ``box-conf``, ``conf-box``, ``box-track``,
 ``box-conf-track``, ``polygon``, ``polygon-conf``, ``polygon-conf-track``, ``obb``, ``obb-conf``, ``xywhr``,
-``xywhr-conf``. Polygons and oriented boxes are read as the boxes around them unless they are what is compared,
-polygons among boxes too. The word ``difficult`` may end an object of ground
+``xywhr-conf``, ``difficult-xywhr``, ``difficult-xywhr-conf``. Polygons and oriented boxes are read as the boxes around
+them unless they are what is compared, polygons among boxes too. The word ``difficult`` may end an object of ground
 truth, as in Cartucho's evaluator.
 """
 
@@ -68,8 +68,10 @@ def looks_like(peek: Peek) -> Likeness | None:
     # Half are enough: the reader names a file that is damaged, or something else. Empty files have no objects.
     if not found or n_labels * 2 < len(written):
         return None
-    # The other half may be the rule, and numbers alone the damage: who knows the other half is surer.
-    return Likeness.CONTENT if written and n_labels * 2 == len(written) else Likeness.STRUCTURE
+    # The other half may be the rule, and numbers alone the damage: who knows the other half is surer. Corners in pixels
+    # behind a class are rare, and what looks so may begin with a corner.
+    is_odd = n_labels * 2 == len(written) or sum(map(_is_long_in_pixels, written)) * 2 > len(written)
+    return Likeness.CONTENT if written and is_odd else Likeness.STRUCTURE
 
 
 _OBB_COLUMNS = (9, 10)  # the class and four corners; with a score
@@ -154,6 +156,14 @@ def _label_files_below(folder: Peek) -> list[Peek]:
         if found := _label_files_in(level):
             return found
     return []
+
+
+def _is_long_in_pixels(line: str) -> bool:
+    """Whether a line has more numbers than a box needs, and these are not fractions."""
+    from jaccard_eval.formats._yolo.encodings import PIXEL_LOOK
+
+    fields = line.split()[1:]
+    return len(fields) >= _BOX_COLUMNS and all(map(_NUMBER.fullmatch, fields)) and max(map(float, fields)) > PIXEL_LOOK
 
 
 def _is_label_line(line: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -30,7 +31,7 @@ MIN_POINTS = 6  # numbers of the smallest polygon, a triangle
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The order of what follows the class: a shape, with "conf" and "track" around it.
+    """The order of what follows the class: a shape, with "conf", "track" and "difficult" around it.
 
     The shape is one of "box", "polygon", "obb", "xywhr" and "pose". A pose is a box and then its points: how many, and
     two or three numbers for each, the third its visibility.
@@ -124,6 +125,11 @@ _SHAPES = {
 _ORIENTED_NUMBERS = {"obb": 8, "xywhr": 5}  # corners; centre, sizes and angle
 _POSE_NAME = re.compile(r"pose-([1-9][0-9]{0,3})x([23])(-conf)?(-track)?")
 _NEAR = 0.75  # of width and height, from the centre of the box: how far nearly all points of a pose lie at most
+_INSIDE, _ALL_INSIDE = 0.52, 0.98  # the same where nothing names poses, and the share of points that must lie so
+_LEAST_POSE = 8  # numbers of the smallest pose that is looked for: a box and two points
+_MOST_OUTLINES = 200  # that are looked at for crossings
+_LEAST_LINES = 5  # that show whether a column has few values or many
+_MANY_CLASSES = 100  # of which no set of a few lines has one for most of them
 
 COLUMNS = {
     columns.name: columns
@@ -140,6 +146,8 @@ COLUMNS = {
         Columns(("obb", "conf")),
         Columns(("xywhr",)),
         Columns(("xywhr", "conf")),
+        Columns(("difficult", "xywhr")),
+        Columns(("difficult", "xywhr", "conf")),
     )
 }
 
@@ -187,6 +195,31 @@ def choose_oriented(numbers: IntArray, role: str) -> ColumnChoice | None:
 
 def choose_pose(lines: LabelLines, numbers: IntArray, role: str) -> ColumnChoice | None:
     """Return the layout of lines that are known to be poses, by how many numbers most have and where points lie."""
+    fitting = _fitting_poses(lines, numbers, role)
+    if not fitting:
+        return None
+    best = max(fitting.values())
+    near = [name for name, inside in fitting.items() if inside > best - 0.2]
+    # Of predictions a score is expected; without it there is nothing to rank.
+    near = [name for name in near if name.endswith("-conf")] or near if role == "pred" else near
+    if len(near) == 1:
+        return ColumnChoice(named_columns(near[0]), f"read as {near[0]}", fix=f"Settle it with --{role}-columns.")
+    return _undecided(near, role, f"{int(np.bincount(numbers).argmax()) + 1} columns can be {' or '.join(near)}")
+
+
+def _undecided(names: Sequence[str], role: str, text: str) -> ColumnChoice:
+    """Return what stops the run and lists the layouts that the numbers leave, the first of them for now."""
+    flags = " or ".join(f"--{role}-columns {name}" for name in names)
+    return ColumnChoice(named_columns(names[0]), text, is_undecided=True, fix=f"Pass {flags}.")
+
+
+def _fitting_poses(
+    lines: LabelLines, numbers: IntArray, role: str, *, near: float = _NEAR, least: float = 0.5
+) -> dict[str, float]:
+    """Return the layouts of poses that most lines fit, with the share of points that lie by their box.
+
+    By it: as far from its centre as `near` of its sides; at `least` that share of points.
+    """
     n = int(np.bincount(numbers).argmax()) if len(numbers) else 0
     block, _ = _block(lines, numbers, n)
     fitting: dict[str, float] = {}
@@ -203,22 +236,12 @@ def choose_pose(lines: LabelLines, numbers: IntArray, role: str) -> ColumnChoice
                 sound = sound and _are_track_ids(block[:, -1])
             if ends and _count_outside(block[:, n - len(ends)]):
                 continue
-            near_box = np.abs(points[:, :, :2] - block[:, None, :2]) <= _NEAR * block[:, None, 2:4] + 1e-9
+            near_box = np.abs(points[:, :, :2] - block[:, None, :2]) <= near * block[:, None, 2:4] + 1e-9
             placed = np.any(points[:, :, :2] != 0, axis=2)
             inside = int(np.count_nonzero(np.all(near_box, axis=2) & placed)) / max(int(np.count_nonzero(placed)), 1)
-            if sound and inside >= 0.5:
+            if sound and inside >= least:
                 fitting[Columns((POSE, *ends), (n_points, width)).name] = inside
-    if not fitting:
-        return None
-    best = max(fitting.values())
-    near = [name for name, inside in fitting.items() if inside > best - 0.2]
-    # Of predictions a score is expected; without it there is nothing to rank.
-    near = [name for name in near if name.endswith("-conf")] or near if role == "pred" else near
-    if len(near) == 1:
-        return ColumnChoice(named_columns(near[0]), f"read as {near[0]}", fix=f"Settle it with --{role}-columns.")
-    text = f"{n + 1} columns can be {' or '.join(near)}"
-    flags = " or ".join(f"--{role}-columns {name}" for name in near)
-    return ColumnChoice(named_columns(near[0]), text, is_undecided=True, fix=f"Pass {flags}.")
+    return fitting
 
 
 def uses_names(lines: LabelLines) -> bool:
@@ -240,7 +263,11 @@ def choose_columns(
     if by_name:
         return _choose_behind_names(lines, numbers, sizes, options)
     if int((numbers >= MIN_POINTS).sum()) * 2 > len(numbers):
-        return _choose_points(lines, numbers, options.role)
+        return _doubted_points(lines, numbers, options.role) or _choose_points(lines, numbers, options.role)
+    if _ends_with_class(lines, numbers):
+        text = "column 1 looks like a coordinate, and column 5 like the class"
+        fix = f"Write the class first, or pass --{options.role}-columns box if column 1 is the class."
+        return ColumnChoice(COLUMNS["box"], text, is_undecided=True, fix=fix)
     six, rows = _block(lines, numbers, 5)
     seven, _ = _block(lines, numbers, 6)
     if len(six) >= int((numbers == 4).sum()) and len(six):
@@ -272,13 +299,13 @@ def _choose_six(six: FloatArray, sizes: FloatArray, options: ReadOptions) -> Col
             assumption = "column 6 holds whole numbers above 1: read as track ids, not confidences"
             return ColumnChoice(COLUMNS["box-track"], assumption)
         if outside_last * 2 > len(six):
-            return ColumnChoice(COLUMNS["box-conf"])
+            return _doubted_angle(last, options.role) or ColumnChoice(COLUMNS["box-conf"])
     elif min(outside_second, outside_last) * 2 > len(six):
         if _are_track_ids(last):
             assumption = "column 2 is not a confidence in 0..1; the whole numbers in column 6 are read as track ids"
             return ColumnChoice(COLUMNS["box-track"], assumption)
         assumption = "neither column 2 nor column 6 is a confidence in 0..1"
-        return ColumnChoice(COLUMNS["box-conf"], assumption, is_undecided=True)
+        return _doubted_angle(last, options.role) or ColumnChoice(COLUMNS["box-conf"], assumption, is_undecided=True)
     return _place_score(six, Frame.of(six, units, sizes), options)
 
 
@@ -323,6 +350,79 @@ def _place_score(six: FloatArray, frame: Frame, options: ReadOptions) -> ColumnC
     )
     text = f"{pluralise(len(six), 'box fits', 'boxes fit')} as {looks}: column 2 or column 6 can be the confidence"
     return ColumnChoice(columns, text, is_undecided=True, fix=f"Pass {flags}.")
+
+
+def _doubted_points(lines: LabelLines, numbers: IntArray, role: str) -> ColumnChoice | None:
+    """Return what else lines of one length can be than polygons; None where nothing speaks for that."""
+    n, ends = int(np.bincount(numbers).argmax()), "-conf" if role == "pred" else ""
+    block, _ = _block(lines, numbers, n)
+    if len(block) < max(0.9 * len(numbers), 1):
+        return None  # outlines differ in their points
+    turned = block[:, int(n == 6 + bool(ends)) :][:, :5]  # with a flag before it
+    is_turned = len(turned[0]) == 5 and bool((turned[:, 2:4] > 0).all()) and _are_angles(turned[:, 4])
+    is_scored = not ends or not _count_outside(block[:, -1])
+    if n == 5 + bool(ends) and ends and is_turned and is_scored and not _has_score_and_track(block):
+        return _undecided(("xywhr-conf", "polygon"), role, "7 columns can be an oriented box or a triangle")
+    if n == 6 + bool(ends) and bool(np.isin(block[:, 0], (0, 1)).all()) and is_turned and is_scored:
+        names = (f"difficult-xywhr{ends}", f"polygon{ends}")
+        return _undecided(names, role, "column 2 is 0 or 1 in all lines: a flag and an oriented box, or a triangle")
+    poses = _fitting_poses(lines, numbers, role, near=_INSIDE, least=_ALL_INSIDE) if n >= _LEAST_POSE else {}
+    if not poses:
+        return None
+    polygon = _choose_points(lines, numbers, role).columns
+    outlines = block[:, : n - polygon.tail].reshape(len(block), -1, 2) if polygon.accepts(numbers).any() else None
+    if outlines is not None and np.count_nonzero(_cross_themselves(outlines[:_MOST_OUTLINES])) <= 0.1 * min(
+        len(outlines), _MOST_OUTLINES
+    ):
+        return None
+    names = (*poses, *([polygon.name] if outlines is not None else ()))
+    text = f"{n + 1} columns: the points lie within the box that columns 2 to 5 would be"
+    text += ", and the outline that they would draw crosses itself" if outlines is not None else ""
+    return _undecided(names, role, text + " (no kpt_shape in a data.yaml)")
+
+
+def _cross_themselves(outlines: FloatArray) -> BoolArray:
+    """Return which closed outlines (n, points, 2) have two sides that cross, or turn back upon themselves."""
+    ends = np.roll(outlines, -1, axis=1)
+
+    def side_of(points: FloatArray) -> FloatArray:  # (n, sides, points): left or right of each side
+        along = (ends - outlines)[:, :, None]
+        to = points[:, None] - outlines[:, :, None]
+        return np.sign(along[..., 0] * to[..., 1] - along[..., 1] * to[..., 0])
+
+    parted = side_of(outlines) * side_of(ends) < 0  # the ends of a side lie on both sides of another
+    sides = ends - outlines
+    after = np.roll(sides, -1, axis=1)
+    turn = sides[..., 0] * after[..., 1] - sides[..., 1] * after[..., 0]
+    back = (turn == 0) & ((sides * after).sum(axis=2) < 0)
+    return np.asarray((parted & parted.swapaxes(1, 2)).any(axis=(1, 2)) | back.any(axis=1))
+
+
+def _are_angles(column: FloatArray) -> bool:
+    """Whether numbers may be angles, in radians or degrees, and are not only 0 and 1, as flags and some scores are."""
+    most = float(np.abs(column).max()) if len(column) else np.inf
+    return most <= 360 and not bool(np.isin(column, (0, 1)).all() and len(column) > 1)
+
+
+def _doubted_angle(last: FloatArray, role: str) -> ColumnChoice | None:
+    """Return that the last of six columns may be an angle, which is no confidence."""
+    if not _are_angles(last) or (role == "pred" and not (last < 0).any()):
+        return None  # detectors write per cent
+    names = ("xywhr", "box-conf")
+    text = f"column 6 has numbers from {last.min():g} to {last.max():g}: angles of oriented boxes, or no confidences"
+    return _undecided(names, role, text)
+
+
+def _ends_with_class(lines: LabelLines, numbers: IntArray) -> bool:
+    """Whether four numbers and then the class stand in most lines, in pixels: the first would be a class of each."""
+    block, _ = _block(lines, numbers + 1, 5)
+    n = len(block)
+    if n < _LEAST_LINES or n * 2 <= len(numbers) or is_mostly_normalised(block[:, :4]):
+        return False
+    first, last = block[:, 0], block[:, 4]
+    is_coordinate = len(np.unique(first)) * 2 > n and first.max() > _MANY_CLASSES
+    is_class = bool((last == np.floor(last)).all() and (last >= 0).all()) and len(np.unique(last)) * 2 <= n
+    return bool(is_coordinate and is_class and last.max() <= _MANY_CLASSES)
 
 
 def _choose_points(lines: LabelLines, numbers: IntArray, role: str) -> ColumnChoice:

@@ -314,6 +314,9 @@ def _add_rows(
     if "track" in order:
         draft.ignored["track_id"] += len(rows)
         draft.findings.note("track-ids", Where(draft.path), "the track ids are not used")
+    difficult = label_set.difficult[rows]
+    if order[0] == "difficult":
+        difficult = difficult | (lines.values[start] == 1)
     if "conf" in order and draft.options.role == "gt":
         draft.ignored["score"] += len(rows)
         draft.findings.note("gt-scores", Where(draft.path), "the confidences of ground truth are not used")
@@ -325,7 +328,7 @@ def _add_rows(
             encoding=encoding,
             units=units,
             score=score,
-            difficult=label_set.difficult[rows] if label_set.difficult.any() else None,
+            difficult=difficult if difficult.any() else None,
             ignore=ignore,
             shapes=shapes,
             of_box=of_box,

@@ -21,7 +21,7 @@ from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.rawboxes import CodedKeys, Keys, RawBoxes
 from jaccard_eval.reading.tabular.columns import Columns, RowIndices, listed_names, propose_naming, read_naming
 from jaccard_eval.reading.tabular.table import BoxCells, Column, Named, Table
-from jaccard_eval.text import pluralise, quoted_value
+from jaccard_eval.text import is_numeral, pluralise, quoted_value
 
 if TYPE_CHECKING:
     from jaccard_eval.similarity.quads import Quads
@@ -59,6 +59,8 @@ def add_boxes(table: Table, columns: Columns, cells: BoxCells, draft: Draft) -> 
         draft.fill_sizes(sizes, names)
     draft.set_images(keys, file_names=[images.names.get(key) for key in keys], sizes=sizes, listed=table.listed)
     classes = table.classes(columns, cells.rows)
+    if table.headerless and draft.options.columns is None:
+        _doubt_positions(classes.keys, cells, draft)
     # Keys in addition to names are of use after all.
     beside = (images.beside, classes.beside)
     columns = replace(columns, unused=tuple(column for column in columns.unused if column not in beside))
@@ -93,6 +95,20 @@ def add_boxes(table: Table, columns: Columns, cells: BoxCells, draft: Draft) -> 
     )
     _compare_names(images, names, draft)
     _note_reading(table, columns, cells, draft)
+
+
+def _doubt_positions(classes: CodedKeys, cells: BoxCells, draft: Draft) -> None:
+    """Report a table without header whose numbers are not what keras-retinanet's stand for in these places."""
+    n, least, numbered = len(classes), 5, all(isinstance(key, int) for key in classes.distinct)
+    odd = []
+    if cells.score is not None and np.count_nonzero((cells.score < 0) | (cells.score > 1)) * 2 > n:
+        odd.append("column 7 has no scores in 0..1")
+    if n >= least and len(classes.distinct) * 2 > n and (numbered or all(map(is_numeral, map(str, classes.distinct)))):
+        odd.append(f"column 6 has {len(classes.distinct):,} numbers in {n:,} rows, which are rather coordinates")
+    if odd:
+        detail = f"read as path, x1, y1, x2, y2, class and score, as there is no header, but {' and '.join(odd)}"
+        fix = "Write a header line that names the columns, such as image,class,score,xmin,ymin,xmax,ymax."
+        draft.findings.error("columns-ambiguous", Where(draft.path), detail, fix=fix)
 
 
 def _note_without_box(table: Table, cells: BoxCells, draft: Draft) -> None:
