@@ -31,6 +31,10 @@ CASES = {
         "r14_cells/gt r14_cells/pred --assume-score 1.0", code=3, said="Rerun with --max-dets none"
     ),
     "cells without a cap": Case("r14_cells/gt r14_cells/pred --assume-score 1.0 --max-dets none", value="AP 0.8000"),
+    "24 boxes as corners": Case(
+        "gt_xyxy_small/gt_noseg.json gt_xyxy_small/dt_noseg.json", code=3, said="Rerun with --gt-box xyxy"
+    ),
+    "24 corners": Case("gt_xyxy_small/gt_noseg.json gt_xyxy_small/dt_noseg.json --gt-box xyxy", value="AP 0.8737"),
     "a binary mask": Case("pixels r24_binary/gt r24_binary/pred", value="mIoU 0.8757", unsaid="--ignore"),
     "another binary mask": Case("pixels binary_0_255/gt binary_0_255/pred", value="mIoU 0.8123", unsaid="--ignore"),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -162,14 +163,17 @@ def chance_agreement(sample: Sample) -> Agreement:
 
 STOP_GIVEN = 0.01  # share of the matchable predictions that match as given, up to which a run may stop
 STOP_OTHER = 0.5  # share of the possible objects that another reading must find then
-STOP_OBJECTS = 30  # matchable predictions, in
-STOP_IMAGES = 5  # images, from which shares are not an accident
+STOP_SURPRISE = 14.0  # nats: another reading finds as much by chance in one of a million data sets
+# IoU, and how often a box that has nothing to do with an object of its image reaches it, at most.
+BY_CHANCE = ((0.5, 0.02), (0.75, 0.002), (0.9, 0.0002))
+DISTINCT_OBJECTS = 200  # objects of which those in one place are told apart, at most
 
 
-def is_decisive(given: Sample, other: Sample) -> bool:
+def is_decisive(given: Sample, other: Sample, *, fitted: int = 0) -> bool:
     """Whether boxes as given match next to nothing, and another reading or pairing of the same boxes matches well.
 
     A match under both readings is evidence for neither: a box at 0, 0 has the same numbers as corners and as a size.
+    Nor are as many objects as the reading was `fitted` to.
     """
     counted = unflagged(given.gt)
     n_images = 1 + int(max(given.gt.image.max(initial=-1), given.pred.image.max(initial=-1)))
@@ -181,7 +185,7 @@ def is_decisive(given: Sample, other: Sample) -> bool:
     first, length = lengths_of_runs(starts_of_runs(given.pred.image[order]))
     rank = np.arange(len(order)) - np.repeat(first, length)
     matchable = order[rank < objects[given.pred.image[order]]]
-    if len(matchable) < STOP_OBJECTS or len(np.unique(given.pred.image[matchable])) < STOP_IMAGES:
+    if not len(matchable):
         return False
     matched, matched_otherwise = (
         sample.pred.source[sample.pred_row[unflagged(sample.gt)[sample.gt_row]]] for sample in (given, other)
@@ -190,8 +194,57 @@ def is_decisive(given: Sample, other: Sample) -> bool:
     if np.count_nonzero(np.isin(given.pred.source[matchable], only_given)) > STOP_GIVEN * len(matchable):
         return False
     new = ~np.isin(other.gt.source[other.gt_row], given.gt.source[given.gt_row])
-    gained = replace(other, pred_row=other.pred_row[new], gt_row=other.gt_row[new], overlap=other.overlap[new])
-    return place_agreement(gained).share >= STOP_OTHER
+    if place_agreement(_only(other, new)).share < STOP_OTHER:
+        return False
+    used = new & np.isin(other.pred.source[other.pred_row], given.pred.source[matchable])
+    return surprise(_only(other, used), fitted) >= STOP_SURPRISE
+
+
+def surprise(sample: Sample, fitted: int = 0) -> float:
+    """Measure how unlikely so many objects are found by chance, in nats: -log of an upper bound of the probability.
+
+    Objects in one place, on any image, count once: a constant box that lies on one of them lies on all.
+    """
+    possible, most = place_agreement(sample).possible, 0.0
+    for least, chance in BY_CHANCE:
+        rows = np.unique(sample.gt_row[(sample.overlap >= least) & unflagged(sample.gt)[sample.gt_row]])
+        if not len(rows):
+            continue
+        step = -(-len(rows) // DISTINCT_OBJECTS)
+        places = _distinct_places(sample.gt.take(rows[::step]), least)
+        # Each object of an image may be found by each of its predictions.
+        images = len(np.unique(sample.pred.image))
+        p = min(1.0, chance * possible / images)
+        share = min(1.0, len(rows) / possible)
+        n = max(0.0, places - fitted) / share
+        most = max(most, n * divergence(share, p)) if share > p else most
+    return most
+
+
+def _distinct_places(boxes: BoxTable, least: float) -> int:
+    """Count boxes that overlap no one counted before by `least`, whatever their images."""
+    alone = replace(boxes, image=np.zeros_like(boxes.image))
+    pairs = candidate_pairs(
+        alone, alone, Blocks.of(alone.image.astype(np.int64), alone.image.astype(np.int64)), COCO, threshold=least
+    )
+    near: dict[int, list[int]] = {}
+    for row, other in zip(pairs.det.tolist(), pairs.gt.tolist(), strict=True):
+        near.setdefault(row, []).append(other)
+    kept: set[int] = set()
+    for row in range(len(boxes)):
+        if kept.isdisjoint(near.get(row, ())):
+            kept.add(row)
+    return len(kept)
+
+
+def divergence(share: float, chance: float) -> float:
+    """Relative entropy of two probabilities in nats: n times this bounds -log of the tail of a binomial (Chernoff)."""
+    hit = share * math.log(share / chance)
+    return hit if share == 1.0 else hit + (1 - share) * math.log((1 - share) / (1 - chance))
+
+
+def _only(sample: Sample, pairs: BoolArray) -> Sample:
+    return replace(sample, pred_row=sample.pred_row[pairs], gt_row=sample.gt_row[pairs], overlap=sample.overlap[pairs])
 
 
 def ways_to_match(gt: Dataset, pred: Dataset, names: Iterable[str]) -> list[ImageMatchTrial]:

@@ -168,7 +168,9 @@ def _best_trial(context: AuditContext) -> _Trial | None:
     gained = best.agreement.found - present.found
     if gained < FEWEST_GAINED or not is_better(best.agreement, present):
         return None
-    return replace(best, is_decisive=is_decisive(sample, paired))
+    # Two objects are enough to find a scale and an offset that fit them.
+    fitted = 0 if best.reading.resized == view.readings[best.role].resized else 2
+    return replace(best, is_decisive=is_decisive(sample, paired, fitted=fitted))
 
 
 def _weight(trial: _Trial) -> tuple[float, float]:

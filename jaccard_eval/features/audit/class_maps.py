@@ -19,12 +19,11 @@ from jaccard_eval.data.dataset import Dataset, LabelMap
 from jaccard_eval.features.audit.agreement import (
     LOW_AGREEMENT,
     STOP_GIVEN,
-    STOP_IMAGES,
-    STOP_OBJECTS,
     STOP_OTHER,
-    Agreement,
+    STOP_SURPRISE,
     IntArray,
     Sample,
+    divergence,
     place_agreement,
     take_sample,
 )
@@ -123,23 +122,29 @@ def check_classes(context: AuditContext, findings: FindingLog) -> None:
     fix = f"Rerun with --class-map {option_text(verdict.better.class_map)}."
     where, table, options = Where(context.pred.path, field="class"), verdict.table(), context.options
     named = context.aligned.classes.strategy != "id" or options is None or options.class_map is not None
-    if context.stops("class-mapping", named=named) and _is_decisive(verdict, place_agreement(context.sample)):
+    if context.stops("class-mapping", named=named) and _is_decisive(verdict, context.sample):
         findings.error("class-mapping", where, detail, fix=f"{fix} {going_on('class-mapping')}", table=table)
     else:
         findings.warning("class-mapping", where, detail, fix=fix, table=table)
 
 
-def _is_decisive(verdict: Verdict, located: Agreement) -> bool:
+def _is_decisive(verdict: Verdict, sample: Sample) -> bool:
     """Whether next to no object has its class as given, and most of those that can be found have by a map with a rule.
 
-    Pairs that were chosen to fit, and classes that changed places, may be weaknesses of the detector.
+    Pairs that were chosen to fit, and classes that changed places, may be weaknesses of the detector. So may a class
+    that lies on another one: many classes must fit, more often than if they had nothing to do with each other.
     """
-    better = verdict.better
+    better, confusion = verdict.better, Confusion.of(sample)
     if better is None or not isinstance(better.class_map, str) or verdict.given > STOP_GIVEN:
         return False
-    if located.possible < STOP_OBJECTS or located.images < STOP_IMAGES:
+    if better.agreement * verdict.pairs < STOP_OTHER * place_agreement(sample).possible:
         return False
-    return better.agreement * verdict.pairs >= STOP_OTHER * located.possible
+    in_pred = np.bincount(confusion.pred, weights=confusion.count, minlength=len(better.rows)) / verdict.pairs
+    in_gt = np.append(np.bincount(confusion.gt, weights=confusion.count) / verdict.pairs, 0.0)  # -1: no class
+    goal = np.where(better.rows < len(in_gt) - 1, better.rows, -1)
+    by_chance = float(in_pred @ in_gt[goal])
+    share = better.agreement
+    return share > by_chance and verdict.pairs * divergence(share, by_chance) >= STOP_SURPRISE
 
 
 def best_class_map(gt: Dataset, pred: Dataset, placed: Placement, findings: FindingLog) -> ClassMap | None:
