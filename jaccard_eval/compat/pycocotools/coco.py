@@ -15,8 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from jaccard_eval.compat.pycocotools import mask as maskUtils
 from jaccard_eval.compat.pycocotools.shapes import decoded, is_compressed, masks_of, rles
 from jaccard_eval.errors import require
+
+__all__ = ["COCO", "Record", "maskUtils"]
 
 Record = dict[str, Any]
 ROWS_BETWEEN_LINES = 1_000_000  # how often pycocotools prints its progress through an array
@@ -27,8 +30,9 @@ class COCO:
 
     Parameters
     ----------
-    annotation_file : str or path, optional
-        COCO JSON; without it the object is empty, to be filled through `dataset` and `createIndex`.
+    annotation_file : str, path or dict, optional
+        COCO JSON, or what such a file holds, as faster-coco-eval takes it; without it the object is empty, to be filled
+        through `dataset` and `createIndex`.
     verbose : bool
         Whether to print what pycocotools prints.
 
@@ -46,7 +50,7 @@ class COCO:
     ([7], [1])
     """
 
-    def __init__(self, annotation_file: str | os.PathLike[str] | None = None, *, verbose: bool = True) -> None:
+    def __init__(self, annotation_file: str | os.PathLike[str] | Record | None = None, *, verbose: bool = True) -> None:
         self.verbose = verbose
         self.dataset: Record = {}
         self.anns: dict[Any, Record] = {}
@@ -57,7 +61,8 @@ class COCO:
         if annotation_file is not None:
             self._print("loading annotations into memory...")
             start = time.time()
-            dataset = json.loads(Path(annotation_file).read_bytes())
+            given = annotation_file
+            dataset = given if isinstance(given, dict) else json.loads(Path(given).read_bytes())
             if not isinstance(dataset, dict):
                 raise AssertionError(f"annotation file format {type(dataset)} not supported")
             self._print(f"Done (t={time.time() - start:0.2f}s)")
@@ -190,9 +195,9 @@ class COCO:
             for ann in anns:
                 self._print(ann["caption"])
             return None
-        pyplot = require("matplotlib.pyplot", extra="report")
-        patches = require("matplotlib.patches", extra="report")
-        collections = require("matplotlib.collections", extra="report")
+        pyplot = require("matplotlib.pyplot", extra="plot")
+        patches = require("matplotlib.patches", extra="plot")
+        collections = require("matplotlib.collections", extra="plot")
         axes = pyplot.gca()
         axes.set_autoscale_on(False)
         polygons, colors = [], []
@@ -281,12 +286,12 @@ def _complete(anns: list[Record], images: dict[Any, Record]) -> None:
             ann["iscrowd"] = 0
 
 
-def _is_list(given: Any) -> bool:
+def _isArrayLike(given: Any) -> bool:  # by their name: callers import it
     return hasattr(given, "__iter__") and hasattr(given, "__len__")
 
 
 def _listed(given: Any) -> Collection[Any]:
-    listed: Collection[Any] = given if _is_list(given) else [given]
+    listed: Collection[Any] = given if _isArrayLike(given) else [given]
     return listed
 
 

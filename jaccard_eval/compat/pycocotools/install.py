@@ -6,18 +6,18 @@ import importlib.util
 import sys
 from types import ModuleType
 
-from jaccard_eval.compat.pycocotools import coco, cocoeval
+from jaccard_eval.compat.pycocotools import coco, cocoeval, mask
 from jaccard_eval.errors import UsageError
 
 PACKAGE = "pycocotools"
 REPLACED = {"coco": coco, "cocoeval": cocoeval}
+MASK = "mask"  # replaced where nobody has it yet: who has the installed one goes on with the same numbers
 
 
 def init_as_pycocotools() -> None:
-    """Let ``import pycocotools.coco`` and ``pycocotools.cocoeval`` find the drop-in, in this process.
+    """Let ``import pycocotools.coco``, ``.cocoeval`` and ``.mask`` find the drop-in, in this process.
 
-    Call it before anything imports these modules. ``pycocotools.mask`` stays what is installed, so that code which
-    imports it goes on to work. A second call changes nothing.
+    Call it before anything imports these modules; pycocotools need not be installed. A second call changes nothing.
 
     Raises
     ------
@@ -34,13 +34,15 @@ def init_as_pycocotools() -> None:
             )
     package = sys.modules.get(PACKAGE)
     if package is None:
-        # A package without code, in whose folder the mask module and its extension are found as ever.
+        # A package without code, in whose folder the rest of what is installed is found as ever.
         spec = importlib.util.find_spec(PACKAGE)
         package = ModuleType(PACKAGE)
         package.__spec__ = spec
         package.__path__ = list(spec.submodule_search_locations or ()) if spec is not None else []
+        package.__file__ = __file__
         sys.modules[PACKAGE] = package
-    for name, module in REPLACED.items():
+    free = {MASK: mask} if f"{PACKAGE}.{MASK}" not in sys.modules else {}
+    for name, module in {**REPLACED, **free}.items():
         sys.modules[f"{PACKAGE}.{name}"] = module
         setattr(package, name, module)
 
