@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from jaccard_eval import storage
 from jaccard_eval.errors import MachineError, UsageError
 from jaccard_eval.findings import as_given, is_address, reason_of
+from jaccard_eval.fixes import ON, Fix
 from jaccard_eval.progress import tracked
 from jaccard_eval.text import example_keys, pluralise, quoted_value
 
@@ -44,7 +45,8 @@ def require_free(path: Path, inputs: Sequence[Path], *, replace: bool) -> None:
         if target.exists() and not (target.is_file() or target.is_dir()):
             raise UsageError(f"output {quoted_value(str(path))} is neither a file nor a folder")
         if target.exists() and not replace:
-            raise UsageError(f"output {quoted_value(str(path))} exists; replace it with --force")
+            fix = Fix.missing("Replace it with {force}.", force=ON)
+            raise UsageError(f"output {quoted_value(str(path))} exists.", fix=fix)
         if is_address(path):
             storage.require_place(as_given(path))
         else:

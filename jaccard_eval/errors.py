@@ -40,11 +40,11 @@ class JaccardEvalError(Exception):
     def __init__(self, message: str = "", *, fix: Any = None) -> None:
         # A `findings.Fix`, which is not known here.
         self.statement, self.fix = message, fix
-        super().__init__(message if fix is None else f"{message} {fix}")
+        super().__init__(message if fix is None else f"{message} {fix}".strip())
 
     def told(self, wording: Any) -> str:
         """Return the message, its fix in somebody's words."""
-        return self.statement if self.fix is None else f"{self.statement} {self.fix.worded(wording)}"
+        return self.statement if self.fix is None else f"{self.statement} {self.fix.worded(wording)}".strip()
 
 
 class UsageError(JaccardEvalError):

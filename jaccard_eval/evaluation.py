@@ -34,7 +34,8 @@ from jaccard_eval.features.audit.class_maps import applied_counting, best_class_
 from jaccard_eval.features.audit.compute import audit, is_doubtful
 from jaccard_eval.features.audit.duplicates import repeats_of
 from jaccard_eval.features.audit.images import applied_numbers
-from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where, as_fix
+from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
+from jaccard_eval.fixes import ON, Fix
 from jaccard_eval.inputs import Input, counted_images, is_counted, load, read_both, with_shapes
 from jaccard_eval.matching.judging import judge
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides, metrics_of, summary_refs
@@ -187,12 +188,10 @@ def _with_split(error: DataError, gt: Source, gt_side: Dataset, pred: Dataset, o
             align_images(sibling, pred, options, FindingLog())
         except (DataError, UsageError):
             continue
-        fix = f"Rerun with --split {split}. All images of the predictions are in that split, not in {given.split}."
+        words = "Rerun with {split}. All images of the predictions are in that split, not in"
+        fix = Fix.missing(f"{words} {given.split}.", split=split)
         return DataError(
-            [
-                replace(finding, fix=as_fix(fix)) if finding.code == "image-unknown" else finding
-                for finding in error.findings
-            ]
+            [replace(finding, fix=fix) if finding.code == "image-unknown" else finding for finding in error.findings]
         )
     return error
 
@@ -230,10 +229,10 @@ def load_as_in_ground_truth(
     try:
         return as_in_ground_truth(load_and_trust(gt, pred, options), lossy=lossy)
     except DataError as error:
-        fix = f"Convert {gt}, and pass --gt {pred}."
+        fix = Fix.missing(f"Convert {gt}, and pass {{gt}}.", gt=str(pred))
         found = error.findings
         raise DataError(
-            [replace(finding, fix=as_fix(fix)) if finding.code == "sides-swapped" else finding for finding in found]
+            [replace(finding, fix=fix) if finding.code == "sides-swapped" else finding for finding in found]
         ) from None
 
 
@@ -310,7 +309,9 @@ def _above(pred: Dataset, score_min: float) -> Dataset:
     highest = max(float(table.score.max()) for table in pred.boxes.tables() if table.score is not None and len(table))
     findings = FindingLog()
     detail = f"all {len(pred.boxes):,} scores are below {score_min:g}; the highest is {highest:.6g}"
-    findings.warning("pred-empty", Where(pred.path, field="score"), detail, fix="Lower --score-min.")
+    findings.warning(
+        "pred-empty", Where(pred.path, field="score"), detail, fix=Fix.missing("Lower {score_min}.", score_min=None)
+    )
     return replace(pred, boxes=boxes, ignored=ignored, findings=(*pred.findings, *findings.findings()))
 
 
@@ -387,10 +388,11 @@ def evaluate_inputs(
     on_disk = engine is not None and takes_disk(listed(gt), listed(pred), engine, protocol.iou_type)
     if engine is not None and on_disk and (lacking := lacking_on_disk(options)):
         if not is_automatic(engine):
-            advice = "Pass --engine memory, or omit it."
+            fix = Fix.missing("Pass {engine}, or omit it.", engine="memory")
             if options.errors:
-                advice += " The confusion matrix alone is there with --confusion."
-            raise UsageError(f"{', '.join(lacking)}: not available with the disk engine. {advice}")
+                words = f"{fix.words} The confusion matrix alone is there with {{confusion}}."
+                fix = Fix.missing(words, engine="memory", confusion=ON)
+            raise UsageError(f"{', '.join(lacking)}: not available with the disk engine.", fix=fix)
         import logging  # slow to load
 
         # Not a finding: no result depends on where it was made.

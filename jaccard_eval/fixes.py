@@ -12,6 +12,7 @@ import re
 import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import field
+from functools import partial
 from typing import Any
 from typing import Protocol as TypingProtocol
 
@@ -22,6 +23,7 @@ READING, MISSING = "reading", "missing"
 # The value of an option; several, one of which is right; None, which only the user can give; "" to leave it out.
 Value = str | tuple[str, ...] | None
 ON = "true"  # the value of a switch
+COMMAND = "command"  # stands for a whole command line, as in "evaluate GT PRED -o run.npz"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,12 @@ class Fix:
         """Say what is missing and what for, or what is to be corrected."""
         return cls(kind=MISSING, options=options, words=words)
 
+    @classmethod
+    def of_side(cls, role: str, words: str, /, **options: Value) -> Fix:
+        """Say what is missing to read one side: ``{box}`` is its own option, ``{pred_box}``."""
+        named = {f"{role}_{name}": value for name, value in options.items()}
+        return cls.missing(_PLACE.sub(partial(_prefixed, role=role, names={*options}), words), **named)
+
     def __hash__(self) -> int:
         return hash((self.kind, self.words, *self.options.items(), self.before, self.after))
 
@@ -86,6 +94,10 @@ class Fix:
 
 
 _PLACE = re.compile(r"\{([a-z_]+)(?::([^{}]*))?\}")
+
+
+def _prefixed(place: re.Match[str], role: str, names: Collection[str]) -> str:
+    return f"{{{role}_{place[0][1:]}" if place[1] in names else place[0]
 
 
 def _named(words: str, options: Mapping[str, Value]) -> set[str]:
@@ -122,6 +134,8 @@ class Flags:
         return " ".join(self._one(name, value) for name, value in options.items())
 
     def _one(self, name: str, value: Value) -> str:
+        if name == COMMAND:
+            return f"'jaccard-eval {value}'"
         flag = "-o" if name == "output" else f"--{name.replace('_', '-')}"
         if isinstance(value, tuple):
             if len(value) > _MOST_SPELLED:
@@ -144,6 +158,8 @@ class Keys:
 
     def phrase(self, options: Mapping[str, Value]) -> str:
         """Write options as keys of the table of a command."""
+        if COMMAND in options:
+            return FLAGS.phrase(options)
         keys = ", ".join(self._one(name.replace("_", "-"), value) for name, value in options.items())
         return f"{keys} ({self.table} in {self.path})"
 
@@ -181,8 +197,10 @@ class Keywords:
         return ", ".join(texts)
 
     def _plain(self, keyword: str, value: Value) -> str:
-        if keyword == "output":
-            return f"result.save({_quoted(str(value))})" if value else "result.save(...)"
+        if keyword == COMMAND:
+            return _call(str(value))
+        if keyword in _AS_CALLS:
+            return _AS_CALLS[keyword].format("..." if value is None else _quoted(str(value)))
         text = keyword if value is None else _argument(keyword, value)
         if not self.parameters or keyword in self.parameters:
             return text
@@ -220,10 +238,33 @@ _OF_READING = frozenset(
     | {"angle", "keypoint_order", "mask_axes", "hierarchy", "image_labels", "class_descriptions", "iou_type"}
 )
 _RESAMPLING = frozenset({"bootstrap"})
+# What the command line does with files, the library does with results and rules.
+_AS_CALLS = {
+    "allow_missing_baseline": 'Gates(..., missing_baseline="pass")',
+    "fail_drop": "max_drop",
+    "metric": "metrics={{{}: ...}}",
+    "output": "result.save({})",
+    "update_baseline": "result.save(baseline)",
+}
 _RENAMED = {"force": "replace", "list": "list_file"}  # what the library calls otherwise everywhere
 _LISTS = frozenset({"allow", "classes", "exclude_classes", "names"})
 _NUMBER_LISTS = frozenset({"ignore", "keypoint_order", "max_dets"})
 _NUMBERS = frozenset({"assume_score", "background", "bootstrap", "nms", "origin", "score", "score_min"})
+
+
+def _call(command: str) -> str:
+    """Return a command line as a call: what it writes is saved, and its options are arguments."""
+    words = shlex.split(command)
+    places, options, saved = [], [], ""
+    rest = iter(words[1:])
+    for word in rest:
+        if word == "-o":
+            saved += f".save({_quoted(next(rest))})"
+        elif word.startswith("--"):
+            options.append(f"{word[2:].replace('-', '_')}={_value('', next(rest))}")
+        else:
+            places.append(word.lower() if word.isupper() else _quoted(word))
+    return f"{words[0]}({', '.join([*places, *options])}){saved}"
 
 
 def _argument(name: str, value: Value) -> str:
@@ -261,3 +302,9 @@ def _quoted(value: str | Mapping[str, Any]) -> str:
         inner = ast.unparse(ast.Constant(value))[1:-1]
         return f'"{inner}"' if '"' not in inner else repr(value)
     return "{" + ", ".join(f"{_quoted(key)}: {_quoted(item)}" for key, item in value.items()) + "}"
+
+
+# What several readers ask for.
+IMAGE_FOLDER = Fix.missing("Pass the image folder with {images}.", images=None)
+SIZE_OR_FOLDER = Fix.missing("Write the true size, or remove it and pass {images}.", images=None)
+NO_SCORES = Fix.missing("Export the scores, or pass {assume_score} to rank all equally.", assume_score="1.0")

@@ -26,6 +26,7 @@ from jaccard_eval.features.panoptic.compute import PanopticMetrics
 from jaccard_eval.features.panoptic.result import PanopticResult
 from jaccard_eval.features.pixels.result import PixelsResult
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where, as_settings
+from jaccard_eval.fixes import Fix, ON
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.options import Bootstrap
 from jaccard_eval.progress import staged
@@ -69,9 +70,12 @@ class Gating:
         if baseline is None:
             needing = [rule for rule in gates.rules if rule.needs_baseline]
             if needing and not against:
-                how = "--baseline FILE" if against is None else "--against PRED, or --baseline FILE"
-                how = "--against PRED" if against is False and needing[0].significance else how
-                raise UsageError(f"rule {quoted_value(needing[0].id)} needs a baseline; add {how}")
+                fix = Fix.missing("Add {against}, or {baseline}.", against=None, baseline=None)
+                if against is None:
+                    fix = Fix.missing("Add {baseline}.", baseline=None)
+                elif needing[0].significance:
+                    fix = Fix.missing("Add {against}.", against=None)
+                raise UsageError(f"rule {quoted_value(needing[0].id)} needs a baseline.", fix=fix)
         elif isinstance(baseline, EvaluationResult | PixelsResult | PanopticResult):
             self._open(baseline)
         else:
@@ -80,8 +84,13 @@ class Gating:
                     self._open(baseline)
             if self.baseline is None and gates.missing_baseline == "error":
                 raise UsageError(
-                    f"baseline {quoted_value(str(baseline))} does not exist; create it with --update-baseline, or skip"
-                    " the rules that need it with --allow-missing-baseline"
+                    f"baseline {quoted_value(str(baseline))} does not exist.",
+                    fix=Fix.missing(
+                        "Create it with {update_baseline}, or skip the rules that need it with"
+                        " {allow_missing_baseline}.",
+                        update_baseline=ON,
+                        allow_missing_baseline=ON,
+                    ),
                 )
 
     def _open(self, baseline: Source) -> None:

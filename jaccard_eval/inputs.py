@@ -17,6 +17,7 @@ from jaccard_eval.data.known_protocols import MASKS
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import read_dataset
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.native.results import scanning_ahead
@@ -194,25 +195,33 @@ def settle_iou_type(gt: Input, preds: Sequence[Input]) -> tuple[str, tuple[Findi
     kinds = [kind for kind in _SHAPES if kind in found]
     if not kinds:
         return BOXES, ()
-    what, choice = _described(kinds)
-    choice = f"Pass {choice}"
+    what, names = _described(kinds)
     if BOXES not in found and len(kinds) > 1:
-        raise UsageError(f"not all inputs have boxes, and all have {what}. {choice}.")
+        fix = Fix.missing("Pass {iou_type}.", iou_type=names)
+        raise UsageError(f"not all inputs have boxes, and all have {what}.", fix=fix)
     source, log = preds[0].source, FindingLog()
     where = Where(str(source) if isinstance(source, str | os.PathLike) else f"<{type(source).__name__}>")
     if BOXES in found:
         log.note(
-            "iou-type", where, f"boxes are compared; both sides also have {what}", fix=f"{choice} to compare those."
+            "iou-type",
+            where,
+            f"boxes are compared; both sides also have {what}",
+            fix=Fix.missing("Pass {iou_type} to compare those.", iou_type=names),
         )
         return BOXES, log.findings()
-    log.note("iou-type", where, f"{what} are compared, as not all inputs have boxes", fix=f"{choice} to settle it.")
+    log.note(
+        "iou-type",
+        where,
+        f"{what} are compared, as not all inputs have boxes",
+        fix=Fix.missing("Pass {iou_type} to settle it.", iou_type=names),
+    )
     return kinds[0], log.findings()
 
 
-def _described(kinds: Sequence[str]) -> tuple[str, str]:
+def _described(kinds: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """Return what kinds of shapes are called, and the options that compare them."""
-    options = (f"--iou-type {name}" for kind in kinds for name in _SHAPES[kind][1])
-    return " and ".join(_SHAPES[kind][0] for kind in kinds), " or ".join(options)
+    options = tuple(name for kind in kinds for name in _SHAPES[kind][1])
+    return " and ".join(_SHAPES[kind][0] for kind in kinds), options
 
 
 def _shapes_of(given: Input) -> tuple[list[str], bool]:
@@ -236,8 +245,10 @@ def unwritten_shapes(
         what, options = _described(kinds)
         only = "boxes" if written == BOXES else _SHAPES[written][0]
         detail = f"{what} of {_named(given)} are not written, only {only}"
-        flags = " or ".join(f"--iou-type {kind}" for kind in kinds if kind in able)
-        fix = f"To compare {what}, evaluate the input: {options}." + (f" To write them, pass {flags}." if flags else "")
+        words = f"To compare {what}, evaluate the input: {{iou_type}}."
+        to_write = [kind for kind in kinds if kind in able]
+        words += f" To write them, pass {' or '.join(f'{{iou_type:{kind}}}' for kind in to_write)}." if to_write else ""
+        fix = Fix.missing(words, iou_type=options)
         findings.warning("write-shapes", Where(str(target)), detail, fix=fix)
     return findings.findings()
 
@@ -312,7 +323,7 @@ def read_both(gt: Input, pred: Input) -> Readings:
         truth, results = pred.attempt("gt")[0], gt.attempt("pred")[0]
         if truth is not None and results is not None:
             detail = f"has no scores, but {results.path}, given as ground truth, has: the two sides are swapped"
-            fix = f"Pass --gt {truth.path} --pred {results.path}."
+            fix = Fix.missing("Pass {options}.", gt=truth.path, pred=results.path)
             swapped = DataError.single("sides-swapped", Where(truth.path), detail, fix=fix)
             return Readings(truth, results, swapped.findings)
     if are_files and gt_side is not None and pred_side is not None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.codes import CODES, STOPS
 from jaccard_eval.errors import UsageError
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import did_you_mean, quoted_value
 
@@ -352,7 +353,8 @@ class EngineOptions:
         of_cluster = ("scheduler", "tls_ca", "tls_cert", "tls_key")
         beyond = [name for name in of_cluster if getattr(self, name) is not None]
         if beyond and self.engine != "dask":
-            raise UsageError(f"{', '.join(beyond)}: for the engine dask only. Pass --engine dask.")
+            fix = Fix.missing("Pass {engine}.", engine="dask")
+            raise UsageError(f"{', '.join(beyond)}: for the engine dask only.", fix=fix)
         if not isinstance(self.retries, int) or self.retries < 0:
             raise UsageError(f"retries must be a whole number from 0 on, got {quoted_value(self.retries)}")
         if not self.no_worker_timeout >= 0:

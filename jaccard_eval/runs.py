@@ -38,6 +38,7 @@ from jaccard_eval.features.errors.compute import report_errors
 from jaccard_eval.features.gates.lookup import SavedAnswers, SavedValues
 from jaccard_eval.features.images.compute import count_images
 from jaccard_eval.findings import DataError, FindingLog, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.candidates import Pairs
 from jaccard_eval.matching.matchtable import MatchTable, match_boxes
@@ -61,10 +62,13 @@ from jaccard_eval.report.outputs.npz import (
 from jaccard_eval.similarity import KINDS
 from jaccard_eval.text import quoted_value, shown_json
 
-RESULT_FIX = "Write it with 'jaccard-eval evaluate GT PRED -o result.json'."
-RUN_FIX = "Write it with 'jaccard-eval evaluate GT PRED -o run.npz'."
-BOTH_FIX = "Write both: 'jaccard-eval evaluate GT PRED -o run.json -o run.npz'; or pass ground truth and predictions."
-SEGMENTS_FIX = "Compare the segments themselves: 'jaccard-eval panoptic GT PRED --against OTHER'."
+RESULT_FIX = Fix.missing("Write it with {command}.", command="evaluate GT PRED -o result.json")
+RUN_FIX = Fix.missing("Write it with {command}.", command="evaluate GT PRED -o run.npz")
+BOTH_FIX = Fix.missing(
+    "Write both with {output:run.json} {output:run.npz}, or pass ground truth and predictions.",
+    output=("run.json", "run.npz"),
+)
+SEGMENTS_FIX = Fix.missing("Compare the segments themselves: {command}.", command="panoptic GT PRED --against OTHER")
 _FIRST_KEY = re.compile(rb'\s*{\s*"(bootstrap|correspondence)"')
 _FIRST_KEY_OF_SEGMENTS = re.compile(rb'\s*{\s*"(against|bootstrap|digest)"')
 
@@ -99,7 +103,7 @@ def require_result(path: Path, document: Any, kinds: Sequence[str]) -> None:
     _require_unedited(path, document, document_digest(document), RESULT_FIX)
 
 
-def _require_unedited(path: Path, content: Mapping[str, Any], digest: str, fix: str) -> None:
+def _require_unedited(path: Path, content: Mapping[str, Any], digest: str, fix: Fix | str) -> None:
     """Raise an error when a document or a run is not as it was written."""
     written = content.get(DIGEST)
     if written != digest:
@@ -111,7 +115,8 @@ def _require_unedited(path: Path, content: Mapping[str, Any], digest: str, fix: 
 def with_images(result: Result, folder: str | os.PathLike[str]) -> EvaluationResult:
     """Return a saved evaluation that finds its images in a folder, to show boxes on them; no number depends on it."""
     if not isinstance(result, EvaluationResult) or result.boxes is None:
-        raise UsageError("--images shows the boxes of a saved run (.npz), and this result has none. Remove it.")
+        fix = Fix.missing("Remove {images}.", images=None)
+        raise UsageError("boxes on images are those of a saved run (.npz), and this result has none.", fix=fix)
     names = tuple(result.measured.image_names)
     return replace(result, images=ImageFiles((folder,), names, unknown_sizes(len(names))))
 
@@ -289,12 +294,12 @@ def read_run(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, An
     return run  # type: ignore[no-any-return]
 
 
-def invalid_document(path: Path, detail: str, fix: str = RESULT_FIX) -> DataError:
+def invalid_document(path: Path, detail: str, fix: Fix | str = RESULT_FIX) -> DataError:
     """Return the error of a file that is not a result to go on with."""
     return DataError.single("result-invalid", Where(str(path)), detail, fix=fix)
 
 
-def _require(path: Path, faults: Iterable[Fault], fix: str) -> None:
+def _require(path: Path, faults: Iterable[Fault], fix: Fix | str) -> None:
     findings = FindingLog()
     for field, fault in faults:
         findings.error("result-invalid", Where(str(path), field=field or None), fault, fix=fix)

@@ -19,6 +19,7 @@ from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.data.result import Correspondence
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
+from jaccard_eval.fixes import IMAGE_FOLDER, Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import SideOptions
 from jaccard_eval.text import did_you_mean, example_keys, pluralise, quoted_value
@@ -105,7 +106,7 @@ def _forced(gt: Dataset, pred: Dataset, strategy: str) -> ImageMatch:
             "image-ambiguous",
             Where(pred.path),
             f"images do not correspond one to one by {strategy}: several images of one side share one {strategy}",
-            fix="Choose another --match-images.",
+            fix=Fix.missing("Choose another {match_images}.", match_images=WAYS),
         )
     return replace(match, strategy=strategy)
 
@@ -146,8 +147,12 @@ def _no_correspondence(gt: Dataset, pred: Dataset, used: BoolArray, best: ImageM
         "image-unknown",
         Where(pred.path, field="image"),
         detail,
-        fix=f"Check that both are of the same split. To choose how images match, pass --match-images {'|'.join(WAYS)}; "
-        "to drop the rest, --extra-images ignore.",
+        fix=Fix.missing(
+            "Check that both are of the same split. To choose how images match, pass {match_images}; to drop the rest,"
+            " {extra_images}.",
+            match_images=WAYS,
+            extra_images="ignore",
+        ),
     )
 
 
@@ -195,8 +200,10 @@ def _keep_extra(extra: _Extra, options: SideOptions, findings: FindingLog) -> bo
             "image-unknown",
             where,
             f"{extra.detail}: {extra.names}",
-            fix=(
-                "Check that both are of the same split, or pass --extra-images ignore (drop them) or empty (keep them)."
+            fix=Fix.missing(
+                "Check that both are of the same split, or pass {extra_images:ignore} (drop them) or"
+                " {extra_images:empty} (keep them).",
+                extra_images=("ignore", "empty"),
             ),
         )
         findings.raise_errors()
@@ -238,9 +245,13 @@ def _require_listed(gt: Dataset, pred: Dataset) -> None:
         # Arrays on both sides have the same images; with a file, they end with the last image that has a box.
         if not side.images.listed or (side.format == "arrays" and not are_arrays):
             raise UsageError(
-                f"{side.path}: --images-in-common needs all images, but this file lists only images with boxes."
-                f" Ignoring the others would raise AP. Pass {what} with all images: COCO with"
-                f" 'images', or YOLO labels with --{side.role}-images DIR."
+                f"{side.path}: images in common need all images, but this file lists only images with boxes."
+                " Ignoring the others would raise AP.",
+                fix=Fix.of_side(
+                    side.role,
+                    f"Pass {what} with all images: COCO with 'images', or YOLO labels with {{images}}.",
+                    images=None,
+                ),
             )
 
 
@@ -381,7 +392,8 @@ def _only_class(gt: Dataset, pred: Dataset, findings: FindingLog) -> ClassMatch:
         findings.note("class-only", where, f"{detail}, the only class of the ground truth")
     elif len(gt.labels):
         have = f"the ground truth has {len(gt.labels):,}: {example_keys(gt.labels.names)}"
-        fix = "Pass --pred-columns class=COLUMN, or --pred-names NAME if all are of one class."
+        words = "Pass {pred_columns:class=COLUMN}, or {pred_names} if all are of one class."
+        fix = Fix.missing(words, pred_columns=None, pred_names=None)
         findings.error("class-none", where, f"predictions have no class, and {have}", fix=fix)
     row = 0 if len(gt.labels) == 1 else NOWHERE
     return ClassMatch("only-class", np.full(len(pred.labels), row, dtype=np.int32))
@@ -412,7 +424,7 @@ def _unresized(side: Dataset, boxes: BoxTable, sizes: FloatArray, name: Callable
             Where(side.path),
             f"boxes of resized images need the image sizes to be mapped back, but the width and height of"
             f" {pluralise(len(unknown), 'image')} are not known: {names}",
-            fix="Pass the image folder with --images DIR.",
+            fix=IMAGE_FOLDER,
         )
 
     mapped = boxes.mapped(partial(_mapped_back, resizing=resizing, sizes=sizes))
@@ -444,7 +456,12 @@ def _check_classes(gt: Dataset, pred: Dataset, classes: ClassMatch, findings: Fi
             where,
             f"no prediction class is in the ground truth: predictions have {example_keys(names)}, "
             f"ground truth has {example_keys(gt.labels.names)} (ids {example_keys(gt.labels.keys)})",
-            fix="Name the classes by index with --pred-names or --gt-names, or map them with --class-map.",
+            fix=Fix.missing(
+                "Name the classes by index with {pred_names} or {gt_names}, or map them with {class_map}.",
+                pred_names=None,
+                gt_names=None,
+                class_map=None,
+            ),
         )
     elif boxes:
         what = f"{pluralise(boxes, 'prediction')} of {pluralise(len(unknown), 'class', 'classes')}"
@@ -506,7 +523,7 @@ def _to_pixels(
             f"boxes are normalised, those of the other side are in pixels, but the width and height of "
             f"{pluralise(len(unknown), 'image')} are not known: {names}"
         )
-        where, fix = Where(side.path), "Pass the image folder with --images DIR."
+        where, fix = Where(side.path), IMAGE_FOLDER
         if not side.units_guessed:
             raise DataError.single("size-unknown", where, detail, fix=fix)
         findings.warning("units-mixed", where, f"{detail}; compared as if they were pixels", fix=fix)
@@ -536,7 +553,7 @@ def _chosen_classes(labels: LabelMap, options: SideOptions) -> RowArray:
         for name in labels.names
     ]
     if wanted and not any(wanted):
-        raise UsageError("--classes and --exclude-classes leave no class to evaluate")
+        raise UsageError("the classes that are chosen and excluded leave none to evaluate")
     return np.where(wanted, np.cumsum(wanted) - 1, -1).astype(np.int32)
 
 

@@ -10,6 +10,7 @@ from jaccard_eval.data.boxtable import RowArray
 from jaccard_eval.data.dataset import LabelMap
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import did_you_mean, quoted_value
 
@@ -185,6 +186,6 @@ def _by_spelling(gt: LabelMap, pred: LabelMap, where: Where, findings: FindingLo
                 where,
                 f"class {quoted_value(pred.names[i])} is matched with {quoted_value(gt.names[row])}: only "
                 "case or spacing differs",
-                fix="Spell it the same way on both sides, or map it with --class-map.",
+                fix=Fix.missing("Spell it the same way on both sides, or map it with {class_map}.", class_map=None),
             )
     return rows

@@ -37,6 +37,7 @@ from jaccard_eval.engine.stored import Found, Item, Piece, Tables
 from jaccard_eval.engine.worker import digest_of, look_around, run_task
 from jaccard_eval.errors import MachineError, UsageError, require
 from jaccard_eval.findings import is_address
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import EngineOptions
 from jaccard_eval.progress import Stage
@@ -165,7 +166,8 @@ class Cluster:
         file = config.get("scheduler-file", None) if address is None else None
         # A client without an address would start a cluster of its own.
         if address is None and file is None:
-            raise UsageError("engine dask needs a cluster. Pass --scheduler ADDRESS, or set DASK_SCHEDULER_ADDRESS.")
+            fix = Fix.missing("Pass {scheduler}, or set DASK_SCHEDULER_ADDRESS.", scheduler=None)
+            raise UsageError("engine dask needs a cluster.", fix=fix)
         if address is not None and "://" not in str(address):
             address, file = None, str(address)
         if file is not None and not Path(file).is_file():
@@ -190,7 +192,8 @@ class Cluster:
         """Return the folder that is given, which a scheduler of another machine needs."""
         address = urlsplit(self._client.scheduler.address)
         if options.scratch is None and address.scheme != "inproc" and address.hostname not in HOME:
-            raise UsageError("engine dask: workers on other machines need a shared folder. Pass --scratch DIR|URL.")
+            fix = Fix.missing("Pass {scratch}, which may be a URL.", scratch=None)
+            raise UsageError("engine dask: workers on other machines need a shared folder.", fix=fix)
         return options.scratch
 
     def close(self) -> None:
@@ -215,8 +218,8 @@ class Cluster:
         if workers:
             self._last_seen = self._last_look
         elif self._last_look - self._last_seen > self._patience:
-            advice = "Start workers, or wait longer with --no-worker-timeout."
-            raise MachineError(f"no worker for {self._patience:g} s. {advice}")
+            fix = Fix.missing("Start workers, or wait longer with {no_worker_timeout}.", no_worker_timeout=None)
+            raise MachineError(f"no worker for {self._patience:g} s.", fix=fix)
         return workers
 
     def _watch(self) -> None:
@@ -267,8 +270,9 @@ class Cluster:
                 unlike[address] = theirs["versions"]
             elif theirs["problem"] or not is_there(scratch / theirs["wrote"]):
                 problem = theirs["problem"] or "what it wrote there is not seen here"
-                advice = "Pass --scratch with a folder that all machines share, or a URL that all can reach."
-                raise MachineError(f"{scratch.parent}: worker {address} cannot use it: {problem.rstrip('.')}. {advice}")
+                words = "Pass {scratch} that all machines share, or a URL that all can reach."
+                detail = f"{scratch.parent}: worker {address} cannot use it: {problem.rstrip('.')}."
+                raise MachineError(detail, fix=Fix.missing(words, scratch=None))
         if unlike:
             raise MachineError(_versions_text(ours["versions"], unlike))
         for path in self._shown:

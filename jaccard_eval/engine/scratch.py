@@ -20,6 +20,7 @@ import numpy.typing as npt
 from jaccard_eval import storage
 from jaccard_eval.errors import MachineError, UsageError
 from jaccard_eval.findings import is_address, reason_of
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.storage import public
 
@@ -83,8 +84,8 @@ def make_scratch(parent: str | os.PathLike[str] | None, *, kept: bool = False) -
     """Make a folder below `parent`, or where the system keeps temporary files; one that is `kept` is never removed."""
     if parent is not None and is_address(str(parent)):
         raise UsageError(
-            f"--scratch {public(str(parent))}: files of the disk engine need a folder of this machine."
-            " Pass --scratch DIR, or --engine dask for a cluster."
+            f"{public(str(parent))}: files of the disk engine need a folder of this machine.",
+            fix=Fix.missing("Pass {scratch}, or {engine} for a cluster.", scratch=None, engine="dask"),
         )
     place = _place(parent)
     folder = place / f"{PREFIX}{os.getpid()}-{os.urandom(8).hex()}"
@@ -96,7 +97,8 @@ def make_scratch(parent: str | os.PathLike[str] | None, *, kept: bool = False) -
         folder.mkdir(mode=0o700)
     except OSError as error:
         _OPEN.discard(folder)
-        raise MachineError(f"{place}: cannot hold scratch files: {reason_of(error)}. Pass --scratch DIR.") from None
+        fix = Fix.missing("Pass {scratch}.", scratch=None)
+        raise MachineError(f"{place}: cannot hold scratch files: {reason_of(error)}.", fix=fix) from None
     return folder
 
 
@@ -207,8 +209,8 @@ def explained(folder: Path) -> Iterator[None]:
         is_own = error.filename is None or str(error.filename).startswith(str(folder))
         if not is_own or error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS):
             raise
-        advice = "Pass --scratch with a folder that has more room."
-        raise MachineError(f"{folder.parent}: cannot hold scratch files: {reason_of(error)}. {advice}") from None
+        fix = Fix.missing("Pass {scratch} with more room.", scratch=None)
+        raise MachineError(f"{folder.parent}: cannot hold scratch files: {reason_of(error)}.", fix=fix) from None
 
 
 def left_behind(parent: str | os.PathLike[str] | None) -> str:

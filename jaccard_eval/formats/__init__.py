@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from jaccard_eval.errors import JaccardEvalError, UsageError
 from jaccard_eval.extensions import FORMATS, broken_extension, extension_names, load_extension
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.progress import Stage
@@ -145,7 +146,7 @@ def find_input(path: Path) -> tuple[Path, str]:
             "format-ambiguous",
             Where(str(peek.path)),
             f"looks like {' and like '.join(matches)}",
-            fix="Name it with --gt-format or --pred-format.",
+            fix=Fix.missing("Name it with {gt_format} or {pred_format}.", gt_format=None, pred_format=None),
         )
     inputs, is_all = look_inside(peek, surest_formats)
     if len(inputs) == 1 and is_all:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from jaccard_eval.data.imagekeys import is_image_name
 from jaccard_eval.findings import DataError, FindingLog, Where, reason_of
+from jaccard_eval.fixes import Fix
 from jaccard_eval.reading.files import SNIFF_BYTES, decode, is_label_name, list_folder, read_bytes, record_failures
 from jaccard_eval.reading.peek import LEVELS, Kind, Peek
 from jaccard_eval.reading.tabular.columns import is_header
@@ -56,7 +57,7 @@ def explain_unknown(peek: Peek, inputs: Sequence[tuple[Path, str]]) -> DataError
     if peek.kind is Kind.TEXT and peek.lines:
         detail = f"{detail}; it starts with {quoted_value(peek.lines[0])}"
         choices = f"{choices}; else write {_TABLE}"
-    fix = f"Name it with --gt-format or --pred-format; {choices}. {_LIST}"
+    fix = _named(f"Name it with {{gt_format}} or {{pred_format}}; {choices}. {_LIST}")
     return _foreign(path) or DataError.single("format-unknown", Where(str(path)), detail, fix=fix)
 
 
@@ -72,33 +73,41 @@ def _explain_folder(peek: Peek, inputs: Sequence[tuple[Path, str]]) -> DataError
     is_one_each = len(inputs) > 1 and len({path.suffix for path, _ in inputs}) == 1 and first.kind is Kind.TEXT
     if is_one_each and not is_header(first.lines[0].split(",")):
         detail = f"{detail}; {quoted_value(first.path.name)} starts with {quoted_value(first.lines[0])}"
-        fix = f"If each file is of one image, join them to {_TABLE}, or write {_LABELS}. Otherwise pass one of them."
-        return DataError.single("format-unknown", where, detail, fix=fix)
+        how = f"If each file is of one image, join them to {_TABLE}, or write {_LABELS}. Otherwise pass one of them."
+        return DataError.single("format-unknown", where, detail, fix=how)
     if inputs:
         # With the folder, so that it can be pasted from where the user stands.
         choices = [f"{shlex.quote(str(path))} ({name})" for path, name in inputs]
         more = f" and {len(choices) - MAX_KINDS} more" if len(choices) > MAX_KINDS else ""
-        fix = f"Pass the one with the boxes: {', '.join(choices[:MAX_KINDS])}{more}."
-        return DataError.single("format-unknown", where, detail, fix=fix)
+        how = f"Pass the one with the boxes: {', '.join(choices[:MAX_KINDS])}{more}."
+        return DataError.single("format-unknown", where, detail, fix=how)
     files = [entry for entry in entries if not is_image_name(entry.name)][:MAX_ENTRIES]
     foreign = [found for file in files if (found := _foreign(file)) is not None]
     if foreign and len(foreign) == len(files):
         log = FindingLog()
         record_failures(foreign, log)
         return DataError(log.findings())
-    fix = f"Pass the file or folder that holds the boxes, or name its format with --gt-format or --pred-format. {_LIST}"
+    words = "Pass the file or folder that holds the boxes, or name its format with {gt_format} or {pred_format}."
+    fix = _named(f"{words} {_LIST}")
     if names and all(name.lower().endswith(".png") for name in names):
         detail = f"{detail}, which look like photos"
-        fix = (
+        fix = Fix.missing(
             "Pass the file or folder that holds the boxes. If each image is a map of objects in one channel, pass"
-            " --gt-format instances or --pred-format instances; for maps of classes use 'jaccard-eval pixels GT PRED'."
+            " {gt_format} or {pred_format}; for maps of classes use {command}.",
+            gt_format="instances",
+            pred_format="instances",
+            command="pixels GT PRED",
         )
     labels = [peek.at(entry) for entry in entries if is_label_name(entry.name)][:MAX_ENTRIES]
     shown = next((file for file in labels if file.lines), None)
     if shown is not None:
         detail = f"{detail}; {quoted_value(shown.path.name)} starts with {quoted_value(shown.lines[0])}"
-        fix = f"Write {_LABELS}, or name its format with --gt-format or --pred-format. {_LIST}"
+        fix = _named(f"Write {_LABELS}, or name its format with {{gt_format}} or {{pred_format}}. {_LIST}")
     return DataError.single("format-unknown", where, detail, fix=fix)
+
+
+def _named(words: str) -> Fix:
+    return Fix.missing(words, gt_format=None, pred_format=None)
 
 
 def _foreign(file: Path) -> DataError | None:

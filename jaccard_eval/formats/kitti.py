@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from jaccard_eval.findings import Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
@@ -85,5 +86,5 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     )
     if ignore.any():
         detail = f"{int(ignore.sum()):,} regions of {_UNLABELLED} are boxes of a class of that name, marked ignore"
-        fix = f"Exclude the class with --exclude-classes {_UNLABELLED}."
+        fix = Fix.missing("Exclude the class with {exclude_classes}.", exclude_classes=_UNLABELLED)
         draft.findings.warning("kitti-dontcare", Where(draft.path), detail, fix=fix)

@@ -13,6 +13,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.imagekeys import is_image_name, without_suffix
 from jaccard_eval.findings import DataError, Where
+from jaccard_eval.fixes import IMAGE_FOLDER
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
@@ -148,7 +149,7 @@ def _edges(shape: Record, size: FloatArray) -> IntArray | None:
     if not text or not math.isfinite(left + top + right + bottom):
         return None
     if not np.isfinite(size).all():
-        fix = "Pass the image folder with --images DIR."
+        fix = IMAGE_FOLDER
         shape.error("size-unknown", "mask", "the width and height of the image are unknown, which masks lie in", fix)
         return None
     try:

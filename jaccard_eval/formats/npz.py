@@ -27,6 +27,7 @@ from jaccard_eval.data.dataset import Key
 from jaccard_eval.data.known_protocols import MASKS
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import Format
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
@@ -148,7 +149,7 @@ def _read_masks(path: Path, archive: Archive) -> Masks | None:
     from jaccard_eval.similarity.runs import runs_of_pixels
 
     if _MASKS not in array_names(path):
-        fix = "Save masks (n, height, width), or compare boxes with --iou-type bbox."
+        fix = Fix.missing("Save masks (n, height, width), or compare boxes with {iou_type}.", iou_type="bbox")
         archive.fault(_MASKS, "the array is missing", fix)
         return None
     with opened_entries(path, _MASKS) as (shape, dtype, entries):

@@ -7,11 +7,11 @@ Objects in XML have a ``score`` or ``confidence`` if they are predictions. From 
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
@@ -70,7 +70,8 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     if alone is not None:
         label = alone["label"]
         detail = f"results of class {quoted_value(label)} only; objects of other classes count as missed"
-        fix = f"Evaluate only this class with --classes {shlex.quote(label)}, or pass the folder with all classes."
+        words = "Evaluate only this class with {classes}, or pass the folder with all classes."
+        fix = Fix.missing(words, classes=label)
         draft.findings.note("class-alone", Where(str(path)), detail, fix=fix)
         results = {label: [path]}
     if results:

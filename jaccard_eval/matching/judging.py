@@ -20,6 +20,7 @@ from jaccard_eval.data.sides import Sides
 from jaccard_eval.data.signature import digest_facts
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, FindingLog, Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import IntArray, class_and_score_order, group_ranks
 from jaccard_eval.progress import staged
@@ -88,9 +89,9 @@ def _judged(sides: Sides, protocol: Protocol) -> Sides:
         detail = f"{pluralise(n_removed, 'prediction')} {rule.removed}: ignored by protocol {protocol.name}"
         findings.note("not-judged", Where(sides.pred.path, field="class"), detail)
     if rule.lacks:
-        fix = "Pass --hierarchy FILE if there is one."
+        fix = Fix.missing("Pass {hierarchy} if there is one.", hierarchy=None)
         if sides.gt.format != OPEN_IMAGES:
-            fix = "Pass the tables of Open Images as ground truth: a hierarchy is read with these."
+            fix = Fix.missing("Pass the tables of Open Images as ground truth: a hierarchy is read with these.")
         findings.warning("hierarchy-missing", Where(sides.gt.path, field="class"), rule.lacks, fix=fix)
     selection = sides.selection
     if protocol.judging != EVERY_CLASS or protocol.frequencies:  # what is known besides boxes changes numbers
@@ -108,7 +109,7 @@ def _unused_facts(sides: Sides, protocol: Protocol) -> tuple[Finding, ...]:
             f"only some classes are verified on each image, but protocol {protocol.name} judges all of them:"
             " correct detections of other classes may count as false positives"
         )
-        fix = f"Pass --protocol {facts.usual_protocol}."
+        fix = Fix.missing("Pass {protocol}.", protocol=facts.usual_protocol)
         findings.warning("classes-unverified", Where(sides.gt.path, field="images"), detail, fix=fix)
     return findings.findings()
 
@@ -120,7 +121,8 @@ def _check_facts(sides: Sides, objects: IntArray, protocol: Protocol, findings: 
         detail = (
             f"no class is verified on any image: protocol {protocol.name} judges classes only where they have objects"
         )
-        fix = "Pass the original ground truth with neg_category_ids, or --protocol coco."
+        words = "Pass the original ground truth with neg_category_ids, or {protocol}."
+        fix = Fix.missing(words, protocol="coco")
         findings.warning("image-labels-missing", Where(path, field="images"), detail, fix=fix)
     if protocol.judging == FEDERATED and facts.images is not None:
         image, label = facts.images.of(ABSENT)
@@ -285,7 +287,10 @@ def verified(objects: IntArray, facts: ClassFacts, n_labels: int) -> Judged:
     if facts.images is None:
         raise UsageError(
             "this protocol judges only classes that were verified on an image, and the ground truth has no image-level"
-            " labels. Pass --image-labels FILE, or evaluate with --protocol openimages."
+            " labels.",
+            fix=Fix.missing(
+                "Pass {image_labels}, or evaluate with {protocol}.", image_labels=None, protocol="openimages"
+            ),
         )
     return replace(
         with_ancestors(objects, facts, n_labels),

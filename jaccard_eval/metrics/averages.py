@@ -10,6 +10,7 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.errors import UsageError
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.metrics.curves import Curves, CurveSource
@@ -36,8 +37,10 @@ class Axes:
         known, named = self.protocol.iou_thresholds, COCO.iou_thresholds
         if ref.coco_ious and not (len(known) == len(named) and np.allclose(known, named, rtol=0, atol=SAME_IOU)):
             raise UsageError(
-                f"metric {quoted_value(str(ref))}: IoU 0.5:0.95 is not evaluated; thresholds are {self._listed()}."
-                f" Evaluate with --iou 0.5:0.95:0.05, or ask for {ref.name}, the mean over these."
+                f"metric {quoted_value(str(ref))}: IoU 0.5:0.95 is not evaluated; thresholds are {self._listed()}.",
+                fix=Fix.missing(
+                    f"Evaluate with {{iou}}, or ask for {ref.name}, the mean over these.", iou="0.5:0.95:0.05"
+                ),
             )
         return slice(None)
 
@@ -55,8 +58,8 @@ class Axes:
         # Not equality: 0.9 is 0.8999999999999999 among COCO's thresholds, which are those of linspace.
         if abs(known[nearest] - iou) > SAME_IOU:
             raise UsageError(
-                f"metric {quoted_value(str(ref))}: IoU {iou:g} is not evaluated; thresholds are {self._listed()}."
-                f" Evaluate with --iou {iou:g}."
+                f"metric {quoted_value(str(ref))}: IoU {iou:g} is not evaluated; thresholds are {self._listed()}.",
+                fix=Fix.missing("Evaluate with {iou}.", iou=f"{iou:g}"),
             )
         return nearest
 

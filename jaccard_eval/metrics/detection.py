@@ -18,6 +18,7 @@ from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Where
+from jaccard_eval.fixes import IMAGE_FOLDER
 from jaccard_eval.matching.matchtable import NO_PAIR, MatchTable, match_boxes
 from jaccard_eval.matching.order import IntArray, WholeArray
 from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
@@ -240,7 +241,7 @@ def match_sides(
             "size-unknown",
             Where(sides.gt.path),
             f"protocol {protocol.name} adds a pixel to every side, but boxes are normalised and image sizes unknown",
-            fix="Pass the image folder with --images DIR.",
+            fix=IMAGE_FOLDER,
         )
     # These know more than shares of areas, which are the same in fractions: distances, widths, angles.
     if protocol.iou_type in ("keypoints", "probiou") and aligned.units == "norm" and len(aligned.gt):
@@ -248,7 +249,7 @@ def match_sides(
             "size-unknown",
             Where(sides.gt.path),
             f"{protocol.iou_type} measures distances, but coordinates are fractions of images whose sizes are unknown",
-            fix="Pass the image folder with --images DIR.",
+            fix=IMAGE_FOLDER,
         )
     kind = KINDS[protocol.iou_type]
     for side, boxes in ((sides.gt, aligned.gt), (sides.pred, aligned.pred)):

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from jaccard_eval.findings import DataError, Example, FindingLog, Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.progress import BYTES, Stage
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
@@ -59,9 +60,9 @@ def part_of(draft: Draft, *, lines: int = 0, records: int = 0) -> Iterator[Draft
         raise DataError(part.findings.findings()) from None
 
 
-def needs_whole(path: str | Path, detail: str, fix: str = "") -> DataError:
+def needs_whole(path: str | Path, detail: str, fix: Fix | str = "") -> DataError:
     """Return the error about an input that cannot be read in parts; where there is room, it is read whole instead."""
-    whole = "Read it whole with --engine memory, on a machine with more memory."
+    whole = Fix.missing("Read it whole with {engine}, on a machine with more memory.", engine="memory")
     return DataError.single("parts-differ", Where(str(path)), detail, fix=fix or whole)
 
 

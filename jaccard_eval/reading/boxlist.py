@@ -9,10 +9,16 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.findings import DataError, FindingLog, Severity
+from jaccard_eval.fixes import Fix
 from jaccard_eval.reading.files import read_lines
 from jaccard_eval.reading.lines import TextBoxes
 
-FIX = "Write one box per line, such as 10,20,50,80. To read images and classes, use --gt GT --pred PRED --image NAME."
+FIX = Fix.missing(
+    "Write one box per line, such as 10,20,50,80. To read images and classes, use {options}.",
+    gt="GT",
+    pred="PRED",
+    image="NAME",
+)
 _BETWEEN = re.compile(r"[,;\s]+")
 _NUMBER = re.compile(r"[-+.]?\d")
 
@@ -35,7 +41,7 @@ def read_box_list(path: Path, encoding: str) -> FloatArray:
         "box-negative",
         wrong,
         lambda row: (lines.where(row), f"{boxes[row].tolist()} read as {encoding} has a negative width or height"),
-        fix=f"Name what the numbers are: --box {'xywh' if is_corners else 'xyxy'}.",
+        fix=Fix.missing("Name what the numbers are: {box}.", box="xywh" if is_corners else "xyxy"),
     )
     if findings.findings():
         raise DataError(findings.findings())

@@ -26,6 +26,7 @@ from jaccard_eval.data.imagelabels import FACTS, ClassFacts, ImageLabels
 from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.fixes import NO_SCORES, Fix
 from jaccard_eval.options import AS_WRITTEN, MASK_AXES, ReadOptions
 from jaccard_eval.reading.rawboxes import (
     Keys,
@@ -279,7 +280,8 @@ class Draft:
             return xywh
         if reading.units != "px":
             detail = "boxes are fractions of their image, without a first pixel: no box is moved"
-            fix = f"Remove --{self.options.role}-origin, or pass --{self.options.role}-units px if they are pixels."
+            words = "Remove {origin}, or pass {units} if they are pixels."
+            fix = Fix.of_side(self.options.role, words, origin=None, units="px")
             self.findings.warning("origin-unused", Where(self.path, field="box"), detail, fix=fix)
             return xywh
         self.details.append(f"pixels counted from {reading.origin}")
@@ -302,10 +304,11 @@ class Draft:
         poses: object = raw.shapes
         if not isinstance(poses, Keypoints) or not len(poses):
             return raw
-        n, flag = poses.points.shape[1], f"--{self.options.role}-keypoint-order"
+        n = poses.points.shape[1]
         if sorted(order) != list(range(n)):
-            given = quoted_value(",".join(map(str, order)))
-            raise UsageError(f"{flag} {given}: poses have {n} keypoints. Name each of 0 to {n - 1} once.")
+            given = ",".join(map(str, order))
+            words = f"{{keypoint_order}}: poses have {n} keypoints. Name each of 0 to {n - 1} once."
+            raise UsageError(fix=Fix.of_side(self.options.role, words, keypoint_order=given))
         self.details.append(f"keypoints in the order {','.join(map(str, order))}")
         return replace(raw, shapes=Keypoints(poses.points[:, list(order)]))
 
@@ -335,7 +338,7 @@ class Draft:
             return
         assumed = self.options.assume_score
         if assumed is None:
-            why, fix = raw.no_score or ("", "Export the scores, or pass --assume-score 1.0 to rank all equally.")
+            why, fix = raw.no_score or ("", NO_SCORES)
             detail = "predictions have no score; average precision ranks boxes by their score" + why
             self.findings.error("score-missing", raw.place(0), detail, fix=fix)
         else:
@@ -395,10 +398,10 @@ class Draft:
         """Return the names of classes that the input only numbers."""
         outside = [key for key in keys if not (isinstance(key, int) and 0 <= key < len(names))]
         detail = f"has no name: the {len(names)} given names are for classes 0 to {len(names) - 1}"
-        fix = "Give a name for every index with --gt-names or --pred-names."
+        advice = Fix.of_side(self.options.role, "Give a name for every index with {names}.", names=None)
         for key in outside:
             where = Where(self.path, field="class")
-            self.findings.error("class-index", where, f"class {quoted_value(key)} {detail}", fix=fix)
+            self.findings.error("class-index", where, f"class {quoted_value(key)} {detail}", fix=advice)
         return tuple(str(key) if key in outside else names[int(key)] for key in keys)
 
     def _universe(

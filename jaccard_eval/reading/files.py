@@ -557,4 +557,9 @@ def choose_split(asked: str, given: Iterable[str], where: Where, findings: Findi
         )
         return known[0]
     detail = f"there is no split {quoted_value(asked)}; there are: {', '.join(map(printable, known)) or 'none'}"
-    raise DataError.single("split-missing", where, detail, fix=f"Name one with --split.{did_you_mean(asked, known)}")
+    raise DataError.single(
+        "split-missing",
+        where,
+        detail,
+        fix=Fix.missing(f"Name one with {{split}}.{did_you_mean(asked, known)}", split=None),
+    )

@@ -11,6 +11,7 @@ from jaccard_eval.data.alignment import Alignment, common_sizes
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, Chosen, FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.fixes import IMAGE_FOLDER, Fix
 from jaccard_eval.progress import staged
 from jaccard_eval.similarity.masks import Masks, filled, outlines_of, sizes_in_images
 from jaccard_eval.text import pluralise, quoted_value
@@ -81,7 +82,7 @@ def _filled(side: Dataset, sizes: FloatArray, gt: Dataset, aligned: Alignment, f
             where(found.unsized.boxes, row),
             "the height and width of the image are unknown, which polygons are filled in",
         ),
-        fix="Pass the image folder with --images DIR.",
+        fix=IMAGE_FOLDER,
     )
     if not len(found.unsized):
         found.report_readings(side, findings)
@@ -160,9 +161,9 @@ class _Outlined:
         where, n = Where(side.path, field="segmentation"), self._n_polygons
         if n and self._low >= -_SLACK and self._high <= 1 + _SLACK:
             detail = f"{pluralise(n, 'polygon lies', 'polygons lie')} within 0..1: normalised, not in pixels"
-            fix = f"Rerun with --{side.role}-units norm."
+            fix = Fix.of_side(side.role, "Pass {units}.", units="norm")
             if self._largest > 1 + _SLACK:
-                fix = "Multiply x by the width and y by the height of the image, as in the boxes."
+                fix = Fix.missing("Multiply x by the width and y by the height of the image, as in the boxes.")
             findings.error("mask-units", where, detail, fix=fix)
         beyond, exchanged = self._n_beyond, self._n_exchanged
         if beyond > _LEAVING * n and exchanged * 10 <= beyond:
@@ -170,6 +171,7 @@ class _Outlined:
                 f"{beyond:,} of {pluralise(n, 'polygon leaves its image', 'polygons leave their images')},"
                 f" {exchanged:,} with x and y exchanged: y seems to come first"
             )
-            flag = f"--{side.role}-mask-axes"
-            fix = f"Rerun without {flag}." if side.reading.mask_axes == "yx" else f"Rerun with {flag} yx."
+            other = None if side.reading.mask_axes == "yx" else "yx"
+            words = "Rerun with {mask_axes}." if other else "Rerun without {mask_axes}."
+            fix = Fix.of_side(side.role, words, mask_axes=other)
             findings.warning("mask-axes", where, detail, fix=fix)

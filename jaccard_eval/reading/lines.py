@@ -12,6 +12,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.files import MAX_ENTRIES, read_each, read_lines, scan_folder
@@ -53,7 +54,7 @@ class TextBoxes:
         """Record an error about a line with too few or too many fields."""
         self.uneven.append((Where(place[0], line=place[1]), detail))
 
-    def read(self, findings: FindingLog, *, fix: str) -> FloatArray:
+    def read(self, findings: FindingLog, *, fix: Fix | str) -> FloatArray:
         """Return the numbers, shape (n, columns), NaN where absent; report every invalid line and number."""
         findings.add_rows(Severity.ERROR, "columns", range(len(self.uneven)), self.uneven.__getitem__, fix=fix)
         numbers, bad = parse_numbers(np.array(self.numbers, dtype=np.object_))
@@ -70,7 +71,7 @@ class TextBoxes:
         )
         return numbers.reshape(-1, width)
 
-    def scores(self, table: FloatArray, draft: Draft, *, detail: str, fix: str) -> FloatArray | None:
+    def scores(self, table: FloatArray, draft: Draft, *, detail: str, fix: Fix | str) -> FloatArray | None:
         """Return the scores in the table that was read; None where a line has none, an error in some predictions."""
         column = self.columns.index("score")
         # By the text: a score that is no number was reported, and is not missing.
@@ -80,7 +81,7 @@ class TextBoxes:
         return None if unscored else table[:, column]
 
     def require_whole(
-        self, name: str, values: FloatArray, allowed: range, findings: FindingLog, *, expected: str, fix: str
+        self, name: str, values: FloatArray, allowed: range, findings: FindingLog, *, expected: str, fix: Fix | str
     ) -> None:
         """Report the values of a column that are missing, or not whole numbers in a range."""
         texts = self.numbers[self.columns.index(name) :: len(self.columns)]
@@ -102,7 +103,7 @@ class Layout:
 
     columns: tuple[str, ...]  # behind the image: the score, then the numbers of the box
     all_columns: str  # as a message names them
-    fix: str
+    fix: Fix | str
     split: Callable[[str], list[str]] = str.split
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.findings import DataError, FindingLog, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading import files
 from jaccard_eval.reading.rawboxes import Keys
@@ -39,7 +40,7 @@ class Archive:
         """Return the place of an array, or of one of its entries."""
         return Where(self.path, record=name if index is None else f"{name}[{index}]")
 
-    def fault(self, name: str, detail: str, fix: str) -> None:
+    def fault(self, name: str, detail: str, fix: Fix | str) -> None:
         """Record that an array cannot be used."""
         self.findings.error("npz-array", self.where(name), detail, fix=fix)
 

@@ -11,6 +11,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.options import ANGLES, spelled_angle
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.similarity.quads import OutlineKinds, Quads
@@ -64,17 +65,17 @@ def _convention(angle: FloatArray, draft: Draft, usual: str) -> str:
     where = Where(draft.path, field="angle")
     if unit and direction:
         chosen = f"{unit}-{direction}"
-        others = " or ".join(f"--{role}-angle {name}" for name in ANGLES if name != chosen)
+        others = tuple(name for name in ANGLES if name != chosen)
         detail = f"angles from {low:g} to {high:g} are read as {spelled_angle(chosen)}"
-        draft.findings.note("angle-assumed", where, detail, fix=f"For others, pass {others}.")
+        draft.findings.note(
+            "angle-assumed", where, detail, fix=Fix.of_side(role, "For others, pass {angle}.", angle=others)
+        )
         draft.details.append(f"angles in {spelled_angle(chosen)}")
         return chosen
     fitting = [name for name in ANGLES if name.startswith(unit) and name.endswith("-" + direction if direction else "")]
     meaning = " or ".join(map(spelled_angle, fitting))
-    flags = " or ".join(f"--{role}-angle {name}" for name in fitting)
-    draft.findings.error(
-        "angle-ambiguous", where, f"angles from {low:g} to {high:g} may be {meaning}", fix=f"Pass {flags}."
-    )
+    fix = Fix.of_side(role, "Pass {angle}.", angle=tuple(fitting))
+    draft.findings.error("angle-ambiguous", where, f"angles from {low:g} to {high:g} may be {meaning}", fix=fix)
     return fitting[0]
 
 

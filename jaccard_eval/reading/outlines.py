@@ -16,6 +16,7 @@ from jaccard_eval.data.boxtable import RowArray, from_xywh, to_xywh
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, ImageTable
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.options import MASK_AXES
 from jaccard_eval.reading.json import described_json, is_finite, is_number
 from jaccard_eval.reading.rawboxes import RawBoxes
@@ -157,9 +158,12 @@ def with_axes(raw: RawBoxes, axes: str, role: str, path: str, findings: FindingL
     of_box = np.zeros_like(drawn) if raw.of_box is None or given is None else raw.of_box
     (changed,) = np.nonzero(~of_box & (drawn if axes == "yx" else ~drawn))
     if given is None or not len(changed):
-        kind, flag = "polygons" if axes == "yx" else "pixels", f"--{role}-mask-axes"
-        fix = f"Remove {flag}." if len(drawn) else f"Compare masks with --iou-type segm, or remove {flag}."
-        where, detail = Where(path, field="segmentation"), f"no masks of {kind} are read: {flag} {axes} is unused"
+        kind = "polygons" if axes == "yx" else "pixels"
+        fix = Fix.of_side(role, "Remove {mask_axes}.", mask_axes=None)
+        if not len(drawn):
+            words = f"Compare masks with {{iou_type}}, or remove {{{role}_mask_axes}}."
+            fix = Fix.missing(words, iou_type="segm", **{f"{role}_mask_axes": None})
+        where, detail = Where(path, field="segmentation"), f"no masks of {kind} are read: mask axes {axes} are unused"
         findings.warning("mask-axes-unused", where, detail, fix=fix)
         return raw
     kept = np.setdiff1d(np.arange(len(given)), changed)

@@ -21,6 +21,7 @@ from jaccard_eval.data.boxtable import (
 )
 from jaccard_eval.data.dataset import IntegerKeys, Key
 from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.fixes import ON, Fix, Value
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import starts_of_runs
 from jaccard_eval.options import ReadOptions
@@ -175,7 +176,7 @@ class RawBoxes:
     negative_size: Severity | None = None
     shapes: Shapes | None = None
     of_box: BoolArray | None = None
-    no_score: tuple[str, str] | None = None
+    no_score: tuple[str, Fix | str] | None = None
 
 
 def inverted(xywh: FloatArray) -> BoolArray:
@@ -234,7 +235,7 @@ def check_sizes(raw: RawBoxes, xywh: FloatArray, options: ReadOptions, findings:
 
     negative = np.flatnonzero(inverted(xywh))
     empty = np.flatnonzero((product == 0) & (width >= 0) & (height >= 0))
-    fix = "Check the order of the coordinates (--gt-box, --pred-box: xywh, xyxy, cxcywh, xxyy or yxyx)."
+    words, asked = "Check the order of the coordinates ({box}).", dict[str, Value]()
     # Detectors emit a few such boxes, which match nothing in pycocotools; of many the four numbers are something else.
     by_share = Severity.ERROR if len(negative) > MOST_INVERTED * len(xywh) else Severity.WARNING
     severity = raw.negative_size or by_share
@@ -247,8 +248,10 @@ def check_sizes(raw: RawBoxes, xywh: FloatArray, options: ReadOptions, findings:
     elif severity is Severity.WARNING:
         told = partial(summary, what="a negative")
     if not options.drop_inverted and by_share is Severity.WARNING:
-        fix += f" Rerun with --{options.role}-drop-inverted to ignore them."
-    findings.add_rows(severity, "box-negative", negative, describe, fix=fix, summary=told)
+        words, asked = f"{words} Rerun with {{drop_inverted}} to ignore them.", {"drop_inverted": ON}
+    encodings = ("xywh", "xyxy", "cxcywh", "xxyy", "yxyx")
+    order = Fix.of_side(options.role, words, box=encodings, **asked)
+    findings.add_rows(severity, "box-negative", negative, describe, fix=order, summary=told)
     if raw.shapes is None:  # of shapes, what has no area is reported by their own rules
         findings.add_rows(Severity.WARNING, "box-empty", empty, describe, summary=partial(summary, what="zero"))
 

@@ -15,6 +15,7 @@ from jaccard_eval.data.boxtable import FloatArray, Shapes
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Key
 from jaccard_eval.data.known_protocols import MASKS
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
+from jaccard_eval.fixes import NO_SCORES, SIZE_OR_FOLDER, Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
@@ -100,7 +101,7 @@ class Record:
         if not math.isnan(value) and (not 0 <= value <= MAX_IMAGE_SIDE or value % 1):
             expected = f"a whole number of pixels, at most {MAX_IMAGE_SIDE:g}"
             detail = f"is {shown_json(self.values[field])}; expected {expected}"
-            self.error("image-size", field, detail, "Write the true size, or remove it and pass --images DIR.")
+            self.error("image-size", field, detail, SIZE_OR_FOLDER)
         return value or math.nan
 
     def size(self) -> tuple[float, float]:
@@ -186,7 +187,7 @@ class Record:
         # Written out: `replace` takes as long as the rest of reading a small record.
         return Where(self.where.path, f"{outer}{joint}{field}", self.where.line, self.where.field)
 
-    def error(self, code: str, field: str, detail: str, fix: str = _EXPORT) -> None:
+    def error(self, code: str, field: str, detail: str, fix: Fix | str = _EXPORT) -> None:
         """Record a fault of a field."""
         self.findings.error(code, replace(self.where, field=field), detail, fix=fix)
 
@@ -370,7 +371,7 @@ class RecordCollector:
             "score-missing",
             missing,
             lambda row: (self._places[row], "has no score, but other boxes have one"),
-            fix="Export the scores, or pass --assume-score 1.0 to rank all alike.",
+            fix=NO_SCORES,
         )
         return scores
 

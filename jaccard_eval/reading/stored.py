@@ -15,6 +15,7 @@ from jaccard_eval.data.signature import HashSum, RowHasher
 from jaccard_eval.engine.memory import ENOUGH, release_memory
 from jaccard_eval.engine.stored import Store, StoredBoxes, added_counts, as_table, store_boxes
 from jaccard_eval.findings import MAX_EXAMPLES, Finding, FindingLog, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.progress import staged
 from jaccard_eval.reading.blocks import needs_whole
 from jaccard_eval.reading.draft import Draft
@@ -227,7 +228,9 @@ class _Parts:
         ):
             if given != other:
                 detail = f"{what} of one part are read as {given}, those of another as {other}"
-                fix = f"Pass --{part.role}-{option}, or read it whole with --engine memory."
+                named = f"{part.role}_{option}"
+                words = f"Pass {{{named}}}, or read it whole with {{engine}}."
+                fix = Fix.missing(words, engine="memory", **{named: None})
                 raise needs_whole(draft.path, detail, fix)
         if first.details != part.details or first.has_no_class != part.has_no_class:
             self._doubt = f"one part is read as {', '.join(first.details)}, another as {', '.join(part.details)}"

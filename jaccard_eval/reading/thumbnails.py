@@ -13,6 +13,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading import files
 from jaccard_eval.text import example_keys, pluralise
@@ -74,7 +75,9 @@ class ImageFiles:
             where = Where(str(Path(self._folders[0])))
             what = f"{pluralise(len(missing), 'image')} of {len(rows):,} to show have no file here, or several that fit"
             detail = f"{what}: {example_keys(missing)}; drawn on a plain canvas"
-            self.findings.note("image-file-missing", where, detail, fix="Pass their folder with --images DIR.")
+            self.findings.note(
+                "image-file-missing", where, detail, fix=Fix.missing("Pass their folder with {images}.", images=None)
+            )
 
     def upright(self, row: int, *, side: int | None = None) -> tuple[Image.Image, tuple[int, int]] | None:
         """Return an image in RGB as it is to be seen, its longer side at most `side`, and its own size.

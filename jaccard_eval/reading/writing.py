@@ -15,7 +15,7 @@ from jaccard_eval.data.boxtable import CORNER_ORDER, FLAGS, BoolArray, FloatArra
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import without_case
 from jaccard_eval.findings import DataError, Example, FindingLog, Group, Severity, Where
-from jaccard_eval.fixes import Fix
+from jaccard_eval.fixes import IMAGE_FOLDER, ON, Fix
 from jaccard_eval.similarity.quads import Quads
 from jaccard_eval.text import example_keys, pluralise, quoted_value
 
@@ -145,9 +145,7 @@ def _json_text(values: FloatArray) -> str:
 
 
 UNIVERSE = ("sizes", "images", "names")
-GT_FIX = "Pass the ground truth with --gt"
-SIZE_FIX = "Pass the image folder with --images DIR."
-LOSSLESS_FIX = "Choose a format that can hold it, or drop it with --lossy."
+LOSSLESS_FIX = Fix.missing("Choose a format that can hold it, or drop it with {lossy}.", lossy=ON)
 
 
 class LossErrors(FindingLog):
@@ -204,7 +202,7 @@ def require_pixels(dataset: Dataset, what: str) -> None:
     """Raise a DataError unless the boxes are in pixels, for a format that holds nothing else."""
     if dataset.units != "px":
         detail = f"{what} holds pixels, but boxes are normalised and image sizes unknown"
-        raise DataError.single("size-unknown", Where(dataset.path), detail, fix=SIZE_FIX)
+        raise DataError.single("size-unknown", Where(dataset.path), detail, fix=IMAGE_FOLDER)
 
 
 def require_sizes(dataset: Dataset, what: str, findings: FindingLog) -> None:
@@ -215,7 +213,7 @@ def require_sizes(dataset: Dataset, what: str, findings: FindingLog) -> None:
         names = example_keys(dataset.images.name(row) for row in unknown.tolist())
         count = pluralise(len(unknown), "image")
         detail = f"{what} holds fractions of the image, but the size of {count} is unknown: {names}"
-        findings.error("size-unknown", Where(dataset.path), detail, fix=SIZE_FIX)
+        findings.error("size-unknown", Where(dataset.path), detail, fix=IMAGE_FOLDER)
 
 
 def require_names(dataset: Dataset, what: str, findings: FindingLog) -> None:
@@ -231,7 +229,10 @@ def require_names(dataset: Dataset, what: str, findings: FindingLog) -> None:
     unnamed["classes"] = [] if labels.named else [key for key in labels.keys if isinstance(key, int)]
     held = [f"{kind} {example_keys(keys)}" for kind, keys in unnamed.items() if keys]
     if held:
-        fix = f"{GT_FIX}." if unnamed["images"] else f"{GT_FIX}, or name the classes by index with --names."
+        fix = Fix.missing("Pass the ground truth with {gt}.", gt=None)
+        if not unnamed["images"]:
+            words = "Pass the ground truth with {gt}, or name the classes by index with {names}."
+            fix = Fix.missing(words, gt=None, names=None)
         detail = f"{what} needs names, but these predictions only have ids: {', '.join(held)}"
         findings.error("write-unnamed", Where(dataset.path), detail, fix=fix)
 

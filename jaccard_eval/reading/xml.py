@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jaccard_eval.findings import DataError, FindingLog, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.reading import files
 from jaccard_eval.text import quoted_value
 
@@ -35,7 +36,11 @@ def parse_xml(path: Path, root: str) -> Element:
         raise _unreadable(path, error) from None
     if element.tag != root:
         detail = f"the outermost element is {quoted_value(element.tag)}, expected {quoted_value(root)}"
-        fix = "Pass annotations of this format, or name the format with --gt-format or --pred-format."
+        fix = Fix.missing(
+            "Pass annotations of this format, or name the format with {gt_format} or {pred_format}.",
+            gt_format=None,
+            pred_format=None,
+        )
         raise DataError.single("xml-root", Where(str(path)), detail, fix=fix)
     return element
 

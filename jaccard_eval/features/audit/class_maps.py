@@ -29,6 +29,7 @@ from jaccard_eval.features.audit.agreement import (
 )
 from jaccard_eval.features.audit.context import MISREAD, AuditContext, going_on
 from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import lengths_of_runs, starts_of_runs
 from jaccard_eval.options import SideOptions
@@ -206,7 +207,9 @@ def applied_counting(gt: Dataset, pred: Dataset, options: SideOptions, findings:
         Where(pred.path, field="class"),
         f"class ids {COUNTINGS[name]}: {verdict.evidence()}; read by {name}",
     )
-    findings.note("class-counting", where, detail, fix="To keep them unchanged, pass --class-map id.")
+    findings.note(
+        "class-counting", where, detail, fix=Fix.missing("To keep them unchanged, pass {class_map}.", class_map="id")
+    )
     return name
 
 

@@ -18,6 +18,7 @@ from jaccard_eval.data.signature import HashSum, RowHasher, row_hashes
 from jaccard_eval.features.audit.agreement import unflagged
 from jaccard_eval.features.audit.context import MISREAD, AuditContext
 from jaccard_eval.findings import MAX_EXAMPLES, FindingLog, Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.greedy import NO_PLACE
 from jaccard_eval.matching.matchtable import MatchTable, any_flag, ignored_objects, match_boxes
@@ -257,7 +258,7 @@ def check_difficult(context: AuditContext, findings: FindingLog) -> None:
             Where(context.gt.path, field="difficult"),
             f"{n:,} of {len(gt):,} objects are marked difficult, but protocol {protocol.name} counts them"
             " like all others",
-            fix="To count them neither as found nor as missed, add --difficult ignore.",
+            fix=Fix.missing("To count them neither as found nor as missed, add {difficult}.", difficult="ignore"),
         )
 
 

@@ -25,6 +25,7 @@ from jaccard_eval.features.audit.agreement import (
 )
 from jaccard_eval.features.audit.context import MISREAD, AuditContext, going_on
 from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.options import SideOptions
 from jaccard_eval.text import example_keys, pluralise, quoted_value
 
@@ -90,7 +91,7 @@ def applied_numbers(gt: Dataset, pred: Dataset, options: SideOptions, findings: 
         Where(pred.path, field="image"),
         "image ids are the numbers in file names, as Ultralytics writes them: predictions overlap "
         f"{own.share:.1%} of the objects by id, on {number.share:.1%} by number; images are matched by number",
-        fix="To read them as ids, pass --match-images id.",
+        fix=Fix.missing("To read them as ids, pass {match_images}.", match_images="id"),
     )
     return "number"
 
@@ -124,7 +125,7 @@ def _check_coverage(context: AuditContext, findings: FindingLog) -> None:
         Where(context.pred.path, field="image"),
         f"{len(without):,} of {pluralise(total, 'image')} with objects of predicted classes "
         f"({len(without) / total:.0%}) have no prediction at all: {names}",
-        fix="Is this a partial run, another split, a wrong --images folder, or a high score threshold? Predict every "
+        fix="Is this a partial run, another split, a wrong folder of images, or a high score threshold? Predict every "
         f"image of {context.gt.path}.",
     )
 
@@ -176,8 +177,11 @@ def _check_sizes(context: AuditContext, findings: FindingLog) -> None:
         rows,
         describe,
         summary=f"width and height of {pluralise(len(rows), 'image')} seem swapped (EXIF orientation?)",
-        fix="Write the sizes of the images as they are displayed. For predictions in fractions, --pred-images DIR "
-        "reads them from the images.",
+        fix=Fix.missing(
+            "Write the sizes of the images as they are displayed. For predictions in fractions, {pred_images} reads"
+            " them from the images.",
+            pred_images=None,
+        ),
     )
 
 

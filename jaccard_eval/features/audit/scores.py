@@ -16,6 +16,7 @@ from jaccard_eval.features.audit.agreement import unflagged
 from jaccard_eval.features.audit.context import AuditContext, going_on
 from jaccard_eval.features.audit.images import uncovered_images
 from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.matching.order import IntArray, labels_of, lengths_of_runs, starts_of_runs
 from jaccard_eval.metrics.averages import TieBounds
 from jaccard_eval.metrics.curves import Curves
@@ -126,7 +127,7 @@ def _check_cap(context: AuditContext, findings: FindingLog) -> Callable[[], Dete
         )
     if before == after:
         which = "The order of the file chose those that count" if found.tied else "They have the lowest scores"
-        findings.note("max-dets", where, text, fix=f"{which}; --max-dets none counts all.")
+        findings.note("max-dets", where, text, fix=Fix.missing(f"{which}; {{max_dets}} counts all.", max_dets="none"))
         return uncapped
     if found.objects > cap:
         text += f", where up to {found.objects:,} objects are of one class"
@@ -193,7 +194,7 @@ def _warn_percent(context: AuditContext, lowest: float, highest: float, findings
         "score-percent",
         Where(context.pred.path, field="score"),
         f"scores run from {lowest:g} to {highest:g}: they look like percent, not fractions of 1. The ranking and AP "
-        "stay the same, but --score and --score-min count in percent",
+        "stay the same, but thresholds of scores count in percent",
         fix="Divide the scores by 100 in the export.",
     )
 
@@ -211,7 +212,7 @@ def _report_range(context: AuditContext, scores: _Scores, findings: FindingLog) 
     if scores.outside <= ISOLATED * scores.n:
         findings.warning("score-range", where, text, fix="Check these rows for mixed exports or shifted columns.")
         return
-    fix = "Apply the sigmoid or softmax in the export if --score should be a probability."
+    fix = "Apply the sigmoid or softmax in the export if thresholds should be probabilities."
     findings.note("score-range", where, f"{text}: raw outputs (logits)? Only their order counts for AP", fix=fix)
 
 

@@ -19,6 +19,7 @@ from jaccard_eval.features.bootstrap.intervals import count_units, remarks, resa
 from jaccard_eval.features.compare.compute import MOVED_IOU, box_threshold, contender, verdict, versus, with_intervals
 from jaccard_eval.features.compare.result import ComparisonResult, Versus
 from jaccard_eval.findings import Finding, FindingLog, Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import detection_metrics
 from jaccard_eval.metrics.slices import part_of, slice_refs
@@ -164,14 +165,14 @@ def _affordable(results: Sequence[EvaluationResult], n_parts: int) -> tuple[Boot
     settings, findings = Bootstrap(), FindingLog()
     runs = [detection_metrics(result) for result in results]
     images, classes = runs[0].image_names, len(runs[0].class_names)
-    fix = ""
+    fix: Fix | None = None
     if any(set(metrics.image_names) != set(images) for metrics in runs[1:]):
         reason = "the predictions are for different images"
     elif len(images) < 2:
         reason = "there are fewer than 2 images to draw from"
     elif settings.n_resamples * len(runs) * n_parts * (len(images) + CLASS_WORK * classes) > AUTO_WORK:
         reason = f"{len(images):,} images and {classes:,} classes take a while"
-        fix = f"Add them with --bootstrap {settings.n_resamples}."
+        fix = Fix.missing("Add them with {bootstrap}.", bootstrap=str(settings.n_resamples))
     else:
         return settings, ()
     findings.note("bootstrap-skipped", Where(results[0].pred.path), f"no confidence intervals: {reason}", fix=fix)

@@ -12,11 +12,11 @@ from jaccard_eval.data.alignment import common_sizes
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import DataError, Finding, Where, as_fix
+from jaccard_eval.findings import DataError, Finding, Where
+from jaccard_eval.fixes import ON, Fix
 from jaccard_eval.formats import format_for_path, format_writer, write_dataset
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading.remote import path_of
-from jaccard_eval.reading.writing import GT_FIX
 from jaccard_eval.text import example_keys, pluralise, quoted_value
 
 
@@ -35,7 +35,8 @@ def target_format(path: Path, name: str | None = None) -> str:
     """Return the name of the format to write: as given, else by the suffix of the path."""
     name = name or format_for_path(path)
     if name is None:
-        raise UsageError(f"cannot choose a format by the suffix of {quoted_value(str(path))}; name one with --to")
+        fix = Fix.missing("Name one with {to}.", to=None)
+        raise UsageError(f"cannot choose a format by the suffix of {quoted_value(str(path))}.", fix=fix)
     format_writer(name)
     return name
 
@@ -51,7 +52,7 @@ def as_in_ground_truth(sides: Sides, *, lossy: bool) -> Dataset:
     if lost and not lossy:
         names = example_keys(pred.labels.names[row] for row in unknown.tolist())
         detail = f"{gt.path} does not have the classes of {pluralise(lost, 'prediction')}: {names}"
-        fix = "Map them with --class-map, or drop them with --lossy."
+        fix = Fix.missing("Map them with {class_map}, or drop them with {lossy}.", class_map=None, lossy=ON)
         raise DataError.single("write-loss", Where(pred.path, field="class"), detail, fix=fix)
     images = aligned.placement.images
     return replace(
@@ -90,4 +91,5 @@ def _with_way_out(finding: Finding, dataset: Dataset) -> Finding:
     """Name the ground truth where it may know the sizes of images that predictions lack."""
     if finding.code != "size-unknown" or dataset.role != "pred" or dataset.truth is not None:
         return finding
-    return replace(finding, fix=as_fix(f"{GT_FIX}, or the image folder with --images DIR."))
+    words = "Pass the ground truth with {gt}, or the image folder with {images}."
+    return replace(finding, fix=Fix.missing(words, gt=None, images=None))

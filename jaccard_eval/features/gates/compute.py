@@ -16,6 +16,7 @@ from jaccard_eval.data.verdict import GateVerdict, Status
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.gates.lookup import Answers
 from jaccard_eval.features.gates.rules import AGAINST_BASELINE, DROPS, Gates, Limit, Rule
+from jaccard_eval.fixes import ON, Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.slices import slice_digest
 from jaccard_eval.text import did_you_mean, quoted_value
@@ -132,8 +133,8 @@ def require_comparable(run: Answers, baseline: Answers) -> None:
 
         changes = (f"{name} was {setting_text(before, name)}, now {setting_text(now, name)}" for name in differing)
         raise UsageError(
-            f"cannot compare this run with the baseline: {'; '.join(changes)}."
-            " Update the baseline with --update-baseline."
+            f"cannot compare this run with the baseline: {'; '.join(changes)}.",
+            fix=Fix.missing("Update the baseline with {update_baseline}.", update_baseline=ON),
         )
 
 
@@ -204,7 +205,8 @@ class _Bench:
             return self.run.value(ref)
         except UsageError:
             known = did_you_mean(name, self.external)
-            raise UsageError(f"no value for {quoted_value(ref)}; add --metric {name}=VALUE.{known}") from None
+            fix = Fix.missing(f"Add {{metric:{name}=VALUE}}.{known}", metric=None)
+            raise UsageError(f"no value for {quoted_value(ref)}.", fix=fix) from None
 
     def _on_slice(self, answers: Answers, rule: Rule) -> Answers:
         images = self.gates.slice_of(rule)

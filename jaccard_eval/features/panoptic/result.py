@@ -24,6 +24,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.features.compare.result import Contender, Versus
 from jaccard_eval.features.panoptic.compute import COUNTS, QUALITIES, UNDEFINED
 from jaccard_eval.findings import Finding
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import did_you_mean, pluralise, quoted_value
 
@@ -40,11 +41,12 @@ class PanopticProtocol:
 
     def __post_init__(self) -> None:
         if self.iou_type not in KINDS:
-            fix = did_you_mean(self.iou_type, KINDS)
-            raise UsageError(f"iou_type must be one of {', '.join(KINDS)}; got {quoted_value(self.iou_type)}.{fix}")
+            hint = did_you_mean(self.iou_type, KINDS)
+            raise UsageError(f"iou_type must be one of {', '.join(KINDS)}; got {quoted_value(self.iou_type)}.{hint}")
         if self.iou_type != "boundary":
             if self.dilation_ratio is not None:
-                raise UsageError("dilation_ratio is the width of boundaries; pass --iou-type boundary, or remove it")
+                fix = Fix.missing("Pass {iou_type}, or remove it.", iou_type="boundary")
+                raise UsageError("dilation_ratio is the width of boundaries.", fix=fix)
         elif self.dilation_ratio is None:
             object.__setattr__(self, "dilation_ratio", DILATION_RATIO)
         elif not 0 < self.dilation_ratio < 1:

@@ -15,6 +15,7 @@ from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.engine.scratch import make_scratch, remove_scratch
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, FindingLog, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.options import SideOptions
 from jaccard_eval.reading.files import list_folder
 from jaccard_eval.reading.partitions.manifest import IMAGES, MOST_PARTS, NAME, Manifest, is_partitioned
@@ -28,7 +29,7 @@ _OWN = frozenset({NAME, IMAGES, "gt", "pred"})
 def require_target(target: Path, inputs: Sequence[Path], partitions: int | None, *, force: bool) -> None:
     """Raise an error unless a folder can be written: it is not there, or empty, or one of partitions with `force`."""
     if partitions is not None and partitions > MOST_PARTS:
-        raise UsageError(f"--partitions must be at most {MOST_PARTS:,}, got {partitions:,}")
+        raise UsageError(f"partitions: at most {MOST_PARTS:,}, got {partitions:,}")
     is_there = target.is_dir()
     can_list = is_there and os.access(target, os.R_OK)
     names = {name for kind in list_folder(target) for name in kind} if can_list else set()
@@ -89,6 +90,6 @@ def _require_shapes(sides: Sequence[Dataset], iou_type: str) -> None:
         # Tables of one side have shapes alike.
         if len(side.boxes) and next(table.shapes for table in side.boxes.tables() if len(table)) is None:
             detail = f"{side.format} was read without the shapes that iou_type {quoted_value(iou_type)} compares"
-            fix = "Pass a file that has them, or write boxes: --iou-type bbox."
+            fix = Fix.missing("Pass a file that has them, or write boxes: {iou_type}.", iou_type="bbox")
             findings.error("shapes-missing", Where(side.path), detail, fix=fix)
     findings.raise_errors()

@@ -15,6 +15,7 @@ from jaccard_eval.data.result_base import values_text
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import did_you_mean, pluralise, quoted_value
 
@@ -45,7 +46,8 @@ class PixelProtocol:
         _require_one_of("drop_background", self.drop_background, DROPS)
         _require_one_of("reduce_zero", self.reduce_zero, REDUCTIONS)
         if self.drop_background and self.background is None:
-            raise UsageError("drop_background needs a background class; pass --background")
+            fix = Fix.missing("Pass {background}.", background=None)
+            raise UsageError("drop_background needs a background class.", fix=fix)
         n_classes = math.inf if self.classes is None else len(self.classes)
         if self.background is not None and not 0 <= self.background < n_classes:
             raise UsageError(f"background {self.background} is not a class; classes are {self.known_classes}")

@@ -35,6 +35,7 @@ from jaccard_eval.features.scale.result import (
     ascends,
 )
 from jaccard_eval.findings import DataError, Where
+from jaccard_eval.fixes import IMAGE_FOLDER
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.judging import judge
 from jaccard_eval.matching.matchtable import MatchTable, any_flag, match_boxes
@@ -98,7 +99,7 @@ def require_pixels(sides: Sides) -> None:
             "size-unknown",
             Where(sides.gt.path),
             "errors are measured in pixels, but boxes are normalised and image sizes unknown",
-            fix="Pass the image folder with --images DIR.",
+            fix=IMAGE_FOLDER,
         )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from jaccard_eval.findings import DataError, FindingLog, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.formats._coco.strict import (
     GROUP_KEYS,
     INT64_MAX,
@@ -126,10 +127,7 @@ def _outermost(document: Any, where: Where, findings: FindingLog, expected: str)
     if isinstance(document, dict):
         records = document.get("annotations")
         if isinstance(records, list) and records and isinstance(records[0], dict) and "segments_info" in records[0]:
-            fix = (
-                "Evaluate it with 'jaccard-eval panoptic GT PRED', or compare predictions with"
-                " 'jaccard-eval panoptic GT PRED --against OTHER'."
-            )
+            fix = Fix.missing("Evaluate it with {command}.", command="panoptic GT PRED")
             detail = "annotations have segments_info: a panoptic segmentation, which has no boxes of its own"
             raise DataError.single("layout", where, detail, fix=fix)
         return Record(document, where, findings)
@@ -221,8 +219,11 @@ def _results(records: list[Record], scores_optional: bool, boxes: Boxes) -> list
             ""
             if scored
             else (
-                "Ground truth has none: were the files swapped? To rank all predictions"
-                " equally, pass --assume-score 1.0."
+                Fix.missing(
+                    "Ground truth has none: were the files swapped? To rank all predictions equally, pass"
+                    " {assume_score}.",
+                    assume_score="1.0",
+                )
             )
         )
         for record in records:
@@ -376,7 +377,7 @@ def _side(record: Record, field: str) -> float | UnsetType | None:
     return None
 
 
-def _required(record: Record, field: str, fix: str = _NEEDED, *, code: str = "field-missing") -> Any:
+def _required(record: Record, field: str, fix: Fix | str = _NEEDED, *, code: str = "field-missing") -> Any:
     """Return a field that must be there; record its absence, and what may have been meant for it."""
     if field not in record.values:
         likely = _likely(field, tuple(record.values))

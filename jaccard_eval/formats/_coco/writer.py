@@ -15,9 +15,10 @@ import msgspec
 from jaccard_eval.atomic import replace_file
 from jaccard_eval.data.dataset import Dataset, LabelMap
 from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.formats._coco.verified import LVIS, verified_lists
 from jaccard_eval.formats._coco.written_shapes import ShapeTexts, shape_texts
-from jaccard_eval.reading.writing import GT_FIX, UNIVERSE, json_rows, report_losses, require_pixels
+from jaccard_eval.reading.writing import UNIVERSE, json_rows, report_losses, require_pixels
 from jaccard_eval.similarity.keypoints import Keypoints
 
 TRUTH = ("crowd", "ignore", "group_of", "area", "shapes", *UNIVERSE)
@@ -42,7 +43,9 @@ def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
         report_losses(dataset, path, findings, ("shapes", *(() if dataset.truth is None else UNIVERSE)))
         if numbered and dataset.truth is None:
             detail = f"{numbered} are texts, but a list of results needs the ids of the ground truth"
-            fix = f"{GT_FIX}, or write a .json file, which lists the images."
+            fix = Fix.missing(
+                "Pass the ground truth with {gt}, or write a .json file, which lists the images.", gt=None
+            )
             findings.error("write-ids", Where(str(path)), detail, fix=fix)
         findings.raise_errors()
         lines = _results(dataset, with_names=bool(numbered) or dataset.truth is None)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.data.imagelabels import ABSENT, PRESENT
 from jaccard_eval.findings import FindingLog, Severity, Where, as_fix
+from jaccard_eval.fixes import Fix
 from jaccard_eval.formats._openimages.beside import hierarchy_of, image_labels_of
 from jaccard_eval.formats._openimages.hierarchy import Parents, read_hierarchy
 from jaccard_eval.formats._openimages.labels import LabelFile, read_image_labels
@@ -76,7 +77,8 @@ def _fitting(tree: Parents, file: Path, boxes: BoxKeys, names: dict[str, str], d
             f"has none of the {len(used):,} classes that have boxes in {draft.path}: {example_keys(sorted(unknown))}"
         )
         given = draft.options.hierarchy is not None
-        fix = "Pass --hierarchy with the file of the same release, or without descriptions if classes have names."
+        words = "Pass {hierarchy} of the same release, or without descriptions if classes have names."
+        fix = Fix.missing(words, hierarchy=None)
         draft.findings.add_one(
             Severity.ERROR if given else Severity.WARNING,
             "hierarchy-other",
@@ -93,7 +95,7 @@ def _fitting(tree: Parents, file: Path, boxes: BoxKeys, names: dict[str, str], d
         lambda row: (boxes.place(row), f"class {quoted_value(boxes.classes[row])}"),
         summary=f"{pluralise(len(rows), 'box', 'boxes')} of {pluralise(len(unknown), 'class', 'classes')} that the"
         f" hierarchy {file.name} does not have: they count for no other class",
-        fix="Pass --hierarchy with the file of the same release.",
+        fix=Fix.missing("Pass {hierarchy} of the same release.", hierarchy=None),
     )
     undescribed = [label for label in tree if label not in names] if names else []
     if undescribed:
@@ -101,8 +103,9 @@ def _fitting(tree: Parents, file: Path, boxes: BoxKeys, names: dict[str, str], d
             f"{len(undescribed):,} of {len(tree):,} classes are not in the class descriptions:"
             f" {example_keys(undescribed)}"
         )
-        fix = "Check that both files are of the same release."
-        draft.findings.warning("hierarchy-undescribed", Where(str(file), field="LabelName"), detail, fix=fix)
+        where = Where(str(file), field="LabelName")
+        release = "Check that both files are of the same release."
+        draft.findings.warning("hierarchy-undescribed", where, detail, fix=release)
     return tree
 
 
@@ -129,7 +132,7 @@ def _refuse_labels(labels: LabelFile, field: str, detail: str, draft: Draft) -> 
         "image-labels-other",
         Where(labels.path, field=field),
         detail if given else f"{detail}. It is not used",
-        fix="Pass --image-labels with the file of the same split and year.",
+        fix=Fix.missing("Pass {image_labels} of the same split and year.", image_labels=None),
     )
 
 

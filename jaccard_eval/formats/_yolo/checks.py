@@ -9,6 +9,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import CORNER_ORDER, BoolArray, FloatArray
 from jaccard_eval.findings import Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.formats._yolo.columns import MIN_POINTS, Columns
 from jaccard_eval.formats._yolo.encodings import FIELDS, HIGH, LOW, PIXEL_LOOK, is_normalised
 from jaccard_eval.formats._yolo.lines import IntArray, LabelLines
@@ -36,7 +37,7 @@ class LineReporter:
         code: str,
         rows: IntArray,
         detail: Callable[[int], str],
-        fix: str,
+        fix: Fix | str,
         *,
         severity: Severity = Severity.ERROR,
         summary: str | Callable[[int], str] = "",
@@ -113,7 +114,7 @@ def check_indices(reporter: LineReporter, rows: IntArray, names: Sequence[str] |
         "class-unknown",
         rows[whole & ~known],
         lambda line: f"class {reporter.word(line, 0)} is outside 0 to {len(names) - 1}, the indices of {names_from}",
-        "Give the names that belong to these labels (--names), or fix the class.",
+        Fix.missing("Give the names that belong to these labels ({names}), or fix the class.", names=None),
     )
     return known
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.errors import UsageError
+from jaccard_eval.fixes import Fix
 from jaccard_eval.formats._yolo.encodings import (
     CLEAR,
     HABIT,
@@ -159,7 +160,7 @@ class ColumnChoice:
     columns: Columns
     assumption: str = ""
     is_undecided: bool = False
-    fix: str = ""
+    fix: Fix | str = ""
     encoding: str = ""  # where it was settled with the columns
 
 

@@ -13,6 +13,7 @@ from jaccard_eval.data.dataset import Key, unknown_sizes
 from jaccard_eval.data.known_protocols import MASKS, ORIENTED
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.findings import DataError, Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.formats._yolo.checks import (
     LineReporter,
     check_columns,
@@ -338,13 +339,14 @@ def _add_rows(
     )
 
 
-def _poses_without_score(label_set: _Set, numbers: IntArray) -> tuple[str, str] | None:
+def _poses_without_score(label_set: _Set, numbers: IntArray) -> tuple[str, Fix | str] | None:
     """Return why polygons that are all as long have no score, and how to read them as poses."""
     n = int(numbers[0]) if len(numbers) else 0
     if label_set.columns.name != "polygon" or (numbers != n).any() or n < 14 or (n - 5) % 3:
         return None
-    layout = f"pose-{(n - 5) // 3}x3-conf"
-    return ". If these are poses, they may have one", f"Pass --pred-columns {layout} for poses, or export the scores."
+    words = "Pass {pred_columns} for poses, or export the scores."
+    fix = Fix.missing(words, pred_columns=f"pose-{(n - 5) // 3}x3-conf")
+    return ". If these are poses, they may have one", fix
 
 
 def _coordinates(label_set: _Set, start: IntArray, numbers: IntArray) -> FloatArray:

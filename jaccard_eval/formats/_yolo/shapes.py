@@ -7,6 +7,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, FloatArray, Shapes, to_xywh
 from jaccard_eval.data.known_protocols import MASKS, ORIENTED
 from jaccard_eval.findings import Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.formats._yolo.checks import LineReporter
 from jaccard_eval.formats._yolo.columns import POSE, Columns
 from jaccard_eval.formats._yolo.lines import IntArray
@@ -58,7 +59,7 @@ def _read_outlines(lines: ShapeRows, drawn: BoolArray, coords: FloatArray, encod
     """Return the polygon of each line; predictions that have a box alone are the rectangle of it."""
     draft, (bare,) = lines.reporter.draft, np.nonzero(~drawn)
     if draft.options.role == "gt":
-        fix = "Give every object a polygon, or compare boxes: --iou-type bbox."
+        fix = Fix.missing("Give every object a polygon, or compare boxes: {iou_type}.", iou_type="bbox")
         lines.reporter.report(
             "segmentation-invalid", lines.rows[bare], lambda _: "is a box; expected a polygon of 3 points or more", fix
         )
@@ -118,7 +119,8 @@ def _read_poses(lines: ShapeRows, columns: Columns) -> tuple[BoolArray | None, K
         point = int(np.flatnonzero(wrong[row])[0])
         return f"keypoint {point + 1}: visibility is {seen[row, point]:g}; expected 0 (not labelled), 1 or 2"
 
-    fix = "Write x, y and visibility of each keypoint, or name other columns with --gt-columns (pose-17x2, ...)."
+    words = "Write x, y and visibility of each keypoint, or name other columns with {gt_columns} (pose-17x2, ...)."
+    fix = Fix.missing(words, gt_columns=None)
     lines.reporter.report("keypoints-invalid", lines.rows[wrong.any(axis=1)], describe, fix)
     detail = "labels have no areas: OKS measures distances by the area of the box"
     draft.findings.note("area-missing", Where(draft.path), detail)

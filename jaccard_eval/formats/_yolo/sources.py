@@ -13,6 +13,7 @@ from typing import Any
 from jaccard_eval.data.imagekeys import is_image_name, without_suffix
 from jaccard_eval.errors import JaccardEvalError, UsageError
 from jaccard_eval.findings import DataError, FindingLog, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading import files
 from jaccard_eval.reading.files import (
@@ -131,7 +132,9 @@ def _of_split(source: LabelSource, split: str, findings: FindingLog) -> LabelSou
     n_others = len(source.files) - len(files)
     what = f"split {quoted_value(chosen)} is read: {len(files):,} label files"
     detail = f"{what}; {n_others:,} of other splits are ignored"
-    findings.note("split-chosen", Where(str(source.root)), detail, fix="Choose another with --split.")
+    findings.note(
+        "split-chosen", Where(str(source.root)), detail, fix=Fix.missing("Choose another with {split}.", split=None)
+    )
     return replace(source, files=files)
 
 
@@ -291,7 +294,9 @@ def _places(description: _Description, split: str, findings: FindingLog) -> list
         )
         return splits["train"]
     detail = f"there is no split {quoted_value(split)}; there are: {', '.join(splits) or 'none'}"
-    raise DataError.single("split-missing", where, detail, fix="Choose one with --split.")
+    raise DataError.single(
+        "split-missing", where, detail, fix=Fix.missing("Choose one with {split}.", split=tuple(splits) or None)
+    )
 
 
 def _locate(description: _Description, places: list[str], findings: FindingLog) -> LabelSource:

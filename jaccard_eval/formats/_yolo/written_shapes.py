@@ -10,6 +10,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.formats._yolo.lines import IntArray
 from jaccard_eval.reading.writing import exact_coords, exact_fractions, number_rows, report_rounded
 from jaccard_eval.similarity.keypoints import Keypoints
@@ -73,7 +74,7 @@ def _polygons(shapes: Outlines, dataset: Dataset, path: Path, findings: FindingL
         empty,
         place,
         summary=f"masks without an outline: {len(empty):,} of {n:,}; no pixels, or parts in an image of unknown size",
-        fix="Remove masks without pixels, and pass --images DIR for the sizes.",
+        fix=Fix.missing("Remove masks without pixels, and pass {images} for the sizes.", images=None),
     )
     if empty or unfit.any():
         return [""] * n

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.findings import DataError, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading import files
 from jaccard_eval.reading.labelmaps.arrays import ARRAYS_FIX, ArrayMap
@@ -218,7 +219,7 @@ def _decode_png(data: bytes, where: Where, *, by_color: bool) -> LabelImage:
     header = _read_png_header(data, where)
     is_rgb = header.color_type in (_RGB, _RGBA)
     if is_rgb and not by_color:
-        fix = "Map colours to classes with --colors FILE, or save the classes as one channel."
+        fix = Fix.missing("Map colours to classes with {colors}, or save the classes as one channel.", colors=None)
         raise _mode(where, "holds colours (RGB), not class numbers", fix)
     if is_rgb and header.depth > 8:
         raise _mode(where, "has 16 bits per colour channel", "Save it with 8 bits per channel.")
@@ -259,7 +260,7 @@ def _read_png_header(data: bytes, where: Where) -> _Header:
     raise DataError.single("image-unreadable", where, "its PNG header is damaged or cut off", fix=_REPLACE)
 
 
-def _mode(where: Where, detail: str, fix: str) -> DataError:
+def _mode(where: Where, detail: str, fix: Fix | str) -> DataError:
     return DataError.single("map-mode", where, detail, fix=fix)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from jaccard_eval.data.dataset import ImageTable, unknown_sizes
 from jaccard_eval.data.imagekeys import NOWHERE, ImageMatch, match_by, path_ends, posix, without_suffix
 from jaccard_eval.findings import FindingLog, Severity, Where, as_settings
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading import files
 from jaccard_eval.reading.files import list_tree, require_readable
@@ -158,7 +159,7 @@ SINGLE_FILES = "single files"
 LISTED = "list"
 OTHER_FILES = "other-files"  # ignored: not label maps by their suffix
 UNLISTED = "unlisted"  # ignored: not on the list
-_FIX_UNPAIRED = "Add or remove label maps, or choose which to compare with --list FILE."
+_FIX_UNPAIRED = Fix.missing("Add or remove label maps, or choose which to compare with {list}.", list=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from jaccard_eval.data.saved_values import Fault
 from jaccard_eval.data.signature import digest_facts
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import AS_WRITTEN, ReadOptions, SideOptions, changed
 from jaccard_eval.reading.files import is_folder, read_text
@@ -326,9 +327,12 @@ def require_kind(iou_type: str, manifest: Manifest, folder: Path) -> None:
     wanted = kind_of(iou_type)
     if wanted != manifest.iou_type:
         raise UsageError(
-            f"{quoted_value(str(folder))} was written for {manifest.iou_type}, not {iou_type}. Evaluate, compare or"
-            f" explain it with --iou-type {manifest.iou_type}, or write it again with"
-            f" 'jaccard-eval partition GT PRED -o DIR --iou-type {wanted}'."
+            f"{quoted_value(str(folder))} was written for {manifest.iou_type}, not {iou_type}.",
+            fix=Fix.missing(
+                "Evaluate, compare or explain it with {iou_type}, or write it again with {command}.",
+                iou_type=manifest.iou_type,
+                command=f"partition GT PRED -o DIR --iou-type {wanted}",
+            ),
         )
 
 
@@ -347,7 +351,8 @@ def with_recorded(options: Options, sources: Sequence[object], iou_type: str | N
         recorded, given = manifest.side(role).read_options(role), getattr(options, f"{role}_options")
         stated = getattr(options, f"{role}_format")
         if stated is not None and stated != manifest.side(role).given_format:
-            raise UsageError(f"{quoted_value(str(folder))} is in parts already; remove --{role}-format")
+            fix = Fix.of_side(role, "Remove {format}.", format=None)
+            raise UsageError(f"{quoted_value(str(folder))} is in parts already.", fix=fix)
         if given is not None:
             require_unread(given, recorded, folder)
             recorded = replace(recorded, images=given.images or recorded.images)

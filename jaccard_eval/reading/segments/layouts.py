@@ -8,6 +8,7 @@ from pathlib import Path
 
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog
+from jaccard_eval.fixes import Fix
 from jaccard_eval.reading.files import is_folder
 from jaccard_eval.reading.labelmaps.arrays import ArrayMaps
 from jaccard_eval.reading.remote import path_of
@@ -46,7 +47,8 @@ def open_side(role: str, source: object, masks: object, findings: FindingLog) ->
     # Of the two layouts, one is a folder.
     if is_folder(path):
         if given is not None:
-            raise UsageError(f"--{role}-masks belongs to a JSON file; {path} is a folder of maps. Remove it.")
+            words = "{masks} belongs to a JSON file. Remove it."
+            raise UsageError(f"{path} is a folder of maps.", fix=Fix.of_side(role, words, masks=None))
         return cityscapes.read_folder(path, findings)
     return panoptic_json.read_file(role, path, given, findings)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from jaccard_eval.data.imagekeys import posix
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.reading.files import is_folder, read_text, refuse_result
 from jaccard_eval.reading.json import described_json, is_number, kind_of, parse_json
 from jaccard_eval.reading.labelmaps.arrays import ArrayMap, ArrayMaps
@@ -33,7 +34,7 @@ from jaccard_eval.text import pluralise, quoted_value, shown_json
 FORMAT = "coco-panoptic"
 _SUFFIXES = (".json.gz", ".json")
 _UNIQUE = "Ids must be unique; drop or renumber the repeated entries."
-_BOXES_FIX = "These are boxes: evaluate them with 'jaccard-eval evaluate GT PRED'."
+_BOXES_FIX = Fix.missing("These are boxes: evaluate them with {command}.", command="evaluate GT PRED")
 _ID_FIX = "Ids of segments are whole numbers from 1 to 16777215, as three bytes of a PNG file can hold them."
 
 
@@ -74,13 +75,13 @@ def read_document(
         return None
     is_gt = role == "gt"
     if is_gt and "categories" not in document and "annotations" in document:
-        fix = "Pass the ground truth first, then the predictions: its JSON file has the categories."
-        record.error("field-missing", "categories", "is missing", fix)
+        order = "Pass the ground truth first, then the predictions: its JSON file has the categories."
+        record.error("field-missing", "categories", "is missing", order)
         return None
     categories = _categories(record) if is_gt else ()
     listed = _images(record) if record.has("images") else {}
     if isinstance(masks, Path) and not is_folder(masks):
-        fix = f"Pass the folder of the PNG files with --{role}-masks DIR."
+        fix = Fix.of_side(role, "Pass the folder of the PNG files with {masks}.", masks=None)
         findings.error("not-a-folder", Where(str(masks)), "there is no such folder of maps", fix=fix)
     reader = _Annotations(role, masks, {category.key for category in categories} if is_gt else None, listed)
     images = tuple(image for image in map(reader.read, record.records("annotations")) if image is not None)

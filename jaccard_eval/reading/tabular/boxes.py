@@ -15,6 +15,7 @@ from jaccard_eval.data.boxtable import BoolArray, FloatArray, from_xywh, to_xywh
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.data.known_protocols import ORIENTED
 from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
@@ -141,7 +142,7 @@ def _oriented(cells: BoxCells, units: str, place: Callable[[int], Where], draft:
         quads = rectangles(np.concatenate((cells.coords, angle[:, None]), axis=1), draft, place)
         if units == "norm":
             detail = "fractions of width and height, which differ, cannot be turned by an angle"
-            fix = f"Export four corners, or pixels ({_flag(draft, 'units')} px if these are)."
+            fix = Fix.of_side(draft.options.role, "Export four corners, or pixels ({units} if these are).", units="px")
             draft.findings.error("angle-ambiguous", Where(draft.path, field="angle"), detail, fix=fix)
     check_outlines(quads, place, draft)
     return quads
@@ -150,7 +151,7 @@ def _oriented(cells: BoxCells, units: str, place: Callable[[int], Where], draft:
 def note_no_class(draft: Draft) -> None:
     """Report that a table has no column for the class, and what its boxes are then."""
     draft.has_no_class = not draft.options.names
-    fix = f"Pass {_flag(draft, 'names')} NAME to name it."
+    fix = Fix.of_side(draft.options.role, "Pass {names} to name it.", names=None)
     detail = f"no column for the class: all boxes are of class {NO_CLASS}"
     draft.findings.note("csv-one-class", Where(draft.path), detail, fix=fix)
 
@@ -160,7 +161,7 @@ def lacks_scores(cells: BoxCells, options: ReadOptions) -> bool:
     return options.role == "pred" and options.assume_score is None and cells.score is None and len(cells.rows) > 0
 
 
-def _explain_no_score(table: Table, columns: Columns, cells: BoxCells, options: ReadOptions) -> tuple[str, str] | None:
+def _explain_no_score(table: Table, columns: Columns, cells: BoxCells, options: ReadOptions) -> tuple[str, Fix] | None:
     """Name the columns that were not used, any of which may hold the score; no score is assumed where one seems to."""
     unused = columns.unused if columns.score is None else (columns.score, *columns.unused)
     if not unused or not lacks_scores(cells, options):
@@ -169,8 +170,9 @@ def _explain_no_score(table: Table, columns: Columns, cells: BoxCells, options: 
     like = [table.titles[column] for column in unused if _looks_like_score(table.columns[column], cells.rows)]
     naming = propose_naming(options, {"score": like})
     if like:
-        return why, f"Pass {naming}: every box has a number within 0..1 there."
-    return why, f"Name the column of the scores: {naming}. Without scores, pass --assume-score 1.0 to rank all equally."
+        return why, Fix.missing("Pass {pred_columns}: every box has a number within 0..1 there.", pred_columns=naming)
+    words = "Name the column of the scores: {pred_columns}. Without scores, pass {assume_score} to rank all equally."
+    return why, Fix.missing(words, pred_columns=naming, assume_score="1.0")
 
 
 def _looks_like_score(column: Column, rows: RowIndices) -> bool:
@@ -237,7 +239,7 @@ def _decide_units(table: Table, coords: FloatArray, draft: Draft) -> str:
         "csv-normalised",
         Where(draft.path),
         "coordinates are read as normalised (fractions of image width and height), as none exceeds 1",
-        fix=f"Pass {_flag(draft, 'units')} px if they are pixels.",
+        fix=Fix.of_side(draft.options.role, "Pass {units} if they are pixels.", units="px"),
     )
     return "norm"
 
@@ -287,7 +289,7 @@ def _decide_encoding(table: Table, columns: Columns, coords: FloatArray, box_siz
         "csv-centres",
         Where(draft.path),
         f"x and y are read as box centres: read as corners, {n_outside:,} boxes leave their images",
-        fix=f"Pass {_flag(draft, 'box')} xywh if they are corners.",
+        fix=Fix.of_side(draft.options.role, "Pass {box} if they are corners.", box="xywh"),
     )
     return "cxcywh"
 
@@ -361,7 +363,3 @@ def _note_reading(table: Table, columns: Columns, cells: BoxCells, draft: Draft)
     if columns.unused:
         names = listed_names([table.titles[column] for column in columns.unused])
         draft.findings.note("csv-columns-unused", where, f"columns ignored: {names}")
-
-
-def _flag(draft: Draft, option: str) -> str:
-    return f"--{draft.options.role}-{option}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import re
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
@@ -16,9 +15,10 @@ from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.known_protocols import ORIENTED
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.fixes import Fix, Value
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.text import did_you_mean, is_numeral, printable, quoted, quoted_value
+from jaccard_eval.text import did_you_mean, is_numeral, quoted, quoted_value
 
 TextArray = npt.NDArray[np.object_]  # of str
 RowIndices = npt.NDArray[np.int64]
@@ -279,20 +279,19 @@ def find_column(header: Sequence[str], column: str) -> int | None:
     return next(iter(exact or alike), None)
 
 
-def propose_naming(options: ReadOptions, choices: Mapping[str, Sequence[str]]) -> str:
-    """Return the option that names the columns of missing meanings, ready to paste; COLUMN if there is no choice.
+def propose_naming(options: ReadOptions, choices: Mapping[str, Sequence[str]]) -> Value:
+    """Return the value of the option that names the columns of missing meanings; COLUMN if there is no choice.
 
     Of one meaning every choice is listed; of several the first ones, as they go into one option.
     """
-    option = f"--{options.role}-columns"
     given = read_naming(options.columns)
     first = {meaning: next(iter(columns), "COLUMN") for meaning, columns in choices.items()}
     ways = [first]
     if len(choices) == 1:
         (meaning,) = choices
         ways = [{meaning: column} for column in choices[meaning][:MAX_PROPOSED]] or ways
-    texts = (",".join(quoted(f"{meaning}={column}") for meaning, column in (given | way).items()) for way in ways)
-    return " or ".join(f"{option} {shlex.quote(printable(text))}" for text in texts)
+    texts = [",".join(quoted(f"{meaning}={column}") for meaning, column in (given | way).items()) for way in ways]
+    return texts[0] if len(texts) == 1 else tuple(texts)
 
 
 def outdone_names(header: Sequence[str]) -> frozenset[str]:
@@ -373,7 +372,9 @@ def resolve_columns(header: Sequence[str], options: ReadOptions, findings: Findi
     for meaning, column in absent:
         detail = f"no column {quoted_value(column)}, named as {meaning}, among {listed_names(header)}."
         detail = (detail + did_you_mean(column, header)).rstrip(".")
-        findings.error("csv-column-missing", where, detail, fix=f"Correct --{options.role}-columns.")
+        findings.error(
+            "csv-column-missing", where, detail, fix=Fix.of_side(options.role, "Correct {columns}.", columns=None)
+        )
     image, label, box = _pick(at, IMAGE), _pick(at, CLASS), _pick_box(at, options.box)
     if absent:
         return None
@@ -383,7 +384,7 @@ def resolve_columns(header: Sequence[str], options: ReadOptions, findings: Findi
     for meaning, aliases in (("image", _USUAL_IMAGE), ("class", _USUAL_CLASS)):
         if meaning in lacks:
             remedy = f"name it one of {', '.join(aliases)}"
-            fix = f"Pass {propose_naming(options, choices)}."
+            fix = Fix.of_side(options.role, "Pass {columns}.", columns=propose_naming(options, choices))
             _report_missing(f"the {meaning}", remedy, header, findings, where, fix=fix)
     if box is None:
         _report_missing_box(header, at, options, findings, where)
@@ -526,7 +527,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _report_missing(
-    what: str, remedy: str, header: Sequence[str], findings: FindingLog, where: Where, *, fix: str
+    what: str, remedy: str, header: Sequence[str], findings: FindingLog, where: Where, *, fix: Fix
 ) -> None:
     detail = f"no column for {what} among {listed_names(header)}; {remedy}"
     findings.error("csv-column-missing", where, detail, fix=fix)
@@ -540,7 +541,8 @@ def _report_missing_box(
     best = max(range(len(layouts)), key=lambda row: len(known[row]))
     names = layouts[best]
     lacks = [name for name in names if name not in known[best]] if known[best] else LAYOUTS[0][1]
-    fix = f"Pass {propose_naming(options, dict.fromkeys(lacks, ()))}."
+    naming = propose_naming(options, dict.fromkeys(lacks, ()))
+    fix = Fix.of_side(options.role, "Pass {columns}.", columns=naming)
     if known[best]:
         _report_missing(", ".join(lacks), f"a box needs all of {', '.join(names)}", header, findings, where, fix=fix)
     else:

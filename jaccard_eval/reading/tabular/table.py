@@ -18,6 +18,7 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Key, key_order
 from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading.rawboxes import CodedKeys
 from jaccard_eval.reading.tabular.columns import (
@@ -483,7 +484,7 @@ class _CellReader:
         )
         return sizes
 
-    def refuse(self, position: int, rows: RowIndices, code: str, what: str, *, fix: str) -> None:
+    def refuse(self, position: int, rows: RowIndices, code: str, what: str, *, fix: Fix | str) -> None:
         """Record what cells of a column are instead of what they should be."""
         column = self.table.columns[position]
         self.findings.add_rows(

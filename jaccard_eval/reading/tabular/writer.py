@@ -16,6 +16,7 @@ from jaccard_eval.data.boxtable import CORNER_ORDER, BoxTable, FloatArray
 from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap
 from jaccard_eval.errors import require
 from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.reading.tabular.boxes import looks_normalised
 from jaccard_eval.reading.tabular.columns import parse_integers
 from jaccard_eval.reading.writing import encodable, exact_coords, number_rows, report_escaped, report_losses
@@ -149,7 +150,7 @@ def _report_readings(
         findings.note("write-loss", Where(str(path), field="image"), detail)
     if len(coords) and dataset.units != ("norm" if looks_normalised(coords) else "px"):
         detail = f"reading the file back, the boxes will not be recognised as {dataset.units}"
-        fix = f"Read the file with --{dataset.role}-units {dataset.units}."
+        fix = Fix.of_side(dataset.role, "Read the file with {units}.", units=dataset.units)
         findings.warning("write-loss", Where(str(path), field="units"), detail, fix=fix)
 
 

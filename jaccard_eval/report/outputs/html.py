@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.data.document import to_document
 from jaccard_eval.errors import UsageError
+from jaccard_eval.fixes import Fix
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.model import (
     TEXT_KINDS,
@@ -70,8 +71,8 @@ def require_size(page: str) -> None:
     size = len(page.encode("utf-8", "backslashreplace"))
     if size > LARGEST:
         raise UsageError(
-            f"the page would have {size / 1e6:.1f} MB, more than {LARGEST / 1e6:g} MB. Pass a smaller --gallery N, or"
-            " fewer classes with --classes."
+            f"the page would have {size / 1e6:.1f} MB, more than {LARGEST / 1e6:g} MB.",
+            fix=Fix.missing("Pass a smaller {gallery}, or fewer classes with {classes}.", gallery=None, classes=None),
         )
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from jaccard_eval.errors import UsageError
+from jaccard_eval.fixes import ON, Fix
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.outputs.csv_ import part_table
 
@@ -32,8 +33,12 @@ def _scores(result: Reportable) -> dict[str, float]:
             raise UsageError(f"thresholds files are for evaluations; this result is of the kind {result.kind}")
         # A saved result holds what was asked for when it was made.
         raise UsageError(
-            "the best scores per class were not computed. Evaluate the inputs with '-o thresholds.yaml' (or .json), and"
-            " without --no-errors."
+            "the best scores per class were not computed.",
+            fix=Fix.missing(
+                "Evaluate the inputs with {output} (or .json), and without {no_errors}.",
+                output="thresholds.yaml",
+                no_errors=ON,
+            ),
         )
     return {str(name): float(score) for name, score in table.rows}
 
