@@ -26,7 +26,7 @@ from jaccard_eval.features.panoptic.compute import PanopticMetrics
 from jaccard_eval.features.panoptic.result import PanopticResult
 from jaccard_eval.features.pixels.result import PixelsResult
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where, as_settings
-from jaccard_eval.fixes import Fix, ON
+from jaccard_eval.fixes import ON, Fix
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.options import Bootstrap
 from jaccard_eval.progress import staged
