@@ -194,7 +194,12 @@ class Draft:
         xywh, units = self._to_pixels(xywh, reading.units, images, image_rows)
         shapes = None if raw.shapes is None else self._converted(raw.shapes, reading, units, images.sizes[image_rows])
         with np.errstate(over="ignore", invalid="ignore"):
-            area = xywh[:, 2] * xywh[:, 3] if shapes is None else _areas(shapes, xywh)
+            if shapes is None:
+                area = xywh[:, 2] * xywh[:, 3]
+            else:
+                from jaccard_eval.similarity.quads import areas_of  # boxes alone are read without
+
+                area = areas_of(shapes, xywh)
         if raw.area is not None and reading.units == "px":
             area = np.where(np.isnan(raw.area), area, raw.area)
         check_sizes(raw, xywh, options, self.findings)
@@ -481,13 +486,6 @@ class _Images:
     file_names: list[str | None]
     sizes: FloatArray
     listed: bool
-
-
-def _areas(shapes: Shapes, xywh: FloatArray) -> FloatArray:
-    """Return the areas of quadrilaterals, of other shapes those of their boxes."""
-    from jaccard_eval.similarity.quads import Quads  # boxes alone are read without
-
-    return shapes.areas() if isinstance(shapes, Quads) else xywh[:, 2] * xywh[:, 3]
 
 
 def _joined(parts: Sequence[RawBoxes], path: str) -> RawBoxes:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, FloatArray, Words
+from jaccard_eval.data.boxtable import BoolArray, FloatArray, Shapes, Words
 from jaccard_eval.data.signature import mix
 from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
@@ -172,3 +172,8 @@ def _triangles(corners: FloatArray, turned: FloatArray) -> tuple[FloatArray, Flo
     other = np.stack((np.where(crossed, c, a), np.where(crossed, c, a), np.where(crossed, meeting, c),
                       np.where(crossed, b, d)), axis=1)  # fmt: skip
     return one, other
+
+
+def areas_of(shapes: Shapes, xywh: FloatArray) -> FloatArray:
+    """Return the areas of quadrilaterals, of other shapes those of their boxes, as predictions have them."""
+    return shapes.areas() if isinstance(shapes, Quads) else xywh[:, 2] * xywh[:, 3]

@@ -121,6 +121,7 @@ class Errors:
 
     protocol: Protocol
     label: WholeArray  # shape (n,)
+    tie: IntArray  # shape (n,): places in the order in which equal scores of a class stand
     # shape (n,) each: overlap with the matched box, NaN for none
     score: FloatArray
     overlap: FloatArray
@@ -191,6 +192,8 @@ def find_errors(
     aimed = np.full(len(wrong), NO_BOX, dtype=np.int32)
     found_pairs = pairs_of_any_class(pred, table.row[wrong], gt, counted, table.protocol, threshold=background_iou)
     least = float(least_overlaps(table.protocol)[threshold])
+    tie = np.empty(len(table), dtype=np.int64)
+    tie[np.lexsort((table.row, metrics.curves.ranking.tie))] = np.arange(len(table))
     for block, pairs in found_pairs:
         rows = wrong[block]
         same = table.gt_label[pairs.gt] == table.label[rows][pairs.det]
@@ -201,6 +204,7 @@ def find_errors(
     return Errors(
         protocol=table.protocol,
         label=table.label,
+        tie=tie,
         score=table.score,
         overlap=overlap,
         hit=hit,
@@ -219,20 +223,31 @@ def error_types(errors: Errors, before: float) -> tuple[ErrorType, ...]:
     """Return the six types, each with what repairing it alone would add to `before`, the average precision.
 
     Repairing makes a detection with a target match it, at its own score, and removes the other ones; missed boxes are
-    taken out of the ground truth. A class that is left without ground truth is not in the mean.
+    taken out of the ground truth. The mean stays that of the same classes: one that is wholly missed has 1 then, as if
+    all of it were found first.
     """
-    types = []
+    types, positives = [], errors.boxes(errors.counted)
+    # With other classes, equal scores have to be put in their order again, which sorting by class and score keeps.
+    by_tie = np.argsort(errors.tie)
     for kind, name in enumerate(TYPES):
         chosen = errors.kind == kind
         # A repaired detection keeps its score and takes the class of its box. A type's others go, as TIDE has it.
         rows = np.flatnonzero(chosen & (errors.target != NO_BOX))
         label, hit, counts = errors.label.copy(), errors.hit.copy(), errors.counts & ~chosen
         label[rows], hit[rows], counts[rows] = errors.gt_label[errors.target[rows]], True, True
-        ranking = replace(errors, label=label, hit=hit, counts=counts).ranking
+        kept = by_tie[counts[by_tie]]
+        ranking = ScoredHits(label[kept], errors.score[kept], hit[kept], positives)
         types.append(_error_type(name, ranking.mean_precision(errors.protocol) - before, errors.detections(chosen)))
-    without = replace(errors, counted=errors.counted & ~errors.missed).ranking
-    gain = without.mean_precision(errors.protocol) - before
+    gain = _mean_without(errors, errors.missed) - before
     return (*types, _error_type("missed", gain, errors.boxes(errors.missed)))
+
+
+def _mean_without(errors: Errors, boxes: BoolArray) -> float:
+    """Return the average precision without some boxes (m,), a mean over all classes that have boxes with them."""
+    values = replace(errors, counted=errors.counted & ~boxes).ranking.class_precisions(errors.protocol)
+    had_truth = errors.boxes(errors.counted) > 0
+    # tidecv takes the mean of the classes that are left, which rises where the worst ones leave it.
+    return float(np.where(np.isnan(values), 1.0, values)[had_truth].mean()) if had_truth.any() else math.nan
 
 
 def _judge(pairs: Pairs, same: BoolArray, n: int, iou: float) -> tuple[npt.NDArray[np.int8], IntArray]:
@@ -300,7 +315,7 @@ def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score
     confusion = ConfusionMatrix(names=metrics.class_names, counts=any_class.confusion(at), score=at, iou=iou)
     # All wrong detections taken away, and all unmatched boxes, as if each were one type.
     precise = replace(errors, counts=errors.hit).ranking.mean_precision(errors.protocol) - ap
-    complete = replace(errors, counted=errors.found).ranking.mean_precision(errors.protocol) - ap
+    complete = _mean_without(errors, ~errors.found) - ap
     return ErrorReport(
         iou=iou,
         background_iou=BACKGROUND_IOU,

@@ -83,8 +83,6 @@ def types_section(errors: ErrorReport, measure: str) -> Section:
     table = Table(heads, tuple((error_type.name, error_type.count, error_type.gain) for error_type in shown))
     ious = f"{measure} {threshold_text(errors.iou)}, background below {threshold_text(errors.background_iou)}"
     notes = [Note(f"{ious}, AP {metric_text(errors.ap)}; each type is fixed on its own, so the gains do not add up")]
-    if math.isnan(errors.false_negatives.gain) and not math.isnan(errors.ap):
-        notes.append(Note(f"{UNDEFINED}: fixing these leaves no ground truth"))
     gains = [0.0 if math.isnan(error_type.gain) else error_type.gain for error_type in errors.types]
     chart = Chart(
         "bar",

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
 from jaccard_eval.data.alignment import Alignment
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, freeze
+from jaccard_eval.data.boxtable import FLAGS, BoolArray, BoxTable, FloatArray, freeze
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol, get_protocol
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.data.signature import quoted
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.errors.compute import NO_BOX, TYPES, Errors, find_errors
-from jaccard_eval.features.explain.result import MISSED, CurvePoint, ExplanationResult, Fix, Step
+from jaccard_eval.features.errors.compute import (
+    CLASSIFICATION,
+    LOCALISATION,
+    NO_BOX,
+    NO_ERROR,
+    TYPES,
+    Errors,
+    find_errors,
+)
+from jaccard_eval.features.explain.result import MISSED, CurvePoint, ExplanationResult, Fix, Group, Step
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.judging import choose_alike, judge
 from jaccard_eval.matching.matchtable import match_boxes
@@ -29,15 +38,21 @@ from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.curves import ScoredHits
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides
 from jaccard_eval.progress import staged, tracked
+from jaccard_eval.similarity import KINDS
+from jaccard_eval.similarity.quads import areas_of
 from jaccard_eval.text import quoted_value
 
-SPARE = 3  # fixes that are looked at for each that is named: under a cap, some turn out to give nothing
+SPARE = 3  # fixes that are measured for each that is shown: estimates leave out caps and what is ignored
+LEAST_MEASURED = 100  # fixes, so that small data is searched whole
+SMALL_GAIN = 0.005  # below, no single box is worth beginning with
+N_CLASSES = 10  # classes that are measured as a whole
 N_POINTS = 11  # recall 0, .1, ..., 1
 AVERAGE_RECALL = "AR"
 COUNTED = (AVERAGE_RECALL, "recall", "precision", "F1")
 AVERAGES = ("AP", AVERAGE_RECALL)
 AT_A_SCORE = COUNTED[1:]  # metrics that need one
 POINT = ("precision", "recall", "F1", "TP", "FP", "FN")
+REPAIRED = (*TYPES, MISSED)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -54,10 +69,11 @@ def costliest(
     n: int,
     label: int | None = None,
 ) -> tuple[Fix, ...]:
-    """Return the `n` fixes that give most average precision, of one class or (None) all, each alone.
+    """Return the `n` fixes that seem to give most average precision, of one class or (None) all, each alone.
 
-    A detection with a target is changed to match it, at its own score; any other wrong one is removed; a missed box is
-    found at a score above all others. Fixes that gain nothing are ignored.
+    A detection of the wrong class that has a target gets its class, one that lies beside its target is moved there, at
+    its own score; any other wrong one is removed; a missed box is found at a score above all others. Gains are those at
+    one threshold, without caps and without what is ignored. Fixes that gain nothing are ignored.
     """
     errors = costs.errors
     base = errors.ranking.class_precisions(errors.protocol)
@@ -66,7 +82,7 @@ def costliest(
     share = max(int(counted.sum()), 1)
     positives = errors.boxes(errors.counted)
     queues: dict[tuple[int, int, int], deque[tuple[int, int]]] = {}
-    aims = aimed_labels(errors)
+    aims, findable = aimed_labels(errors), findable_misses(costs)
     for place, detection in enumerate(candidates(errors, n, counted)):
         key = int(errors.kind[detection]), int(errors.label[detection]), int(aims[detection])
         queues.setdefault(key, deque()).append((place, detection))
@@ -86,7 +102,7 @@ def costliest(
             heappush(heap, first_of(queue))
     for k in np.flatnonzero(counted).tolist():
         # One more box of the class found, before all others: every missed box of a class gives the same.
-        boxes = np.flatnonzero(errors.missed & (errors.gt_label == k))[:n]
+        boxes = np.flatnonzero(findable & (errors.gt_label == k))[:n]
         if not len(boxes):
             continue
         rows = errors.rows_of(k)
@@ -96,24 +112,63 @@ def costliest(
     return _most(priced, n)
 
 
-def repair_predictions(
-    pred: BoxTable, gt: BoxTable, fixes: Sequence[Fix], class_names: Sequence[str], *, least: float = 0.0
-) -> BoxTable:
-    """Return the predictions with fixes applied; what was missed is added with a score above all, and from `least`."""
-    score = np.zeros(len(pred)) if pred.score is None else pred.score.copy()
-    label, xywh, kept = pred.label.copy(), pred.xywh.copy(), np.ones(len(pred), dtype=np.bool_)
-    for fix in fixes:
-        if fix.kind != MISSED and fix.becomes:
-            label[fix.row], xywh[fix.row] = class_names.index(fix.becomes), fix.xywh
-        elif fix.kind != MISSED:
-            kept[fix.row] = False
-    added = gt.take(np.array([fix.row for fix in fixes if fix.kind == MISSED], dtype=np.int64))
-    top = np.full(len(added), np.nextafter(score.max(initial=least), np.inf))
-    beyond = pred.source.max(initial=0) + 1 + np.arange(len(added))
-    repaired = replace(pred, label=label, xywh=xywh, score=score).take(kept)
-    joined = BoxTable.concat([repaired, replace(added, score=top, source=beyond)])
-    # Areas are those of the boxes, as for predictions that are read: they do not know the annotation's.
-    return freeze(replace(joined, area=joined.xywh[:, 2] * joined.xywh[:, 3]))
+@dataclass(frozen=True, slots=True, eq=False)
+class Repairs:
+    """Changes of predictions, column by column: those of fixes that are shown, or of all errors of a kind or class."""
+
+    kind: IntArray  # shape (n,): place in `REPAIRED`
+    row: IntArray  # shape (n,): of the prediction; of what is missed, of the object
+    target: IntArray  # shape (n,): row of the object that the prediction is meant for, `NO_BOX` for none
+
+    @classmethod
+    def of(cls, fixes: Sequence[Fix]) -> Repairs:
+        """Read fixes."""
+        columns = [(REPAIRED.index(fix.kind), fix.row, fix.target) for fix in fixes]
+        return cls(*np.array(columns, dtype=np.int64).reshape(len(fixes), 3).T)
+
+    @classmethod
+    def of_errors(cls, costs: Costs, wrong: IntArray, missed: IntArray) -> Repairs:
+        """Repair some detections of the errors and some missed objects, by their rows there."""
+        errors, none = costs.errors, np.full(len(missed), NO_BOX)
+        return cls(
+            np.concatenate((errors.kind[wrong], np.full(len(missed), len(TYPES)))).astype(np.int64),
+            np.concatenate((costs.rows[wrong], missed)).astype(np.int64),
+            np.concatenate((errors.target[wrong], none)).astype(np.int64),
+        )
+
+    def apply(self, pred: BoxTable, gt: BoxTable, *, least: float = 0.0) -> BoxTable:
+        """Return the predictions after them; what was missed is added with a score above all, and from `least`."""
+        n = len(pred)
+        score = np.zeros(n) if pred.score is None else pred.score
+        pred, missed, aims = replace(pred, score=score), self.kind == len(TYPES), self.target != NO_BOX
+        moved, named = aims & (self.kind == LOCALISATION), aims & (self.kind == CLASSIFICATION)
+        kept = np.ones(n, dtype=np.bool_)
+        kept[self.row[~(missed | moved | named)]] = False
+        # What is moved takes the shape of its object, whatever shapes are: its row stands behind those of predictions.
+        place = np.arange(n)
+        place[self.row[moved]] = n + self.target[moved]
+        place = np.concatenate((place[kept], n + self.row[missed]))
+        own, n_added = np.flatnonzero(kept), int(missed.sum())
+        is_object = place >= n
+        both = BoxTable.concat([pred, replace(gt, score=np.zeros(len(gt)))]).take(place)
+        label = pred.label.copy()
+        label[self.row[named]] = gt.label[self.target[named]]
+        top = np.nextafter(score.max(initial=least), np.inf)
+        beyond = pred.source.max(initial=0) + 1 + np.arange(n_added)
+        # Areas of objects are those of the boxes, as predictions that are read have them: of masks, too.
+        area = both.xywh[:, 2] * both.xywh[:, 3] if both.shapes is None else areas_of(both.shapes, both.xywh)
+        unset = np.zeros(n_added, dtype=np.bool_)
+        flags: dict[str, Any] = {name: np.append(getattr(pred, name)[own], unset) for name in FLAGS}
+        return freeze(
+            replace(
+                both,
+                label=np.append(label[own], gt.label[self.row[missed]]),
+                score=np.append(score[own], np.full(n_added, top)),
+                source=np.append(pred.source[own], beyond),
+                area=np.where(is_object, area, both.area),
+                **flags,
+            )
+        )
 
 
 def candidates(errors: Errors, n: int, counted: BoolArray) -> Iterator[int]:
@@ -133,6 +188,19 @@ def candidates(errors: Errors, n: int, counted: BoolArray) -> Iterator[int]:
 def aimed_labels(errors: Errors) -> IntArray:
     """Return the class of the box that each detection would match when repaired, shape (n,); `NO_BOX` for none."""
     return np.where(errors.target == NO_BOX, NO_BOX, np.append(errors.gt_label, NO_BOX)[errors.target])
+
+
+def findable_misses(costs: Costs) -> BoolArray:
+    """Mark the missed boxes that a copy would find, shape (m,): a box without width and an empty mask overlap none."""
+    errors, gt = costs.errors, costs.aligned.gt
+    rows = np.flatnonzero(errors.missed)
+    similarity = KINDS[errors.protocol.iou_type]
+    objects = similarity.prepare(gt.take(rows), errors.protocol)
+    each, findable = np.arange(len(rows)), np.zeros(len(gt), dtype=np.bool_)
+    # A copy is found at every threshold, or at none.
+    found, _, _ = similarity.pairs(objects, objects, each, each, threshold=errors.protocol.iou_thresholds[0])
+    findable[rows[found]] = True
+    return findable
 
 
 def _most(priced: Sequence[Fix], n: int) -> tuple[Fix, ...]:
@@ -155,8 +223,12 @@ def _gain(errors: Errors, positives: IntArray, detection: int, before: FloatArra
         change += _precision(protocol, positives[own], score[left], hit[left]) - before[own]
     if other != own and counted[other]:
         rows = errors.rows_of(other)
-        score = np.append(errors.score[rows], errors.score[detection])
-        change += _precision(protocol, positives[other], score, np.append(errors.hit[rows], True)) - before[other]
+        score, tie = errors.score[rows], errors.tie[rows]
+        own_score, own_tie = errors.score[detection], errors.tie[detection]
+        # Among equal scores it stands where its image or its place in the file puts it.
+        place = np.count_nonzero((score > own_score) | ((score == own_score) & (tie < own_tie)))
+        score, hit = np.insert(score, place, own_score), np.insert(errors.hit[rows], place, True)
+        change += _precision(protocol, positives[other], score, hit) - before[other]
     return float(change)
 
 
@@ -169,16 +241,19 @@ def _precision(protocol: Protocol, positives: int, score: FloatArray, hit: BoolA
 def wrong_fix(costs: Costs, detection: int, gain: float) -> Fix:
     """Return the repair of a false positive, given by its row."""
     errors, aligned, row = costs.errors, costs.aligned, int(costs.rows[detection])
-    target = int(errors.target[detection])
+    target, kind, own = int(errors.target[detection]), int(errors.kind[detection]), int(aligned.pred.label[row])
+    moved, named = (target != NO_BOX and kind == which for which in (LOCALISATION, CLASSIFICATION))
+    becomes = aligned.gt.label[target] if named else own
     return Fix(
-        kind=TYPES[errors.kind[detection]],
+        kind=TYPES[kind],
         image=aligned.image_names[aligned.pred.image[row]],
-        class_name=aligned.class_names[aligned.pred.label[row]],
+        class_name=aligned.class_names[own],
         score=float(errors.score[detection]),
         row=row,
         source=int(aligned.pred.source[row]),
-        becomes="" if target == NO_BOX else aligned.class_names[aligned.gt.label[target]],
-        xywh=() if target == NO_BOX else tuple(aligned.gt.xywh[target].tolist()),
+        target=target,
+        becomes=aligned.class_names[becomes] if moved or named else "",
+        xywh=tuple((aligned.gt.xywh[target] if moved else aligned.pred.xywh[row]).tolist()),
         gain=gain,
     )
 
@@ -194,6 +269,7 @@ def missed_fix(costs: Costs, box: int, gain: float) -> Fix:
         score=math.nan,
         row=box,
         source=int(aligned.gt.source[box]),
+        target=NO_BOX,
         becomes=name,
         xywh=tuple(aligned.gt.xywh[box].tolist()),
         gain=gain,
@@ -201,7 +277,7 @@ def missed_fix(costs: Costs, box: int, gain: float) -> Fix:
 
 
 class Repricing:
-    """Prices fixes by an AP or AR that is a mean over IoU thresholds: the image of a fix is matched again.
+    """Prices fixes by an AP or AR: the image of a fix is matched again.
 
     A fix changes one image, and matching never looks beyond an image: the rows of all others stay as they are.
     """
@@ -211,44 +287,52 @@ class Repricing:
         self._ref = ref
         self._aligned = aligned
         self._ranking = metrics.curves.ranking
+        thresholds = np.arange(len(metrics.protocol.iou_thresholds))[metrics.axes.thresholds(ref)].tolist()
         # Only the first area range is explained; the others would be matched for nothing.
-        self._rules = metrics.protocol.with_options(areas=metrics.protocol.areas[:1])
+        self._rules = metrics.protocol.with_options(
+            areas=metrics.protocol.areas[:1],
+            iou_thresholds=tuple(metrics.protocol.iou_thresholds[t] for t in thresholds),
+        )
         self._positives = metrics.curves.positives[ALL_SIZES]
         self._counted = self._positives > 0
         if label is not None:
             self._counted &= np.arange(len(self._positives)) == label
-        self._outcomes = self._outcomes_of(self._ranking)
+        self._outcomes = self._outcomes_of(self._ranking, thresholds)
         self._before: dict[int, float] = {}
         scores = aligned.pred.score
         self._highest = 0.0 if scores is None else float(scores.max(initial=0.0))
 
     def gain(self, fix: Fix) -> float:
         """Return what one fix alone adds to the mean over the classes that count."""
-        aligned = self._aligned
-        image = aligned.image_names.index(fix.image)
-        gt_rows, pred_rows = (np.flatnonzero(boxes.image == image) for boxes in (aligned.gt, aligned.pred))
-        place = np.searchsorted(gt_rows if fix.kind == MISSED else pred_rows, fix.row)
-        gt, pred = aligned.gt.take(gt_rows), aligned.pred.take(pred_rows)
-        local = (replace(fix, row=int(place)),)
-        repaired = repair_predictions(pred, gt, local, aligned.class_names, least=self._highest)
+        gt, pred, repairs = self._aligned.gt, self._aligned.pred, Repairs.of([fix])
+        own = gt if fix.kind == MISSED else pred
+        image = own.image[fix.row]
+        gt_rows, pred_rows = (np.flatnonzero(boxes.image == image) for boxes in (gt, pred))
+        # Names of classes need not be unique, rows are.
+        touched = {int(own.label[fix.row])} | ({int(gt.label[fix.target])} if fix.target != NO_BOX else set())
+        local = replace(
+            repairs,
+            row=np.searchsorted(gt_rows if fix.kind == MISSED else pred_rows, repairs.row),
+            target=np.where(repairs.target == NO_BOX, NO_BOX, np.searchsorted(gt_rows, repairs.target)),
+        )
+        gt, pred = gt.take(gt_rows), pred.take(pred_rows)
+        repaired = local.apply(pred, gt, least=self._highest)
         table = match_boxes(gt, repaired, self._rules, n_images=self._ranking.n_images, n_labels=self._ranking.n_labels)
         changed = Ranking.of(table, self._ranking.n_images)
-        outcomes = self._outcomes_of(changed)
-        # All boxes are of one class under a protocol that knows no classes.
-        names = () if self._rules.class_agnostic else (fix.class_name, fix.becomes or fix.class_name)
-        labels = {aligned.class_names.index(name) for name in names} or {0}
+        outcomes = self._outcomes_of(changed, range(len(self._rules.iou_thresholds)))
         total = 0.0
-        for k in sorted(labels):
+        # All boxes are of one class under a protocol that knows no classes.
+        for k in [0] if self._rules.class_agnostic else sorted(touched):
             if self._counted[k]:
                 kept = np.flatnonzero((self._ranking.label == k) & (self._ranking.image != image))
-                own = np.flatnonzero(changed.label == k)
-                total += self._mean(k, [(self._ranking, self._outcomes, kept), (changed, outcomes, own)])
+                own_rows = np.flatnonzero(changed.label == k)
+                total += self._mean(k, [(self._ranking, self._outcomes, kept), (changed, outcomes, own_rows)])
                 total -= self._mean_before(k)
         return total / max(int(self._counted.sum()), 1)
 
-    def _outcomes_of(self, ranking: Ranking) -> tuple[BoolArray, BoolArray]:
+    def _outcomes_of(self, ranking: Ranking, thresholds: Iterable[int]) -> tuple[BoolArray, BoolArray]:
         """Return which detections are hits and which count within the cap of the metric, shape (T, n) each."""
-        hits, counts = zip(*map(ranking.outcomes, range(len(ranking.protocol.iou_thresholds))), strict=True)
+        hits, counts = zip(*map(ranking.outcomes, thresholds), strict=True)
         cap = self._ref.max_dets
         # A cap below the largest changes no match: better detections chose first.
         within = np.ones(len(ranking), dtype=np.bool_) if cap is None else ranking.rank < cap
@@ -331,8 +415,9 @@ def costliest_counted(costs: Costs, n: int, name: str, label: int | None = None)
     # Of errors that give the same those with the highest scores come first.
     order = np.lexsort((-errors.score[wrong], -after))[:n]
     priced = [wrong_fix(costs, int(wrong[i]), float(after[i]) - before) for i in order]
+    findable = findable_misses(costs)
     for k in np.flatnonzero(counted).tolist():
-        boxes = np.flatnonzero(errors.missed & (errors.gt_label == k))[:n]
+        boxes = np.flatnonzero(findable & (errors.gt_label == k))[:n]
         gain = counts.plus(tp=k).measure(name, label) - before
         priced += [missed_fix(costs, int(box), gain) for box in boxes]
     return _most(priced, n)
@@ -424,7 +509,7 @@ def explain_sides(sides: Sides, asked: Question, *, version: str) -> Explanation
         ref = replace(ref, score=0.0 if np.isnan(best) else float(best))
     value = metrics.value(ref)
     threshold = rules.judged_threshold if ref.iou is None else metrics.axes.single_threshold(ref)
-    fixes = _fixes(sides, metrics, threshold, ref, boxes)
+    fixes, fixed, groups = _fixes(sides, metrics, threshold, value, boxes)
     steps, now = [], value.value
     for rule, change, protocol in () if goal is None else protocol_steps(rules, goal):
         after = match_sides(judge(given, protocol), protocol).value(ref).value
@@ -444,7 +529,8 @@ def explain_sides(sides: Sides, asked: Question, *, version: str) -> Explanation
         judged_iou=rules.iou_thresholds[threshold],
         curve=_curve(metrics, ref),
         fixes=fixes,
-        fixed=_fixed_value(sides, rules, fixes, ref),
+        fixed=fixed,
+        groups=groups,
         against=None if goal is None else goal.name,
         steps=tuple(steps),
         findings=sides.findings,
@@ -454,37 +540,65 @@ def explain_sides(sides: Sides, asked: Question, *, version: str) -> Explanation
 
 
 @staged("finding fixes")
-def _fixes(sides: Sides, metrics: DetectionMetrics, threshold: int, ref: MetricRef, boxes: int) -> tuple[Fix, ...]:
-    label = metrics.axes.label(ref)
+def _fixes(
+    sides: Sides, metrics: DetectionMetrics, threshold: int, value: MetricValue, boxes: int
+) -> tuple[tuple[Fix, ...], float, tuple[Group, ...]]:
+    """Return the fixes that give most, the metric after all of them, and what groups give where these give little."""
+    ref = value.ref
+    label, wanted = metrics.axes.label(ref), max(SPARE * boxes, LEAST_MEASURED)
     if ref.name == "AP":
-        rules, named = metrics.protocol, costliest(_costs(sides, metrics, threshold), boxes, label)
-        # Where an image has as many detections of a class as the cap lets in, a fixed box may take another's place.
-        cap = metrics.curves.caps[-1]
-        exact = cap is None or int(metrics.table.rank.max(initial=-1)) + 1 < cap
+        rules, costs = metrics.protocol, _costs(sides, metrics, threshold)
+        named = costliest(costs, wanted, label)
     else:
-        rules, named = _named_by_counts(sides, metrics, threshold, ref, boxes)
-        exact = False
-    if ref.iou is None and ref.name in AVERAGES and len(metrics.protocol.iou_thresholds) > 1:
-        # Named by one threshold, the cheap way; what each gives in the mean over all of them is worked out for these.
-        gain = Repricing(sides.aligned, metrics, ref).gain
-    elif exact:
-        return named
+        rules, costs = _costs_of_counts(sides, metrics, threshold, ref)
+        named = costliest_counted(costs, SPARE * boxes, ref.name, label)
+        rules = metrics.protocol if ref.name in AVERAGES else rules
+
+    def gain(repairs: Repairs) -> float:
+        return _fixed_value(sides, rules, repairs, ref) - value.value
+
+    # Named by one threshold, the cheap way; what each gives is measured.
+    if ref.name in AVERAGES:
+        price = Repricing(sides.aligned, metrics, ref).gain
+        fixes = _most([replace(fix, gain=price(fix)) for fix in tracked(named, "measuring")], boxes)
     else:
-        before = _fixed_value(sides, rules, (), ref)
-
-        def gain(fix: Fix) -> float:
-            return _fixed_value(sides, rules, (fix,), ref) - before
-
-    priced = (replace(fix, gain=gain(fix)) for fix in tracked(named, "measuring"))
-    # Under a cap, what is added may take another's place, and give nothing.
-    chosen = islice((fix for fix in priced if fix.gain > 0), boxes)
-    return tuple(sorted(chosen, key=lambda fix: -fix.gain))
+        priced = (replace(fix, gain=gain(Repairs.of([fix]))) for fix in tracked(named, "measuring"))
+        # Under a cap, what is added may take another's place, and give nothing.
+        fixes = _most(tuple(islice((fix for fix in priced if fix.gain > 0), boxes)), boxes)
+    fixed = _fixed_value(sides, rules, Repairs.of(fixes), ref) if fixes else value.value
+    is_small = not any(fix.gain >= SMALL_GAIN for fix in fixes) and not math.isnan(value.value)
+    return fixes, fixed, tuple(_groups(costs, gain, label)) if is_small else ()
 
 
-def _named_by_counts(
-    sides: Sides, metrics: DetectionMetrics, threshold: int, ref: MetricRef, boxes: int
-) -> tuple[Protocol, tuple[Fix, ...]]:
-    """Return what gives a metric of `COUNTED` most at one threshold, to spare, and the rules that it is counted by."""
+def _groups(costs: Costs, gain: Callable[[Repairs], float], label: int | None) -> Iterator[Group]:
+    """Yield what repairing all errors of a kind gives, then all of a class, measured; those that give most first."""
+    errors, findable = costs.errors, findable_misses(costs)
+    wrong = errors.kind != NO_ERROR
+    if label is not None:
+        aims = aimed_labels(errors)
+        wrong, findable = wrong & ((errors.label == label) | (aims == label)), findable & (errors.gt_label == label)
+    none = np.zeros(0, dtype=np.int64)
+    kinds = [(name, np.flatnonzero(wrong & (errors.kind == kind)), none) for kind, name in enumerate(TYPES)]
+    kinds.append((MISSED, none, np.flatnonzero(findable)))
+    names, counts = costs.aligned.class_names, errors.detections(wrong) + errors.boxes(findable)
+    # Of classes with few objects each error costs more.
+    share = counts / np.maximum(counts + errors.detections(errors.hit), 1)
+    most = np.argsort(-np.where(errors.boxes(errors.counted) > 0, share, 0), kind="stable")[:N_CLASSES]
+    classes = [
+        (names[k], np.flatnonzero(wrong & (errors.label == k)), np.flatnonzero(findable & (errors.gt_label == k)))
+        for k in (most.tolist() if label is None and errors.n_labels > 1 else ())
+    ]
+    for by, groups in (("kind", kinds), ("class", classes)):
+        measured = [
+            Group(by=by, name=name, count=len(rows) + len(boxes), gain=gain(Repairs.of_errors(costs, rows, boxes)))
+            for name, rows, boxes in groups
+            if len(rows) + len(boxes)
+        ]
+        yield from sorted((group for group in measured if group.gain > 0), key=lambda group: -group.gain)
+
+
+def _costs_of_counts(sides: Sides, metrics: DetectionMetrics, threshold: int, ref: MetricRef) -> tuple[Protocol, Costs]:
+    """Return the rules that a metric of `COUNTED` is counted by at one threshold, and the errors by these."""
     rules = metrics.protocol
     caps = rules.max_dets[-1:] if ref.max_dets is None else (ref.max_dets,)
     rules = rules.with_options(
@@ -497,8 +611,7 @@ def _named_by_counts(
     above = _with_pred(sides, pred.take(kept))
     costs = _costs(above, match_sides(above, rules), 0)
     # Fixes name rows of all predictions, of which these are a part.
-    costs = replace(costs, aligned=sides.aligned, rows=kept[costs.rows])
-    return rules, costliest_counted(costs, SPARE * boxes, ref.name, metrics.axes.label(ref))
+    return rules, replace(costs, aligned=sides.aligned, rows=kept[costs.rows])
 
 
 def _costs(sides: Sides, metrics: DetectionMetrics, threshold: int) -> Costs:
@@ -510,11 +623,10 @@ def _costs(sides: Sides, metrics: DetectionMetrics, threshold: int) -> Costs:
     )
 
 
-def _fixed_value(sides: Sides, protocol: Protocol, fixes: tuple[Fix, ...], ref: MetricRef) -> float:
-    aligned = sides.aligned
+def _fixed_value(sides: Sides, protocol: Protocol, repairs: Repairs, ref: MetricRef) -> float:
     # What is added must count, whatever score the metric asks for.
     least = max(float(ref.score or 0), 0.0)
-    pred = repair_predictions(aligned.pred, aligned.gt, fixes, aligned.class_names, least=least)
+    pred = repairs.apply(sides.aligned.pred, sides.aligned.gt, least=least)
     return match_sides(_with_pred(sides, pred), protocol).value(ref).value
 
 

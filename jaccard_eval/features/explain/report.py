@@ -30,6 +30,7 @@ def build_report(result: ExplanationResult, options: ReportOptions) -> Report:
     text = f"{_value_text(metric)}{reason}, of {pluralise(metric.n, 'object')}"
     parts = ((str(part.ref), _value_text(part)) for part in result.parts)
     sections = [inputs_section(sides), Section("Number", (KeyValues(((str(metric.ref), text), *parts)),))]
+    sections += _groups(result)
     if result.curve:
         sections.append(_curve(result, verbose=options.verbose))
     sections += [_boxes(result, verbose=options.verbose), *_steps(result), *findings_section(result.findings)]
@@ -83,6 +84,16 @@ def build_data(result: ExplanationResult, options: ReportOptions) -> DataTable:
 def _promise(result: ExplanationResult) -> str:
     """Return what fixing the boxes gives, in one line."""
     ref = result.metric.ref
+    if result.groups:
+        first = result.groups[0]
+        noun = "missed object" if first.name == MISSED else f"{first.name} error"
+        what = pluralise(first.count, noun) if first.by == "kind" else f"errors of {first.name}"
+        return f"Fixing all {what}: {ref} {delta_text(first.gain)}"
+    return _promise_of_boxes(result)
+
+
+def _promise_of_boxes(result: ExplanationResult) -> str:
+    ref = result.metric.ref
     if not result.fixes:
         return f"No single fix raises {ref}"
     what = f"Fixing all {len(result.fixes)}" if len(result.fixes) > 1 else "Fixing this box"
@@ -106,14 +117,24 @@ def _curve(result: ExplanationResult, *, verbose: bool) -> Section:
     return Section("Curve", (Table(tuple(heads), tuple(rows)), Note(note)))
 
 
+def _groups(result: ExplanationResult) -> list[Section]:
+    """Return what whole kinds of errors and classes cost, where single boxes cost next to nothing."""
+    sections = []
+    for by, title in (("kind", "Kinds of errors that cost most"), ("class", "Classes that cost most")):
+        rows = tuple((group.name, group.count, group.gain) for group in result.groups if group.by == by)
+        heads = (Column(by, "name"), Column("errors", "count"), Column("gain", "delta"))
+        note = Note(f"Each gain is for fixing all errors of that {by}, and no others.")
+        sections += [Section(title, (Table(heads, rows), note))] if rows else []
+    return sections
+
+
 def _boxes(result: ExplanationResult, *, verbose: bool) -> Section:
     if not result.fixes:
-        return Section("Boxes that cost most", (Note(f"{_promise(result)}."),))
+        return Section("Boxes that cost most", (Note(f"{_promise_of_boxes(result)}."),))
     heads = [Column("error", "word"), Column("image", "path"), Column("fix", "name"), Column("box", "word")]
     heads += [Column("score", "threshold"), Column("gain", "delta")]
     rows: list[tuple[Cell, ...]] = [
-        (fix.kind, fix.image, _verb(fix), " ".join(map(side_text, fix.xywh)), _score(fix.score), fix.gain)
-        for fix in result.fixes
+        (fix.kind, fix.image, _verb(fix), _box_text(fix.xywh), _score(fix.score), fix.gain) for fix in result.fixes
     ]
     if verbose:
         heads.append(Column("row", "count"))
@@ -121,8 +142,13 @@ def _boxes(result: ExplanationResult, *, verbose: bool) -> Section:
     # Gains of single fixes do not add up, as two of them may change the same class.
     alone = " Each gain is for fixing that box only." if len(result.fixes) > 1 else ""
     at = f"{overlap_name(result.signature)} {threshold_text(result.judged_iou)}"
-    note = f"{_promise(result)}.{alone} Errors are those at {at}."
+    note = f"{_promise_of_boxes(result)}.{alone} Errors are those at {at}."
     return Section("Boxes that cost most", (Table(tuple(heads), tuple(rows)), Note(note)))
+
+
+def _box_text(xywh: tuple[float, ...]) -> str:
+    """Return a box in whole pixels, so that the table stays narrow; one of fractions with its digits."""
+    return " ".join(f"{side:.0f}" if max(xywh) >= 10 else side_text(side) for side in xywh)
 
 
 def _verb(fix: Fix) -> str:
@@ -146,10 +172,8 @@ def _steps(result: ExplanationResult) -> list[Section]:
 
 
 def _change(fix: Fix) -> str:
-    if not fix.becomes:
-        return "remove"
     place = " ".join(map("{:.6g}".format, fix.xywh))
-    return f"{'add ' if fix.kind == MISSED else ''}{fix.becomes} at {place}"
+    return f"{_verb(fix)} at {place}"
 
 
 def _score(value: float) -> str:

@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Any, ClassVar
 
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.document import MetricValue, result_document
+from jaccard_eval.data.document import MetricValue, result_document, written_as
 from jaccard_eval.data.from_document import dig
 from jaccard_eval.data.result import ImageSource, InputSummary, Measured
 from jaccard_eval.data.result_base import Result
@@ -41,9 +41,21 @@ class Fix:
     # ground truth
     row: int
     source: int
+    # Row of the object that the detection is meant for, in the ground truth as aligned; -1 for none.
+    target: int = field(metadata=written_as(None))
     becomes: str  # class afterwards; empty where the detection is removed
-    xywh: tuple[float, ...]  # its place afterwards; empty where it is removed
+    xywh: tuple[float, ...]  # its place afterwards: of a detection that is not moved, its own
     gain: float  # what it alone would add to the metric
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """All errors of a kind or of a class, and what repairing all of them would give."""
+
+    by: str  # "kind" or "class": of the detection, or of the object that is missed
+    name: str
+    count: int
+    gain: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +86,8 @@ class ExplanationResult(Result):
         The boxes that cost most, the largest gain first.
     fixed : float
         The metric after all fixes, measured on the changed predictions.
+    groups : tuple of Group
+        Where no single box gives much: kinds of errors, then classes, and what repairing all errors of each gives.
     against : str, optional
         The other protocol.
     steps : tuple of Step
@@ -102,6 +116,7 @@ class ExplanationResult(Result):
     curve: tuple[CurvePoint, ...]
     fixes: tuple[Fix, ...]
     fixed: float
+    groups: tuple[Group, ...] = ()
     against: str | None = None
     steps: tuple[Step, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -136,6 +151,7 @@ class ExplanationResult(Result):
             curve=self.curve,
             fixes=self.fixes,
             fixed=self.fixed,
+            groups=self.groups,
             against=self.against,
             steps=self.steps,
         )

@@ -125,3 +125,22 @@ def test_errors_of_nothing_are_undefined() -> None:
     one = report([], [], names=["dog"])
     assert np.isnan(one.ap) and all(np.isnan(kind.gain) for kind in one.types)
     assert one.thresholds == {}
+
+
+def test_a_class_that_is_wholly_missed_stays_in_the_mean() -> None:
+    # Dogs: the first of two detections is false, so that AP50 is 1/2. Cats: one object, which nothing finds. Found,
+    # cats have 1: the mean of both rises from 1/4 to 3/4. Without the cats there is no mean of two.
+    truth = [gt("dog 0 0 10 10"), gt("cat 50 0 10 10")]
+    found = evaluate(truth, [det("dog 80 80 5 5", 0.9), det("dog 0 0 10 10", 0.8)], errors=True, iou=(0.5,)).errors
+    assert found.ap == pytest.approx(1 / 4)
+    missed = found.types[-1]
+    assert (missed.name, missed.gain) == ("missed", pytest.approx(1 / 2))
+    assert found.false_negatives.gain == pytest.approx(1 / 2)
+
+
+def test_detections_of_another_class_stand_by_their_images_among_equal_scores() -> None:
+    # Relabelled, the dog on the first image is the first of two cats with one score: AP of cats is 1, not 1/2.
+    truth = [gt("cat 0 0 10 10", "a"), gt("dog 50 50 10 10", "a")]
+    found = [det("dog 0 0 10 10", 0.5, "a"), det("cat 50 0 10 10", 0.5, "b")]
+    types = {one.name: one.gain for one in evaluate(truth, found, errors=True, iou=(0.5,)).errors.types}
+    assert types["classification"] == pytest.approx(1 / 2)

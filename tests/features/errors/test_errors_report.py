@@ -158,7 +158,10 @@ def test_what_is_not_there_is_said_in_words() -> None:
     truth = [gt(f"class{i:02d} {20 * i} 0 10 10") for i in range(12)]
     text = render_text(evaluate(truth, [], errors=True), ReportOptions())
     assert "no confusions between classes" in text
-    assert "n/a: fixing these leaves no ground truth" in text
+    # All are missed: found, they have 1. The second of both rows is that of all unmatched boxes.
+    rows = [line.split() for line in text.splitlines()]
+    assert ["missed", "12", "+1.0000"] in rows
+    assert ["false", "negatives", "12", "+1.0000"] in rows
 
 
 def test_nothing_is_said_when_it_was_not_asked_for() -> None:
