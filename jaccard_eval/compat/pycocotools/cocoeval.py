@@ -16,18 +16,17 @@ from typing import Any
 
 import numpy as np
 
+from jaccard_eval.compat.pycocotools import mask as maskUtils
 from jaccard_eval.compat.pycocotools.accumulate import Tables, gathered_tables, whole_tables
 from jaccard_eval.compat.pycocotools.coco import Record
-from jaccard_eval.compat.pycocotools.columns import whole_curves
+from jaccard_eval.compat.pycocotools.columns import WholeMatch, whole_match
 from jaccard_eval.compat.pycocotools.params import Params, require_known
-from jaccard_eval.compat.pycocotools.perimage import Annotations, Group, Groups, ImageResults, Overlaps
+from jaccard_eval.compat.pycocotools.perimage import Annotations, Group, Groups
 from jaccard_eval.compat.pycocotools.shapes import write_rles
 from jaccard_eval.data.known_protocols import MASKS
-from jaccard_eval.metrics.curves import Curves
 
-__all__ = ["COCOeval", "Params"]
+__all__ = ["COCOeval", "Params", "maskUtils"]
 
-PARTS = ("_prepare", "computeIoU", "evaluateImg")  # what a subclass may replace of an evaluation
 USUAL_CAP, KEYPOINTS_CAP = 100, 20
 LINE = " {:<18} {} @[ IoU={:<9} | area={:>6s} | maxDets={:>3d} ] = {:0.3f}"
 
@@ -56,8 +55,9 @@ class COCOeval:
     -----
     After `evaluate`, `accumulate` and `summarize`: ``stats``, twelve numbers or, of keypoints, ten; ``eval`` with
     ``precision`` and ``scores`` (T, R, K, A, M) and ``recall`` (T, K, A, M), -1 where there is no ground truth.
-    ``evalImgs`` and ``ious`` are made item by item when they are looked up, from annotations that must not be changed
-    until then. As there, `evaluate` replaces masks by compressed RLE in the annotations.
+    ``evalImgs``, a list, and ``ious``, a dictionary, are made when they are first read; from then on `accumulate`
+    counts what they hold. Methods that a subclass, an instance or a patch of this class replaces are called. As there,
+    `evaluate` replaces masks by compressed RLE and writes ``ignore`` and ``_ignore`` in the annotations.
 
     Source: pycocotools 2.0.11 ``cocoeval.py``.
     """
@@ -76,14 +76,36 @@ class COCOeval:
         self.params = Params(iouType=iouType)
         self._paramsEval: Any = {}
         self._sides = Annotations([]), Annotations([])
-        self.ious: Any = {}
-        self.evalImgs: Any = defaultdict(list)
+        self._ious: Any = {}
+        self._evalImgs: Any = defaultdict(list)  # None, as `_ious`, until somebody reads what the match holds
+        self._match: WholeMatch | None = None
         self.eval: dict[str, Any] = {}
         self.stats: Any = []
-        self._curves: Curves | None = None
         if cocoGt is not None:
             self.params.imgIds = sorted(cocoGt.getImgIds())
             self.params.catIds = sorted(cocoGt.getCatIds())
+
+    @property
+    def evalImgs(self) -> Any:
+        """What was matched, by category, area range and image: a list of dictionaries, None where there is no box."""
+        if self._evalImgs is None and self._match is not None:
+            self._evalImgs = self._match.results()
+        return self._evalImgs
+
+    @evalImgs.setter
+    def evalImgs(self, results: Any) -> None:
+        self._evalImgs = results
+
+    @property
+    def ious(self) -> Any:
+        """The overlaps by image and category."""
+        if self._ious is None:
+            self._ious = Groups(*self._sides, self._paramsEval).all_overlaps()
+        return self._ious
+
+    @ious.setter
+    def ious(self, overlaps: Any) -> None:
+        self._ious = overlaps
 
     @property
     def _gts(self) -> dict[Group, list[Record]]:
@@ -121,14 +143,15 @@ class COCOeval:
         self._paramsEval = copy.deepcopy(p)
         groups = Groups(*self._sides, self._paramsEval)
         categories = groups.category_ids()
-        replaced = any(getattr(type(self), part) is not getattr(COCOeval, part) for part in PARTS)
-        self._curves = None if replaced else whole_curves(groups)
-        if self._curves is not None:
-            self.ious, self.evalImgs = Overlaps(groups), ImageResults(groups)
+        # A method that was replaced on the class, a subclass or this object is asked image by image.
+        replaced = any(getattr(getattr(self, name), "__func__", None) is not part for name, part in SHIPPED.items())
+        self._match = None if replaced else whole_match(groups)
+        if self._match is not None:
+            self._ious = self._evalImgs = None
+            self._write_ignored()
         else:
-            self.ious = {
-                (image, category): self.computeIoU(image, category) for image in p.imgIds for category in categories
-            }
+            compare = self.computeOks if p.iouType == "keypoints" else self.computeIoU
+            self.ious = {(image, category): compare(image, category) for image in p.imgIds for category in categories}
             self.evalImgs = [
                 self.evaluateImg(image, category, area, p.maxDets[-1])
                 for category in categories
@@ -148,7 +171,13 @@ class COCOeval:
             if self.params.iouType == "keypoints":
                 gt["ignore"] = (gt["num_keypoints"] == 0) or gt["ignore"]
         self._sides = Annotations(gts), Annotations(dts)
-        self.evalImgs, self.eval, self._curves = defaultdict(list), {}, None
+        self._evalImgs, self.eval, self._match = defaultdict(list), {}, None
+
+    def _write_ignored(self) -> None:
+        """Write what does not count in the last area range into the ground truth, as evaluating that last leaves it."""
+        low, high = self._paramsEval.areaRng[-1]
+        for gt in self._match.gt.anns if self._match is not None else ():
+            gt["_ignore"] = int(bool(gt["ignore"]) or not low <= gt["area"] <= high)
 
     def _selected(self, coco: Any) -> list[Record]:
         """Return the annotations of the images and categories that are evaluated."""
@@ -182,14 +211,15 @@ class COCOeval:
         """Make precision and recall of `evalImgs`, and set `eval`; `p` replaces the parameters."""
         self._print("Accumulating evaluation results...")
         start = time.time()
-        if not self.evalImgs:
+        # Nobody has read, and so may have changed, what the match holds.
+        is_whole = self._match is not None and self._evalImgs is None
+        if not is_whole and not self.evalImgs:
             self._print("Please run evaluate() first")
         p = self.params if p is None else p
         p.catIds = p.catIds if p.useCats == 1 else [-1]
         tables: Tables | None = None
-        # Results that a caller put in place of those of `evaluate` are counted as they are.
-        if self._curves is not None and isinstance(self.evalImgs, ImageResults):
-            tables = whole_tables(self._curves, p, self._paramsEval)
+        if is_whole and self._match is not None:
+            tables = whole_tables(self._match.curves, p, self._paramsEval)
         if tables is None:
             tables = gathered_tables(self.evalImgs, p, self._paramsEval)
         self.eval = {
@@ -244,3 +274,7 @@ class COCOeval:
     def _print(self, text: str) -> None:
         if self.verbose:
             print(text)
+
+
+# What `evaluate` asks where it matches image by image; what was replaced differs from these.
+SHIPPED = {name: vars(COCOeval)[name] for name in ("_prepare", "computeIoU", "computeOks", "evaluateImg")}

@@ -12,19 +12,90 @@ import numpy.typing as npt
 
 from jaccard_eval.compat.pycocotools.coco import Record
 from jaccard_eval.compat.pycocotools.params import Params, rules_of
-from jaccard_eval.compat.pycocotools.perimage import Annotations, Groups
+from jaccard_eval.compat.pycocotools.perimage import NO_CATEGORY, Annotations, Groups
 from jaccard_eval.compat.pycocotools.shapes import shaped_columns
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import BOXES, AreaRange, Protocol
 from jaccard_eval.errors import UsageError
-from jaccard_eval.matching.matchtable import match_boxes
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching.matchtable import NO_PAIR, MatchTable, match_boxes
 from jaccard_eval.matching.ranking import Ranking
 from jaccard_eval.metrics.curves import Curves
 from jaccard_eval.similarity.masks import Masks
 
 
-def whole_curves(groups: Groups) -> Curves | None:
-    """Match all groups, and return their curves; None where only pycocotools' own procedure defines the outcome."""
+@dataclass(frozen=True, slots=True, eq=False)
+class WholeMatch:
+    """All images matched at once: the curves, and what `results` needs to tell who matched whom."""
+
+    curves: Curves
+    table: MatchTable
+    gt: _Side
+    pred: _Side
+    params: Params
+
+    def results(self) -> list[Record | None]:
+        """Return what pycocotools records of each category, area range and image, in this order; None without any box.
+
+        Source: pycocotools 2.0.11 ``cocoeval.py``, ``COCOeval.evaluateImg``.
+        """
+        params, table = self.params, self.table
+        n_images, n_areas = len(params.imgIds), len(params.areaRng)
+        categories = params.catIds if params.useCats else [NO_CATEGORY]
+        found: list[Record | None] = [None] * (len(categories) * n_areas * n_images)
+        # Detections in the order of their groups, by score in each; `chosen` has their place there.
+        of_dt = self._groups(self.pred.label[table.row], self.pred.image[table.row])
+        dt_order = np.lexsort((table.rank, of_dt))
+        rows = table.row[dt_order]
+        chosen = np.empty(len(rows), dtype=np.int64)
+        chosen[dt_order] = np.arange(len(rows))
+        chosen = chosen[table.candidate]
+        dt_ids, scores = ([self.pred.anns[row][key] for row in rows.tolist()] for key in ("id", "score"))
+        of_gt = self._groups(self.gt.label, self.gt.image)
+        n_groups = len(categories) * n_images
+        dt_cuts, gt_cuts = (np.searchsorted(np.sort(of), np.arange(n_groups + 1)) for of in (of_dt, of_gt))
+        filled = np.flatnonzero((np.diff(dt_cuts) > 0) | (np.diff(gt_cuts) > 0)).tolist()
+        starts = [cuts.tolist() for cuts in (dt_cuts, gt_cuts)]
+        for a, area in enumerate(params.areaRng):
+            # What counts comes first; of all categories together, those of the first one.
+            gt_order = np.lexsort((self.gt.label, table.gt_ignored[a], of_gt))
+            gt_ids, ignored = [self.gt.anns[row]["id"] for row in gt_order.tolist()], table.gt_ignored[a][gt_order]
+            place = np.empty(len(gt_order), dtype=np.int64)
+            place[gt_order] = np.arange(len(gt_order))
+            pair = table.chosen_pairs(a)  # (T, c)
+            dt_matches, gt_matches = np.zeros((len(pair), len(rows))), np.zeros((len(pair), len(gt_order)))
+            dt_ignored = np.tile((table.area[dt_order] < area[0]) | (table.area[dt_order] > area[1]), (len(pair), 1))
+            t, c = np.nonzero(pair != NO_PAIR)
+            partner = table.pair_gt[pair[t, c]]
+            dt_matches[t, chosen[c]] = self.gt.ids[partner]
+            dt_ignored[t, chosen[c]] = table.gt_ignored[a][partner]
+            # A crowd is matched often: the one of the lowest score is written last, as there.
+            gt_matches[t, place[partner]] = self.pred.ids[table.row[table.candidate[c]]]
+            for group in filled:
+                k, i = divmod(group, n_images)
+                dt, gt = (slice(cuts[group], cuts[group + 1]) for cuts in starts)
+                found[(k * n_areas + a) * n_images + i] = {
+                    "image_id": params.imgIds[i],
+                    "category_id": categories[k],
+                    "aRng": area,
+                    "maxDet": params.maxDets[-1],
+                    "dtIds": dt_ids[dt],
+                    "gtIds": gt_ids[gt],
+                    "dtMatches": dt_matches[:, dt],
+                    "gtMatches": gt_matches[:, gt],
+                    "dtScores": scores[dt],
+                    # Without ground truth the array stays one of floats, as it does there.
+                    "gtIgnore": ignored[gt].astype(np.int64 if gt.start < gt.stop else np.float64),
+                    "dtIgnore": dt_ignored[:, dt],
+                }
+        return found
+
+    def _groups(self, label: npt.NDArray[np.int64], image: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return (label * len(self.params.imgIds) if self.params.useCats else 0) + image
+
+
+def whole_match(groups: Groups) -> WholeMatch | None:
+    """Match all groups at once; None where only pycocotools' own procedure defines the outcome."""
     params = groups.params
     n_images, n_labels = len(params.imgIds), len(params.catIds)
     if not n_images or not n_labels or len(set(params.catIds)) < n_labels:
@@ -50,7 +121,7 @@ def whole_curves(groups: Groups) -> Curves | None:
         if len(np.unique(sized, axis=0)) > len(np.unique(image)):
             return None
     table = match_boxes(truth, found, protocol, n_images=n_images, n_labels=n_labels)
-    return Curves(Ranking.of(table, n_images))
+    return WholeMatch(Curves(Ranking.of(table, n_images)), table, gt, pred, params)
 
 
 def _protocol(params: Params) -> Protocol:
@@ -71,11 +142,11 @@ class _Side:
         anns = side.listed()
         # Rows of the parameters, which other ids have none of. Within an image and category annotations keep their
         # order; matching knows no other.
-        self._image, self._label = _rows(anns, "image_id", params.imgIds), _rows(anns, "category_id", params.catIds)
-        if (absent := (self._image < 0) | (self._label < 0)).any():
+        self.image, self.label = _rows(anns, "image_id", params.imgIds), _rows(anns, "category_id", params.catIds)
+        if (absent := (self.image < 0) | (self.label < 0)).any():
             kept = np.flatnonzero(~absent)
             anns = [anns[row] for row in kept]
-            self._image, self._label = self._image[kept], self._label[kept]
+            self.image, self.label = self.image[kept], self.label[kept]
         # All keys of an annotation at once: a dictionary is slow to reach, and fast to read.
         numbers = _numbers(map(itemgetter("id", "area", key), anns), (len(anns), 3))
         if not np.isfinite(numbers).all():
@@ -89,7 +160,7 @@ class _Side:
             columns["boxes"] = _numbers(map(itemgetter("bbox"), self.anns), (len(self.anns), 4))
         else:
             columns["boxes"], columns["shapes"] = shaped_columns(self.anns, self._params)
-        return BoxTable.from_arrays(self._image, self._label, encoding="xywh", area=self._area, **columns)
+        return BoxTable.from_arrays(self.image, self.label, encoding="xywh", area=self._area, **columns)
 
 
 def _rows(anns: Sequence[Record], key: str, ids: Sequence[Any]) -> npt.NDArray[np.int64]:

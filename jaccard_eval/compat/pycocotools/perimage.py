@@ -7,11 +7,11 @@ Nothing here is needed for the numbers of a plain evaluation, which are computed
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import chain
 from operator import itemgetter
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -96,6 +96,10 @@ class Groups:
         overlaps[i, j] = overlap
         return overlaps
 
+    def all_overlaps(self) -> dict[Group, FloatArray | list[Any]]:
+        """Return the overlaps of every image and category."""
+        return {(image, key): self.overlaps(image, key) for image in self.params.imgIds for key in self.category_ids()}
+
     def evaluate(
         self, image: Any, category: Any, area: Sequence[float], cap: int, overlaps: FloatArray | list[Any]
     ) -> Record | None:
@@ -108,6 +112,8 @@ class Groups:
             return None
         low, high = area
         ignored = np.array([int(bool(gt["ignore"]) or not low <= gt["area"] <= high) for gt in gts])
+        for gt, flag in zip(gts, ignored.tolist(), strict=True):
+            gt["_ignore"] = flag
         order = np.argsort(ignored, kind="stable")  # what counts comes first
         gts, dts = [gts[row] for row in order], _by_score(dts, cap)
         # Without ground truth the array stays one of floats, as it does there.
@@ -180,52 +186,3 @@ class _Matches:
 def _by_score(dts: Sequence[Record], cap: int) -> list[Record]:
     order = np.argsort([-dt["score"] for dt in dts], kind="stable")
     return [dts[row] for row in order[:cap]]
-
-
-class Overlaps(Mapping[Group, Any]):
-    """Overlaps by image and category, computed when they are looked up."""
-
-    def __init__(self, groups: Groups) -> None:
-        self._groups = groups
-        self._images = frozenset(groups.params.imgIds)
-        self._categories = frozenset(groups.category_ids())
-
-    def __getitem__(self, key: Group) -> Any:
-        image, category = key
-        if image not in self._images or category not in self._categories:
-            raise KeyError(key)
-        return self._groups.overlaps(image, category)
-
-    def __iter__(self) -> Iterator[Group]:
-        categories = self._groups.category_ids()
-        return ((image, category) for image in self._groups.params.imgIds for category in categories)
-
-    def __len__(self) -> int:
-        return len(self._images) * len(self._categories)
-
-
-class ImageResults(Sequence[Record | None]):
-    """The dictionaries of `Groups.evaluate`, by category, area range and image; each is made when it is looked up."""
-
-    def __init__(self, groups: Groups) -> None:
-        self.groups = groups
-
-    def __len__(self) -> int:
-        params = self.groups.params
-        return len(self.groups.category_ids()) * len(params.areaRng) * len(params.imgIds)
-
-    @overload
-    def __getitem__(self, index: int) -> Record | None: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Record | None]: ...
-    def __getitem__(self, index: int | slice) -> Record | list[Record | None] | None:
-        if isinstance(index, slice):
-            return [self[place] for place in range(*index.indices(len(self)))]
-        # An index out of range is an IndexError here, which is also what ends a loop.
-        place = range(len(self))[index]
-        params = self.groups.params
-        rest, i = divmod(place, len(params.imgIds))
-        k, a = divmod(rest, len(params.areaRng))
-        image, category = params.imgIds[i], self.groups.category_ids()[k]
-        overlaps = self.groups.overlaps(image, category)
-        return self.groups.evaluate(image, category, params.areaRng[a], params.maxDets[-1], overlaps)
