@@ -286,7 +286,7 @@ def test_public_attributes_are_those_of_pycocotools(both: tuple[Any, Any]) -> No
     (gt, found), (their_gt, their_found) = both
     ours, theirs = drop_in.COCOeval(gt, found, "bbox"), pycocotools.cocoeval.COCOeval(their_gt, their_found, "bbox")
     for mine, expected in ((gt, their_gt), (ours, theirs), (ours.params, theirs.params)):
-        # These four are made when they are read. Ours know besides whether to print, and whether to repeat what ids do there.
+        # These four are made when they are read. Ours know besides whether to print, and to repeat what ids do there.
         assert vars(expected).keys() - vars(mine).keys() <= {"_gts", "_dts", "evalImgs", "ious"}
         assert {name for name in vars(mine) if name[0] != "_"} - vars(expected).keys() <= {"verbose", "strict"}
 

@@ -10,7 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -139,7 +139,7 @@ class COCO:
         """Return the images of some ids, or of one."""
         return _load(self.imgs, ids)
 
-    def loadRes(self, resFile: Any) -> COCO:
+    def loadRes(self, resFile: Any) -> Self:
         """Return detections as annotations of the same images; ids count from 1.
 
         Parameters
@@ -152,7 +152,7 @@ class COCO:
         COCO
             The records themselves, completed in place, as pycocotools does.
         """
-        results = COCO(verbose=self.verbose)
+        results = self._empty()
         results.dataset["info"] = copy.deepcopy(self.dataset.get("info", {}))
         results.dataset["images"] = list(self.dataset["images"])
         self._print("Loading and preparing results...")
@@ -171,6 +171,9 @@ class COCO:
         results.dataset["annotations"] = anns
         results.createIndex()
         return results
+
+    def _empty(self) -> Self:
+        return type(self)(verbose=self.verbose)
 
     def loadNumpyAnnotations(self, data: npt.NDArray[Any]) -> list[Record]:
         """Return rows (N, 7) of image id, left, top, width, height, score and category id as records."""

@@ -26,7 +26,7 @@ from jaccard_eval.similarity.masks import Masks
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WholeMatch:
-    """All images matched at once: the curves, and what `results` needs to tell who matched whom."""
+    """All images matched at once: the curves, and what `results` needs to name who matched whom."""
 
     curves: Curves
     table: MatchTable

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Sequence
 from types import ModuleType
 
 from jaccard_eval.compat.pycocotools import coco, cocoeval, mask
@@ -24,14 +25,8 @@ def init_as_pycocotools() -> None:
     UsageError
         When pycocotools' own classes are loaded already; names the modules that hold them.
     """
-    for name, module in REPLACED.items():
-        loaded = sys.modules.get(f"{PACKAGE}.{name}")
-        if loaded not in (None, module):
-            holders = ", ".join(_holders()) or "a function or a module that is gone"
-            raise UsageError(
-                f"{PACKAGE}.{name} was already imported by {holders}, which would keep using it. "
-                "Call init_as_pycocotools() before that import."
-            )
+    if any(sys.modules.get(f"{PACKAGE}.{name}") not in (None, module) for name, module in REPLACED.items()):
+        require_free(PACKAGE, tuple(REPLACED), "init_as_pycocotools")
     package = sys.modules.get(PACKAGE)
     if package is None:
         # A package without code, in whose folder the rest of what is installed is found as ever.
@@ -47,15 +42,26 @@ def init_as_pycocotools() -> None:
         setattr(package, name, module)
 
 
-def _holders() -> list[str]:
-    """Name the modules outside pycocotools that hold its two modules, or something defined in them."""
-    homes = {f"{PACKAGE}.{name}" for name in REPLACED}
+def require_free(package: str, names: Sequence[str], call: str) -> None:
+    """Raise a UsageError where modules of an installed package are loaded, which would be used on."""
+    homes = {f"{package}.{name}" for name in names}
+    loaded = sorted(homes & sys.modules.keys())
+    if loaded:
+        holders = ", ".join(_holders(package, homes)) or "a function or a module that is gone"
+        raise UsageError(
+            f"{loaded[0]} was already imported by {holders}, which would keep using it. "
+            f"Call {call}() before that import."
+        )
+
+
+def _holders(package: str, homes: set[str]) -> list[str]:
+    """Name the modules outside a package that hold modules of it, or something defined in them."""
     originals = [sys.modules[home] for home in homes if home in sys.modules]
     holders = []
     for name, module in list(sys.modules.items()):
         # Copied, as looking at lazy modules may load others; `vars` alone, so that none is made to load anything.
         values = list(getattr(module, "__dict__", {}).values())
-        if name.partition(".")[0] == PACKAGE:
+        if name.partition(".")[0] == package:
             continue
         modules = [value for value in values if isinstance(value, ModuleType)]
         classes = [value for value in values if isinstance(value, type)]
