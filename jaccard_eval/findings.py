@@ -167,7 +167,7 @@ def parse_fix(document: Mapping[str, Any]) -> Fix:
         str(name): tuple(map(str, value)) if isinstance(value, list) else value if value is None else str(value)
         for name, value in document["options"].items()
     }
-    return Fix(options=options, **fields)
+    return Fix(options=options, allow=document.get("allow", ""), **fields)
 
 
 class JaccardEvalWarning(UserWarning):
@@ -198,18 +198,11 @@ class JaccardEvalWarning(UserWarning):
         return f"{self.code}: {self.args[1] or self.finding.message}"
 
 
-def issue_warnings(
-    findings: Iterable[Finding],
-    *,
-    stacklevel: int = 2,
-    wording: Wording = FLAGS,
-    rewritten: Callable[[str], str] = str,
-) -> None:
+def issue_warnings(findings: Iterable[Finding], *, stacklevel: int = 2, wording: Wording = FLAGS) -> None:
     """Issue a Python warning for each finding that is one; by default, in the name of the caller's caller."""
     for finding in findings:
         if finding.severity is Severity.WARNING:
-            message = rewritten(finding.told(wording))
-            warnings.warn(JaccardEvalWarning(finding, message), stacklevel=stacklevel + 1)
+            warnings.warn(JaccardEvalWarning(finding, finding.told(wording)), stacklevel=stacklevel + 1)
 
 
 Group = tuple[Severity, str, str, str]  # severity, code, file and field, which findings of a group share

@@ -40,6 +40,7 @@ class Fix:
     metric: str = ""
     before: float | None = None
     after: float | None = None
+    allow: str = ""  # the code by which a run that stopped goes on without the fix
 
     def __post_init__(self) -> None:
         if self.kind == READING:
@@ -70,7 +71,7 @@ class Fix:
         return cls.missing(_PLACE.sub(partial(_prefixed, role=role, names={*options}), words), **named)
 
     def __hash__(self) -> int:
-        return hash((self.kind, self.words, *self.options.items(), self.before, self.after))
+        return hash((self.kind, self.words, *self.options.items(), self.before, self.after, self.allow))
 
     def __str__(self) -> str:
         return self.worded(FLAGS)
@@ -90,7 +91,8 @@ class Fix:
                 )
             return wording.phrase(self.options) if name == "options" and self.options else found[0]
 
-        return _PLACE.sub(replaced, self.words)
+        text = _PLACE.sub(replaced, self.words)
+        return f"{text} To go on as it is, add {wording.phrase({'allow': self.allow})}." if self.allow else text
 
 
 _PLACE = re.compile(r"\{([a-z_]+)(?::([^{}]*))?\}")
@@ -261,7 +263,8 @@ def _call(command: str) -> str:
         if word == "-o":
             saved += f".save({_quoted(next(rest))})"
         elif word.startswith("--"):
-            options.append(f"{word[2:].replace('-', '_')}={_value('', next(rest))}")
+            value = next(rest)
+            options.append(f"{word[2:].replace('-', '_')}={value.lower() if value.isupper() else _quoted(value)}")
         else:
             places.append(word.lower() if word.isupper() else _quoted(word))
     return f"{words[0]}({', '.join([*places, *options])}){saved}"

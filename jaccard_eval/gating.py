@@ -136,8 +136,8 @@ class Gating:
         if run is None:
             for rule in self.gates.rules:
                 if rule.significance:
-                    needed = _UNMATCHED.get(kind, "need the saved run (.npz). Write it with -o run.npz.")
-                    raise UsageError(f"rule {quoted_value(rule.id)}: Significance rules {needed}")
+                    needed, fix = _UNMATCHED.get(kind, _NEED_RUN)
+                    raise UsageError(f"rule {quoted_value(rule.id)}: Significance rules {needed}", fix=fix)
             return verdicts
         settings = self.gates.bootstrap or Bootstrap()
         runs = PairedRuns(
@@ -153,11 +153,18 @@ class Gating:
 
 # Why a saved result of a kind has no significance, and what has.
 _UNMATCHED = {
-    PixelsResult.kind: "resample images, but pixels are counted over all of them. Use max-drop without significance"
-    " (--fail-drop).",
-    PanopticResult.kind: "need the segments of both sides, which a saved result lacks. Judge with"
-    " 'jaccard-eval panoptic GT PRED --against OLD_PRED' instead of --baseline.",
+    PixelsResult.kind: (
+        "resample images, but pixels are counted over all of them.",
+        Fix.missing("Use max-drop without significance ({fail_drop}).", fail_drop=None),
+    ),
+    PanopticResult.kind: (
+        "need the segments of both sides, which a saved result lacks.",
+        Fix.missing(
+            "Judge with {command} instead of {baseline}.", command="panoptic GT PRED --against OLD_PRED", baseline=None
+        ),
+    ),
 }
+_NEED_RUN = "need the saved run (.npz).", Fix.missing("Write it with {output}.", output="run.npz")
 
 
 @staged("judging gates")
@@ -257,10 +264,15 @@ def _run_of(path: Path, answers: Answers, gates: Gates) -> EvaluationResult | No
     if not asking or gates.missing_baseline != "error":
         return None
     if answers.kind in _UNMATCHED:
-        raise UsageError(f"rule {quoted_value(asking[0])}: Significance rules {_UNMATCHED[answers.kind]}")
+        needed, fix = _UNMATCHED[answers.kind]
+        raise UsageError(f"rule {quoted_value(asking[0])}: Significance rules {needed}", fix=fix)
     what = "belongs to a different run" if run else "is not a saved run" if is_there(beside) else "does not exist"
     document, run_file = printable(str(path)), printable(str(beside))
     raise UsageError(
         f"rule {quoted_value(asking[0])}: Significance rules need the saved run (.npz) next to {document}, "
-        f"but {run_file} {what}. Write both: evaluate GT PRED -o {shlex.quote(document)} -o {shlex.quote(run_file)}"
+        f"but {run_file} {what}.",
+        fix=Fix.missing(
+            "Write both: {command}.",
+            command=f"evaluate GT PRED -o {shlex.quote(document)} -o {shlex.quote(run_file)}",
+        ),
     )

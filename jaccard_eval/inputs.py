@@ -357,7 +357,12 @@ def _with_names_above(side: Dataset, other: Dataset, given_as: Input) -> Dataset
         return side
     (given, path), log = (fitting[0], found[fitting[0]]), FindingLog()
     detail = f"its classes are numbers; named by the {len(given)} names in {path}"
-    log.note("names-found", Where(side.path), detail, fix=f"For other names, pass --{side.role}-names.")
+    log.note(
+        "names-found",
+        Where(side.path),
+        detail,
+        fix=Fix.of_side(side.role, "For other names, pass {names}.", names=None),
+    )
     options = replace(options or ReadOptions(), role=side.role, names=given)
     named, errors = replace(given_as, source=side.path, format_name=side.format, options=options).attempt(side.role)
     if named is None:

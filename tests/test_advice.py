@@ -13,7 +13,9 @@ import pytest
 
 import jaccard_eval
 from jaccard_eval import BoxTable, CompareOptions, Gates, JaccardEvalError, JaccardEvalWarning, ReadOptions
-from jaccard_eval.api.keywords import in_python
+from jaccard_eval.api.streaming import KEYWORDS
+from jaccard_eval.fixes import COMMAND, FLAGS, ON, READING, Fix, Keys, Keywords, Value
+from jaccard_eval.options import ReadOptions as Options
 
 PACKAGE = Path(jaccard_eval.__file__).parent
 OPTION = re.compile(r"(?<![\w-])--[a-z]")
@@ -24,7 +26,7 @@ def texts() -> Iterator[tuple[str, str]]:
     """All strings of the package that no command line, and no report, prints by itself; not those of docstrings."""
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE).parts
-        if parts[0] in ("cli", "report") or path.name.endswith("report.py") or path.name == "keywords.py":
+        if parts[0] in ("cli", "report") or path.name.endswith("report.py") or path.name == "fixes.py":
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         owners = (ast.Module, ast.FunctionDef, ast.ClassDef)
@@ -35,48 +37,138 @@ def texts() -> Iterator[tuple[str, str]]:
                 yield str(path.relative_to(PACKAGE)), node.value
 
 
-def test_no_option_of_the_command_line_is_left_in_any_message() -> None:
-    found = {(path, text) for path, text in texts() if OPTION.search(text)}
-    assert len(found) > 30
-    left = {(path, in_python(text)) for path, text in found if OPTION.search(in_python(text))}
-    assert left == set()
+def test_no_text_of_the_package_names_an_option_of_the_command_line() -> None:
+    found = {(path, text) for path, text in texts() if OPTION.search(text) or text.endswith("--")}
+    # Commands are data as well, and words of another program are nobody's options.
+    others = {text for _, text in found if not text.startswith(("panoptic GT PRED", "partition GT PRED"))}
+    assert {text for text in others if "dask worker" not in text} == set()
+
+
+def fix(words: str, **options: Value) -> Fix:
+    return Fix.missing(words, **options)
+
+
+EVALUATE = {
+    "pred_options",
+    "gt_options",
+    "pred_format",
+    "gt_format",
+    "extra_images",
+    "class_map",
+    "max_dets",
+    "iou",
+    "allow",
+}
 
 
 @pytest.mark.parametrize(
-    ("message", "keywords", "expected"),
+    ("advice", "keywords", "flags", "python"),
     [
-        ("Rerun with --pred-box xyxy.", {"pred_options"}, 'Rerun with pred_options=ReadOptions(box="xyxy").'),
+        (fix("Use {pred_box}.", pred_box="xyxy"), EVALUATE, "--pred-box xyxy", 'pred_options=ReadOptions(box="xyxy")'),
         (
-            "Rerun with --pred-box xyxy --pred-units norm --extra-images ignore.",
-            {"pred_options"},
-            'Rerun with pred_options=ReadOptions(box="xyxy", units="norm"), extra_images="ignore".',
+            fix("Use {options}.", pred_box="xyxy", pred_units="norm", extra_images="ignore"),
+            EVALUATE,
+            "--pred-box xyxy --pred-units norm --extra-images ignore",
+            'pred_options=ReadOptions(box="xyxy", units="norm"), extra_images="ignore"',
         ),
         (
-            "Rerun with --pred-keypoint-order 0,2,1.",
-            {"pred_options"},
-            "Rerun with pred_options=ReadOptions(keypoint_order=[0, 2, 1]).",
+            fix("Use {options}.", pred_keypoint_order="0,2,1"),
+            EVALUATE,
+            "--pred-keypoint-order 0,2,1",
+            "pred_options=ReadOptions(keypoint_order=[0, 2, 1])",
         ),
-        ("Rerun with --class-map 'a b=c,d=e'.", {}, 'Rerun with class_map={"a b": "c", "d": "e"}.'),
-        ("Rerun with --class-map id+1.", {}, 'Rerun with class_map="id+1".'),
-        ("--max-dets none counts all.", {}, "max_dets=[] counts all."),
-        ("Evaluate with --iou 0.5:0.6:0.05.", {}, "Evaluate with iou=[0.5, 0.55, 0.6]."),
-        ("Evaluate with --iou 0.85.", {}, "Evaluate with iou=[0.85]."),
-        ("add --allow box-encoding.", {}, 'add allow=["box-encoding"].'),
-        ("pass --assume-score 1.0 to rank", {"role", "options"}, "pass options=ReadOptions(assume_score=1.0) to rank"),
-        ("with --gt-format or --pred-format.", {}, "with format_name or format_name."),
-        ("with --gt-format or --pred-format.", {"gt_format", "pred_format"}, "with gt_format or pred_format."),
-        ("Name the classes (--gt-names): a", {"gt_options"}, "Name the classes (gt_options=ReadOptions(names=...)): a"),
-        ("Add them with --bootstrap 1000.", {"options"}, "Add them with options=CompareOptions(bootstrap=1000)."),
-        ("a file called a--b stays", {}, "a file called a--b stays"),
         (
-            "Write it with 'jaccard-eval evaluate GT PRED -o result.json'.",
-            {},
-            'Write it with evaluate(gt, pred).save("result.json").',
+            fix("Use {class_map}.", class_map="a b=c,d=e"),
+            EVALUATE,
+            "--class-map 'a b=c,d=e'",
+            'class_map={"a b": "c", "d": "e"}',
         ),
+        (fix("Use {max_dets}.", max_dets="none"), EVALUATE, "--max-dets none", "max_dets=[]"),
+        (fix("Use {iou}.", iou="0.5:0.6:0.05"), EVALUATE, "--iou 0.5:0.6:0.05", "iou=[0.5, 0.55, 0.6]"),
+        (
+            fix("Use {assume_score}.", assume_score="1.0"),
+            {"role", "options"},
+            "--assume-score 1.0",
+            "options=ReadOptions(assume_score=1.0)",
+        ),
+        (
+            fix("Use {gt_format} or {pred_format}.", gt_format=None, pred_format=None),
+            EVALUATE,
+            "--gt-format or --pred-format",
+            "gt_format or pred_format",
+        ),
+        (
+            fix("Use {gt_angle}.", gt_angle=("deg-cw", "deg-ccw")),
+            EVALUATE,
+            "--gt-angle deg-cw or --gt-angle deg-ccw",
+            'gt_options=ReadOptions(angle="deg-cw" or angle="deg-ccw")',
+        ),
+        (
+            fix("Use {bootstrap}.", bootstrap="1000"),
+            {"options"},
+            "--bootstrap 1000",
+            "options=CompareOptions(bootstrap=1000)",
+        ),
+        (fix("Use {force}.", force=ON), {"replace"}, "--force", "replace=True"),
+        (fix("Use {images}.", images=None), EVALUATE, "--images DIR", "gt_options=ReadOptions(images=...)"),
+        (
+            fix("Use {command}.", command="evaluate GT PRED -o result.json"),
+            EVALUATE,
+            "'jaccard-eval evaluate GT PRED -o result.json'",
+            'evaluate(gt, pred).save("result.json")',
+        ),
+        (fix("Use {protocol}.", protocol="coco"), {"gt"}, "--protocol coco", 'evaluate(..., protocol="coco")'),
     ],
 )
-def test_options_become_keywords(message: str, keywords: set[str], expected: str) -> None:
-    assert in_python(message, keywords) == expected
+def test_options_are_worded_for_who_reads_them(advice: Fix, keywords: set[str], flags: str, python: str) -> None:
+    assert advice.worded(FLAGS) == str(advice) == f"Use {flags}."
+    assert advice.worded(Keywords(frozenset(keywords))) == f"Use {python}."
+
+
+def test_a_configuration_is_told_its_keys() -> None:
+    advice = Fix.reading({"pred_box": "xyxy", "drop_duplicates": ON}, metric="AP50", before=0.1, after=0.7)
+    toml, yaml = Keys("jaccard-eval.toml", "evaluate"), Keys("a.yaml", "evaluate", is_yaml=True)
+    assert (
+        advice.worded(toml) == 'Rerun with pred-box = "xyxy", drop-duplicates = true (evaluate in jaccard-eval.toml).'
+    )
+    assert advice.worded(yaml) == 'Rerun with pred-box: "xyxy", drop-duplicates: true (evaluate in a.yaml).'
+
+
+def test_what_is_left_out_is_said_so() -> None:
+    advice = Fix.reading({"pred_resized": "", "pred_box": "xyxy"}, metric="AP50", before=0.1, after=0.7)
+    assert str(advice) == "Rerun without --pred-resized and with --pred-box xyxy."
+
+
+def test_who_has_no_such_option_is_told_what_to_do() -> None:
+    box = Fix.reading({"pred_box": "xywh"}, metric="AP50", before=0.1, after=0.7)
+    classes = Fix.reading({"class_map": "a=b"}, metric="pairs", before=0.1, after=0.7)
+    assert box.worded(KEYWORDS) == 'Rerun with "encoding": "xywh" in the dicts.'
+    assert classes.worded(KEYWORDS) == 'Rerun with labels that are renamed by {"a": "b"}.'
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, None), (0.5, None), (None, 0.5), (0.5, 0.5), (0.5, 0.4)])
+def test_a_reading_that_was_not_measured_to_be_better_cannot_be_made(before: Any, after: Any) -> None:
+    with pytest.raises(ValueError, match="measured"):
+        Fix(kind=READING, options={"pred_box": "xyxy"}, words="Rerun {changes}.", before=before, after=after)
+
+
+def test_what_is_missing_claims_no_number_and_names_all_of_its_options() -> None:
+    with pytest.raises(ValueError, match="no number"):
+        Fix(kind="missing", options={}, words="Pass it.", before=0.1, after=0.2)
+    with pytest.raises(ValueError, match="names all"):
+        Fix.missing("Pass it.", images=None)
+
+
+def test_the_fields_of_a_side_are_those_of_its_options() -> None:
+    shared = {f"pred_{name}" for name in Options.__dataclass_fields__ if name != "role"}
+    advice = Fix.missing("Use {options}.", **dict.fromkeys(sorted(shared), "x"))
+    text = advice.worded(Keywords(frozenset({"pred_options"})))
+    assert text.startswith("Use pred_options=ReadOptions(") and text.count("(") == 1
+
+
+def test_commands_are_calls() -> None:
+    advice = Fix.missing("Use {command}.", **{COMMAND: "panoptic GT PRED --against OTHER"})
+    assert advice.worded(Keywords(frozenset())) == "Use panoptic(gt, pred, against=other)."
 
 
 GT = BoxTable.from_arrays(

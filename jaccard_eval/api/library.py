@@ -9,7 +9,6 @@ from typing import ParamSpec, TypeVar
 
 from jaccard_eval import inputs
 from jaccard_eval.api import boxes, files, suppression
-from jaccard_eval.api.keywords import in_python
 from jaccard_eval.errors import JaccardEvalError
 from jaccard_eval.findings import issue_warnings
 from jaccard_eval.fixes import Keywords
@@ -30,10 +29,9 @@ def for_programs(verb: Callable[Parameters, Returned]) -> Callable[Parameters, R
         try:
             returned = verb(*args, **keywords)
         except JaccardEvalError as error:
-            error.args = (in_python(error.told(wording), wording.parameters),)
+            error.args = (error.told(wording),)
             raise
-        rewritten = functools.partial(in_python, keywords=wording.parameters)
-        issue_warnings(getattr(returned, "findings", ()), wording=wording, rewritten=rewritten)
+        issue_warnings(getattr(returned, "findings", ()), wording=wording)
         return returned
 
     called.__module__ = __name__  # by which it is pickled

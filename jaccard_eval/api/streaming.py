@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaccard_eval.api.keywords import in_python
 from jaccard_eval.api.stream_state import StreamState, digest_truth, pack, unpack, without_path
 from jaccard_eval.data.alignment import in_own_pixels
 from jaccard_eval.data.boxtable import freeze
@@ -228,7 +227,7 @@ class Evaluator:
             slices=slices,
         )
         result = measure_state(self._whole(), options)
-        issue_warnings(result.findings, wording=KEYWORDS, rewritten=in_python)
+        issue_warnings(result.findings, wording=KEYWORDS)
         return result
 
     def reset(self) -> None:
@@ -323,9 +322,7 @@ class Evaluator:
             try:
                 _side(batch, side)
             except DataError as error:
-                # Dicts name the encoding of their boxes themselves; the text is that of files.
-                text = str(error).replace(_BOX_OPTIONS, '"encoding" of the dicts').replace(PATH, SIDES[side])
-                error.args = (text,)
+                error.args = (error.told(KEYWORDS).replace(PATH, SIDES[side]),)
                 raise
 
     def _store(self, keys: Sequence[Key], seen: IntArray, pred: ImageBoxes, target: ImageBoxes) -> None:
@@ -500,23 +497,22 @@ def _named_classes(classes: Sequence[str] | Mapping[int, str] | None) -> dict[in
     return {int(number): str(classes[number]) for number in sorted(numbers)}
 
 
+# What a caller does who has boxes in memory, where an option of files would do it.
+IN_DICTS = {
+    "units": "boxes in the other units (they look like {})",
+    "resized": "boxes mapped back to the images (they look like {})",
+    "class_map": "labels that are renamed by {}",
+    "assume_score": '"scores" in preds',
+    "match_images": "equal keys on both sides",
+    "extra_images": "the images of the ground truth alone",
+    "drop_duplicates": "each box once",
+}
 # What `Evaluator` calls otherwise than `evaluate`, and what its caller does where it has no option.
 KEYWORDS = Keywords(
     frozenset({"iou", "max_dets", "protocol", "difficult", "iou_type", "sigmas", "score", "class_agnostic", "gt"}),
     renamed={"names": "classes"},
-    by_hand={
-        "classes": "Evaluator(classes={})",
-        "box": '"encoding": {} in the dicts',
-        "units": "boxes in the other units (they look like {})",
-        "resized": "boxes mapped back to the images (they look like {})",
-        "class_map": "labels that are renamed by {}",
-        "assume_score": '"scores" in preds',
-        "match_images": "equal keys on both sides",
-        "extra_images": "the images of the ground truth alone",
-        "drop_duplicates": "each box once",
-    },
+    by_hand={**IN_DICTS, "classes": "Evaluator(classes={})", "box": '"encoding": {} in the dicts'},
 )
-_BOX_OPTIONS = "--gt-box, --pred-box"
 _ADDRESS_OF_OBJECT = re.compile(r" at 0x[0-9a-fA-F]+")
 
 

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaccard_eval.api.stream_state import StreamState, unpack
-from jaccard_eval.api.streaming import Evaluator, measure_state
+from jaccard_eval.api.streaming import IN_DICTS, Evaluator, measure_state
 from jaccard_eval.compat.pycocotools.accumulate import UNDEFINED, Tables, whole_tables
 from jaccard_eval.compat.pycocotools.params import Params
 from jaccard_eval.data.boxtable import FloatArray, to_xywh
 from jaccard_eval.data.protocol import BOXES, COCO
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import issue_warnings
+from jaccard_eval.fixes import Keywords
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import detection_metrics
 from jaccard_eval.options import EvaluateOptions
@@ -48,6 +49,18 @@ METRIC_ARGUMENTS = (
     "distributed_available_fn",
     "process_group",
     "sync_on_compute",
+)
+
+
+KEYWORDS = Keywords(
+    frozenset({"iou_type"}),
+    by_hand={
+        **IN_DICTS,
+        "box": "box_format={}",
+        "names": "class_names={}",
+        "max_dets": "larger max_detection_thresholds",
+        "iou": "iou_thresholds={}",
+    },
 )
 
 
@@ -224,7 +237,7 @@ class MeanAveragePrecision:
     def result(self) -> EvaluationResult:
         """The result of this package, for the first `iou_type`: findings, signature, curves, matches, `save`."""
         result = _Measured.of(unpack(self._gathered(self.iou_type[0])), micro=False).result
-        issue_warnings(result.findings)
+        issue_warnings(result.findings, wording=KEYWORDS)
         return result
 
     def reset(self) -> None:
@@ -292,7 +305,7 @@ class MeanAveragePrecision:
         if len(observed):
             measured = _Measured.of(state, micro=self.average == "micro")
             if warned:
-                issue_warnings(measured.result.findings, stacklevel=4)
+                issue_warnings(measured.result.findings, stacklevel=4, wording=KEYWORDS)
             tables = measured.tables(self)
         else:
             tables = Tables.undefined(self._params(0))

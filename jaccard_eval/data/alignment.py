@@ -432,7 +432,7 @@ def _unresized(side: Dataset, boxes: BoxTable, sizes: FloatArray, name: Callable
     if large:
         image = quoted_value(name(large[0]))
         detail = f"mapped back from {resizing.called}, {pluralise(len(large), 'box is', 'boxes are')} too large"
-        fix = f"Check --{side.role}-resized."
+        fix = Fix.of_side(side.role, "Check {resized}.", resized=None)
         raise DataError.single("box-too-large", Where(side.path, record=f"image {image}"), detail, fix=fix)
     return mapped
 

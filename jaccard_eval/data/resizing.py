@@ -10,6 +10,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable, FloatArray, freeze
 from jaccard_eval.errors import UsageError
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import quoted_value
 
@@ -59,8 +60,13 @@ class Resizing:
         """Read what was given for one side; fractions of images, which are the same for any size, may be mirrored."""
         if units != "px" and text.strip() != MIRROR:
             raise UsageError(
-                f"--{role}-resized is for boxes in pixels; these are read as fractions of their image."
-                f" Remove it, or add --{role}-units px."
+                fix=Fix.of_side(
+                    role,
+                    "{resized} is for boxes in pixels; these are read as fractions of their image. Remove it, or add"
+                    " {units}.",
+                    resized=None,
+                    units="px",
+                )
             )
         return cls.parse(text)
 

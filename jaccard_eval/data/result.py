@@ -21,11 +21,12 @@ from jaccard_eval.data.document import (
 from jaccard_eval.data.from_document import dig
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.data.result_base import Result, in_python, values_text
+from jaccard_eval.data.result_base import Result, values_text
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.data.verdict import GateVerdict
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, FindingLog
+from jaccard_eval.fixes import Keywords
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import Bootstrap
 
@@ -394,7 +395,7 @@ class EvaluationResult(WithParts):
         try:
             return self.measured.value(MetricRef.parse(ref)).value
         except UsageError as error:
-            raise UsageError(in_python(str(error))) from None
+            raise UsageError(error.told(Keywords(frozenset()))) from None
 
     @property
     def curves(self) -> NamedCurves:

@@ -101,12 +101,6 @@ def listed(texts: Iterable[str], shown: int = 5) -> str:
     return "; ".join([*known[:shown], *more])
 
 
-def in_python(text: str) -> str:
-    """Return a message of the command line in the words of Python."""
-    words: str = importlib.import_module("jaccard_eval.api.keywords").in_python(text)
-    return words
-
-
 def _writer() -> Any:
     # By name: what writes and draws lies above all results, and most programs only ask for numbers.
     return importlib.import_module("jaccard_eval.api.results")

@@ -372,7 +372,7 @@ _PANOPTIC = _table(
 _KINDS = {PIXELS: _PIXELS, PANOPTIC: _PANOPTIC, EVALUATION: _EVALUATION}
 _FIX = _table(
     {"kind": _text, "words": _text, "options": _mapping(_any)}
-    | {"metric": _text, "before": _MAYBE_NUMBER, "after": _MAYBE_NUMBER}
+    | {"metric": _text, "before": _MAYBE_NUMBER, "after": _MAYBE_NUMBER, "allow": _text}
 )
 _FINDING = _table(
     {"code": _text, "message": _text, "count": _count, "severity": _text, "examples": _TEXTS},

@@ -237,11 +237,11 @@ def _require_companions(name: str, options: ReadOptions) -> None:
     files = ("hierarchy", "image_labels", *(("class_descriptions",) if options.role == "gt" else ()))
     given = [option for option in files if getattr(options, option) is not None]
     if given and "image_labels" not in format_module(name).FORMAT.carries:
-        asked = ", ".join(f"--{option.replace('_', '-')}" for option in given)
-        raise UsageError(
-            f"{asked}: read with ground truth in the tables of Open Images, and {options.role} is of the format {name}."
-            " Convert it to openimages first."
+        words = (
+            "{options}: read with ground truth in the tables of Open Images, and"
+            f" {options.role} is of the format {name}. Convert it to openimages first."
         )
+        raise UsageError(fix=Fix.missing(words, **dict.fromkeys(given)))
 
 
 def read_stored(path: Path, options: ReadOptions, format_name: str | None, store: Store) -> Dataset:
@@ -312,7 +312,7 @@ def write_dataset(
     findings = FindingLog() if lossy else LossErrors()
     if dataset.reading.origin:
         detail = f"pixels are counted from 0 here, from {dataset.reading.origin} in {dataset.path}"
-        fix = f"Read it without --{dataset.role}-origin."
+        fix = Fix.of_side(dataset.role, "Read it without {origin}.", origin=None)
         findings.note("write-origin", Where(str(path), field="box"), detail, fix=fix)
     # Text labels in pixels stay so in their own format: what the format prescribes needs the sizes of the images.
     write = getattr(writer, "write_as_read", writer.write) if format_name is None else writer.write

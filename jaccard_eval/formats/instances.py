@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaccard_eval.findings import DataError, Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.progress import tracked
@@ -257,7 +258,7 @@ def _read_maps(path: Path, names: Sequence[str], side: _Side) -> None:
         detail = (
             f"maps hold no classes, and there is no {TABLE} with {', '.join(COLUMNS)}: all objects are of one class"
         )
-        fix = f"Pass --{side.draft.options.role}-names NAME to name it."
+        fix = Fix.of_side(side.draft.options.role, "Pass {names} to name it.", names=None)
         side.draft.findings.note("csv-one-class", Where(str(path)), detail, fix=fix)
 
     def read_one(name: str) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import Format
 from jaccard_eval.formats._openimages import MID_STARTS, mask_kinds
 from jaccard_eval.options import ReadOptions
@@ -101,7 +102,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             f"Open Images holds fractions of the image's width and height, but {n_outside:,} of {n_boxes:,} boxes "
             "have coordinates above 1"
         )
-        fix = f"Pass --{draft.options.role}-units px if they are pixels."
+        fix = Fix.of_side(draft.options.role, "Pass {units} if they are pixels.", units="px")
         draft.findings.error("coordinate-range", Where(draft.path), detail, fix=fix)
     add_boxes(table, columns, cells, draft)
     images, classes = (table.columns[at].keys(cells.rows)[0] for at in (columns.image, columns.label))

@@ -234,7 +234,8 @@ def refuse_result(path: Path) -> None:
     if not is_result:
         return
     detail = "is a saved result of jaccard-eval, not ground truth or predictions"
-    fix = f"Show it with 'jaccard-eval report {shlex.quote(str(path))}', or pass the files that it was made of."
+    words = "Show it with {command}, or pass the files that it was made of."
+    fix = Fix.missing(words, command=f"report {shlex.quote(str(path))}")
     raise DataError.single("wrong-content", Where(str(path)), detail, fix=fix)
 
 

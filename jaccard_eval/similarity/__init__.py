@@ -18,6 +18,7 @@ from jaccard_eval.data import protocol
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Shapes
 from jaccard_eval.errors import UsageError
 from jaccard_eval.extensions import SIMILARITIES, broken_extension, extension_names, load_extension
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import did_you_mean, quoted_value
 
@@ -50,6 +51,7 @@ class Similarity:
     shapes: type[Shapes] | None = None
     # Why shapes cannot be compared under a protocol; "" where they can.
     refuses: Callable[[Any, protocol.Protocol], str] | None = None
+    remedy: Fix | None = None  # of what is refused
 
 
 class _Kinds(dict[str, Similarity]):

@@ -12,6 +12,7 @@ from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Words
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.signature import mix
 from jaccard_eval.errors import UsageError
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.native import shapes as native
 from jaccard_eval.similarity import Rows, Similarity
@@ -177,7 +178,8 @@ def no_sigmas(poses: Keypoints, protocol: Protocol) -> str:
     if not len(poses) or n_points == n_sigmas:
         return ""
     whose = "given" if protocol.sigmas else "of COCO"
-    return f"poses have {n_points} keypoints, but there are {n_sigmas} sigmas {whose}. Pass --sigmas, one per keypoint."
+    return f"poses have {n_points} keypoints, but there are {n_sigmas} sigmas {whose}."
 
 
-SIMILARITY = Similarity("keypoints", PoseSide.prepare, pose_pairs, shapes=Keypoints, refuses=no_sigmas)
+SIGMAS = Fix.missing("Pass {sigmas}, one per keypoint.", sigmas=None)
+SIMILARITY = Similarity("keypoints", PoseSide.prepare, pose_pairs, shapes=Keypoints, refuses=no_sigmas, remedy=SIGMAS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +15,7 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import match_by
 from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.findings import DataError, FindingLog
+from jaccard_eval.fixes import Value
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.candidates import candidate_pairs
 from jaccard_eval.matching.order import Blocks, lengths_of_runs, stable_order, starts_of_runs
@@ -117,6 +118,9 @@ class Agreement:
         return self.found / self.possible if self.possible else 0.0
 
 
+OVERLAPPED = "objects that predictions overlap"  # the share of them, as the metric of a fix
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ImageMatchTrial:
     """One way to match images, and what it achieves."""
@@ -129,9 +133,9 @@ class ImageMatchTrial:
     agreement: Agreement  # of the boxes on matched images
 
     @property
-    def flag(self) -> str:
+    def options(self) -> Mapping[str, Value]:
         """The options that choose this way."""
-        return f"--match-images {self.name}" + (" --extra-images ignore" if self.matched < self.total else "")
+        return {"match_images": self.name} | ({"extra_images": "ignore"} if self.matched < self.total else {})
 
 
 def place_agreement(sample: Sample) -> Agreement:

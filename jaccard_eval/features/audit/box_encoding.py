@@ -26,9 +26,10 @@ from jaccard_eval.features.audit.agreement import (
     take_sample,
 )
 from jaccard_eval.features.audit.box_places import image_sizes, leaving
-from jaccard_eval.features.audit.context import AuditContext, average_precision, going_on
+from jaccard_eval.features.audit.context import AuditContext, average_precision
 from jaccard_eval.features.audit.network_inputs import plausible_resizings
 from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.fixes import Fix, Value
 from jaccard_eval.frozen import dataclass
 
 DOUBTED = 0.5  # share of objects in the place of a prediction below which readings are tried; sound sets reach .63
@@ -243,27 +244,46 @@ def _confirm(context: AuditContext, trial: _Trial, findings: FindingLog) -> bool
                 name = _mapping(trial.reading)
             classes = " (classes pooled)" if pooled else ""
             text = f"AP50{classes} {given:.3f} as given, {reread:.3f} {name}"
-            _report(context, trial.role, trial.reading, text, findings, is_decisive=trial.is_decisive)
+            fix = _fix(_side(context, trial.role), trial.reading, "AP50", given, reread)
+            _report(context, trial.role, trial.reading, text, findings, fix=fix, is_decisive=trial.is_decisive)
             return True
     return False
 
 
 def _check_alone(context: AuditContext, view: _View, findings: FindingLog) -> None:
     """Look at each side for itself: numbers that can only be fractions, and boxes that leave their images."""
+    doubts: dict[str, tuple[Reading, str]] = {}
     for role in ("gt", "pred"):
         side, n = _side(context, role), len(view.boxes(role))
         if n < FEWEST_BOXES:
             continue
         if _are_fractions(view, role):
             reading = replace(side.reading, units="norm")
-            text = f"no number of {n:,} boxes exceeds 1, but they are read as pixels"
-            _report(context, role, reading, text, findings)
+            doubts[role] = reading, f"no number of {n:,} boxes exceeds 1, but they are read as pixels"
             continue
         share = view.leaving(role)
         inside = _reading_inside(view, role) if share > LEAVING else None
         if inside is not None:
             text = f"{share:.0%} of the boxes leave their images as {side.reading.encoding}, {inside[1]:.0%} as"
-            _report(context, role, inside[0], f"{text} {inside[0].encoding}", findings)
+            doubts[role] = inside[0], f"{text} {inside[0].encoding}"
+    if not doubts:
+        return
+    # Sides that were written alike are read anew together: one of them alone would not fit the other.
+    other = view
+    for role, (reading, _) in doubts.items():
+        other = other.reread(role, reading)
+    with np.errstate(over="ignore", invalid="ignore"):
+        given, reread = (
+            average_precision(context, boxes.gt, boxes.pred, iou=IOU, pooled=True) for boxes in (view, other)
+        )
+    inside_given, inside_reread = (1 - max(boxes.leaving(role) for role in doubts) for boxes in (view, other))
+    for role, (reading, text) in doubts.items():
+        fix = None
+        if reread > given:
+            fix = _fix(_side(context, role), reading, "AP50", given, reread)
+        elif inside_reread > inside_given and not reread < given - CLEAR_GAIN:
+            fix = _fix(_side(context, role), reading, "boxes inside their images", inside_given, inside_reread)
+        _report(context, role, reading, text, findings, fix=fix)
 
 
 def _are_fractions(view: _View, role: str) -> bool:
@@ -294,7 +314,14 @@ def _side(context: AuditContext, role: str) -> Dataset:
 
 
 def _report(
-    context: AuditContext, role: str, reading: Reading, text: str, findings: FindingLog, *, is_decisive: bool = False
+    context: AuditContext,
+    role: str,
+    reading: Reading,
+    text: str,
+    findings: FindingLog,
+    *,
+    fix: Fix | None,
+    is_decisive: bool = False,
 ) -> None:
     side = _side(context, role)
     given = side.reading
@@ -312,9 +339,9 @@ def _report(
         else "box-encoding"
     )
     detail = f"boxes look like {_name(reading, given)}: {text}"
-    where, fix = Where(side.path, field="box"), _fix(side, reading)
-    if is_decisive and context.stops(code, named=named):
-        findings.error(code, where, detail, fix=f"{fix} {going_on(code)}")
+    where = Where(side.path, field="box")
+    if is_decisive and fix is not None and context.stops(code, named=named):
+        findings.error(code, where, detail, fix=replace(fix, allow=code))
     else:
         findings.warning(code, where, detail, fix=fix)
 
@@ -352,17 +379,18 @@ def _evidence(context: AuditContext, resizing: Resizing) -> str:
     return f" (scale {scale}{widest})"
 
 
-def _fix(side: Dataset, reading: Reading) -> str:
-    if side.format == "arrays" and reading.resized is not None:
-        return "Map the boxes back to image pixels before evaluating."
-    if side.format == "arrays":
-        return f'Pass encoding="{reading.encoding}" to BoxTable.from_arrays.'
-    given = _stated(side.reading)
-    changed = {name: value for name, value in _stated(reading).items() if value != given[name]}
+def _fix(side: Dataset, reading: Reading, metric: str, before: float, after: float) -> Fix:
+    given, words = _stated(side.reading), "Rerun {changes}."
     # What was not done is expressed by omitting the option.
-    flags = [f"--{side.role}-{name} {value}" for name, value in changed.items() if value]
-    without = [f"without --{side.role}-{name}" for name, value in changed.items() if not value]
-    return f"Rerun {' and '.join([*without, *(['with ' + ' '.join(flags)] if flags else [])])}."
+    options: dict[str, Value] = {
+        f"{side.role}_{name}": value for name, value in _stated(reading).items() if value != given[name]
+    }
+    if side.format == "arrays":
+        words = f'Pass encoding="{reading.encoding}" to BoxTable.from_arrays.'
+        if reading.resized is not None:
+            words = "Map the boxes back to image pixels before evaluating."
+        options = {}
+    return Fix.reading(options, metric=metric, before=before, after=after, words=words)
 
 
 def _stated(reading: Reading) -> dict[str, str]:

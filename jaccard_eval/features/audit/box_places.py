@@ -16,6 +16,7 @@ from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Dataset
 from jaccard_eval.features.audit.agreement import IntArray
 from jaccard_eval.features.audit.context import MISREAD, AuditContext, average_precision
 from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import pluralise
 
@@ -224,7 +225,12 @@ def _report_offset(
         f"boxes are shifted by {step:+g} px {edges[pattern.near, pattern.far]} against the ground truth (medians "
         f"left, top, right, bottom: {listed}): {pattern.cause}; AP75 {given:.3f} as given, {undone:.3f} without"
     )
-    where, fix = Where(context.pred.path, field="box"), _rerun(context, pattern, step) or _repair(pattern, step)
+    where, rerun = Where(context.pred.path, field="box"), _rerun(context, pattern, step)
+    fix = Fix.missing(_repair(pattern, step))
+    if rerun is not None and undone > given:
+        option, value, effect = rerun
+        words = f"Rerun {{changes}}. {effect}"
+        fix = Fix.reading({option: value}, metric="AP75", before=given, after=undone, words=words)
     if undone - given >= NOTICEABLE:
         findings.warning("box-offset", where, detail, fix=fix)
     else:
@@ -236,16 +242,16 @@ def _shifted(table: BoxTable, *, by: FloatArray) -> BoxTable:
     return freeze(replace(table, xywh=xywh, area=xywh[:, 2] * xywh[:, 3]))
 
 
-def _rerun(context: AuditContext, pattern: _Pattern, step: float) -> str:
-    """Name the option that counts the pixels of a side as the other side does, if one does."""
+def _rerun(context: AuditContext, pattern: _Pattern, step: float) -> tuple[str, str, str] | None:
+    """Return the option that counts pixels of one side as the other does, its value and its effect, if any does."""
     if (pattern.near, pattern.far, abs(step)) != (1, 1, 1.0):
-        return ""
+        return None
     moved, still = (context.pred, context.gt) if step > 0 else (context.gt, context.pred)
     if still.reading.origin:
-        return f"Rerun with --{still.role}-origin 0. It keeps x and y of {_SIDES[still.role]} unchanged."
+        return f"{still.role}_origin", "0", f"It keeps x and y of {_SIDES[still.role]} unchanged."
     if moved.reading.origin or moved.reading.units != "px" or moved.format == "arrays":
-        return ""
-    return f"Rerun with --{moved.role}-origin 1. It subtracts 1 from x and y of {_SIDES[moved.role]}."
+        return None
+    return f"{moved.role}_origin", "1", f"It subtracts 1 from x and y of {_SIDES[moved.role]}."
 
 
 _SIDES = {"gt": "the ground truth", "pred": "the predictions"}

@@ -27,7 +27,7 @@ from jaccard_eval.features.audit.agreement import (
     place_agreement,
     take_sample,
 )
-from jaccard_eval.features.audit.context import MISREAD, AuditContext, going_on
+from jaccard_eval.features.audit.context import MISREAD, AuditContext
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
@@ -120,11 +120,11 @@ def check_classes(context: AuditContext, findings: FindingLog) -> None:
     if verdict.better is None:
         return
     detail = f"classes differ between the sides: {verdict.evidence()}"
-    fix = f"Rerun with --class-map {option_text(verdict.better.class_map)}."
+    fix = rerun_with(verdict.better, verdict.given)
     where, table, options = Where(context.pred.path, field="class"), verdict.table(), context.options
     named = context.aligned.classes.strategy != "id" or options is None or options.class_map is not None
     if context.stops("class-mapping", named=named) and _is_decisive(verdict, context.sample):
-        findings.error("class-mapping", where, detail, fix=f"{fix} {going_on('class-mapping')}", table=table)
+        findings.error("class-mapping", where, detail, fix=replace(fix, allow="class-mapping"), table=table)
     else:
         findings.warning("class-mapping", where, detail, fix=fix, table=table)
 
@@ -322,14 +322,15 @@ def _swapped(confusion: Confusion, given: RowArray, gt: LabelMap, pred: LabelMap
     return [Candidate(_pairs_of(rows, gt, pred), rows, confusion.agreement(rows))]
 
 
-def option_text(class_map: ClassMap) -> str:
-    """Return a map as the value of ``--class-map``: a name, pairs quoted for a shell, or "auto" for many pairs."""
+def rerun_with(better: Candidate, given: float) -> Fix:
+    """Return the fix of a map that agrees better: a name, pairs, or "auto" for many pairs."""
+    text, class_map = "auto", better.class_map
     if isinstance(class_map, str):
-        return class_map
-    plain = all(_PLAIN_NAME.fullmatch(text) for pair in class_map.items() for text in pair)
-    if not plain or len(class_map) > PASTED:
-        return "auto"
-    return "'" + ",".join(f"{pred}={gt}" for pred, gt in class_map.items()) + "'"
+        text = class_map
+    elif len(class_map) <= PASTED and all(_PLAIN_NAME.fullmatch(name) for pair in class_map.items() for name in pair):
+        text = ",".join(f"{pred}={gt}" for pred, gt in class_map.items())
+    metric = "overlapping pairs of one class"
+    return Fix.reading({"class_map": text}, metric=metric, before=given, after=better.agreement)
 
 
 def _short_text(class_map: ClassMap) -> str:

@@ -46,11 +46,6 @@ class AuditContext:
         return self.options is not None and not named and code not in self.options.allow
 
 
-def going_on(code: str) -> str:
-    """Describe how to evaluate in spite of an error."""
-    return f"To go on as it is, add --allow {code}."
-
-
 def average_precision(
     context: AuditContext, gt: BoxTable, pred: BoxTable, *, iou: float, pooled: bool = False
 ) -> float:

@@ -18,7 +18,7 @@ from jaccard_eval.data.signature import HashSum, RowHasher, row_hashes
 from jaccard_eval.features.audit.agreement import unflagged
 from jaccard_eval.features.audit.context import MISREAD, AuditContext
 from jaccard_eval.findings import MAX_EXAMPLES, FindingLog, Severity, Where
-from jaccard_eval.fixes import Fix
+from jaccard_eval.fixes import ON, Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.greedy import NO_PLACE
 from jaccard_eval.matching.matchtable import MatchTable, any_flag, ignored_objects, match_boxes
@@ -38,7 +38,6 @@ COPIED_SHARE = (
 MAX_NEIGHBOURS = 64  # boxes compared with each one, so that thousands at one place stay cheap
 CANNOT_MATCH = ("box-empty", "box-negative")  # loaders report these: boxes without an area, which can match nothing
 OUTSIDE = ("box-outside", "box-gigantic")  # report the same boxes: the consequence is then only a note
-ADVICE = "Evaluate with --drop-duplicates, and fix the export."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,12 +152,15 @@ def _report_repeats(context: AuditContext, gt: Repeats, pred: Repeats, findings:
     given = context.metrics.value(MetricRef(name="AP")).value
     clean = context.measure(gt.single, pred.single, context.metrics.protocol).value(MetricRef(name="AP")).value
     effect = "" if np.isnan(given) else f"; AP {given:.4f} as given, {clean:.4f} without repeated rows"
+    fix = Fix.missing("Fix the export, or count each row once with {drop_duplicates}.", drop_duplicates=ON)
+    if clean > given:
+        words = "Evaluate with {drop_duplicates}, and fix the export."
+        fix = Fix.reading({"drop_duplicates": ON}, metric="AP", before=given, after=clean, words=words)
     described_pred = _described(context, context.pred, pred.boxes, len(context.aligned.pred))
     harmless = clean == given and pred.times == 1
-    _add_repeats(_described_gt(context, gt.boxes), gt, findings, effect=effect)
-    _add_repeats(
-        described_pred, pred, findings, severity=Severity.NOTE if harmless else Severity.WARNING, effect=effect
-    )
+    _add_repeats(_described_gt(context, gt.boxes), gt, findings, effect=effect, fix=fix)
+    severity = Severity.NOTE if harmless else Severity.WARNING
+    _add_repeats(described_pred, pred, findings, severity=severity, effect=effect, fix=fix)
 
 
 def _add_repeats(
@@ -168,6 +170,7 @@ def _add_repeats(
     *,
     severity: Severity = Severity.WARNING,
     effect: str = "",
+    fix: Fix | str = "Fix the export.",
 ) -> None:
     what = "duplicate ground-truth boxes" if boxes.role == "gt" else "duplicate predictions"
     summary = f"{len(repeats.rows):,} of {boxes.n_boxes:,} rows are {what}: they repeat an earlier row in every column"
@@ -175,7 +178,7 @@ def _add_repeats(
         times = "twice" if repeats.times == 2 else f"{repeats.times:,} times"
         summary += f"; every row occurs {times}, as if the file had been appended to itself"
     code = "gt-duplicate" if boxes.role == "gt" else "pred-duplicate"
-    findings.add_rows(severity, code, repeats.rows, boxes, summary=f"{summary}{effect}", fix=ADVICE)
+    findings.add_rows(severity, code, repeats.rows, boxes, summary=f"{summary}{effect}", fix=fix)
 
 
 def _check_near_duplicates(context: AuditContext, repeats: Repeats, findings: FindingLog) -> None:

@@ -11,9 +11,17 @@ from jaccard_eval.data.alignment import align_images, place
 from jaccard_eval.data.classmaps import match_classes
 from jaccard_eval.data.dataset import Dataset, ImageTable
 from jaccard_eval.data.imagekeys import OVERLOOKED, WAYS, match_by, posix, stem_of
-from jaccard_eval.features.audit.agreement import LOW_AGREEMENT, ImageMatchTrial, is_better, take_sample, ways_to_match
-from jaccard_eval.features.audit.class_maps import Confusion, judge, option_text
-from jaccard_eval.findings import DataError, Finding, FindingLog, Where, as_fix
+from jaccard_eval.features.audit.agreement import (
+    LOW_AGREEMENT,
+    OVERLAPPED,
+    ImageMatchTrial,
+    is_better,
+    take_sample,
+    ways_to_match,
+)
+from jaccard_eval.features.audit.class_maps import Confusion, judge, rerun_with
+from jaccard_eval.findings import DataError, Finding, FindingLog, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.options import SideOptions
 from jaccard_eval.text import quoted_value
 
@@ -54,7 +62,7 @@ def explain_images(finding: Finding, gt: Dataset, pred: Dataset, options: SideOp
         return finding
     # No way separates such images: whoever wrote the files has to.
     examples = "; ".join(" and ".join(map(quoted_value, group[:2])) for group in groups[:NAMED_GROUPS])
-    fix = "Include in the names of both sides the folders that distinguish images."
+    fix = Fix.missing("Include in the names of both sides the folders that distinguish images.")
     return _extended(finding, f"several folders hold images of the same name ({len(groups):,}): {examples}", fix)
 
 
@@ -86,10 +94,16 @@ def _with_repair(
         why += " (and folders are written with backslashes, as on Windows)"
     pair = f"{pred_name} is {gt_name}"
     proof = f"{best.matched:,} of {best.total:,} prediction images"
+    metric, after = "images that correspond", best.matched / best.total
+    before = 0.0 if present is None else present.matched / present.total
     if best.agreement.found:
-        before = "" if present is None else f", on {present.agreement.share:.0%} as matched by {present.name}"
-        proof += f"; predictions then overlap {best.agreement.share:.0%} of the objects they could find{before}"
-    return _extended(finding, f"{why}: {pair}" if why else pair, f"Rerun with {best.flag}: {proof}.")
+        own = 0.0 if present is None else present.agreement.share
+        metric, before, after = OVERLAPPED, own, best.agreement.share
+        as_given = "" if present is None else f", on {own:.0%} as matched by {present.name}"
+        proof += f"; predictions then overlap {after:.0%} of the objects they could find{as_given}"
+    words = f"Rerun {{changes}}: {proof}."
+    fix = Fix.reading(best.options, metric=metric, before=before, after=after, words=words)
+    return _extended(finding, f"{why}: {pair}" if why else pair, fix)
 
 
 def _called(images: ImageTable, row: int, way: ImageMatchTrial) -> str:
@@ -109,10 +123,10 @@ def _shared_names(side: Dataset) -> list[list[str]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def _extended(finding: Finding, detail: str, fix: str) -> Finding:
+def _extended(finding: Finding, detail: str, fix: Fix) -> Finding:
     first = finding.examples[0]
     told = replace(first, detail=f"{first.detail}; {detail}")
-    return replace(finding, examples=(told, *finding.examples[1:]), fix=as_fix(fix))
+    return replace(finding, examples=(told, *finding.examples[1:]), fix=fix)
 
 
 FEWEST_PAIRS = 3  # objects in one place from which a map is suggested where nothing else is known
@@ -141,8 +155,7 @@ def _explain_classes(finding: Finding, gt: Dataset, pred: Dataset, options: Side
     best = verdict.candidates[0]
     if verdict.better is None and best.agreement < 1:
         return replace(finding, table=verdict.table())
-    fix = f"Rerun with --class-map {option_text((verdict.better or best).class_map)}."
-    return replace(finding, table=verdict.table(), fix=as_fix(fix))
+    return replace(finding, table=verdict.table(), fix=rerun_with(verdict.better or best, verdict.given))
 
 
 _EXPLAINERS = {"class-none": _explain_classes, "image-unknown": explain_images, "image-ambiguous": explain_images}

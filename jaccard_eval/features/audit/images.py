@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import match_by, number_text, posix, shared_suffix, without_suffix
 from jaccard_eval.features.audit.agreement import (
     LOW_AGREEMENT,
+    OVERLAPPED,
     Agreement,
     ImageMatchTrial,
     IntArray,
@@ -23,7 +25,7 @@ from jaccard_eval.features.audit.agreement import (
     unflagged,
     ways_to_match,
 )
-from jaccard_eval.features.audit.context import MISREAD, AuditContext, going_on
+from jaccard_eval.features.audit.context import MISREAD, AuditContext
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.options import SideOptions
@@ -258,10 +260,11 @@ def _report_numbering(context: AuditContext, own: Agreement, way: ImageMatchTria
         f"{what}: predictions overlap {own.share:.1%} of the objects by {used} (as matched), "
         f"{way.agreement.share:.1%} by {way.name}"
     )
-    where, fix = Where(context.pred.path, field="image"), f"Rerun with {way.flag}."
+    where = Where(context.pred.path, field="image")
+    fix = Fix.reading(way.options, metric=OVERLAPPED, before=own.share, after=way.agreement.share)
     named = context.options is not None and context.options.match_images is not None
     if context.stops(code, named=named) and _is_decisive(context, way):
-        findings.error(code, where, detail, fix=f"{fix} {going_on(code)}")
+        findings.error(code, where, detail, fix=replace(fix, allow=code))
     else:
         findings.warning(code, where, detail, fix=fix)
 
@@ -296,5 +299,7 @@ def _check_extra(context: AuditContext, findings: FindingLog) -> None:
         Where(pred.path, field="image"),
         f"{len(unknown):,} of {len(used):,} prediction images are not in the ground truth {context.gt.path} ({names}), "
         f"and predictions overlap {own.found:,} of the {own.possible:,} objects of the others",
-        fix="Check that both are of the same split. If so, rerun with --extra-images empty.",
+        fix=Fix.missing(
+            "Check that both are of the same split. If so, rerun with {extra_images}.", extra_images="empty"
+        ),
     )

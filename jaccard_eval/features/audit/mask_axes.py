@@ -19,6 +19,7 @@ from jaccard_eval.data.known_protocols import MASKS
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO
 from jaccard_eval.features.audit.agreement import (
+    OVERLAPPED,
     Agreement,
     Sample,
     is_better,
@@ -29,7 +30,8 @@ from jaccard_eval.features.audit.agreement import (
 from jaccard_eval.features.audit.box_encoding import DOUBTED, FEWEST_GAINED, TRIAL_BOXES
 from jaccard_eval.features.audit.context import AuditContext
 from jaccard_eval.features.audit.shape_readings import clear_gain
-from jaccard_eval.findings import Finding, FindingLog, Where, as_fix
+from jaccard_eval.findings import Finding, FindingLog, Where
+from jaccard_eval.fixes import Fix, Value
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import measure_aligned
 from jaccard_eval.options import AS_WRITTEN, MASK_AXES
@@ -106,10 +108,9 @@ class _Trial:
         return round(self.agreement.share, 2), -round(self.drawn.beyond(self.role), 2)
 
     @property
-    def fix(self) -> str:
+    def option(self) -> dict[str, Value]:
         """The option that reads them so, or that is to be removed."""
-        flag = f"--{self.role}-mask-axes"
-        return f"Rerun without {flag}." if self.axes == AS_WRITTEN else f"Rerun with {flag} {self.axes}."
+        return {f"{self.role}_mask_axes": "" if self.axes == AS_WRITTEN else self.axes}
 
 
 def check_masks(context: AuditContext, findings: FindingLog) -> None:
@@ -140,7 +141,8 @@ def check_masks(context: AuditContext, findings: FindingLog) -> None:
         of_sample = " of a sample" if context.sample.share < 1 else ""
         detail = f"AP50{of_sample}{pooled} {as_given:.3f} as given, {right:.3f} {MASK_AXES[best.axes]}"
         where = Where(drawn.sides[best.role].path, field="segmentation")
-        findings.warning("mask-axes", where, f"masks look written in another order: {detail}", fix=best.fix)
+        fix = Fix.reading(best.option, metric="AP50", before=as_given, after=right)
+        findings.warning("mask-axes", where, f"masks look written in another order: {detail}", fix=fix)
 
 
 def _trials(drawn: _Drawn) -> Iterator[_Trial]:
@@ -195,17 +197,21 @@ def explain_sizes(errors: Sequence[Finding], gt: Dataset, pred: Dataset, aligned
         f"; predictions overlap {trials[best].share:.0%} of the objects they could find {MASK_AXES[best]},"
         f" {trials[second].share:.0%} {MASK_AXES[second]}"
     )
-    flags = {drawn.sides[role].path: f"--{role}-mask-axes" for role in roles}
+    options = {drawn.sides[role].path: f"{role}_mask_axes" for role in roles}
     explained = []
     for error in errors:
         first = error.examples[0]
-        flag = flags.get(first.where.path) if error.code == "mask-size" else None
-        if flag is None:
+        option = options.get(first.where.path) if error.code == "mask-size" else None
+        if option is None:
             explained.append(error)
         elif is_clear:
             examples = (replace(first, detail=first.detail + proof), *error.examples[1:])
-            explained.append(replace(error, examples=examples, fix=as_fix(f"Rerun with {flag} {best}.")))
+            # As given, masks and images do not fit: nothing overlaps.
+            fix = Fix.reading({option: best}, metric=OVERLAPPED, before=0.0, after=trials[best].share)
+            explained.append(replace(error, examples=examples, fix=fix))
         else:
-            fix = f"Rerun with {flag} wh, or with {flag} transposed if rows and columns are exchanged, too."
-            explained.append(replace(error, fix=as_fix(fix)))
+            words = (
+                f"Rerun with {{{option}:wh}}, or with {{{option}:transposed}} if rows and columns are exchanged, too."
+            )
+            explained.append(replace(error, fix=Fix.missing(words, **{option: ("wh", "transposed")})))
     return tuple(explained)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 import numpy as np
@@ -13,7 +13,7 @@ from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import PROTOCOLS
 from jaccard_eval.features.audit.agreement import unflagged
-from jaccard_eval.features.audit.context import AuditContext, going_on
+from jaccard_eval.features.audit.context import AuditContext
 from jaccard_eval.features.audit.images import uncovered_images
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
@@ -134,10 +134,12 @@ def _check_cap(context: AuditContext, findings: FindingLog) -> Callable[[], Dete
     if found.tied:
         text += f"; {found.tied:,} of them have the score of others that count, so that the order of the file chose"
     text += f"; AP {before} with the cap, {after} without"
-    fix, usual = "Rerun with --max-dets none.", PROTOCOLS.get(rules.name)
+    usual, fix = PROTOCOLS.get(rules.name), Fix.missing("{max_dets} counts all.", max_dets="none")
+    if float(after) > float(before):
+        fix = Fix.reading({"max_dets": "none"}, metric="AP", before=float(before), after=float(after))
     named = usual is None or usual.comparing(rules.iou_type).max_dets != rules.max_dets
     if is_arbitrary and context.stops("max-dets", named=named):
-        findings.error("max-dets", where, text, fix=f"{fix} {going_on('max-dets')}")
+        findings.error("max-dets", where, text, fix=replace(fix, allow="max-dets"))
     else:
         severity = Severity.NOTE if named and not is_arbitrary else Severity.WARNING
         findings.add_one(severity, "max-dets", where, text, fix=fix)

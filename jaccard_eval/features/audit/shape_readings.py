@@ -22,6 +22,7 @@ from jaccard_eval.features.audit.box_encoding import CLEAR_GAIN, DOUBTED, FEWEST
 from jaccard_eval.features.audit.box_places import image_sizes
 from jaccard_eval.features.audit.context import AuditContext, average_precision
 from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.fixes import Fix, Value
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ANGLES, spelled_angle
 from jaccard_eval.similarity.keypoints import Keypoints, PoseSide
@@ -136,14 +137,14 @@ def check_keypoints(context: AuditContext, findings: FindingLog) -> None:
     evidence = f"AP50{pooled} {as_given:.3f} as given, {right:.3f}"
     where = Where(context.pred.path, field="keypoints")
     exchanged = "left and right exchanged" if best.order == COCO_FLIPPED else "points in the order " + best.order_text
-    flags = [f"--pred-resized {MIRROR}"] if best.is_mirrored else []
-    flags += [] if best.is_ordered else [f"--pred-keypoint-order {best.order_text}"]
-    fix = f"Rerun with {' '.join(flags)}."
+    options: dict[str, Value] = {"pred_resized": MIRROR} if best.is_mirrored else {}
+    options |= {} if best.is_ordered else {"pred_keypoint_order": best.order_text}
+    fix = Fix.reading(options, metric="AP50", before=as_given, after=right)
     if best.is_mirrored:
         with_order = "" if best.is_ordered else f" and {exchanged}"
         detail = f"poses look mirrored in their images: {evidence} with x from the other side{with_order}"
         if context.pred.reading.resized is not None:  # which the option names already
-            fix = "Map predictions on mirrored images back: x becomes width - x."
+            fix = Fix.missing("Map predictions on mirrored images back: x becomes width - x.")
         findings.warning("keypoints-mirrored", where, detail, fix=fix)
     else:
         findings.warning("keypoints-order", where, f"points look exchanged: {evidence} with {exchanged}", fix=fix)
@@ -248,14 +249,16 @@ class _Turn:
             return "with width and height exchanged"
         return f"as {spelled_angle(self.angle)}" if self.angle else "turned the other way"
 
-    @property
-    def fix(self) -> str:
+    def fix(self, before: float, after: float) -> Fix:
         """How to read them so, or to write them."""
+        words, options = "Rerun {changes}.", dict[str, Value]()
         if self.swaps_sides:
-            return "Exchange width and height, or turn the angles by 90 degrees, and export again."
-        if self.angle:
-            return f"Rerun with --{self.role}-angle {self.angle}."
-        return "Negate the angles that the corners are computed from, and export again."
+            words = "Exchange width and height, or turn the angles by 90 degrees, and export again."
+        elif self.angle:
+            options = {f"{self.role}_angle": self.angle}
+        else:
+            words = "Negate the angles that the corners are computed from, and export again."
+        return Fix.reading(options, metric="AP50", before=before, after=after, words=words)
 
 
 def _sign(angle: str) -> int:
@@ -292,7 +295,7 @@ def check_angles(context: AuditContext, findings: FindingLog) -> None:
     if gain is not None:
         as_given, right, pooled = gain
         detail = f"angles look wrong: AP50{pooled} {as_given:.3f} as given, {right:.3f} {best.name}"
-        findings.warning("angle-convention", Where(side.path, field="angle"), detail, fix=best.fix)
+        findings.warning("angle-convention", Where(side.path, field="angle"), detail, fix=best.fix(as_given, right))
 
 
 def _turned(boxes: BoxTable, *, turn: _Turn, given: str) -> BoxTable:

@@ -201,8 +201,10 @@ def _report_unknown(side: _Side, unknown: IntArray, protocol: PixelProtocol, fin
         return where, f"{what} is not a class; {pluralise(pixels, 'pixel')} of it, first one here"
 
     code = "map-color" if is_colored else "map-value"
-    classes = f"Classes are {protocol.known_classes}. Name them all with --classes, or skip values with --ignore."
-    fix = "Add it to the --colors file." if is_colored else classes
+    fix = Fix.missing("Add it to the {colors}.", colors=None)
+    if not is_colored:
+        words = f"Classes are {protocol.known_classes}. Name them all with {{classes}}, or skip values with {{ignore}}."
+        fix = Fix.missing(words, classes=None, ignore=None)
     findings.add_rows(Severity.ERROR, code, range(len(unknown)), describe, fix=fix)
 
 
@@ -390,7 +392,12 @@ def _audit(maps: CountedMaps, protocol: PixelProtocol) -> tuple[Finding, ...]:
         findings.warning("map-undecided", pred, detail, fix="Predict a class for every pixel.")
     if protocol.background is not None and protocol.background not in maps.counts.classes:
         detail = f"background {protocol.background} does not occur in any label map"
-        findings.warning("map-background", gt, detail, fix="Check --background; use a class number from the report.")
+        findings.warning(
+            "map-background",
+            gt,
+            detail,
+            fix=Fix.missing("Check {background}; use a class number from the report.", background=None),
+        )
     return findings.findings()
 
 
@@ -402,13 +409,18 @@ def _warn_of_unnamed(counts: ConfusionCounts, gt: Where, pred: Where, findings: 
         detail = (
             f"{OFTEN_IGNORED} counts as a class ({pluralise(void, 'pixel')}), but it usually marks pixels to ignore"
         )
-        findings.warning("map-void", gt, detail, fix=f"Skip them with --ignore {OFTEN_IGNORED}.")
+        findings.warning("map-void", gt, detail, fix=Fix.missing("Skip them with {ignore}.", ignore=str(OFTEN_IGNORED)))
     extra = [str(value) for value in np.setdiff1d(counts.pred, [*counts.gt, NO_CLASS]).tolist()]
     if extra:
         listed = ", ".join(extra[:SHOWN_CLASSES]) + (", ..." if len(extra) > SHOWN_CLASSES else "")
         what = pluralise(len(extra), "class occurs", "classes occur")
         detail = f"{what} in the predictions only, each with IoU 0 in the mean: {listed}"
-        findings.warning("map-class-extra", pred, detail, fix="Name the classes with --classes, or check the values.")
+        findings.warning(
+            "map-class-extra",
+            pred,
+            detail,
+            fix=Fix.missing("Name the classes with {classes}, or check the values.", classes=None),
+        )
 
 
 Run = Callable[[Callable[[MapPair], PairCount], Iterable[MapPair]], Iterable[PairCount]]

@@ -10,6 +10,7 @@ from operator import eq
 from pathlib import Path
 
 from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.formats._openimages import MID_STARTS
 from jaccard_eval.formats._openimages.labels import is_label_file
 from jaccard_eval.options import ReadOptions
@@ -84,6 +85,6 @@ def _only(path: Path, found: Sequence[Path], option: str, findings: FindingLog) 
     if len(found) > 1:
         names = ", ".join(file.name for file in found)
         detail = f"{pluralise(len(found), 'file')} next to it may belong to it ({names}): none is read"
-        fix = f"Pass --{option.replace('_', '-')} FILE."
+        fix = Fix.missing("Pass {options}.", **{option: None})
         findings.warning("companion-ambiguous", Where(str(path), field=option), detail, fix=fix)
     return found[0] if len(found) == 1 else None

@@ -82,8 +82,8 @@ def check_columns(reporter: LineReporter, columns: Columns, numbers: IntArray, *
             why = " (a polygon among boxes needs pairs of fractions)"
         return f"expected {columns.describe()}, got {pluralise(int(lines.count[line]), 'column')}{why}"
 
-    flag = f"--{reporter.draft.options.role}-columns"
-    fix = f"Give every line the same columns, or name other columns with {flag}."
+    words = "Give every line the same columns, or name other columns with {columns}."
+    fix = Fix.of_side(reporter.draft.options.role, words, columns=None)
     reporter.report("columns", np.flatnonzero(~good), detail, fix)
     return good
 
@@ -150,8 +150,8 @@ def check_units(reporter: LineReporter, rows: IntArray, coords: FloatArray, unit
         # Whole numbers prove nothing: a box from 0 to 1 pixel lies in 0..1 as well.
         mixed = rows[is_normalised(coords) & (coords != np.floor(coords)).any(axis=1)]
         detail = "the box {} looks normalised, but the dataset is in pixels"
-        fix = "Use the same units in all files."
-        reporter.report("units-mixed", mixed, lambda line: detail.format(quoted_value(box(line).tolist())), fix)
+        alike = "Use the same units in all files."
+        reporter.report("units-mixed", mixed, lambda line: detail.format(quoted_value(box(line).tolist())), alike)
         return
     outside = ((coords < LOW) | (coords > HIGH)).any(axis=1)
     negative = (coords[:, 2:] < LOW).any(axis=1) & (encoding not in CORNER_ORDER)
@@ -167,7 +167,8 @@ def check_units(reporter: LineReporter, rows: IntArray, coords: FloatArray, unit
             return f"{'width' if name == 'w' else 'height'} is {value:g}; it cannot be negative"
         return f"{name} is {value:g}, outside 0..1" + (" (looks like pixels)" if value > PIXEL_LOOK else "")
 
-    fix = f"Fix the line, or pass --{reporter.draft.options.role}-units px if the whole dataset is in pixels."
+    words = "Fix the line, or pass {units} if the whole dataset is in pixels."
+    fix = Fix.of_side(reporter.draft.options.role, words, units="px")
     reporter.report("coordinate-range", rows[far], describe, fix)
     near = rows[outside & ~far]
 

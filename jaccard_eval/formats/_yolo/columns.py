@@ -204,14 +204,15 @@ def choose_pose(lines: LabelLines, numbers: IntArray, role: str) -> ColumnChoice
     # Of predictions a score is expected; without it there is nothing to rank.
     near = [name for name in near if name.endswith("-conf")] or near if role == "pred" else near
     if len(near) == 1:
-        return ColumnChoice(named_columns(near[0]), f"read as {near[0]}", fix=f"Settle it with --{role}-columns.")
+        fix = Fix.of_side(role, "Settle it with {columns}.", columns=None)
+        return ColumnChoice(named_columns(near[0]), f"read as {near[0]}", fix=fix)
     return _undecided(near, role, f"{int(np.bincount(numbers).argmax()) + 1} columns can be {' or '.join(near)}")
 
 
 def _undecided(names: Sequence[str], role: str, text: str) -> ColumnChoice:
     """Return what stops the run and lists the layouts that the numbers leave, the first of them for now."""
-    flags = " or ".join(f"--{role}-columns {name}" for name in names)
-    return ColumnChoice(named_columns(names[0]), text, is_undecided=True, fix=f"Pass {flags}.")
+    fix = Fix.of_side(role, "Pass {columns}.", columns=tuple(names))
+    return ColumnChoice(named_columns(names[0]), text, is_undecided=True, fix=fix)
 
 
 def _fitting_poses(
@@ -267,7 +268,8 @@ def choose_columns(
         return _doubted_points(lines, numbers, options.role) or _choose_points(lines, numbers, options.role)
     if _ends_with_class(lines, numbers):
         text = "column 1 looks like a coordinate, and column 5 like the class"
-        fix = f"Write the class first, or pass --{options.role}-columns box if column 1 is the class."
+        words = "Write the class first, or pass {columns} if column 1 is the class."
+        fix = Fix.of_side(options.role, words, columns="box")
         return ColumnChoice(COLUMNS["box"], text, is_undecided=True, fix=fix)
     six, rows = _block(lines, numbers, 5)
     seven, _ = _block(lines, numbers, 6)
@@ -342,15 +344,17 @@ def _place_score(six: FloatArray, frame: Frame, options: ReadOptions) -> ColumnC
         fields = {reading: COLUMNS[reading[0]].fields(spelled(reading[1])) for reading in near}
         fit_too = pluralise(len(six), "box also fits", "boxes also fit")
         text = f"read as {fields.pop(usual)}, as YOLO writes it, but {fit_too} as {', '.join(fields.values())}"
-        flags = f"--{options.role}-columns" + ("" if options.box else f" and --{options.role}-box")
-        return ColumnChoice(COLUMNS[usual[0]], text, fix=f"Settle it with {flags}.", encoding=usual[1])
+        fix = Fix.of_side(options.role, "Settle it with {columns}.", columns=None)
+        if options.box is None:
+            fix = Fix.of_side(options.role, "Settle it with {columns} and {box}.", columns=None, box=None)
+        return ColumnChoice(COLUMNS[usual[0]], text, fix=fix, encoding=usual[1])
     best_of = list({reading[0]: reading for reading in reversed(near)}.values())[::-1]
     looks = " and as ".join(COLUMNS[name].fields(spelled(encoding)) for name, encoding in best_of)
-    flags = " or ".join(
-        f"--{options.role}-columns {name} --{options.role}-box {encoding}" for name, encoding in best_of
-    )
+    ways = " or ".join(f"{{columns:{name}}} {{box:{encoding}}}" for name, encoding in best_of)
+    choices = [tuple(dict.fromkeys(part)) for part in zip(*best_of, strict=True)]
+    fix = Fix.of_side(options.role, f"Pass {ways}.", columns=choices[0], box=choices[1])
     text = f"{pluralise(len(six), 'box fits', 'boxes fit')} as {looks}: column 2 or column 6 can be the confidence"
-    return ColumnChoice(columns, text, is_undecided=True, fix=f"Pass {flags}.")
+    return ColumnChoice(columns, text, is_undecided=True, fix=fix)
 
 
 def _doubted_points(lines: LabelLines, numbers: IntArray, role: str) -> ColumnChoice | None:

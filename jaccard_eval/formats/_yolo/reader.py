@@ -249,7 +249,8 @@ def _settle_columns(
     if options.iou_type in ORIENTED and not by_name:
         choice = choose_oriented(numbers, options.role)
     choice = choice or choose_columns(lines, numbers, sizes, by_name=by_name, options=options)
-    fix = choice.fix or f"Name the layout with --{options.role}-columns (box-conf, conf-box, box-track, ...)."
+    words = "Name the layout with {columns} (box-conf, conf-box, box-track, ...)."
+    fix = choice.fix or Fix.of_side(options.role, words, columns=None)
     if choice.is_undecided:
         draft.findings.error("columns-ambiguous", Where(draft.path), choice.assumption, fix=fix)
     elif choice.assumption:
@@ -303,7 +304,8 @@ def _add_rows(
         shapes = shapes if draft.options.iou_type in ORIENTED else None
         if units == "norm":
             detail = "fractions of width and height, which differ, cannot be turned by an angle"
-            fix = f"Export four corners, or pixels (--{draft.options.role}-units px if these are)."
+            words = "Export four corners, or pixels ({units} if these are)."
+            fix = Fix.of_side(draft.options.role, words, units="px")
             draft.findings.error("angle-ambiguous", Where(draft.path), detail, fix=fix)
     if outlined.any():  # the box around a polygon is written like the other boxes of the set
         coords[outlined] = from_xywh(to_xywh(coords[outlined], "xyxy"), encoding)
@@ -374,7 +376,7 @@ def _settle_encoding(label_set: _Set, coords: FloatArray, sizes: FloatArray) -> 
         if options.iou_type not in (*MASKS, *ORIENTED):
             findings.note("outline", where, f"{len(coords):,} {what} are read as the boxes around them")
         if options.box is not None:
-            fix = f"Remove --{options.role}-box."
+            fix = Fix.of_side(options.role, "Remove {box}.", box=None)
             findings.error("outline-encoding", where, f"{what} have no box encoding", fix=fix)
         draft.details.append(f"{columns.fields()}, {_UNITS[units]}")
         return units, "xyxy"
@@ -385,11 +387,11 @@ def _settle_encoding(label_set: _Set, coords: FloatArray, sizes: FloatArray) -> 
         readings = (encoding, *choice.rivals)
         if choice.severity is not Severity.ERROR:
             if choice.assumption:
-                fix = f"Settle it with --{options.role}-box."
+                fix = Fix.of_side(options.role, "Settle it with {box}.", box=None)
                 findings.add_one(choice.severity, "box-assumed", where, choice.assumption, fix=fix)
         elif not findings.has("columns-ambiguous"):  # which names the encodings as well
             detail = f"{pluralise(len(coords), 'box fits', 'boxes fit')} as {' and as '.join(map(spelled, readings))}"
-            flags = " or ".join(f"--{options.role}-box {reading}" for reading in readings)
-            findings.error("columns-ambiguous", where, detail, fix=f"Pass {flags}.")
+            fix = Fix.of_side(options.role, "Pass {box}.", box=tuple(readings))
+            findings.error("columns-ambiguous", where, detail, fix=fix)
     draft.details.append(f"{columns.fields(spelled(encoding))}, {_UNITS[units]}")
     return units, encoding

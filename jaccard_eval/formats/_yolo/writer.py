@@ -10,6 +10,7 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import without_suffix
 from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.formats._yolo.sources import twin_folder
 from jaccard_eval.formats._yolo.written_shapes import shape_rows
 from jaccard_eval.reading.files import is_label_name
@@ -116,7 +117,7 @@ def _pixels(dataset: Dataset, path: Path, findings: FindingLog) -> FloatArray:
     """Return the numbers of the boxes (n, 4) as they were read, and report how to read them again."""
     encoding = dataset.reading.encoding
     coords, exact = exact_coords(dataset.boxes.xywh, encoding)
-    fix = f"Read it with --{dataset.role}-units px --{dataset.role}-box {encoding}."
+    fix = Fix.of_side(dataset.role, "Read it with {units} {box}.", units="px", box=encoding)
     findings.note("write-pixels", Where(str(path)), f"boxes are written in pixels, as {encoding}", fix=fix)
     report_rounded(exact, path, findings)
     return coords

@@ -36,7 +36,7 @@ RULE = "image ranges"  # a part holds all images from one ordinal up to the next
 MOST_PARTS = 10_000
 UNITS = ("px", "norm")
 KINDS = (BOXES, "segm", "keypoints", "obb")  # what parts may hold
-FIX = "Write it again with 'jaccard-eval partition GT PRED -o DIR'."
+FIX = Fix.missing("Write it again with {command}.", command="partition GT PRED -o DIR")
 
 Options = TypeVar("Options", bound=SideOptions)
 Input = TypeVar("Input")
