@@ -247,6 +247,7 @@ CODES = frozenset(
         "quad-dented",
         "quad-flat",
         "quad-upright",
+        "record-skipped",
         "record-type",
         "result-differs",
         "result-edited",

@@ -94,6 +94,8 @@ def load_and_align(
     hashes = _hashes(aligned.gt, aligned.pred, names)
     rules = {"class_map": aligned.classes.strategy} if isinstance(options.class_map, str) else {}
     for side in (gt_side, pred_side):
+        if side.ignored.get("invalid"):
+            rules[f"{side.role}_skipped"] = str(side.ignored["invalid"])
         if side.reading.resized is not None:
             rules[f"{side.role}_resized"] = quoted(str(side.reading.resized))
     if options.images_in_common:
@@ -358,6 +360,8 @@ def _selection(options: SideOptions, rules: dict[str, str]) -> tuple[str, ...]:
         "images_in_common": rules.get("images_in_common", ""),
         "class_map": rules.get("class_map", ""),
         "match_images": rules.get("match_images", ""),
+        "gt_skipped": rules.get("gt_skipped", ""),
+        "pred_skipped": rules.get("pred_skipped", ""),
         "gt_resized": rules.get("gt_resized", ""),
         "pred_resized": rules.get("pred_resized", ""),
     }

@@ -237,7 +237,16 @@ class Keywords:
 # Fields of `options.ReadOptions`, and what `compare` takes in its own options: a test compares both.
 _OF_READING = frozenset(
     {"box", "units", "names", "images", "columns", "split", "assume_score", "origin", "resized", "drop_inverted"}
-    | {"angle", "keypoint_order", "mask_axes", "hierarchy", "image_labels", "class_descriptions", "iou_type"}
+    | {
+        "skip_invalid",
+        "angle",
+        "keypoint_order",
+        "mask_axes",
+        "hierarchy",
+        "image_labels",
+        "class_descriptions",
+        "iou_type",
+    }
 )
 _RESAMPLING = frozenset({"bootstrap"})
 # What the command line does with files, the library does with results and rules.

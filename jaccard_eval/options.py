@@ -145,6 +145,9 @@ class ReadOptions:
         "stretch:640x512", a factor, "scale:0.5", or "mirror". They are mapped back when both sides meet.
     drop_inverted : bool
         Drop boxes of negative width or height, such as corners in the wrong order.
+    skip_invalid : bool
+        Leave out records and lines that cannot be used, such as a box without numbers or a polygon of two points; they
+        are counted in a warning and in the signature.
     angle : {"deg-cw", "deg-ccw", "rad-cw", "rad-ccw"}, optional
         Unit and direction of the angles of oriented boxes, clockwise or not as one sees the image.
     keypoint_order : tuple of int, optional
@@ -179,6 +182,7 @@ class ReadOptions:
     origin: int = 0
     resized: str | None = None
     drop_inverted: bool = False
+    skip_invalid: bool = False
     angle: str | None = None
     keypoint_order: tuple[int, ...] | None = None
     mask_axes: str | None = None

@@ -351,6 +351,11 @@ INPUT_OPTIONS: list[click.Parameter] = [
         "--split", metavar="NAME", default="val", show_default=True, help="Split to read, if the data set has splits."
     ),
     _input(
+        "--skip-invalid",
+        is_flag=True,
+        help="Skip records and lines that cannot be used, and count them.",
+    ),
+    _input(
         "--hierarchy",
         type=InputPath(),
         metavar="FILE",

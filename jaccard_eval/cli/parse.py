@@ -38,6 +38,7 @@ class RunOptions(SideOptions):
     names: str | None = None
     images: Path | None = None
     split: str = "val"
+    skip_invalid: bool = False
     assume_score: float | None = None
     hierarchy: Path | None = None
     image_labels: Path | None = None

@@ -96,6 +96,7 @@ def read_options(options: RunOptions, log: FindingLog) -> tuple[ReadOptions, Rea
             images=indexed[folders[role]],
             columns=getattr(options, f"{role}_columns"),
             split=options.split,
+            skip_invalid=options.skip_invalid,
             # Ground truth with an assumed score would be read as predictions.
             assume_score=options.assume_score if role == "pred" else None,
             origin=int(getattr(options, f"{role}_origin") or 0),

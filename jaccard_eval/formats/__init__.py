@@ -15,7 +15,8 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
@@ -215,9 +216,29 @@ def read_dataset(path: Path | str, options: ReadOptions, format_name: str | None
         found, name = (path, format_name) if format_name else find_input(path)
         if name not in _own_modules():
             remote.bring_below(found)
-        draft = _begin(path, found, name, options)
-        format_module(name).read(found, draft, options)
-        return draft.build()
+        return _filled(options, lambda asked: _begin(path, found, name, asked), partial(_add, found, name))
+
+
+def _add(found: Path, name: str, draft: Draft) -> None:
+    format_module(name).read(found, draft, draft.options)
+
+
+def _filled(options: ReadOptions, begin: Callable[[ReadOptions], Draft], add: Callable[[Draft], None]) -> Dataset:
+    """Return the data set that `add` makes of a draft; of records that cannot be used, the error names all."""
+
+    def build(asked: ReadOptions) -> tuple[Dataset, FindingLog]:
+        draft = begin(asked)
+        add(draft)
+        return draft.build(), draft.findings
+
+    try:
+        return build(options)[0]
+    except DataError as error:
+        if options.skip_invalid:
+            raise
+        from jaccard_eval.reading.skipping import explained
+
+        raise explained(error, lambda: build(replace(options, skip_invalid=True))[1]) from None
 
 
 def _begin(path: Path, found: Path, name: str, options: ReadOptions) -> Draft:
@@ -264,8 +285,10 @@ def read_stored(path: Path, options: ReadOptions, format_name: str | None, store
             return keep_on_disk(read_dataset(path, options, format_name), store)
         try:
             with Stage(f"reading {path}"):
-                draft = _begin(path, found, name, options)
-                return read_parts(module.read_parts(found, draft, options, store.part_rows), draft, store)
+                # What is wrong with a part is found in the whole, which is then read without these records.
+                options_of_parts = replace(options, skip_invalid=False)
+                draft = _begin(path, found, name, options_of_parts)
+                return read_parts(module.read_parts(found, draft, options_of_parts, store.part_rows), draft, store)
         except DataError as error:
             # Reading the whole decides what a part cannot, and shows all that is wrong: where there is room for it.
             is_changed = any(finding.code == "input-changed" for finding in error.findings)
@@ -283,9 +306,9 @@ def read_object(source: object, options: ReadOptions) -> Dataset | None:
     if form is None:
         return None
     with Stage(f"reading {form.path}"):
-        draft = Draft(form.path, form.format_name, options)
-        form.add(source, draft)
-        return draft.build()
+        return _filled(
+            options, lambda asked: Draft(form.path, form.format_name, asked), lambda draft: form.add(source, draft)
+        )
 
 
 def write_dataset(

@@ -41,6 +41,7 @@ from jaccard_eval.reading.rawboxes import (
     index_keys,
     inverted,
 )
+from jaccard_eval.reading.skipping import SkippingLog
 from jaccard_eval.text import pluralise, quoted_value
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Draft:
             self.pictures = given if isinstance(given, ImageFolder) else ImageFolder(given)
         # That which was named, or else is found next to the labels.
         self.image_folder: PathLike[str] | None = self.pictures
-        self.findings = FindingLog()
+        self.findings: FindingLog = SkippingLog() if options.skip_invalid else FindingLog()
         self.ignored: Counter[str] = Counter()
         self.details: list[str] = []
         self.has_no_class = False  # the one that boxes have stands in for none
@@ -171,13 +172,15 @@ class Draft:
         """
         self.findings.raise_errors()
         options = self.options
-        as_written = raw = self._ordered(_joined(self._boxes, self.path))
+        as_written = raw = self._ordered(self._sound(_joined(self._boxes, self.path)))
         axes = options.mask_axes or AS_WRITTEN
         if axes != AS_WRITTEN:
             from jaccard_eval.reading.outlines import with_axes, with_new_sizes  # most inputs are boxes
 
             raw = with_axes(raw, axes, options.role, self.path, self.findings)
         check_numbers(raw, self.findings)
+        if raw is as_written:  # else its rows are those of the other
+            raw = as_written = self._sound(raw)
         if options.role == "pred":
             self._check_scores(raw)
         images, image_rows = self._build_images(raw)
@@ -214,6 +217,10 @@ class Draft:
         boxes = _make_table(raw, options, image_rows, label_rows, xywh=xywh, area=area, shapes=shapes)
         # Rows without an image or class belong to ground truth that was ignored, with a warning.
         kept = (image_rows >= 0) & (label_rows >= 0) & ~self._dropped(xywh)
+        if isinstance(self.findings, SkippingLog):
+            kept[self.findings.faulty([raw.place(row) for row in range(len(kept))])] = False
+            if n_skipped := self.findings.settle(int(kept.sum()), self.path):
+                self.ignored["invalid"] += n_skipped
         facts = self._build_facts(images, labels)  # which may find something
         return Dataset(
             path=self.path,
@@ -278,6 +285,13 @@ class Draft:
         if dropped.any():
             self.ignored["inverted"] += int(np.count_nonzero(dropped))
         return dropped
+
+    def _sound(self, raw: RawBoxes) -> RawBoxes:
+        """Return boxes without those whose records cannot be used, where these may be left out."""
+        if not isinstance(self.findings, SkippingLog) or not self.findings.places:
+            return raw
+        faulty = self.findings.faulty([raw.place(row) for row in range(len(raw.coords))])
+        return raw.take(np.delete(np.arange(len(raw.coords)), faulty)) if faulty else raw
 
     def _from_origin(self, xywh: FloatArray, reading: Reading) -> FloatArray:
         """Count pixels from 0."""

@@ -91,10 +91,13 @@ class TextBoxes:
         findings.add_rows(
             Severity.ERROR,
             "class-index" if name in CLASS_COLUMNS else "number-invalid",
-            np.flatnonzero(missing | odd | (values < allowed.start) | (values >= allowed.stop)),
+            wrong := np.flatnonzero(missing | odd | (values < allowed.start) | (values >= allowed.stop)),
             lambda row: (self.where(row, name), f"is {values[row]:g}; {expected}"),
             fix=fix,
         )
+        if not findings.has_errors:  # their lines are left out, and any number will do until then
+            values[wrong] = allowed.start
+            values[np.isnan(values)] = allowed.start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

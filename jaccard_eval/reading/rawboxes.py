@@ -178,6 +178,23 @@ class RawBoxes:
     of_box: BoolArray | None = None
     no_score: tuple[str, Fix | str] | None = None
 
+    def take(self, rows: npt.NDArray[np.int64]) -> RawBoxes:
+        """Return some of the boxes."""
+        place, chosen = self.place, rows.tolist()
+        columns = ("score", "area", "crowd", "difficult", "group_of", "ignore", "of_box")
+        given = {name: column[rows] for name in columns if (column := getattr(self, name)) is not None}
+        shapes = None if self.shapes is None else self.shapes.take(rows)
+        keys = [
+            keys[rows] if isinstance(keys, np.ndarray) else keys.take(rows) if isinstance(keys, CodedKeys)
+            else [keys[row] for row in chosen]
+            for keys in (self.image, self.label)
+        ]  # fmt: skip
+        image, label = keys
+        return replace(
+            self, image=image, label=label, coords=self.coords[rows], shapes=shapes,
+            place=lambda row: place(chosen[row]), **given,
+        )  # fmt: skip
+
 
 def inverted(xywh: FloatArray) -> BoolArray:
     """Return which boxes (n, 4) have a negative width or height."""

@@ -78,6 +78,7 @@ IGNORED = {
     "duplicates": ("duplicate row", "duplicate rows"),
     "image-unlisted": ("box on an image that is not listed", "boxes on images that are not listed"),
     "images-without-ground-truth": ("image without ground truth", "images without ground truth"),
+    "invalid": ("record that cannot be used", "records that cannot be used"),
     "inverted": ("box with negative width or height", "boxes with negative width or height"),
     "nms": ("box removed by NMS", "boxes removed by NMS"),
     "npz-score-low": ("box with a score close to 0", "boxes with scores close to 0"),

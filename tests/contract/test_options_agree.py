@@ -103,6 +103,7 @@ def test_evaluate_on_the_command_line_has_every_option_of_the_library() -> None:
     # What both sides share, and which side it is.
     assert names(ReadOptions) - {"role", "iou_type"} == {one.partition("_")[2] for one in per_side} | {
         "split",
+        "skip_invalid",
         "assume_score",
         *COMPANIONS,
     }

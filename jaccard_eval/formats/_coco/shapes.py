@@ -48,6 +48,7 @@ _WRITTEN_AS = {
     5: "[centre x, centre y, width, height, angle]",
     4: "[x, y, width, height]",
 }
+_SQUARES = {8: (0, 0, 1, 0, 1, 1, 0, 1), 5: (0, 0, 1, 1, 0), 4: (0, 0, 1, 1)}  # in place of what cannot be used
 _TRIPLES = "Write x, y, v for each keypoint, in one list."
 
 
@@ -78,7 +79,8 @@ def shape_records(path: Path, data: bytes, layout: Layout, section: str = "") ->
         else:
             document = parse_json(path, text)
             values = document[section] if section else document
-        return [ShapeRecord(**{name: value[name] for name in known if name in value}) for value in values]
+        records = [value if isinstance(value, dict) else {} for value in values]
+        return [ShapeRecord(**{name: value[name] for name in known if name in value}) for value in records]
 
 
 def read_truth_shapes(
@@ -261,7 +263,8 @@ def _warn_of_short_parts(rows: SizedRows, places: Places, findings: FindingLog) 
 
 def read_quads(content: Content[TruthRecord] | Content[ResultRecord], draft: Draft) -> Quads:
     """Return the oriented box of each record: eight numbers are corners, five centre, sizes and angle."""
-    places, boxes = content.places(draft.path), [record.bbox for record in content.boxes]
+    places = content.places(draft.path)
+    boxes: list[Any] = [record.bbox for record in content.boxes]
     lengths = Counter(len(box) for box in boxes if isinstance(box, list | tuple))
     usual = max(_WRITTEN_AS, key=lambda length: (lengths[length], length))
     wrong = [(row, problem) for row, box in enumerate(boxes) if (problem := _oriented_problem(box, usual))]
@@ -272,8 +275,8 @@ def read_quads(content: Content[TruthRecord] | Content[ResultRecord], draft: Dra
         lambda at: (replace(places(wrong[at][0]), field="bbox"), wrong[at][1]),
         fix=f"Write every box as {_WRITTEN_AS[usual]}.",
     )
-    if wrong:
-        return Quads(np.zeros((len(boxes), 4, 2)))  # what was found wrong ends the reading
+    for row, _ in wrong:  # which end the reading, or are left out
+        boxes[row] = _SQUARES[usual]
     numbers = np.array(boxes, dtype=np.float64).reshape(len(boxes), usual)
     if usual == 8:
         quads = Quads(numbers.reshape(-1, 4, 2))
@@ -304,13 +307,15 @@ def read_keypoints(
     """Return the pose of each record, and which of them do not count because none of their points is labelled."""
     poses: list[list[float]] = []
     lengths = Counter(len(record.keypoints) for record in records if isinstance(record.keypoints, list))
-    usual = max(lengths, key=lengths.__getitem__, default=0)
+    # Numbers that are no triples cannot be what the others are measured by.
+    usual = max((length for length in lengths if length % 3 == 0), key=lengths.__getitem__, default=0)
     unlabelled = np.zeros(len(records), dtype=np.bool_)
     uncounted = []
     for row, record in enumerate(records):
         problem = _pose_problem(record.keypoints, usual)
         if problem:
             findings.error("keypoints-invalid", replace(places(row), field="keypoints"), problem, fix=_TRIPLES)
+            poses.append([0.0] * usual)  # which ends the reading, or is left out
             continue
         pose: list[float] = record.keypoints or []
         poses.append(pose)
@@ -336,8 +341,6 @@ def read_keypoints(
         lambda row: (replace(places(row), field="num_keypoints"), ""),
         summary=f"num_keypoints is missing in {len(uncounted):,} records: labelled keypoints are counted instead",
     )
-    if len(poses) < len(records):
-        return Keypoints(np.zeros((len(records), usual // 3, 3))), unlabelled  # what was found wrong ends the reading
     return Keypoints(np.array(poses, dtype=np.float64).reshape(len(records), usual // 3, 3)), unlabelled
 
 

@@ -166,6 +166,8 @@ def _objects(placed: list[tuple[Where, Any]], findings: FindingLog, expected: st
             records.append(Record(value, where, findings))
         else:
             findings.error("record-type", where, f"is {described_json(value)}; expected {expected}")
+            # In its place, so that others keep theirs; that it lacks every field is not reported, too.
+            records.append(Record({}, where, FindingLog()))
     return records
 
 

@@ -20,6 +20,7 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.rawboxes import CodedKeys, Keys, RawBoxes
+from jaccard_eval.reading.skipping import SkippingLog
 from jaccard_eval.reading.tabular.columns import Columns, RowIndices, listed_names, propose_naming, read_naming
 from jaccard_eval.reading.tabular.table import BoxCells, Column, Named, Table
 from jaccard_eval.text import is_numeral, pluralise, quoted_value
@@ -41,6 +42,9 @@ def add_boxes(table: Table, columns: Columns, cells: BoxCells, draft: Draft) -> 
         draft.mention_scores(cells.n_unused_scores)
     if table.typed:
         draft.findings.raise_errors()  # a key that is none cannot be indexed; a text always can
+    if isinstance(draft.findings, SkippingLog) and draft.findings.places:
+        faulty = draft.findings.faulty([table.place(int(row), None) for row in cells.rows])
+        cells = cells.take(~np.isin(np.arange(len(cells.rows)), faulty))
     images = table.images(columns, cells.used)
     keys = list(images.keys.distinct)
     row_codes = images.keys.codes  # (rows of the table,)

@@ -102,6 +102,8 @@ class _Flat:
         def place(row: int, column: str | None) -> Where:
             box = f"{OBJECTS}[{self.positions[row]}]"
             where = self.place(self.parents[row])
+            if column is None and not self.bare[row]:
+                return replace(where, field=box)
             if column is None or column in outer_names:
                 return replace(where, field=column)
             return replace(where, field=f"{box}.{column}")
