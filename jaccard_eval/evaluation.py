@@ -470,7 +470,7 @@ def _evaluate(
     release_tables(len(aligned.pred))
     is_stored = not isinstance(aligned.pred, BoxTable)
     measure = partial(_measure_stored, store, aligned) if store is not None and is_stored else None
-    metrics = match_sides(sides, protocol, measure)
+    metrics = match_sides(sides, protocol, measure).at(score)
     parts = _parts(metrics, sides, options, store if is_stored else None)
     choices = [] if score is None else [f"score={score if isinstance(score, str) else repr(float(score))}"]
     gt_summary, pred_summary = sides.summaries()

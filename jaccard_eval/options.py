@@ -19,7 +19,7 @@ from jaccard_eval.codes import CODES, STOPS
 from jaccard_eval.errors import UsageError
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.text import did_you_mean, quoted_value
+from jaccard_eval.text import did_you_mean, is_numeral, quoted_value
 
 if TYPE_CHECKING:
     PathText = str | os.PathLike[str]
@@ -38,7 +38,28 @@ MASK_AXES = {
 }
 ANGLES = ("deg-cw", "deg-ccw", "rad-cw", "rad-ccw")  # of oriented boxes: unit and direction, as one sees the image
 _SPELLED = {"deg": "degrees", "rad": "radians", "cw": "clockwise", "ccw": "counter-clockwise"}
-BEST_F1 = "best-f1"  # the score of an operating point that is found rather than given
+# The score of an operating point that is found rather than given: "best-f1", or what it is to reach, "precision=0.9".
+BEST_F1 = "best-f1"
+AIMS = ("precision", "recall", "fppi")
+
+
+def score_of(text: str) -> float | str | None:
+    """Return the score of an operating point: a number, "best-f1", or an aim such as "precision=0.9"; None for neither.
+
+    Examples
+    --------
+    >>> score_of("0.50"), score_of("best-f1"), score_of("recall=.80"), score_of("recall=80"), score_of("high")
+    (0.5, 'best-f1', 'recall=0.8', None, None)
+    """
+    kind, aimed, number = text.rpartition("=")
+    if text == BEST_F1 or not is_numeral(number.strip()):
+        return text if text == BEST_F1 else None
+    value = float(number)
+    if not aimed:
+        return value
+    most = math.inf if kind.strip() == "fppi" else 1.0
+    text = repr(value).removesuffix(".0")
+    return f"{kind.strip()}={text}" if kind.strip() in AIMS and 0 <= value <= most else None
 
 
 def spelled_angle(name: str) -> str:
@@ -251,7 +272,9 @@ class EvaluateOptions(SideOptions):
 
     def __post_init__(self) -> None:
         SideOptions.__post_init__(self)
-        require_numbers(score=None if self.score == BEST_F1 else self.score)
+        aimed = score_of(self.score) if isinstance(self.score, str) else None
+        require_numbers(score=self.score if aimed is None else aimed if isinstance(aimed, float) else None)
+        object.__setattr__(self, "score", self.score if aimed is None else aimed)
         listed = self.worst_images
         if listed is not None and (not isinstance(listed, int) or isinstance(listed, bool) or listed < 1):
             raise UsageError(f"worst_images must be a whole number from 1 on, got {quoted_value(listed)}")
@@ -290,7 +313,7 @@ def require_numbers(**options: float | str | None) -> None:
     """Refuse anything but a finite number; None means: not given."""
     for name, value in options.items():
         if value is not None and not (isinstance(value, Real) and math.isfinite(value)):
-            or_word = f" or {BEST_F1!r}" if name == "score" else ""
+            or_word = f", {BEST_F1!r} or an aim such as 'precision=0.9'" if name == "score" else ""
             raise UsageError(f"{name} must be a finite number{or_word}, got {quoted_value(value)}")
 
 

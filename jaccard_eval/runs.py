@@ -355,7 +355,8 @@ def _load_run(path: Path) -> EvaluationResult:
     # Numbers come from the match table, not from the document: an archive cannot hold two truths.
     frequency = run.get("class_frequency", ())
     names = run["class_names"], run["image_names"]
-    metrics = DetectionMetrics(table, *names, area_known=run["area_known"], frequency=frequency)
+    score = document["options"].get("score")
+    metrics = DetectionMetrics(table, *names, area_known=run["area_known"], frequency=frequency, score=score)
     return EvaluationResult(
         protocol=protocol,
         signature=document["signature"],

@@ -69,8 +69,9 @@ class MergedParts:
         positives = self.positives[ALL_SIZES] if label is None else self.positives[ALL_SIZES, label]
         return tp, int(self.counts[ALL_SIZES, threshold][rows].sum()) - tp, int(positives.sum()) - tp
 
-    def best_f1(self, threshold: int, label: int | None) -> float:
-        best, chosen = -1.0, float("nan")
+    def best_score(self, threshold: int, label: int | None, aim: str = "best-f1") -> float:
+        assert aim == "best-f1"
+        best, chosen = 0.0, float("nan")
         for score in sorted(set(self.score[slice(None) if label is None else self.label == label]), reverse=True):
             tp, fp, fn = self.counts_at(threshold, label, score)
             f1 = 2 * tp / max(2 * tp + fp + fn, 1)

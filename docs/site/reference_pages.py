@@ -209,16 +209,19 @@ def _metrics() -> str:
         "| `AP`, `AP50`, `AP75` | the mean over all IoU thresholds, or at one; `AP85` too |",
         "| `AP_small`, `AR100` | one area range; at most so many detections per image and class |",
         "| `AP50[class=dog]` | one class; also `iou`, `area`, `max_dets`: `AP[iou=0.75,area=small]` |",
-        "| `F1[iou=0.5,score=0.4]` | at a score threshold, or at `score=best-f1` |",
+        "| `F1[iou=0.5,score=0.4]` | at a score threshold, or at `score=best-f1`; else at `--score` |",
+        "| `recall[precision=0.9]`, `precision[recall=0.8]`, `score[fppi=1]` | at the score that is best of those that"
+        " reach this; see [gates](gates.md#names-of-metrics) |",
+        "| `AP50[dog]` | one class as well; case does not matter outside of brackets |",
         "| `mAP`, `mAP50`, `mAP50-95`, `mAP@0.5` | names of other tools, read as `AP`, `AP50`, `AP`, `AP50` |",
         "",
     ]
-    for title, is_listed in (("Boxes and other shapes", True), ("Label maps", False)):
+    for title, is_listed in (("Boxes and other shapes", True), ("Label maps, segments and all results", False)):
         lines += [f"## {title}", "", "| metric | meaning | other names | better | range |", "|---|---|---|---|---|"]
         for metric in METRICS.values():
             if (BOXES in metric.of) is is_listed:
                 low, high = metric.bounds
-                bounds = f"{low:g} to {high:g}" if high == 1 else f"{low:g} and more"
+                bounds = f"{low:g} to {high:g}" if high == 1 else f"{low:g} and more" if low == 0 else "any"
                 better = "higher" if metric.higher_is_better else "lower"
                 lines.append(
                     f"| `{metric.name}` | {metric.meaning} | {', '.join(metric.aliases)} | {better} | {bounds} |"

@@ -133,8 +133,9 @@ def evaluate(
         Remove predictions that a better one of their image and own class overlaps by more than this IoU.
     drop_duplicates : bool
         Ignore rows of either side that equal an earlier one in every column.
-    score : float or "best-f1", optional
-        Operating point for precision, recall, F1 and counts.
+    score : float or str, optional
+        Operating point for precision, recall, F1 and counts: a score, "best-f1", or what it is to reach,
+        "precision=0.9", "recall=0.8" or "fppi=1"; of all classes pooled, and of each.
     errors : bool
         Also find the kinds of errors, in ``result.errors``; confusions are those at `score` or the best F1.
     confusion : bool

@@ -32,7 +32,7 @@ from jaccard_eval.cli.streams import choose_color
 from jaccard_eval.codes import CODES
 from jaccard_eval.data.known_protocols import RULES
 from jaccard_eval.errors import JaccardEvalError, UsageError
-from jaccard_eval.options import ANGLES, BEST_F1, BY_FOLDER, MASK_AXES
+from jaccard_eval.options import AIMS, ANGLES, BEST_F1, BY_FOLDER, MASK_AXES
 from jaccard_eval.text import did_you_mean, quoted_value
 
 if TYPE_CHECKING:
@@ -259,9 +259,9 @@ def completed_from(
 
 PROTOCOL: dict[str, Any] = {"metavar": "NAME", "shell_complete": completed_from(lambda: RULES)}
 SCORE: dict[str, Any] = {
-    "metavar": "NUMBER|best-f1",
+    "metavar": "NUMBER|best-f1|precision=P|recall=R|fppi=N",
     "callback": parsed_by(parse_score),
-    "shell_complete": completed_from(lambda: [BEST_F1]),
+    "shell_complete": completed_from(lambda: [BEST_F1, *(f"{aim}=" for aim in AIMS)]),
 }
 
 

@@ -14,7 +14,7 @@ import click
 from jaccard_eval.errors import UsageError
 from jaccard_eval.extensions import extension_names
 from jaccard_eval.findings import DataError, SettingsError, Where, as_settings
-from jaccard_eval.options import BEST_F1, SideOptions
+from jaccard_eval.options import BEST_F1, SideOptions, score_of
 from jaccard_eval.text import did_you_mean, is_numeral, quoted_value, shown_json
 
 if TYPE_CHECKING:
@@ -277,12 +277,12 @@ def parse_names(text: str) -> tuple[str, ...]:
 
 
 def parse_score(text: str) -> float | str:
-    """Return the score of an operating point: a number, or ``best-f1``."""
-    if text == BEST_F1:
-        return text
-    if is_numeral(text.strip()):
-        return parse_number(text)
-    raise UsageError(f"expected a number or {BEST_F1}, got {quoted_value(text)}.{did_you_mean(text, [BEST_F1])}")
+    """Return the score of an operating point: a number, or what finds one."""
+    found = score_of(text.strip())
+    if found is None:
+        known = f"a number, {BEST_F1}, precision=0.9, recall=0.8 or fppi=1"
+        raise UsageError(f"expected {known}, got {quoted_value(text)}.{did_you_mean(text, [BEST_F1])}")
+    return found if isinstance(found, str) else parse_number(text)
 
 
 def parse_sort(text: str) -> str:

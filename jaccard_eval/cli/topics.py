@@ -51,12 +51,13 @@ def _write_exit_codes(formatter: click.HelpFormatter) -> None:
 
 
 def _write_metrics(formatter: click.HelpFormatter) -> None:
-    from jaccard_eval.data.metricref import BOXES, COCO_SUMMARY, MAP_CLASS, MAPS, METRICS, SEGMENTS
+    from jaccard_eval.data.metricref import ANY, BOXES, COCO_SUMMARY, MAP_CLASS, MAPS, METRICS, SEGMENTS
 
     titles = {
         (BOXES,): "Boxes",
         (MAPS, MAP_CLASS): "Label maps ('jaccard-eval pixels')",
         (SEGMENTS,): "Panoptic segmentation ('jaccard-eval panoptic')",
+        (ANY,): "All results",
     }
     for subjects, title in titles.items():
         rows = [
@@ -70,11 +71,12 @@ def _write_metrics(formatter: click.HelpFormatter) -> None:
     with formatter.section("How to name one"):
         formatter.write_dl(
             [
-                (", ".join(COCO_SUMMARY[:3]), "all IoU thresholds, or one; also mAP, mAP50, mAP50-95, mAP@0.5"),
+                (", ".join(COCO_SUMMARY[:3]), "all IoU thresholds, or one; also map, mAP50, mAP50-95, mAP@.5"),
                 ("AP_small, AR100", "one area range, at most so many detections per image and class"),
                 ("AP_r, AP_c, AP_f", "classes that are rare, common or frequent (--protocol lvis)"),
-                ("AP50[class=dog]", "one class; also iou, area, max_dets: AP[iou=0.75,area=small]"),
-                ("F1[iou=0.5,score=0.4]", "at a score threshold, or at score=best-f1"),
+                ("AP50[class=dog]", "one class, also AP50[dog]; iou, area, max_dets: AP[iou=0.75,area=small]"),
+                ("F1[iou=0.5,score=0.4]", "at a score, or at score=best-f1; without one, at --score"),
+                ("recall[precision=0.9]", "highest recall with that precision; also recall=0.8 and fppi=1"),
             ]
         )
 

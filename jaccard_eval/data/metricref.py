@@ -13,6 +13,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.extensions import METRICS as ADDED
 from jaccard_eval.extensions import broken_extension, extension_names, load_extension
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.options import AIMS, BEST_F1, score_of
 from jaccard_eval.text import did_you_mean, quoted_value
 
 if TYPE_CHECKING:
@@ -21,6 +22,15 @@ if TYPE_CHECKING:
 # What a metric can be taken of.
 BOXES, MAPS, MAP_CLASS = "boxes", "label maps", "a class of label maps"
 SEGMENTS, SEGMENT_CLASS = "segments", "a class of segments"
+ANY = "every result"
+# What a metric of boxes is measured on, and by which keys it is told what to measure.
+KEYS: dict[str, tuple[str, ...]] = {
+    "curves": ("iou", "area", "max_dets", "class"),
+    "point": ("iou", "score", "class"),  # detections with at least a score
+    "matches": ("iou", "score", "class"),  # the same, or without a score all of them
+    "errors": ("iou", "class"),
+    "findings": (),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +43,12 @@ class Metric:
     """
 
     name: str
-    kind: Literal["average", "ratio", "count", "mean count"]
+    kind: Literal["average", "ratio", "count", "mean count", "score", "change"]
     of: tuple[str, ...]
     meaning: str
     higher_is_better: bool = True
+    # Of boxes: one of `KEYS`.
+    on: str = "point"
     number: Literal["iou", "max_dets"] | None = None
     aliases: tuple[str, ...] = ()
     # Of a metric that another package adds: its value at an operating point of so many images, NaN where undefined.
@@ -45,14 +57,26 @@ class Metric:
     @property
     def bounds(self) -> tuple[float, float]:
         """The least and the largest value."""
-        return 0.0, 1.0 if self.kind in ("average", "ratio") else math.inf
+        ends = {"count": (0.0, math.inf), "mean count": (0.0, math.inf), "score": (-math.inf, math.inf)}
+        return (-1.0, 1.0) if self.kind == "change" else ends.get(self.kind, (0.0, 1.0))
 
 
+# Types of errors by the names that TIDE gives them.
+ERROR_TYPES = {
+    "Cls": "classification",
+    "Loc": "localisation",
+    "Both": "both",
+    "Dupe": "duplicate",
+    "Bkg": "background",
+    "Miss": "missed",
+    "FP": "false positive",
+    "FN": "false negative",
+}
 _ALL = (
     Metric("AP", "average", (BOXES,), "area under the interpolated precision-recall curve, mean over thresholds and"
-           " classes", number="iou", aliases=("mAP", "mean average precision")),
+           " classes", number="iou", on="curves", aliases=("mAP", "mean average precision")),
     Metric("AR", "average", (BOXES,), "recall over all detections, mean over thresholds and classes",
-           number="max_dets", aliases=("mAR", "mean average recall")),
+           number="max_dets", on="curves", aliases=("mAR", "mean average recall")),
     Metric("PQ", "ratio", (SEGMENTS, SEGMENT_CLASS), "sum of the IoU of matches / (TP + FP / 2 + FN / 2); mean of the"
            " classes", aliases=("panoptic quality",)),
     Metric("SQ", "ratio", (SEGMENTS, SEGMENT_CLASS), "mean IoU of the matches", aliases=("segmentation quality",)),
@@ -75,6 +99,30 @@ _ALL = (
            aliases=("false negatives",)),
     Metric("FPPI", "mean count", (BOXES,), "FP / images", higher_is_better=False,
            aliases=("FP per image", "false positives per image")),
+    Metric("score", "score", (BOXES,), "the least score of the detections that count, as precision=, recall=, fppi= or"
+           " score=best-f1 choose it"),
+    Metric("mean_IoU", "ratio", (BOXES,), "mean IoU of the detections that match an object with it", on="matches"),
+    Metric("ECE", "ratio", (BOXES,), "expected calibration error", higher_is_better=False, on="errors"),
+    Metric("MCE", "ratio", (BOXES,), "largest calibration error", higher_is_better=False, on="errors"),
+    Metric("oLRP", "ratio", (BOXES,), "optimal localisation-recall-precision error; mean of the classes",
+           higher_is_better=False, on="errors"),
+    Metric("oLRP_Loc", "ratio", (BOXES,), "its part of localisation: mean of 1 - IoU", higher_is_better=False,
+           on="errors", aliases=("oLRP_localisation",)),
+    Metric("oLRP_FP", "ratio", (BOXES,), "its part of false positives: 1 - precision", higher_is_better=False,
+           on="errors"),
+    Metric("oLRP_FN", "ratio", (BOXES,), "its part of misses: 1 - recall", higher_is_better=False, on="errors"),
+    *(
+        metric
+        for short, name in ERROR_TYPES.items()
+        for metric in (
+            Metric(f"{name.replace(' ', '_')}_errors", "count", (BOXES,), f"errors of the type {name}",
+                   higher_is_better=False, on="errors", aliases=(f"{name} errors",)),
+            Metric(f"dAP_{short}", "change", (BOXES,), f"what fixing the type {name} alone adds to AP at one IoU",
+                   higher_is_better=False, on="errors", aliases=(f"ΔAP_{short}",)),
+        )
+    ),
+    Metric("warnings", "count", (ANY,), "findings that warn", higher_is_better=False, on="findings"),
+    Metric("notes", "count", (ANY,), "findings that inform", higher_is_better=False, on="findings"),
     Metric("mIoU", "ratio", (MAPS,), "mean IoU of the classes", aliases=("mean IoU",)),
     Metric("fwIoU", "ratio", (MAPS,), "mean IoU of the classes, weighted by their ground truth"),
     Metric("pixel_accuracy", "ratio", (MAPS,), "pixels of the right class / pixels that count", aliases=("aAcc",)),
@@ -82,13 +130,14 @@ _ALL = (
 )  # fmt: skip
 # The one list: what is known, in which bounds it lies, whether a drop is a loss, and the order of columns.
 METRICS = {metric.name: metric for metric in _ALL}
-BOX_METRICS, MAP_METRICS, MAP_CLASS_METRICS, SEGMENT_METRICS, SEGMENT_CLASS_METRICS = (
+BOX_METRICS, MAP_METRICS, MAP_CLASS_METRICS, SEGMENT_METRICS, SEGMENT_CLASS_METRICS, FINDING_METRICS = (
     tuple(metric.name for metric in _ALL if subject in metric.of)
-    for subject in (BOXES, MAPS, MAP_CLASS, SEGMENTS, SEGMENT_CLASS)
+    for subject in (BOXES, MAPS, MAP_CLASS, SEGMENTS, SEGMENT_CLASS, ANY)
 )
 # Before the name of a value that is measured elsewhere.
 EXTERNAL = "external."
-QUALIFIERS = ("iou", "area", "max_dets", "score", "class")
+QUALIFIERS = ("iou", "area", "max_dets", "score", *AIMS, "class")
+SIZES = ("all", "small", "medium", "large")  # AP[small] is AP_small, whatever a class is called
 COCO_SUMMARY = (
     "AP",
     "AP50",
@@ -113,19 +162,25 @@ LVIS_SUMMARY = (*COCO_SUMMARY[:6], "AP_r", "AP_c", "AP_f", "AR300", *COCO_SUMMAR
 IOU_DIGITS = 9
 
 _AREA_SUFFIX = re.compile(r"[A-Za-z]\w*")
-_HEAD = re.compile(rf"(?P<name>{'|'.join(BOX_METRICS)})(?P<number>\d+)?(?:_(?P<area>{_AREA_SUFFIX.pattern}))?")
-_ITEM = re.compile(r'\s*(?P<key>\w+)\s*=\s*(?P<value>"(?:[^"\\]|\\.)*"|[^,"]*?)\s*(?:,|$)')
+# The longest name first: oLRP_FP is no area of oLRP.
+_KNOWN = sorted((*BOX_METRICS, *FINDING_METRICS), key=len, reverse=True)
+_HEAD = re.compile(rf"(?P<name>{'|'.join(_KNOWN)})(?P<number>\d+)?(?:_(?P<area>{_AREA_SUFFIX.pattern}))?")
+_ITEM = re.compile(r'\s*(?:(?P<key>\w+)\s*=\s*)?(?P<value>"(?:[^"\\]|\\.)*"|(?(key)[^,"]|[^,"=])*?)\s*(?:,|$)')
 # The thresholds of plain AP, as YOLO trainers write them: mAP50-95, mAP@.5:.95.
 _FULL_RANGE = re.compile(r"@?0?\.50?:0?\.95|50-95")
 _AT_IOU = re.compile(r"@0?\.(\d)(\d?)")
 # A reference up to its own bracket; that of mAP@[.5:.95] is a part of the name.
 _CUT = re.compile(r"(?P<head>(?:[^\[]|(?<=@)\[[^\]]*\])*)(?P<bracket>\[?)(?P<tail>.*)", re.DOTALL)
-_BY_ALIAS = {alias: metric.name for metric in _ALL for alias in metric.aliases}
+# Every name in lower case, which nobody has to remember.
+_NAMED = {alias.casefold(): metric.name for metric in _ALL for alias in (metric.name, *metric.aliases)}
 # The longest name first: "FP per image" begins with another one. Behind it thresholds, as other tools write them.
 _SPELLED = re.compile(
-    rf"(?P<name>{'|'.join(sorted((*METRICS, *_BY_ALIAS), key=len, reverse=True))})(?![A-Za-z])"
-    r"(?P<at>@\[[^\]]*\]|@[\d.:-]+|\d+[:-]\d+)?(?P<rest>\w*)"
+    rf"(?P<name>{'|'.join(sorted(_NAMED, key=len, reverse=True))})(?![A-Za-z])"
+    r"(?P<at>@\[[^\]]*\]|@[\d.:-]+|\d+[:-]\d+)?(?P<rest>\w*)",
+    re.IGNORECASE,
 )
+# Metrics at the score with the best F1, by the names of reports.
+_AT_BEST = {"best_f1": "F1", "best f1": "F1", "best_score": "score", "best score": "score"}
 _IOU_NUMBER = re.compile(r"\d*\.\d+|(?<!\d)\d\d(?![\d.])")  # 0.5, .5 or 50
 _SEPARATORS = re.compile(r"[^a-z0-9]")
 _NAME_BY_ALIAS = {
@@ -150,8 +205,9 @@ class MetricRef:
         Name of an area range.
     max_dets : int, optional
         Cap on detections per image and class; None takes the protocol's largest.
-    score : float or "best-f1", optional
-        Operating point of precision, recall, F1, the counts, and FPPI, the false positives per image.
+    score : float or str, optional
+        Operating point of precision, recall, F1, the counts, and FPPI, the false positives per image: a score,
+        "best-f1", or what it is to reach, such as "precision=0.9". None takes that of the evaluation.
     class_name : str, optional
         One class; None averages over classes (AP, AR) or pools them (operating points).
 
@@ -211,7 +267,7 @@ class MetricRef:
             text, hidden = f"{text}_{self.area}", "area"
         items = {"iou": self.iou, "area": self.area, "max_dets": self.max_dets, "score": self.score}
         items["class"] = self.class_name
-        parts = [f"{key}={_text(value)}" for key, value in items.items() if value is not None and key != hidden]
+        parts = _items_text({key: value for key, value in items.items() if key != hidden})
         return f"{text}[{','.join(parts)}]" if parts else text
 
     # What documents have of it.
@@ -244,6 +300,8 @@ def split_ref(text: str) -> tuple[str, dict[str, str | float | int]]:
     body = tail.removesuffix("]")
     head, iou, _ = _spelled(written, text)
     found: list[tuple[str, str | float | int]] = [] if iou is None else [("iou", iou)]
+    if written.strip().casefold() in _AT_BEST:
+        found.append(("score", BEST_F1))
     position = 0
     # Item by item, not split at commas: a quoted class name may hold commas and brackets.
     while position < len(body):
@@ -252,14 +310,21 @@ def split_ref(text: str) -> tuple[str, dict[str, str | float | int]]:
             raise UsageError(
                 f"metric {quoted_value(text)}: cannot read {quoted_value(body[position:])}; expected key=value"
             )
-        key = match["key"]
+        key, value = match["key"], match["value"]
+        if key is None and value not in QUALIFIERS:
+            key = "area" if value in SIZES else "class"
+        elif key is None:
+            raise UsageError(f"metric {quoted_value(text)}: cannot read {quoted_value(value)}; expected key=value")
         if key not in QUALIFIERS:
             known = _keys_of(head)
             fix = f" Choose from {', '.join(known)}.{did_you_mean(key, known)}" if known else f" {head} has none."
             if key == "slice":
                 fix = f" A slice is named by a rule of a configuration: slice = {quoted_value(match['value'])}."
             raise UsageError(f"metric {quoted_value(text)}: unknown key {quoted_value(key)}.{fix}")
-        found.append((key, _parse_value(key, match["value"], text)))
+        parsed = _parse_value(key, value, text)
+        if key in AIMS and (aim := score_of(f"{key}={parsed!r}")) is None:
+            raise UsageError(f"metric {quoted_value(text)}: {key} must be between 0 and 1, got {parsed}")
+        found.append(("score", aim or "") if key in AIMS else (key, parsed))
         position = match.end()
     # After the last value was read: what cannot be read is the worse fault.
     items: dict[str, str | float | int] = {}
@@ -286,7 +351,7 @@ def qualified(metric: str, items: Mapping[str, float | str | None]) -> str:
     >>> qualified("recall[iou=0.5]", {"score": 0.4, "class": "traffic light, red"})
     'recall[iou=0.5,score=0.4,class="traffic light, red"]'
     """
-    parts = [f"{key}={_text(value)}" for key, value in items.items() if value is not None]
+    parts = _items_text(items)
     if not parts:
         return metric
     head, bracket, tail = _cut(metric)
@@ -318,10 +383,11 @@ def _cut(text: str) -> tuple[str, str, str]:
 def _spelled(head: str, text: str) -> tuple[str, float | None, bool]:
     """Return the name that is ours, the IoU threshold behind another tool's, and whether that named those of COCO."""
     head = head.strip()
+    head = _AT_BEST.get(head.casefold(), head)
     match = _SPELLED.fullmatch(head)
     if match is None:
         return head, None, False
-    name, at = _BY_ALIAS.get(match["name"], match["name"]), match["at"]
+    name, at = _NAMED[match["name"].casefold()], match["at"]
     if at is None:
         return f"{name}{match['rest']}", None, False
     if METRICS[name].number == "max_dets" and at[1:].isdecimal() and at[0] == "@":  # AR@300 of lvis-api
@@ -346,8 +412,9 @@ def metric_bounds(text: str) -> tuple[float, float]:
     """
     # Not parsed: a reference whose class or area is unknown still has bounds.
     head = _cut(text)[0].strip()
+    head = _AT_BEST.get(head.casefold(), head)
     match = _SPELLED.fullmatch(head)
-    metric = METRICS[_BY_ALIAS.get(match["name"], match["name"])] if match else find_metric(head)
+    metric = METRICS[_NAMED[match["name"].casefold()]] if match else find_metric(head)
     return metric.bounds if metric else (-math.inf, math.inf)
 
 
@@ -359,7 +426,8 @@ def suggest_metric(word: str, known: Sequence[str]) -> str:
     >>> suggest_metric("map50", COCO_SUMMARY), suggest_metric("mAP@0.5:0.95", COCO_SUMMARY)
     (" Did you mean 'AP50'?", " Did you mean 'AP'?")
     """
-    alike = [name for name in known if _bare(name) == _bare(word)]
+    alike = [name for name in known if name == _NAMED.get(word.casefold())]
+    alike = alike or [name for name in known if _bare(name) == _bare(word)]
     return f" Did you mean {quoted_value(alike[0])}?" if alike else did_you_mean(word, known)
 
 
@@ -375,10 +443,10 @@ def _bare(name: str) -> str:
 def _parse_head(head: str, text: str) -> dict[str, str | float | int | None]:
     match = _HEAD.fullmatch(head)
     number = METRICS[match["name"]].number if match else None
-    if match is None or (match["number"] and number is None):
+    if match is None or ((match["number"] or match["area"]) and number is None):
         if (added := find_metric(head)) is not None and BOXES in added.of:
             return {"name": added.name}
-        named = (*BOX_METRICS, *extension_names(ADDED))
+        named = (*BOX_METRICS, *FINDING_METRICS, *extension_names(ADDED))
         suggested = suggest_metric(head, (*named, *LVIS_SUMMARY, *COCO_SUMMARY))
         raise UsageError(f"unknown metric {quoted_value(text)}; choose from {', '.join(named)}.{suggested}")
     fields: dict[str, str | float | int | None] = {"name": match["name"], "area": match["area"]}
@@ -394,8 +462,10 @@ def _parse_value(key: str, value: str, text: str) -> str | float | int:
             value = str(json.loads(value))
         except ValueError as error:
             raise UsageError(f"metric {quoted_value(text)}: cannot read {quoted_value(value)}: {error}") from None
-    if key in ("class", "area") or (key == "score" and value == "best-f1"):
+    if key in ("class", "area"):
         return value
+    if key == "score" and isinstance(found := score_of(value), str):
+        return found
     try:
         number = int(value) if key == "max_dets" else float(value)
     except ValueError:
@@ -403,6 +473,16 @@ def _parse_value(key: str, value: str, text: str) -> str | float | int:
     if not math.isfinite(number):
         raise UsageError(f"metric {quoted_value(text)}: {key} must be a finite number, got {quoted_value(value)}")
     return number
+
+
+def _items_text(items: Mapping[str, float | str | None]) -> list[str]:
+    """Write keys and values as a bracket has them; those that are None are omitted."""
+    given = {key: value for key, value in items.items() if value is not None}
+    # What a score is to reach is a key of its own: recall[precision=0.9].
+    return [
+        value if key == "score" and isinstance(value, str) and "=" in value else f"{key}={_text(value)}"
+        for key, value in given.items()
+    ]
 
 
 def _text(value: float | str) -> str:

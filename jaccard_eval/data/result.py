@@ -19,19 +19,16 @@ from jaccard_eval.data.document import (
     written_as,
 )
 from jaccard_eval.data.from_document import dig
-from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.metricref import FINDING_METRICS, MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result_base import Result, values_text
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.data.verdict import GateVerdict
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import Finding, FindingLog
+from jaccard_eval.findings import Finding, FindingLog, Severity
 from jaccard_eval.fixes import Keywords
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import Bootstrap
-
-_AT_POINT = frozenset({"precision", "recall", "f1", "tp", "fp", "fn"})
-
 
 _NOT_VALUES = ("class", "gt", "ignored", "pred", "frequency", "intervals")  # of a class in documents
 
@@ -379,23 +376,22 @@ class EvaluationResult(WithParts):
     def __getitem__(self, ref: str) -> float:
         """Return the value of a metric reference; NaN when undefined.
 
-        Where an operating point was asked for, "precision", "recall", "F1", "TP", "FP" and "FN" are those of all
-        classes pooled at its score and IoU .5, or else the lowest threshold.
+        "precision", "recall", "F1", "TP", "FP", "FN" and "FPPI" are those of the score of the evaluation, unless they
+        name another, pooled over all classes, unless they name one, at IoU .5 or else the lowest threshold.
 
         Raises
         ------
         UsageError
             When the reference names no metric, class or threshold of this evaluation.
         """
-        if ref.lower() in _AT_POINT:
-            judged = self.protocol.iou_thresholds[self.protocol.judged_threshold]
-            for point in self.operating_points:
-                if point.class_name is None and point.iou == judged:
-                    return float(getattr(point, ref.lower()))
         try:
-            return self.measured.value(MetricRef.parse(ref)).value
+            return self.value(MetricRef.parse(ref)).value
         except UsageError as error:
             raise UsageError(error.told(Keywords(frozenset()))) from None
+
+    def value(self, ref: MetricRef) -> MetricValue:
+        """Return what a reference means; see ``Measured.value`` for the errors."""
+        return count_findings(ref, self.findings) if ref.name in FINDING_METRICS else self.measured.value(ref)
 
     @property
     def curves(self) -> NamedCurves:
@@ -482,6 +478,13 @@ class EvaluationResult(WithParts):
             # These two are there without being asked for: readers of the first schema rely on it.
             **{"operating_points": (), "gates": (), **parts},
         )
+
+
+def count_findings(ref: MetricRef, findings: Sequence[Finding]) -> MetricValue:
+    """Count the findings that warn, or that inform; what the gates themselves remark on is not one of the result."""
+    severity = {"warnings": Severity.WARNING, "notes": Severity.NOTE}[ref.name]
+    own = [finding for finding in findings if finding.examples[0].where.path != "gates" and "gate" not in finding.code]
+    return MetricValue(ref=ref, value=float(sum(finding.severity is severity for finding in own)), n=len(own))
 
 
 def metrics_fields(document: Mapping[str, Any]) -> dict[str, Any]:

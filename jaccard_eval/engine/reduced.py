@@ -16,14 +16,14 @@ from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.engine.buckets import SAMPLES, Chain, plan_buckets
 from jaccard_eval.engine.memory import release_memory
-from jaccard_eval.engine.reducers import BestF1, Cell, CurveRules, Facts, TiesFirst, joined_curve
+from jaccard_eval.engine.reducers import BestScore, Cell, CurveRules, Facts, TiesFirst, joined_curve
 from jaccard_eval.engine.runs import Run
 from jaccard_eval.engine.scratch import remove_scratch
 from jaccard_eval.engine.stored import Engine
 from jaccard_eval.engine.tasks import (
     BestOfScores,
     CountAtScore,
-    FindBestF1,
+    FindBestScores,
     FindRecallScores,
     ReduceCurves,
     SplitByScore,
@@ -34,11 +34,13 @@ from jaccard_eval.matching.order import IntArray
 from jaccard_eval.matching.ranking import ALL_SIZES
 from jaccard_eval.metrics.curves import Steps
 from jaccard_eval.metrics.detection import NO_TABLE
+from jaccard_eval.options import BEST_F1
 from jaccard_eval.progress import Stage
 
 BUCKET_ROWS = 500_000
 
 Found = TypeVar("Found")
+Best = dict[tuple[int, int | None], tuple[float, int, int]]  # score, hits and counts by threshold and class
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -84,6 +86,8 @@ class ReducedCurves:
         self.caps: tuple[int | None, ...] = runs.protocol.max_dets or (None,)
         self._kept = Kept()
         self._counted: dict[float, tuple[IntArray, IntArray]] = {}
+        # By threshold and class, None for all pooled, of each aim.
+        self._best: dict[tuple[str, bool], Best] = {}
 
     @property
     def n_images(self) -> int:
@@ -234,20 +238,22 @@ class ReducedCurves:
 
     def counts_at(self, threshold: int, label: int | None, score: float) -> tuple[int, int, int]:
         """Count true positives, false positives and misses at a score, of a class or of all pooled."""
-        known = self._best.get((threshold, label)) if "_best" in self.__dict__ else None
-        if label is None and known is None:
-            known = self._best_pooled.get(threshold) if "_best_pooled" in self.__dict__ else None
+        bests = (best.get((threshold, label)) for best in self._best.values())
+        known = next((found for found in bests if found is not None and found[0] == score), None)
         positives = int((self.positives[ALL_SIZES] if label is None else self.positives[ALL_SIZES, label]).sum())
-        if known is not None and known[0] == score:
+        if known is not None:
             _, tp, counted = known
         else:
             hits, counts = (values[threshold] for values in self._counts_of(score))
             tp, counted = (int(values.sum() if label is None else values[label]) for values in (hits, counts))
         return tp, counted - tp, positives - tp
 
-    def best_f1(self, threshold: int, label: int | None) -> float:
-        """Return the score with the highest F1 of one class, or (None) of all classes pooled; see `Curves.best_f1`."""
-        found = self._best_pooled.get(threshold) if label is None else self._best.get((threshold, label))
+    def best_score(self, threshold: int, label: int | None, aim: str = BEST_F1) -> float:
+        """Return the best score of one class, or (None) of all classes pooled; see `Curves.best_score`."""
+        key = aim, label is None
+        if key not in self._best:
+            self._best[key] = self._best_pooled(aim) if label is None else self._best_of_classes(aim)
+        found = self._best[key].get((threshold, label))
         return float("nan") if found is None else found[0]
 
     def _counts_of(self, score: float) -> tuple[IntArray, IntArray]:
@@ -257,14 +263,13 @@ class ReducedCurves:
             self._counted[score] = tuple(np.concatenate(columns, axis=1) for columns in zip(*found, strict=True))  # type: ignore[assignment]
         return self._counted[score]
 
-    @cached_property
-    def _best(self) -> dict[tuple[int, int | None], tuple[float, int, int]]:
-        """Best score of each threshold and class, with its hits and counts; none for classes without detections."""
-        found = self._each_chain(FindBestF1(**self._of_all), "finding the best F1")
+    def _best_of_classes(self, aim: str) -> Best:
+        """Best score of each threshold and class, with its hits and counts; none where no score does."""
+        task = FindBestScores(**self._of_all, aim=aim, n_images=self.n_images)
+        found = self._each_chain(task, "finding the best scores")
         return {key: best for chain in found for key, best in chain.items()}
 
-    @cached_property
-    def _best_pooled(self) -> dict[int, tuple[float, int, int]]:
+    def _best_pooled(self, aim: str) -> Best:
         """Best score of each threshold over all classes, with its hits and counts."""
         runs = self._runs
         n, step = len(self.protocol.iou_thresholds), max(1, runs.engine.bucket_rows // SAMPLES)
@@ -276,15 +281,17 @@ class ReducedCurves:
         found = self._each_chain(split, "ranking all classes", enumerate(runs.chains))
         totals = np.sum([totals for _, totals in found], axis=0)
         best_of = BestOfScores(
+            aim=aim,
+            n_images=self.n_images,
             blocks=tuple(blocks for blocks, _ in found),
             positives=int(self.positives[ALL_SIZES].sum()),
             before=np.cumsum(totals, axis=0) - totals,
         )
-        best = BestF1(best_of.positives, n)
+        best = BestScore(aim, best_of.positives, self.n_images, n)
         for lower in runs.engine.map(best_of, range(len(totals))):
             best.follow(lower)
         remove_scratch(folder)
-        return {t: of_threshold for t, of_threshold in enumerate(best.found) if of_threshold is not None}
+        return {(t, None): of_threshold for t, of_threshold in enumerate(best.found) if of_threshold is not None}
 
     # Facts of the ranking.
 

@@ -14,7 +14,7 @@ from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import IntArray, WholeArray, lengths_of_runs, starts_of_runs
 from jaccard_eval.matching.ranking import Ranking
-from jaccard_eval.metrics.curves import required_hits
+from jaccard_eval.metrics.curves import merits, required_hits
 from jaccard_eval.metrics.hits import Hits, running_total
 
 # Hits of each tie in front of everything else in it, behind, or where they stand.
@@ -172,14 +172,16 @@ def joined_curve(reducers: Sequence[Any], is_area: bool) -> JoinedCurve:
     return JoinedCurve(count, None, np.concatenate([np.zeros(0, dtype=np.int64), *blocks]))
 
 
-class BestF1:
-    """The score with the highest F1 at each threshold, of scores that come descending."""
+class BestScore:
+    """The score that does best by an aim at each threshold, of scores that come descending; see `merits`."""
 
-    def __init__(self, positives: int, n_thresholds: int, before: IntArray | None = None) -> None:
-        self._positives = positives
+    def __init__(
+        self, aim: str, positives: int, n_images: int, n_thresholds: int, before: IntArray | None = None
+    ) -> None:
+        self._aim, self._positives, self._n_images = aim, positives, n_images
         # What hits and what counts so far, (2, T): that of higher scores, which others look at, to begin with.
         self._tp, self._counted = np.zeros((2, n_thresholds), dtype=np.int64) if before is None else before
-        self.highest = np.full(n_thresholds, -1.0)
+        self.highest = np.zeros(n_thresholds)
         self._waiting: tuple[FloatArray, IntArray, IntArray] | None = None
         self.found: list[tuple[float, int, int] | None] = [None] * n_thresholds
 
@@ -211,15 +213,15 @@ class BestF1:
             return
         tp = self._tp[:, None] + np.cumsum(hits, axis=1)
         counted = self._counted[:, None] + np.cumsum(counts, axis=1)
-        f1 = 2 * tp / np.maximum(counted + self._positives, 1)
-        for t, best in enumerate(f1.argmax(axis=1).tolist()):
+        merit = merits(self._aim, tp, counted, self._positives, self._n_images)
+        for t, best in enumerate(merit.argmax(axis=1).tolist()):
             # Of equal ones the highest score, which came first.
-            if f1[t, best] > self.highest[t]:
-                self.highest[t] = f1[t, best]
+            if merit[t, best] > self.highest[t]:
+                self.highest[t] = merit[t, best]
                 self.found[t] = float(score[best]), int(tp[t, best]), int(counted[t, best])
         self._tp, self._counted = tp[:, -1], counted[:, -1]
 
-    def follow(self, lower: BestF1) -> None:
+    def follow(self, lower: BestScore) -> None:
         """Take over what is better among lower scores."""
         for t in np.flatnonzero(lower.highest > self.highest).tolist():
             self.highest[t], self.found[t] = lower.highest[t], lower.found[t]

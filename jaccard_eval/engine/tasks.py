@@ -17,7 +17,7 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.engine.buckets import Bucket, Chain
-from jaccard_eval.engine.reducers import BestF1, Cell, CurveReducer, CurveRules, Envelope, Facts, HitsOfArea, Shared
+from jaccard_eval.engine.reducers import BestScore, Cell, CurveReducer, CurveRules, Envelope, Facts, HitsOfArea, Shared
 from jaccard_eval.engine.runs import Run, load_ranking, write_run
 from jaccard_eval.engine.scratch import Place
 from jaccard_eval.engine.shuffle import Blocks, read_scores, write_scores
@@ -210,14 +210,19 @@ class CountAtScore(ChainTask):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class FindBestF1(ChainTask):
-    """Finds the best F1 of each class."""
+class FindBestScores(ChainTask):
+    """Finds the best score of each class by an aim."""
+
+    aim: str
+    n_images: int
 
     def __call__(self, chain: Chain) -> dict[tuple[int, int | None], tuple[float, int, int]]:
         """Return the best score of each threshold and class, with its hits and counts."""
         first, last = chain[0].labels
         positives = self.rules.positives[ALL_SIZES]
-        best = [BestF1(int(positives[label]), self.n_thresholds) for label in range(first, last)]
+        best = [
+            BestScore(self.aim, int(positives[label]), self.n_images, self.n_thresholds) for label in range(first, last)
+        ]
         for bucket in chain:
             ranking = self.load(bucket)
             hits, counts = outcomes_of(ranking)
@@ -263,16 +268,18 @@ class SplitByScore(ChainTask):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BestOfScores:
-    """Finds the best F1 of a range of scores over all classes: the second half."""
+    """Finds the best of a range of scores over all classes by an aim: the second half."""
 
+    aim: str
+    n_images: int
     blocks: tuple[Blocks, ...]  # of all chains
     positives: int
     before: IntArray  # what hits and counts in the ranges above each one, (ranges, 2, T)
 
-    def __call__(self, place: int) -> BestF1:
+    def __call__(self, place: int) -> BestScore:
         """Return the best scores of one range."""
         n = self.before.shape[2]
-        best = BestF1(self.positives, n, self.before[place])
+        best = BestScore(self.aim, self.positives, self.n_images, n, self.before[place])
         best.add(*read_scores(self.blocks, place, n))
         return best
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.metricref import KEYS, METRICS, MetricRef
 from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.errors import UsageError
 from jaccard_eval.fixes import Fix
@@ -20,6 +21,7 @@ from jaccard_eval.text import did_you_mean, quoted_value
 SAME_IOU = 1e-9
 # Of an interval over the orders of ties that is too narrow to mention.
 WIDEST = 1e-6
+ALL_SCORES = -math.inf
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +31,28 @@ class Axes:
     protocol: Protocol
     class_names: tuple[str, ...]
     frequency: tuple[str, ...] = ()  # of each class, where the ground truth has it
+    # Which detections count where a reference does not say: those with a score, all, or (None) it has to say so.
+    score: float | str | None = ALL_SCORES
+
+    def resolved(self, ref: MetricRef) -> MetricRef:
+        """Return a reference with the score and the spelling of the area that it leaves to the evaluation."""
+        metric = METRICS[ref.name]
+        given = {"iou": ref.iou, "area": ref.area, "max_dets": ref.max_dets, "score": ref.score}
+        if any(value is not None and key not in KEYS[metric.on] for key, value in given.items()):
+            keys = " and ".join(filter(None, (", ".join(KEYS[metric.on][:-1]), KEYS[metric.on][-1])))
+            raise UsageError(f"metric {quoted_value(str(ref))}: {ref.name} takes {keys} only")
+        if "score" in KEYS[metric.on] and ref.score is None and self.score != ALL_SCORES:
+            ref = replace(ref, score=self.score)
+            if ref.score is None and metric.on == "point":
+                example = replace(ref, iou=self.protocol.iou_thresholds[self.single_threshold(ref)], score=0.5)
+                fix = f"write {example}, or evaluate with --score 0.5"
+                raise UsageError(f"metric {quoted_value(str(ref))}: {ref.name} needs a score; {fix}")
+        alike = [name for name in self._areas if ref.area and name.casefold() == ref.area.casefold()]
+        return replace(ref, area=alike[0]) if alike and ref.area not in alike else ref
+
+    @property
+    def _areas(self) -> list[str]:
+        return [*(area.name for area in self.protocol.areas), *self.protocol.frequencies]
 
     def thresholds(self, ref: MetricRef) -> slice | list[int]:
         """Return which thresholds a metric is taken over."""
@@ -45,12 +69,8 @@ class Axes:
         return slice(None)
 
     def single_threshold(self, ref: MetricRef) -> int:
-        """Return the one threshold of a count."""
-        if ref.iou is not None:
-            return self._threshold(ref, ref.iou)
-        if len(self.protocol.iou_thresholds) > 1:
-            raise UsageError(f"metric {quoted_value(str(ref))}: name the IoU threshold, e.g. {ref.name}[iou=0.5]")
-        return 0
+        """Return the one threshold of a count: .5 or else the lowest, unless it is named."""
+        return self.protocol.judged_threshold if ref.iou is None else self._threshold(ref, ref.iou)
 
     def _threshold(self, ref: MetricRef, iou: float) -> int:
         known = np.asarray(self.protocol.iou_thresholds)
@@ -72,10 +92,9 @@ class Axes:
         if ref.area is None or self.classes(ref) is not None:
             return 0
         if ref.area not in names:
-            known = [*names, *self.protocol.frequencies]
             raise UsageError(
                 f"metric {quoted_value(str(ref))}: unknown area range {quoted_value(ref.area)}; choose from "
-                f"{', '.join(known)}.{did_you_mean(ref.area, known)}"
+                f"{', '.join(self._areas)}.{did_you_mean(ref.area, self._areas)}"
             )
         return names.index(ref.area)
 

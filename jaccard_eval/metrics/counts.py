@@ -14,15 +14,20 @@ from jaccard_eval.options import BEST_F1
 def operating_point(
     source: CurveSource, axes: Axes, threshold: int, label: int | None, score: float | str | None
 ) -> OperatingPoint:
-    """Count detections with at least `score`, or the best F1's, of one class or (`label` None) of all classes pooled.
+    """Count detections with at least `score`, or the best one's, of one class or (`label` None) of all classes pooled.
 
-    Precision is undefined without detections, recall without ground truth, F1 without either.
+    Precision is undefined without detections, recall without ground truth, F1 without either, and all three where no
+    score reaches the precision or recall that it is to reach.
     """
     # Without a score every detection counts, and there may be negative scores (logits).
     given = -math.inf if score is None else score
-    at = source.best_f1(threshold, label) if given == BEST_F1 else float(given)
+    at = source.best_score(threshold, label, given) if isinstance(given, str) else float(given)
     # Exact numbers, counted at the score itself: nothing is read off interpolated curves.
     tp, fp, fn = source.counts_at(threshold, label, at)
+    if math.isnan(at) and not is_met_by_none(score):
+        precision = recall = f1 = math.nan
+    else:
+        precision, recall, f1 = _ratio(tp, tp + fp), _ratio(tp, tp + fn), _ratio(2 * tp, 2 * tp + fp + fn)
     return OperatingPoint(
         class_name=None if label is None else axes.class_names[label],
         iou=axes.protocol.iou_thresholds[threshold],
@@ -30,14 +35,15 @@ def operating_point(
         tp=tp,
         fp=fp,
         fn=fn,
-        precision=_ratio(tp, tp + fp),
-        recall=_ratio(tp, tp + fn),
-        f1=_ratio(2 * tp, 2 * tp + fp + fn),
+        precision=precision,
+        recall=recall,
+        f1=f1,
     )
 
 
 def point_of(source: CurveSource, axes: Axes, ref: MetricRef) -> OperatingPoint:
     """Return the operating point of a metric that is a count."""
+    ref = axes.resolved(ref)
     return operating_point(source, axes, axes.single_threshold(ref), axes.label(ref), ref.score)
 
 
@@ -48,6 +54,11 @@ def point_value(point: OperatingPoint, name: str, n_images: int) -> float:
         return point.fp / n_images if n_images else math.nan
     measure = METRICS[name].measure
     return float(getattr(point, name.lower()) if measure is None else measure(point, n_images))
+
+
+def is_met_by_none(score: float | str | None) -> bool:
+    """Whether a set without a single detection does what a score is chosen for; it has no precision, and recall 0."""
+    return not isinstance(score, str) or score == BEST_F1 or score.startswith("fppi")
 
 
 def _ratio(part: int, whole: int) -> float:

@@ -26,6 +26,7 @@ from jaccard_eval.matching.order import IntArray, WholeArray, descending_order, 
 from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.hits import Hits, running_total
 from jaccard_eval.native.matching import interpolate
+from jaccard_eval.options import BEST_F1
 
 # Hits that no class has; far from the end of int64, so that sums with it do not wrap.
 NEVER = np.iinfo(np.int32).max
@@ -79,8 +80,8 @@ class CurveSource(TypingProtocol):
         Those of one class or, for None, of all classes pooled.
         """
 
-    def best_f1(self, threshold: int, label: int | None) -> float:
-        """Return the score with the highest F1 and, of several, the highest one; NaN without detections."""
+    def best_score(self, threshold: int, label: int | None, aim: str = BEST_F1) -> float:
+        """Return the score that does best by an aim and, of several, the highest one; NaN where none does; `merits`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -357,11 +358,10 @@ class Curves:
             tp, counted, positives = (int(self._weights @ count) for count in by_image)
         return tp, counted - tp, positives - tp
 
-    def best_f1(self, threshold: int, label: int | None) -> float:
-        """Return the score with the highest F1 of one class, or (None) of all classes pooled.
+    def best_score(self, threshold: int, label: int | None, aim: str = BEST_F1) -> float:
+        """Return the best score of one class, or (None) of all classes pooled; see `merits`.
 
-        Taken from every score that occurs, not from the interpolated curve; of equal F1 the highest score. NaN for a
-        class without detections.
+        Taken from every score that occurs, not from the interpolated curve; of equal ones the highest score.
         """
         ranking = self.ranking
         rows = descending_order(ranking.score) if label is None else np.arange(len(ranking))[self._plan.rows(label)]
@@ -373,9 +373,26 @@ class Curves:
         # A threshold keeps all of a tie or nothing, so that only the counts at the last of equal scores are real.
         last_of_tie = np.flatnonzero(np.append(score[1:] != score[:-1], True))
         tp, counted = (running_total(flag[rows] * weight)[1:][last_of_tie] for flag in self._plan.outcomes(threshold))
+        merit = merits(aim, tp, counted, int(positives.sum()), self.n_images)
+        best = int(merit.argmax())
+        return float(score[last_of_tie[best]]) if merit[best] > 0 else float("nan")
+
+
+def merits(aim: str, tp: IntArray, counted: IntArray, positives: int, n_images: int) -> FloatArray:
+    """Return what each score is worth by an aim, of so many hits and counting detections at it; 0 where it misses it.
+
+    "best-f1" is worth its F1; "precision=0.9" the recall of those with at least that precision; "recall=0.8" the
+    precision of those with at least that recall; "fppi=1" the recall of those with at most so many false positives per
+    image.
+    """
+    if aim == BEST_F1:
         # 2 TP / (2 TP + FP + FN), as counted is TP + FP and positives are TP + FN.
-        f1 = 2 * tp / np.maximum(counted + positives.sum(), 1)
-        return float(score[last_of_tie[f1.argmax()]])
+        return np.asarray(2 * tp / np.maximum(counted + positives, 1))
+    kind, _, text = aim.partition("=")
+    precision, level = tp / np.maximum(counted, 1), float(text)
+    if kind == "recall":
+        return np.where(tp / max(positives, 1) >= level, precision, 0.0)
+    return np.where(precision >= level if kind == "precision" else (counted - tp) / max(n_images, 1) <= level, tp, 0.0)
 
 
 class _Plan:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -22,8 +24,8 @@ from jaccard_eval.fixes import IMAGE_FOLDER
 from jaccard_eval.matching.matchtable import NO_PAIR, MatchTable, match_boxes
 from jaccard_eval.matching.order import IntArray, WholeArray
 from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
-from jaccard_eval.metrics.averages import Averages, Axes
-from jaccard_eval.metrics.counts import operating_point, point_value
+from jaccard_eval.metrics.averages import ALL_SCORES, Averages, Axes
+from jaccard_eval.metrics.counts import is_met_by_none, operating_point, point_value
 from jaccard_eval.metrics.curves import Curves, CurveSource
 from jaccard_eval.progress import staged
 from jaccard_eval.similarity import KINDS
@@ -53,6 +55,7 @@ class DetectionMetrics:
         *,
         area_known: bool = True,
         frequency: Sequence[str] = (),
+        score: float | str | None = ALL_SCORES,
     ) -> None:
         self._table = source if isinstance(source, MatchTable) else None
         self.protocol = source.protocol
@@ -63,8 +66,14 @@ class DetectionMetrics:
             Curves(Ranking.of(source, len(self.image_names))) if isinstance(source, MatchTable) else source
         )
         self.frequency = tuple(frequency)
-        self.axes = Axes(self.protocol, self.class_names, self.frequency)
+        self.axes = Axes(self.protocol, self.class_names, self.frequency, score)
         self._averages = Averages(self.source, self.axes)
+
+    def at(self, score: float | str | None) -> DetectionMetrics:
+        """Return the metrics with what counts where references name no score; see `Axes`."""
+        view = copy.copy(self)
+        view.axes = replace(self.axes, score=score)
+        return view
 
     @property
     def table(self) -> MatchTable:
@@ -81,8 +90,8 @@ class DetectionMetrics:
     def value(self, ref: MetricRef) -> MetricValue:
         """Measure any metric reference; raise a UsageError for what is not part of this evaluation."""
         # Names are looked up before anything is computed, so that a misspelt one fails at once.
-        label = self.axes.label(ref)
-        if METRICS[ref.name].kind != "average":
+        label, ref = self.axes.label(ref), self.axes.resolved(ref)
+        if METRICS[ref.name].on != "curves":
             return self._point_value(ref, label)
         area = self.axes.area(ref)
         positives = self.source.positives[area]
@@ -94,8 +103,8 @@ class DetectionMetrics:
 
     def class_values(self, ref: MetricRef) -> tuple[MetricValue, ...]:
         """Measure a metric of every class, in class order; of the reference, which names no class."""
-        labels = range(len(self.class_names))
-        if METRICS[ref.name].kind != "average":
+        labels, ref = range(len(self.class_names)), self.axes.resolved(ref)
+        if METRICS[ref.name].on != "curves":
             return tuple(self._point_value(ref, label) for label in labels)
         area, means = self.axes.area(ref), self._averages.class_means(ref)
         positives = self.source.positives[area]
@@ -111,10 +120,12 @@ class DetectionMetrics:
         return MetricValue(ref=ref, value=np.nan, n=0, reason="image sizes are unknown")
 
     def _point_value(self, ref: MetricRef, label: int | None) -> MetricValue:
-        if ref.area is not None or ref.max_dets is not None:
-            raise UsageError(f"metric {quoted_value(str(ref))}: {ref.name} takes iou, score and class only")
         point = operating_point(self.source, self.axes, self.axes.single_threshold(ref), label, ref.score)
-        return self._defined(ref, point_value(point, ref.name, len(self.image_names)), point.tp + point.fn)
+        value, n = point_value(point, ref.name, len(self.image_names)), point.tp + point.fn
+        if n and math.isnan(value) and isinstance(ref.score, str):
+            met = "has a true positive" if is_met_by_none(ref.score) else f"reaches {ref.score}"
+            return MetricValue(ref=ref, value=value, n=n, reason=f"no score {met}")
+        return self._defined(ref, value, n)
 
     def restrict(self, images: Sequence[int]) -> DetectionMetrics:
         """Return the metrics of some images alone, given as ascending rows."""
@@ -122,7 +133,14 @@ class DetectionMetrics:
         # The table, where there is one: its restriction can still be asked who matched whom.
         part = self.source.restrict(rows) if self._table is None else self._table.restrict(rows)
         names = [self.image_names[row] for row in images]
-        return DetectionMetrics(part, self.class_names, names, area_known=self.area_known, frequency=self.frequency)
+        return DetectionMetrics(
+            part,
+            self.class_names,
+            names,
+            area_known=self.area_known,
+            frequency=self.frequency,
+            score=self.axes.score,
+        )
 
     def per_class(self) -> tuple[ClassRow, ...]:
         """Measure every class by the metrics of `class_refs`; one row each, in class order."""

@@ -20,6 +20,8 @@ from jaccard_eval.metrics.averages import TieBounds
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
 
 N_IMAGES, N_LABELS = 23, 3
+AIMED = ("recall[precision=0.6]", "precision[recall=0.3]", "score[fppi=0.5]", "score[score=best-f1]")
+POINTS = ("FPPI[iou=0.5,score=0.3]", "F1[iou=0.5]", *AIMED)
 RULES = {
     "coco": PROTOCOLS["coco"],
     "voc2007": PROTOCOLS["voc2007"],
@@ -74,7 +76,7 @@ def names(rules: Protocol) -> tuple[str, ...]:
 
 def assert_equal_metrics(disk: DetectionMetrics, memory: DetectionMetrics) -> None:
     rules = memory.protocol
-    refs = [*summary_refs(rules), *map(MetricRef.parse, ("FPPI[iou=0.5,score=0.3]", "F1[iou=0.5]"))]
+    refs = [*summary_refs(rules), *map(MetricRef.parse, POINTS)]
     assert [repr(disk.value(ref)) for ref in refs] == [repr(memory.value(ref)) for ref in refs]
     for ref in class_refs(rules):
         assert repr(disk.class_values(ref)) == repr(memory.class_values(ref)), str(ref)

@@ -42,9 +42,11 @@ def test_without_caps_there_is_one_place_on_their_axis() -> None:
         ("AP[area=smal]", r"unknown area range 'smal'; choose from all, small, medium, large\. Did you mean 'small'\?"),
         ("AP51", r"IoU 0\.51 is not evaluated; thresholds are 0\.5, 0\.55, .*0\.95"),
         ("AR7", r"cap 7 is not evaluated; caps are \[1, 10, 100\]"),
-        ("recall", r"name the IoU threshold, e\.g\. recall\[iou=0\.5\]"),
+        ("recall", r"recall needs a score; write recall\[iou=0\.5,score=0\.5\], or evaluate with score=0\.5"),
+        ("F1[class=dog]", r"F1 needs a score; write F1\[iou=0\.5,score=0\.5,class=dog\], or"),
+        ("AP[score=0.5]", r"AP takes iou, area, max_dets and class only"),
         ("recall[iou=0.5,area=small]", r"recall takes iou, score and class only"),
-        ("map", r"unknown metric 'map'.* Did you mean 'AP"),
+        ("maps", r"unknown metric 'maps'.* Did you mean 'AP"),
     ],
 )
 def test_a_reference_that_points_nowhere_is_a_usage_error_with_a_way_out(metric: str, said: str) -> None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pictures import curves, det, evaluate, gt
 
+from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO
 from jaccard_eval.data.result import OperatingPoint
 from jaccard_eval.metrics.averages import Axes
@@ -104,7 +105,7 @@ def test_of_equal_f1_the_highest_score_is_taken() -> None:
         det("cat 500 0 10 10", 0.7),
         det("cat 20 0 10 10", 0.7),
     ]
-    assert curves(TRUTH[:2], detections, AT_50).best_f1(0, 0) == 0.9
+    assert curves(TRUTH[:2], detections, AT_50).best_score(0, 0) == 0.9
 
 
 def test_a_class_without_detections_has_no_best_score() -> None:
@@ -126,7 +127,10 @@ def test_no_score_has_a_higher_f1_than_the_best(detections: list[tuple[float, bo
     by_score = {score: _f1(detections, missed, score) for score, _ in detections}
     best = max(by_score.values())
     for label in (0, None):
-        chosen = one.best_f1(0, label)
+        chosen = one.best_score(0, label)
+        if best == 0:  # without a true positive no score is better than another
+            assert math.isnan(chosen)
+            continue
         assert chosen == max(score for score, f1 in by_score.items() if f1 == best)
         measured = operating_point(one, Axes(AT_50, ("dog",)), 0, label, chosen).f1
         assert measured == pytest.approx(best, abs=1e-15)
@@ -137,3 +141,48 @@ def _f1(detections: list[tuple[float, bool]], missed: int, score: float) -> floa
     kept = sum(one >= score for one, _ in detections)
     positives = sum(hit for _, hit in detections) + missed
     return 2 * hits / (kept + positives)
+
+
+@pytest.mark.parametrize("aim", ["precision=0.6", "recall=0.5", "fppi=1", "fppi=0"])
+@given(
+    st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.3, 0.4]), st.booleans()), min_size=1, max_size=12),
+    st.integers(0, 3),
+)
+def test_no_score_that_reaches_an_aim_does_better_than_the_one_that_is_found(
+    aim: str, detections: list[tuple[float, bool]], missed: int
+) -> None:
+    boxes = [(f"dog {20 * i} {0 if hit else 500} 10 10", score) for i, (score, hit) in enumerate(detections)]
+    truth = [gt(text) for (text, _), (_, hit) in zip(boxes, detections, strict=True) if hit]
+    truth += [gt(f"dog {20 * i} 900 10 10") for i in range(missed)]
+    kind, _, level = aim.partition("=")
+    # Every score that occurs, by brute force: what is asked for, then the score, of those that reach the level.
+    reached = []
+    for score in {score for score, _ in detections}:
+        tp, kept = sum(hit for at, hit in detections if at >= score), sum(at >= score for at, _ in detections)
+        precision, recall = tp / kept, tp / len(truth) if truth else math.nan
+        found = {"precision": precision, "recall": recall, "fppi": -(kept - tp)}[kind]  # all on one image
+        if tp and found >= (-float(level) if kind == "fppi" else float(level)):
+            reached.append((precision if kind == "recall" else recall, score))
+    best, score = max(reached, default=(math.nan, math.nan))
+    result = evaluate(truth, [det(text, score) for text, score in boxes], protocol=AT_50)
+    if kind == "fppi" and truth and not reached:
+        best = 0.0  # no detection at all is no false positive
+    assert result[f"{'precision' if kind == 'recall' else 'recall'}[{aim}]"] == pytest.approx(best, nan_ok=True)
+    assert result[f"score[{aim}]"] == pytest.approx(score, nan_ok=True)
+
+
+def test_an_aim_that_no_score_reaches_is_undefined_with_the_reason() -> None:
+    # Of four objects two are found, after a stray: precision is 0, 1/2, 2/3.
+    detections = [
+        det("cat 500 0 10 10", 0.9),
+        det("cat 0 0 10 10", 0.8),
+        det("cat 20 0 10 10", 0.7),
+    ]
+    truth = [gt(f"cat {20 * i} 0 10 10") for i in range(4)]
+    result = evaluate(truth, detections, protocol=AT_50, score="recall=0.5")
+    assert (result["precision"], result["recall"], result["score"]) == (2 / 3, 1 / 2, 0.7)
+    assert (result["recall[precision=0.5]"], result["score[precision=0.5]"]) == (1 / 2, 0.7)
+    unmet = result.measured.value(MetricRef.parse("recall[precision=0.9]"))
+    assert math.isnan(unmet.value)
+    assert unmet.reason == "no score reaches precision=0.9"
+    assert math.isnan(result["precision[recall=0.75]"])

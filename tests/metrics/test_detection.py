@@ -29,16 +29,16 @@ def test_average_precision_is_the_mean_over_thresholds_and_classes_with_ground_t
         ("AP[class=dog]", 0.3),
         ("AR1", 0.65),
         ("AR_small", 0.65),
-        ("precision[iou=0.5]", 2 / 3),
+        ("precision[iou=0.5,score=0]", 2 / 3),
         ("precision[iou=0.5,score=0.75]", 1.0),
-        ("recall[iou=0.75]", 1 / 2),
+        ("recall[iou=0.75,score=0]", 1 / 2),
         ("recall[iou=0.75,score=0.4,class=dog]", 0.0),
-        ("F1[iou=0.5]", 4 / 5),
+        ("F1[iou=0.5,score=0]", 4 / 5),
         ("F1[iou=0.5,score=best-f1]", 1.0),
-        ("TP[iou=0.5]", 2.0),
-        ("FP[iou=0.75]", 2.0),
-        ("FN[iou=0.75]", 1.0),
-        ("FPPI[iou=0.75]", 2.0),
+        ("TP[iou=0.5,score=0]", 2.0),
+        ("FP[iou=0.75,score=0]", 2.0),
+        ("FN[iou=0.75,score=0]", 1.0),
+        ("FPPI[iou=0.75,score=0]", 2.0),
     ],
 )
 def test_any_reference_can_be_measured(metric: str, expected: float) -> None:
@@ -50,7 +50,7 @@ def test_any_reference_can_be_measured(metric: str, expected: float) -> None:
     [
         ("AP_large", "no large ground truth"),
         ("AP[class=fox]", "no ground truth"),
-        ("recall[iou=0.5,class=fox]", "no ground truth"),
+        ("recall[iou=0.5,score=0,class=fox]", "no ground truth"),
         ("precision[iou=0.5,score=0.95]", "no detections"),
     ],
 )
@@ -124,7 +124,7 @@ def test_the_metrics_of_some_images_are_those_of_an_evaluation_of_these_alone() 
     later = evaluate(truth, detections).measured.restrict([1, 2])
     alone = evaluate(truth[1:], detections[1:])
     assert list(later.image_names) == ["b", "c"]
-    assert later.value(MetricRef.parse("FPPI[iou=0.5]")).value == 1 / 2  # one false positive on two images
+    assert later.value(MetricRef.parse("FPPI[iou=0.5,score=0]")).value == 1 / 2  # one false positive on two images
     assert [later.value(MetricRef.parse(ref)).value for ref in COCO_SUMMARY[:3]] == [
         alone[ref] for ref in COCO_SUMMARY[:3]
     ]

@@ -34,7 +34,11 @@ def test_merged_parts_of_the_images_give_the_metrics_of_the_whole_bit_for_bit(se
         assert np.array_equal(averages.mean(ref), whole.mean(ref), equal_nan=True), str(ref)
     for ref in class_refs(metrics.protocol):
         assert averages.class_means(ref).tobytes() == whole.class_means(ref).tobytes(), str(ref)
-    for text in ("F1[iou=0.5,score=0.4]", "recall[iou=0.5,class=cat]", "precision[iou=0.5,score=best-f1,class=dog]"):
+    for text in (
+        "F1[iou=0.5,score=0.4]",
+        "recall[iou=0.5,score=0,class=cat]",
+        "precision[iou=0.5,score=best-f1,class=dog]",
+    ):
         ref = MetricRef.parse(text)
         assert repr(point_of(merged, metrics.axes, ref)) == repr(point_of(metrics.curves, metrics.axes, ref))
 

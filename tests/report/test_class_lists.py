@@ -141,7 +141,7 @@ def test_what_orders_no_classes_is_refused(
 def test_every_class_is_measured_as_it_is_alone(tmp_path: Path) -> None:
     gt, pred = write_pair(tmp_path)
     measured = evaluate(gt, pred).measured
-    for text in ("AP85", "AR_small", "recall[iou=0.5,score=0.4]", "FP[iou=0.5]"):
+    for text in ("AP85", "AR_small", "recall[iou=0.5,score=0.4]", "FP[iou=0.5,score=0]"):
         values = measured.class_values(MetricRef.parse(text))
         alone = [measured.value(replace(MetricRef.parse(text), class_name=name)) for name in ("dog", "cat")]
         assert [(repr(one.value), one.n, one.reason) for one in values] == [

@@ -194,7 +194,7 @@ def box_threshold(metrics: DetectionMetrics, iou: float | None) -> int:
 
 def contender(result: EvaluationResult, threshold: int, score: float | str, name: str) -> Contender:
     """Name predictions, with the score from which their detections are compared box by box."""
-    least = detection_metrics(result).curves.best_f1(threshold, None) if score == BEST_F1 else float(score)
+    least = detection_metrics(result).curves.best_score(threshold, None) if score == BEST_F1 else float(score)
     return Contender(path=result.pred.path, fingerprint=result.pred.fingerprint, score=least, name=name)
 
 

@@ -52,9 +52,9 @@ def confidence_curve(score: FloatArray, hit: BoolArray, positives: int, at: Floa
 
 
 def best_f1_score(score: FloatArray, hit: BoolArray, positives: int) -> tuple[float, float]:
-    """Return the score with the highest F1, and that F1; NaN without a true positive. Scores descend."""
+    """Return the score with the highest F1, and that F1; without a true positive no score, and 0. Scores descend."""
     if not hit.any() or positives == 0:
-        return math.nan, math.nan
+        return math.nan, 0.0 if positives else math.nan
     # Exact at every score, as `confidence_curve` has it, and taken once a tie: all of it is kept, or nothing.
     first, size = lengths_of_runs(starts_of_runs(score))
     tp = np.cumsum(hit, dtype=np.int32)[first + size - 1]

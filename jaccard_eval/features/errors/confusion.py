@@ -21,7 +21,7 @@ def chosen_score(metrics: DetectionMetrics, threshold: int, score: float | str |
     """Return the score that detections must have: the best F1 of all classes pooled, unless it is a number."""
     if score is not None and not isinstance(score, str):
         return float(score)
-    best = metrics.source.best_f1(threshold, None)
+    best = metrics.source.best_score(threshold, None)
     # Without any true positive there is no best score: all detections take part.
     is_there = not np.isnan(best) and metrics.source.counts_at(threshold, None, best)[0] > 0
     return best if is_there else 0.0

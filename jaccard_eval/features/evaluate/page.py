@@ -108,7 +108,7 @@ def _interval(result: EvaluationResult, metric: MetricValue) -> str:
 
 
 def _best_f1(result: EvaluationResult) -> Rows:
-    if result.errors is None or math.isnan(result.errors.pooled.best_f1):
+    if result.errors is None or math.isnan(result.errors.pooled.best_score):
         return ()
     pooled = result.errors.pooled
     return ((f"best F1, at score {pooled.best_score:.4g}", pooled.best_f1, ""),)

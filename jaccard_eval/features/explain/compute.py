@@ -505,7 +505,7 @@ def explain_sides(sides: Sides, asked: Question, *, version: str) -> Explanation
     ref = asked.ref
     if isinstance(ref.score, str):
         # Fixes would move the score of the best F1: it is named before, 0 where there is none.
-        best = metrics.curves.best_f1(metrics.axes.single_threshold(ref), metrics.axes.label(ref))
+        best = metrics.curves.best_score(metrics.axes.single_threshold(ref), metrics.axes.label(ref))
         ref = replace(ref, score=0.0 if np.isnan(best) else float(best))
     value = metrics.value(ref)
     threshold = rules.judged_threshold if ref.iou is None else metrics.axes.single_threshold(ref)

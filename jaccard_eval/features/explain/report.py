@@ -67,7 +67,7 @@ def _costly_images(result: ExplanationResult, metrics: DetectionMetrics) -> dict
     """Return the rows of the images that fixes are in, where boxes are judged, and from which score they show."""
     ref = result.metric.ref
     threshold = metrics.protocol.iou_thresholds.index(result.judged_iou)
-    score = ref.score if isinstance(ref.score, float) else metrics.curves.best_f1(threshold, metrics.axes.label(ref))
+    score = ref.score if isinstance(ref.score, float) else metrics.curves.best_score(threshold, metrics.axes.label(ref))
     row_of = {name: row for row, name in reversed([*enumerate(metrics.image_names)])}
     rows = [*dict.fromkeys(row_of[fix.image] for fix in result.fixes)]
     return {"rows": rows, "threshold": threshold, "score": score}

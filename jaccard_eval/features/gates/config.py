@@ -20,7 +20,7 @@ from jaccard_eval.features.gates.rules import (
 )
 from jaccard_eval.findings import Where
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.options import Bootstrap, Slice
+from jaccard_eval.options import AIMS, BEST_F1, Bootstrap, Slice, score_of
 from jaccard_eval.text import did_you_mean, is_numeral, quoted_value, shown_json
 
 NUMBER, WHOLE, TEXT, TEXTS, TABLE, TABLES = (
@@ -41,6 +41,8 @@ class Key:
     meaning: str
     choices: tuple[str, ...] = ()
     keys: Mapping[str, Key] | None = None
+    # Whether a text may say what a score is to reach.
+    aims: bool = False
 
 
 _LIMITS = {
@@ -53,7 +55,12 @@ _LIMITS = {
 }
 _AT = {
     "iou": Key(NUMBER, "IoU threshold."),
-    "score": Key(NUMBER, 'Confidence threshold, or "best-f1".', ("best-f1",)),
+    "score": Key(
+        NUMBER,
+        'Confidence threshold, "best-f1", or what it is to reach, such as "precision=0.9".',
+        (BEST_F1,),
+        aims=True,
+    ),
 }
 RULE_KEYS: Mapping[str, Key] = {
     "id": Key(TEXT, "Name of the rule in reports (default: made from the metric)."),
@@ -138,6 +145,8 @@ def _property(name: str, key: Key) -> dict[str, Any]:
     shape = by_type[key.type]
     if key.choices:
         shape = {"enum": list(key.choices)} if key.type == TEXT else {"anyOf": [shape, {"enum": list(key.choices)}]}
+    if key.aims:
+        shape["anyOf"].append({"type": "string", "pattern": f"^({'|'.join(AIMS)})="})
     return {"description": key.meaning, **shape}
 
 
@@ -268,7 +277,7 @@ class _Reader:
 
 def _converted(value: Any, key: Key, *, typed: bool) -> Any:
     """Return a value as its key wants it, or raise a UsageError."""
-    if isinstance(value, str) and value in key.choices:
+    if isinstance(value, str) and (value in key.choices or (key.aims and isinstance(score_of(value), str))):
         return value
     if key.type in (NUMBER, WHOLE):
         # YAML is read as texts, so that no name becomes true, null or a date.

@@ -13,6 +13,7 @@ from jaccard_eval.data.document import PANOPTIC, PIXELS, MetricValue
 from jaccard_eval.data.metricref import (
     BOX_METRICS,
     EXTERNAL,
+    FINDING_METRICS,
     MAP_CLASS_METRICS,
     MAP_METRICS,
     METRICS,
@@ -24,8 +25,9 @@ from jaccard_eval.data.metricref import (
     suggest_metric,
 )
 from jaccard_eval.data.protocol import COCO, AreaRange
-from jaccard_eval.data.result import EvaluationResult, Measured
+from jaccard_eval.data.result import EvaluationResult, Measured, count_findings
 from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import Finding, parse_finding
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.averages import Axes
 from jaccard_eval.metrics.slices import chosen_images, slice_digest
@@ -80,6 +82,10 @@ class ListedResult(TypingProtocol):
     def per_class(self) -> Sequence[Any]:
         """Rows of the classes, which have a name."""
 
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What there is to be known of it."""
+
     def value(self, ref: MetricRef) -> MetricValue:
         """Return a value that is listed; a KeyError else."""
 
@@ -93,17 +99,22 @@ class ResultAnswers:
     class_names: tuple[str, ...]
     source: Measured | ListedResult
     measured: Measured | None
+    # Findings of the evaluation, which metrics count; None on a slice.
+    counted: tuple[Finding, ...] | None = None
 
     def value(self, ref: str) -> MetricValue:
         """Measure a reference, or look it up."""
-        return self.source.value(parse_ref(ref, self.kind, self.class_names))
+        parsed = parse_ref(ref, self.kind, self.class_names)
+        if parsed.name in FINDING_METRICS and self.counted is not None:
+            return count_findings(parsed, self.counted)
+        return self.source.value(parsed)
 
     def on(self, images: Slice) -> ResultAnswers:
         """Evaluate some of the images alone; pixels are counted over all."""
         if self.measured is None:
             raise _undivided(self.kind, images)
         part = self.measured.restrict(chosen_images(images, self.measured.image_names))
-        return replace(self, source=part, measured=part)
+        return replace(self, source=part, measured=part, counted=None)
 
 
 def _undivided(kind: str, images: Slice) -> UsageError:
@@ -114,10 +125,10 @@ def _undivided(kind: str, images: Slice) -> UsageError:
 def answers_of(result: EvaluationResult | ListedResult) -> ResultAnswers:
     """Return what answers for a result in memory."""
     names = tuple(row.name for row in result.per_class)
-    if isinstance(result, EvaluationResult):
-        return ResultAnswers(result.kind, result.signature, names, result.measured, result.measured)
     # The matches of segments are kept as long as the program runs.
-    return ResultAnswers(result.kind, result.signature, names, result, getattr(result, "measured", None))
+    measured = getattr(result, "measured", None)
+    source = result.measured if isinstance(result, EvaluationResult) else result
+    return ResultAnswers(result.kind, result.signature, names, source, measured, counted=result.findings)
 
 
 def parse_ref(text: str, kind: str, class_names: Sequence[str]) -> MetricRef:
@@ -126,7 +137,7 @@ def parse_ref(text: str, kind: str, class_names: Sequence[str]) -> MetricRef:
         return MetricRef.parse(text)
     head, items = split_ref(text)
     of, overall, of_class = LISTED[kind]
-    known = tuple(dict.fromkeys([*overall, *of_class]))
+    known = tuple(dict.fromkeys([*overall, *of_class, *FINDING_METRICS]))
     if head not in known:
         raise UsageError(
             f"unknown metric {quoted_value(text)} for {of}; choose from "
@@ -135,7 +146,7 @@ def parse_ref(text: str, kind: str, class_names: Sequence[str]) -> MetricRef:
     other = sorted(set(items) - {"class"})
     if other:
         raise UsageError(f"metric {quoted_value(text)}: {of} have no {' or '.join(other)}")
-    if "class" not in items and head in overall:
+    if "class" not in items and head in (*overall, *FINDING_METRICS):
         return MetricRef(name=head)
     if "class" not in items or head not in of_class:
         fix = "covers all classes; remove class=" if "class" in items else f"needs a class, as in {head}[class=NAME]"
@@ -162,7 +173,7 @@ class SavedAnswers:
             _measured(self._parsed(name), value, document["support"][name], document["undefined"].get(name))
             for name, value in document["metrics"].items()
         )
-        held = (*summary, *_VALUES[self.kind](document))
+        held = (*summary, *_VALUES[self.kind](document), *_finding_values(document))
         self._values: Values = {self._key(metric.ref): metric for metric in held}
         self._slices: dict[str, Values] = {}
         for gate in document["gates"]:
@@ -226,7 +237,7 @@ class SavedAnswers:
         """Return what equals for references that mean the same under the protocol of the document."""
         if self._axes is None or ref.name not in METRICS:
             return ref
-        averaged = METRICS[ref.name].kind == "average"
+        ref, averaged = self._axes.resolved(ref), METRICS[ref.name].on == "curves"
         thresholds = self._axes.thresholds(ref) if averaged else [self._axes.single_threshold(ref)]
         # AP is AP50 where 0.5 is the one threshold; AR and AR100 are one number where the largest cap is 100.
         if isinstance(thresholds, list):
@@ -279,11 +290,19 @@ def _box_values(document: Mapping[str, Any]) -> Iterator[MetricValue]:
         reason = "no detections" if row["gt"] else "no ground truth"
         for name in (name for name in row if name not in NO_METRICS):
             yield _measured(replace(MetricRef.parse(name), class_name=row["class"]), row[name], row["gt"], reason)
-    for point in (point for point in document["operating_points"] if point["score"] is not None):
+    asked = document["options"].get("score")
+    for point in document["operating_points"]:
         n = point["tp"] + point["fn"]
-        for name in (name for name in BOX_METRICS if name.lower() in point):
-            ref = MetricRef(name=name, iou=point["iou"], score=point["score"], class_name=point["class"])
-            yield _measured(ref, point[name.lower()], n, "no detections or no ground truth")
+        # At the score that was asked for, and where that was to be found, at the one that was.
+        for score in {asked, point["score"]} - {None}:
+            for name in (name for name in BOX_METRICS if name.lower() in point):
+                ref = MetricRef(name=name, iou=point["iou"], score=score, class_name=point["class"])
+                yield _measured(ref, point[name.lower()], n, "no detections or no ground truth")
+
+
+def _finding_values(document: Mapping[str, Any]) -> Iterator[MetricValue]:
+    findings = tuple(map(parse_finding, document["warnings"]))
+    return (count_findings(MetricRef(name=name), findings) for name in FINDING_METRICS)
 
 
 def _map_values(document: Mapping[str, Any]) -> Iterator[MetricValue]:
@@ -325,4 +344,4 @@ def _axes(document: Mapping[str, Any], class_names: tuple[str, ...]) -> Axes:
         max_dets=tuple(protocol["max_dets"]),
         frequencies=tuple(protocol.get("frequencies", ())),
     )
-    return Axes(rules, class_names)
+    return Axes(rules, class_names, score=document["options"].get("score"))

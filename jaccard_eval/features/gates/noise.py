@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.metricref import METRICS, MetricRef
 from jaccard_eval.data.result import Resamples
 from jaccard_eval.data.verdict import GateVerdict, PairedDelta, Spread, Status
 from jaccard_eval.features.bootstrap.compute import non_inferior, paired_deltas, percentile_interval, significant_drop
@@ -32,8 +32,6 @@ from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.metrics.slices import Divisible, part_of
 from jaccard_eval.options import Bootstrap, Slice
 from jaccard_eval.text import quoted_value
-
-MOVING_SCORE = "best-f1"  # with other images it would be another one
 
 Draw = Callable[[Sequence[Any], Bootstrap, Sequence[MetricRef]], Sequence[Resamples]]
 Drawn = tuple[Resamples | None, Resamples]  # of the baseline and of the run
@@ -117,10 +115,10 @@ class _Case:
         """Yield what cannot be judged as the rule asks."""
         verdict = self.verdict
         if verdict.significance and not all(map(_is_resampled, kept_refs(self.rule, verdict))):
-            yield (
-                f"rule {quoted_value(verdict.rule)}: {verdict.metric} cannot be resampled, "
-                "because the best score changes with the images. Set a fixed score, such as score=0.5"
-            )
+            moving = any(isinstance(ref.score, str) for ref in kept_refs(self.rule, verdict))
+            why = "it is measured over all images. Use max-drop without significance"
+            why = "the best score changes with the images. Set a fixed score, such as score=0.5" if moving else why
+            yield f"rule {quoted_value(verdict.rule)}: {verdict.metric} cannot be resampled, because {why}"
 
     @property
     def refs(self) -> tuple[MetricRef, ...]:
@@ -195,7 +193,8 @@ def _drawn(cases: Sequence[_Case], runs: PairedRuns) -> Drawn | None:
 
 
 def _is_resampled(ref: MetricRef) -> bool:
-    return ref.score != MOVING_SCORE
+    # With other images, a score that is found would be another one.
+    return not isinstance(ref.score, str) and (ref.name not in METRICS or METRICS[ref.name].on in ("curves", "point"))
 
 
 def _why(delta: PairedDelta, allowed: float, *, is_broken: bool) -> str:

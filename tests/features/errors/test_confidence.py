@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -26,8 +28,12 @@ def test_of_equal_f1_the_highest_score_is_best() -> None:
 
 
 def test_without_a_true_positive_no_score_is_best() -> None:
-    assert np.isnan(best_f1_score(SCORE, ~HIT & HIT, 4)).all()
-    assert np.isnan(best_f1_score(np.array([]), np.array([], dtype=bool), 4)).all()
+    # The best of F1 values that are all 0 is 0, as at any operating point; no score is better than another.
+    for score, hit in ((SCORE, ~HIT & HIT), (np.array([]), np.array([], dtype=bool))):
+        found, f1 = best_f1_score(score, hit, 4)
+        assert math.isnan(found)
+        assert f1 == 0.0
+    assert np.isnan(best_f1_score(SCORE, ~HIT & HIT, 0)).all()
 
 
 def test_olrp_is_the_smallest_error_with_its_parts() -> None:

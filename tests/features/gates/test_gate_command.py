@@ -92,14 +92,16 @@ def test_a_value_that_is_not_told_from_its_limit_by_four_decimals_is_shown_with_
 def test_a_reference_with_equals_signs_is_split_at_the_last(bench: Bench) -> None:
     rule = "recall[iou=0.5,score=0.4,class=dog]"
     assert [bench.evaluate("--fail-under", f"{rule}={floor}") for floor in (0.5, 0.6)] == [0, 1]
-    assert bench.evaluate("--fail-over", "FP[iou=0.5]=0") == 1
+    assert bench.evaluate("--fail-over", "FP[iou=0.5,score=0]=0") == 1
+    assert bench.evaluate("--fail-over", "fp=0", "--score", "0.4") == 1  # names without a score mean that of the run
 
 
 @pytest.mark.parametrize(
     ("argv", "part"),
     [
         (["--fail-under", "AP50=45"], "min = 45, but 'AP50' is between 0 and 1. Did you mean 0.45?"),
-        (["--fail-under", "map50=0.5"], "Did you mean 'AP50'?"),
+        (["--fail-under", "mapp50=0.5"], "Did you mean 'AP50'?"),
+        (["--fail-under", "F1=0.5"], "F1 needs a score; write F1[iou=0.5,score=0.5], or evaluate with --score 0.5"),
         (["--fail-under", "AP50[class=dgo]=0.5"], "Did you mean 'dog'?"),
         (["--fail-under", "AP50"], "expected METRIC=VALUE, such as AP50=0.5; got 'AP50'"),
         (["--fail-under", "recall[iou=0.5]"], "expected METRIC=VALUE"),

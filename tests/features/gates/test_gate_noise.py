@@ -104,7 +104,12 @@ def brute_force(seed: int, ref: str, images: Sequence[int] = range(6)) -> list[f
 
 AT_SCORE = "iou=0.5,score=0.4"
 RESAMPLED = ["AP", "AP50", "AR100", "AP_small", "AP[class=dog]", "AP75[class=fox]", f"recall[{AT_SCORE}]"]
-RESAMPLED += [f"recall[{AT_SCORE},class=dog]", f"precision[{AT_SCORE},class=cat]", "F1[iou=0.75]", "TP[iou=0.5]"]
+RESAMPLED += [
+    f"recall[{AT_SCORE},class=dog]",
+    f"precision[{AT_SCORE},class=cat]",
+    "F1[iou=0.75,score=0]",
+    "TP[score=0]",
+]
 
 
 @pytest.mark.parametrize("ref", RESAMPLED)
@@ -274,13 +279,13 @@ def test_groups_of_different_sizes_change_how_many_images_are_drawn() -> None:
     boxes = [[replace(box, image=names[int(box.image[1:])]) for box in side] for side in _less(5)]
     run = evaluate(*boxes, images=names, names=("cat", "dog", "fox"))
     gates = Gates(
-        rules=(Rule(metric="FPPI", iou=0.5, max=9.0),),
+        rules=(Rule(metric="FPPI", iou=0.5, score=0, max=9.0),),
         bootstrap=Bootstrap(n_resamples=20, rng=7, group_by="folder"),
     )
     (verdict,) = gate(run, gates)
     drawn = [draw_weights(np.array([0, 0, 0, 0, 1, 1]), 2, (7, i)).tolist() for i in range(20)]
     assert {sum(weights) for weights in drawn} == {8, 6, 4}
-    values = [repeat_images(_less(5), weights)["FPPI[iou=0.5]"] for weights in drawn]
+    values = [repeat_images(_less(5), weights)["FPPI[iou=0.5,score=0]"] for weights in drawn]
     assert verdict.spread is not None
     assert verdict.spread.interval == pytest.approx(percentile_interval(np.array(values), 0.95), abs=1e-12)
 
@@ -344,7 +349,7 @@ def test_one_image_cannot_be_resampled() -> None:
         ({"metric": "AP", "min": 0.5}, "significance works with drops only; set max-drop or max-drop-relative"),
         ({"metric": "AP", "max_rise": 0.5}, "significance works with drops only"),
         ({"metric": "external.ms", "max_drop": 1.0}, "remove significance"),
-        ({"metric": "FPPI[iou=0.5]", "max_drop": 1.0}, "lower is better"),
+        ({"metric": "FPPI[iou=0.5,score=0]", "max_drop": 1.0}, "lower is better"),
     ],
 )
 def test_a_significance_of_anything_but_a_drop_is_refused(keys: dict[str, Any], part: str) -> None:

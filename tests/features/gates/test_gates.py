@@ -71,9 +71,9 @@ def test_nothing_is_rounded_before_it_is_compared(run: EvaluationResult) -> None
 
 def test_a_ceiling_fails_above_it(run: EvaluationResult) -> None:
     # One false alarm (fox) on two images.
-    assert one(run, "FPPI[iou=0.5]", max=0.5).status is Status.PASS
-    assert one(run, "FPPI[iou=0.5]", max=0.49).margin == pytest.approx(-0.01, abs=1e-12)
-    assert one(run, "FP[iou=0.5]", max=0.0).status is Status.FAIL
+    assert one(run, "FPPI[iou=0.5,score=0]", max=0.5).status is Status.PASS
+    assert one(run, "FPPI[iou=0.5,score=0]", max=0.49).margin == pytest.approx(-0.01, abs=1e-12)
+    assert one(run, "FP[iou=0.5,score=0]", max=0.0).status is Status.FAIL
 
 
 def test_between_two_levels_is_a_warning(run: EvaluationResult) -> None:
@@ -197,9 +197,9 @@ def test_a_relative_drop_is_a_share_of_the_baseline(run: EvaluationResult) -> No
 
 def test_a_rise_is_bad_where_lower_is_better(run: EvaluationResult) -> None:
     lost = evaluate(TRUTH, LOST)  # two false alarms against one
-    assert one(lost, "FP[iou=0.5]", max_rise=0.0, baseline=run).status is Status.FAIL
-    assert one(lost, "FP[iou=0.5]", max_rise_relative=1.0, baseline=run).status is Status.PASS
-    assert one(run, "FP[iou=0.5]", max_rise=0.0, baseline=lost).status is Status.PASS
+    assert one(lost, "FP[iou=0.5,score=0]", max_rise=0.0, baseline=run).status is Status.FAIL
+    assert one(lost, "FP[iou=0.5,score=0]", max_rise_relative=1.0, baseline=run).status is Status.PASS
+    assert one(run, "FP[iou=0.5,score=0]", max_rise=0.0, baseline=lost).status is Status.PASS
 
 
 def test_a_floor_shows_the_change_as_well_when_there_is_a_baseline(run: EvaluationResult) -> None:
@@ -208,7 +208,7 @@ def test_a_floor_shows_the_change_as_well_when_there_is_a_baseline(run: Evaluati
 
 def test_a_drop_from_an_undefined_value_is_undefined(run: EvaluationResult) -> None:
     nothing = evaluate(TRUTH, [])
-    verdict = one(run, "precision[iou=0.5]", max_drop=0.1, baseline=nothing)
+    verdict = one(run, "precision[iou=0.5,score=0]", max_drop=0.1, baseline=nothing)
     assert (verdict.status, verdict.reason) == (Status.FAIL, "the baseline is undefined: no detections")
 
 
@@ -286,15 +286,15 @@ def test_a_value_that_was_not_given_is_refused_with_a_suggestion(run: Evaluation
 @pytest.mark.parametrize(
     ("keys", "part"),
     [
-        ({"metric": "map50"}, "unknown metric 'map50'"),
-        ({"metric": "map50"}, "Did you mean 'AP50'?"),
+        ({"metric": "mapp50"}, "unknown metric 'mapp50'"),
+        ({"metric": "mapp50"}, "Did you mean 'AP50'?"),
         ({"metric": "AP[class=dgo]"}, "unknown class 'dgo'. Did you mean 'dog'?"),
         ({"metric": "AP", "classes": ("cat", "dgo")}, "no class matches 'dgo'. Did you mean 'dog'?"),
         ({"metric": "AP", "classes": ("z*",)}, "no class matches 'z*'"),
         ({"metric": "AP", "area": "smal"}, "unknown area range 'smal'; choose from all, small, medium, large."),
         ({"metric": "AP33"}, "IoU 0.33 is not evaluated"),
         ({"metric": "AR", "max_dets": 7}, "cap 7 is not evaluated"),
-        ({"metric": "recall", "score": 0.5}, "name the IoU threshold"),
+        ({"metric": "recall", "iou": 0.75}, "recall needs a score; write recall[iou=0.75,score=0.5]"),
         ({"metric": "AP50", "iou": 0.75}, "iou is given twice"),
         ({"metric": "mIoU"}, "unknown metric 'mIoU'"),
     ],
@@ -306,6 +306,6 @@ def test_what_does_not_exist_is_refused_with_what_was_meant(
 
 
 def test_all_rules_that_name_what_does_not_exist_are_said_at_once(run: EvaluationResult) -> None:
-    rules = (Rule(metric="map", min=0.5), Rule(metric="AP", min=0.5), Rule(metric="AP50", classes=("x",), min=0.5))
+    rules = (Rule(metric="maps", min=0.5), Rule(metric="AP", min=0.5), Rule(metric="AP50", classes=("x",), min=0.5))
     lines = refused(run, *rules).splitlines()
-    assert [line.partition(":")[0] for line in lines] == ["rule 'map min'", "rule 'AP50 of x min'"]
+    assert [line.partition(":")[0] for line in lines] == ["rule 'maps min'", "rule 'AP50 of x min'"]

@@ -86,7 +86,7 @@ def test_under_one_threshold_the_threshold_may_be_left_out_or_written() -> None:
         ("AP_smal", "unknown area range"),
         ("AP33", "IoU 0.33 is not evaluated"),
         ("mAP@.85", "has no AP85"),
-        ("map", "Did you mean 'AP'?"),
+        ("maps", "Did you mean 'AP'?"),
         ("external.latency_ms", "has no external.latency_ms"),
     ],
 )
@@ -100,7 +100,7 @@ def test_all_that_gates_asked_for_is_in_the_file() -> None:
     rules = (
         Rule(metric="recall[iou=0.5,score=0.4,class=dog]", min=0.5),
         Rule(metric="AP60", classes=("cat", "dog"), aggregate="min", min=0.5),
-        Rule(metric="FPPI[iou=0.5]", slice="dogs", max=1.0),
+        Rule(metric="FPPI[iou=0.5,score=0]", slice="dogs", max=1.0),
         Rule(metric="external.fps", min=30.0),
     )
     gates = Gates(rules=rules, slices=slices)
@@ -109,8 +109,8 @@ def test_all_that_gates_asked_for_is_in_the_file() -> None:
     again = SavedAnswers(json.loads(json.dumps(with_gates)), "result.json")
     assert again.value("AP60[class=dog]").value == result["AP60[class=dog]"]
     assert again.value("external.fps").value == 31.5
-    assert again.on(slices[0]).value("FPPI[iou=0.5]").value == 0.0
-    assert "has no FPPI[iou=0.5]" in refused(again, "FPPI[iou=0.5]")  # only on the slice
+    assert again.on(slices[0]).value("FPPI[iou=0.5,score=0]").value == 0.0
+    assert "has no FPPI[iou=0.5,score=0]" in refused(again, "FPPI[iou=0.5,score=0]")  # only on the slice
 
 
 def test_slices_of_an_evaluation_are_answered_without_gates() -> None:
@@ -142,7 +142,7 @@ def test_label_maps_answer_their_metrics(make: Any) -> None:
     ("ref", "part"),
     [
         ("AP", "unknown metric 'AP' for label maps"),
-        ("miou", "Did you mean 'mIoU'?"),
+        ("miuo", "Did you mean 'mIoU'?"),
         ("IoU", "IoU needs a class"),
         ("mIoU[class=road]", "mIoU covers all classes"),
         ("IoU[class=raod]", "unknown class 'raod'. Did you mean 'road'?"),
