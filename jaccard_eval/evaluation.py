@@ -427,6 +427,12 @@ def lacking_on_disk(options: EvaluateOptions) -> list[str]:
     return [name for name, is_asked in asked.items() if is_asked]
 
 
+def _errors_at(metrics: DetectionMetrics, threshold: int, **how: Any) -> Part:
+    from jaccard_eval.features.errors.compute import errors_at  # when it is asked for
+
+    return errors_at(metrics, threshold, **how)
+
+
 def _parts(metrics: DetectionMetrics, sides: Sides, options: EvaluateOptions, store: DiskEngine | None) -> list[Part]:
     """Return the parts that were asked for; those of boxes on the disk are counted by its `store`."""
     aligned, score = sides.aligned, options.score
@@ -435,9 +441,7 @@ def _parts(metrics: DetectionMetrics, sides: Sides, options: EvaluateOptions, st
     if score is not None:
         parts.append(Rows("operating_points", metrics.operating_points(score)))
     if options.errors:
-        from jaccard_eval.features.errors.compute import report_errors
-
-        parts.append(report_errors(metrics, aligned.gt, aligned.pred, score))
+        parts.append(metrics.errors_at(metrics.protocol.judged_threshold))
     if options.confusion:
         from jaccard_eval.features.errors.confusion import count_confusions
 
@@ -470,7 +474,8 @@ def _evaluate(
     release_tables(len(aligned.pred))
     is_stored = not isinstance(aligned.pred, BoxTable)
     measure = partial(_measure_stored, store, aligned) if store is not None and is_stored else None
-    metrics = match_sides(sides, protocol, measure).at(score)
+    analyse = None if is_stored else partial(_errors_at, boxes=(aligned.gt, aligned.pred), score=score)
+    metrics = match_sides(sides, protocol, measure).at(score, analyse)
     parts = _parts(metrics, sides, options, store if is_stored else None)
     choices = [] if score is None else [f"score={score if isinstance(score, str) else repr(float(score))}"]
     gt_summary, pred_summary = sides.summaries()

@@ -10,6 +10,7 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,7 +35,7 @@ from jaccard_eval.data.result_base import Result
 from jaccard_eval.data.saved_values import Fault, find_faults, find_run_faults
 from jaccard_eval.data.verdict import GateVerdict
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.errors.compute import report_errors
+from jaccard_eval.features.errors.compute import errors_at
 from jaccard_eval.features.gates.lookup import SavedAnswers, SavedValues
 from jaccard_eval.features.images.compute import count_images
 from jaccard_eval.findings import DataError, FindingLog, Where
@@ -229,7 +230,8 @@ def _with_values(result: EvaluationResult, path: Path, document: Mapping[str, An
     if images is not None:
         result = result.with_part(count_images(run.measured, images.score, images.n))
     if result.errors is not None:
-        result = result.with_part(report_errors(run.measured, *run.boxes, result.errors.confusion.score))
+        threshold = result.protocol.iou_thresholds.index(result.errors.iou)
+        result = result.with_part(run.measured.errors_at(threshold))
     return result
 
 
@@ -356,7 +358,8 @@ def _load_run(path: Path) -> EvaluationResult:
     frequency = run.get("class_frequency", ())
     names = run["class_names"], run["image_names"]
     score = document["options"].get("score")
-    metrics = DetectionMetrics(table, *names, area_known=run["area_known"], frequency=frequency, score=score)
+    analyse = partial(errors_at, boxes=boxes, score=score)
+    metrics = DetectionMetrics(table, *names, area_known=run["area_known"], frequency=frequency).at(score, analyse)
     return EvaluationResult(
         protocol=protocol,
         signature=document["signature"],

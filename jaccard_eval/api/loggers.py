@@ -66,8 +66,9 @@ def log_metrics(
     Parameters
     ----------
     result : EvaluationResult, ComparisonResult, PixelsResult or PanopticResult
-        An evaluation gives its summary, the values of each class, and, where a score was asked for, precision, recall,
-        F1, counts and the score at that operating point, at IoU 0.5 or the protocol's lowest. A comparison gives the
+        An evaluation gives its summary, the values of each class, and, at IoU 0.5 or the protocol's lowest, precision,
+        recall, F1, counts and the score at the operating point, where a score was asked for, and the numbers of the
+        errors, where these were. A comparison gives the
         values of each side under its name, and how far they are above the first side's under ``delta``.
     style : {"plain", "ultralytics", "torchmetrics", "lightning"}
         Whose names: ``AP50`` and, of a class, ``AP50/dog``; ``metrics/mAP50(B)`` as Ultralytics writes it, parentheses
@@ -168,14 +169,7 @@ def _measured(result: EvaluationResult | PixelsResult | PanopticResult) -> _Tabl
     entries = [_Entry(metric, value.value) for metric, value in result.metrics.items()]
     entries += [_Entry(metric, value.value, row) for row, found in enumerate(values) for metric, value in found.items()]
     if isinstance(result, EvaluationResult):
-        judged = result.protocol.iou_thresholds[result.protocol.judged_threshold]
-        points = [point for point in result.operating_points if point.iou == judged]
-        # The first point is that of all classes, the others are theirs, in their order.
-        for place, point in enumerate(points):
-            row = None if point.class_name is None else place - 1
-            numbers = {"precision": point.precision, "recall": point.recall, "F1": point.f1, "score": point.score}
-            numbers |= {"TP": point.tp, "FP": point.fp, "FN": point.fn}
-            entries += [_Entry(metric, value, row) for metric, value in numbers.items()]
+        entries += [_Entry(name, value, row) for row, found in result.further.items() for name, value in found.items()]
     # By the first metric of the table of classes: AP, or IoU.
     rank = [next((value.value for value in found.values()), math.nan) for found in values]
     return _Table(entries=entries, class_names=[row.name for row in result.per_class], rank=rank)

@@ -56,9 +56,7 @@ def with_parts(result: Result, *, errors: bool = False, images: bool = False) ->
         return result
     metrics, score, whole = result.measured, result.options.get("score"), result
     if errors and result.errors is None and result.boxes is not None:
-        from jaccard_eval.features.errors.compute import report_errors
-
-        whole = whole.with_part(report_errors(metrics, *result.boxes, score))
+        whole = whole.with_part(metrics.errors_at(metrics.protocol.judged_threshold))
     if images and result.worst_images is None:
         from jaccard_eval.features.images.compute import count_images
 

@@ -19,7 +19,7 @@ from jaccard_eval.data.document import (
     written_as,
 )
 from jaccard_eval.data.from_document import dig
-from jaccard_eval.data.metricref import FINDING_METRICS, MetricRef
+from jaccard_eval.data.metricref import FINDING_METRICS, METRICS, MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result_base import Result, values_text
 from jaccard_eval.data.signature import signature_dict
@@ -450,6 +450,23 @@ class EvaluationResult(WithParts):
     def operating_points(self) -> tuple[OperatingPoint, ...]:
         """Precision, recall, F1 and counts, when a score was asked for."""
         return self._rows("operating_points")
+
+    @property
+    def further(self) -> Mapping[int | None, Mapping[str, int | float]]:
+        """Numbers beside the summary by row of the class, None for all: of the operating points, and of the errors."""
+        found: dict[int | None, dict[str, int | float]] = {}
+        judged = self.protocol.iou_thresholds[self.protocol.judged_threshold]
+        # The first point is that of all classes, the others are theirs, in their order.
+        for place, point in enumerate(point for point in self.operating_points if point.iou == judged):
+            numbers = {"precision": point.precision, "recall": point.recall, "F1": point.f1, "score": point.score}
+            counts = {"TP": point.tp, "FP": point.fp, "FN": point.fn}
+            found[None if point.class_name is None else place - 1] = numbers | counts
+        rows: dict[str | None, int | None] = {row.name: k for k, row in reversed([*enumerate(self.per_class)])}
+        for ref, value in ({} if self.errors is None else self.errors.values).items():
+            name = ref.name if ref.score is None else f"best_{ref.name}"
+            counted = METRICS[ref.name].kind == "count"
+            found.setdefault(rows.get(ref.class_name), {})[name] = int(value) if counted else value
+        return found
 
     @staticmethod
     def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:

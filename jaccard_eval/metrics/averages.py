@@ -45,6 +45,8 @@ class Axes:
             ref = replace(ref, score=self.score)
             if ref.score is None and metric.on == "point":
                 example = replace(ref, iou=self.protocol.iou_thresholds[self.single_threshold(ref)], score=0.5)
+                if ref.name == "score":
+                    example = replace(example, score="precision=0.9")
                 fix = f"write {example}, or evaluate with --score 0.5"
                 raise UsageError(f"metric {quoted_value(str(ref))}: {ref.name} needs a score; {fix}")
         alike = [name for name in self._areas if ref.area and name.casefold() == ref.area.casefold()]

@@ -40,6 +40,10 @@ NO_TABLE = (
 FEW_THRESHOLDS = 4
 
 
+# Finds the errors of metrics at one of their thresholds: an ``ErrorReport``, which lies above.
+Analyse = Callable[["DetectionMetrics", int], Any]
+
+
 class DetectionMetrics:
     """Answers metric references from the curves of a match table, or of any other source; see ``data.result.Measured``.
 
@@ -68,12 +72,25 @@ class DetectionMetrics:
         self.frequency = tuple(frequency)
         self.axes = Axes(self.protocol, self.class_names, self.frequency, score)
         self._averages = Averages(self.source, self.axes)
+        self._analyse: Analyse | None = None
+        self._errors: dict[int, Any] = {}
 
-    def at(self, score: float | str | None) -> DetectionMetrics:
-        """Return the metrics with what counts where references name no score; see `Axes`."""
+    def at(self, score: float | str | None, analyse: Analyse | None = None) -> DetectionMetrics:
+        """Return the metrics with what counts where references name no score (see `Axes`), and what finds errors."""
         view = copy.copy(self)
         view.axes = replace(self.axes, score=score)
+        view._analyse, view._errors = analyse, {}
         return view
+
+    def errors_at(self, threshold: int) -> Any:
+        """Return the analysis of errors at a threshold, made once."""
+        if self._analyse is None:
+            raise UsageError(
+                "errors are analysed in memory, and over all images. Remove the slice, or the disk engine."
+            )
+        if threshold not in self._errors:
+            self._errors[threshold] = self._analyse(self, threshold)
+        return self._errors[threshold]
 
     @property
     def table(self) -> MatchTable:
@@ -120,12 +137,43 @@ class DetectionMetrics:
         return MetricValue(ref=ref, value=np.nan, n=0, reason="image sizes are unknown")
 
     def _point_value(self, ref: MetricRef, label: int | None) -> MetricValue:
+        if METRICS[ref.name].on != "point":
+            return self._matched_value(ref, label)
         point = operating_point(self.source, self.axes, self.axes.single_threshold(ref), label, ref.score)
         value, n = point_value(point, ref.name, len(self.image_names)), point.tp + point.fn
         if n and math.isnan(value) and isinstance(ref.score, str):
             met = "has a true positive" if is_met_by_none(ref.score) else f"reaches {ref.score}"
             return MetricValue(ref=ref, value=value, n=n, reason=f"no score {met}")
         return self._defined(ref, value, n)
+
+    def _matched_value(self, ref: MetricRef, label: int | None) -> MetricValue:
+        """Return what is measured of matched pairs, or taken from the analysis of errors."""
+        threshold, positives = self.axes.single_threshold(ref), self.source.positives[ALL_SIZES]
+        n = int(positives.sum() if label is None else positives[label])
+        if METRICS[ref.name].on == "matches":
+            value, lacking = self.mean_overlap(threshold, label, ref.score), "no matches"
+        elif METRICS[ref.name].on == "errors":
+            found = self.errors_at(threshold).values
+            value = found.get(replace(ref, iou=None), None)
+            if value is None:
+                raise UsageError(f"metric {quoted_value(str(ref))}: {ref.name} covers all classes; remove class=")
+            is_calibration = ref.name in ("ECE", "MCE")
+            lacking = "no detections, or scores outside [0, 1]" if is_calibration else "no true positives"
+        else:
+            raise UsageError(f"metric {quoted_value(str(ref))}: findings are those of all images; remove the slice")
+        reason = None if not math.isnan(value) else lacking if n or ref.name in ("ECE", "MCE") else "no ground truth"
+        return MetricValue(ref=ref, value=value, n=n, reason=reason)
+
+    def mean_overlap(self, threshold: int, label: int | None, score: float | str | None) -> float:
+        """Return the mean IoU of the true positives with at least a score, or of all; NaN without any."""
+        table, ranking = self.table, self.curves.ranking
+        at = self.source.best_score(threshold, label, score) if isinstance(score, str) else score
+        choice, right = table.chosen_pairs(ALL_SIZES, threshold), ranking.outcomes(threshold)[0][table.candidate]
+        rows, overlap = table.candidate[right], table.pair_overlap[choice[right]]
+        chosen = (table.score[rows] >= (ALL_SCORES if at is None else at)) & (
+            True if label is None else table.label[rows] == label
+        )
+        return float(overlap[chosen].mean()) if chosen.any() else math.nan
 
     def restrict(self, images: Sequence[int]) -> DetectionMetrics:
         """Return the metrics of some images alone, given as ascending rows."""

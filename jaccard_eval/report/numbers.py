@@ -128,16 +128,17 @@ class Measures:
 
 def measures_of(result: Reportable) -> Measures:
     """Return the numbers that a result has: a result of any kind may have `metrics`, and rows `per_class`."""
-    per_class = []
-    for row in getattr(result, "per_class", ()):
+    per_class, further = [], getattr(result, "further", {})
+    for place, row in enumerate(getattr(result, "per_class", ())):
         # Whatever was counted: the whole numbers among the fields of a row are its counts.
         named = ((item.name, getattr(row, item.name)) for item in fields(row))
         counts: dict[str, Number] = {name: count for name, count in named if isinstance(count, int)}
-        per_class.append((row.name, counts | _numbers(getattr(row, "values", {}))))
+        numbers = {**getattr(row, "values", {}), **further.get(place, {})}
+        per_class.append((row.name, counts | _numbers(numbers)))
     return Measures(
         version=result.version,
         signature=getattr(result, "signature", ""),
-        overall=_numbers(getattr(result, "metrics", {})),
+        overall=_numbers({**getattr(result, "metrics", {}), **further.get(None, {})}),
         per_class=tuple(per_class),
     )
 

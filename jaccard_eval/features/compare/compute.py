@@ -34,7 +34,7 @@ from jaccard_eval.matching.order import Blocks, IntArray, stable_order, starts_o
 from jaccard_eval.matching.ranking import ALL_SIZES
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.metrics.slices import Divisible, measure_slices, slice_refs
-from jaccard_eval.options import BEST_F1, Bootstrap, Slice
+from jaccard_eval.options import Bootstrap, Slice
 from jaccard_eval.progress import staged
 from jaccard_eval.text import quoted_value
 
@@ -194,7 +194,8 @@ def box_threshold(metrics: DetectionMetrics, iou: float | None) -> int:
 
 def contender(result: EvaluationResult, threshold: int, score: float | str, name: str) -> Contender:
     """Name predictions, with the score from which their detections are compared box by box."""
-    least = detection_metrics(result).curves.best_score(threshold, None) if score == BEST_F1 else float(score)
+    aimed = isinstance(score, str)
+    least = detection_metrics(result).curves.best_score(threshold, None, str(score)) if aimed else float(score)
     return Contender(path=result.pred.path, fingerprint=result.pred.fingerprint, score=least, name=name)
 
 

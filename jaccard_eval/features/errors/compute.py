@@ -288,13 +288,19 @@ def _error_type(name: str, gain: float, by_class: IntArray) -> ErrorType:
 
 
 @staged("finding errors")
-def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score: float | str | None) -> ErrorReport:
+def report_errors(
+    metrics: DetectionMetrics,
+    gt: BoxTable,
+    pred: BoxTable,
+    score: float | str | None,
+    threshold: int | None = None,
+) -> ErrorReport:
     """Find the kinds of errors of an evaluation, over all sizes, at IoU .5 or else its lowest threshold.
 
-    The confusion matrix is that of detections with at least `score`: the best F1 of all classes pooled, unless it is a
-    number.
+    The confusion matrix is that of detections with at least `score`: that which it is to reach or the best F1 of all
+    classes pooled, unless it is a number.
     """
-    threshold = metrics.protocol.judged_threshold
+    threshold = metrics.protocol.judged_threshold if threshold is None else threshold
     iou = metrics.protocol.iou_thresholds[threshold]
     errors = find_errors(metrics, threshold, gt, pred)
     ap = errors.ranking.mean_precision(errors.protocol)
@@ -302,13 +308,15 @@ def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score
     for k, (name, positives) in enumerate(zip(metrics.class_names, errors.boxes(errors.counted).tolist(), strict=True)):
         rows = errors.rows_of(k)
         lrp = optimal_lrp(errors.score[rows], errors.hit[rows], errors.overlap[rows], positives, iou)
-        classes.append(_class_errors(errors, name, rows, positives, lrp))
+        mean_iou = metrics.mean_overlap(threshold, k, metrics.axes.score)
+        classes.append(_class_errors(errors, name, rows, positives, lrp=lrp, mean_iou=mean_iou))
     # The rows of the table go by class. Pooled detections are ranked over all classes, as one who sets a single
     # threshold for the detector sees them.
     rows = np.flatnonzero(errors.counts)
     rows = rows[descending_order(errors.score[rows])]
     lrp = mean_lrp([of_class.lrp for of_class in classes])
-    pooled = _class_errors(errors, None, rows, int(errors.counted.sum()), lrp)
+    mean_iou = metrics.mean_overlap(threshold, None, metrics.axes.score)
+    pooled = _class_errors(errors, None, rows, int(errors.counted.sum()), lrp=lrp, mean_iou=mean_iou)
     types = error_types(errors, ap)
     any_class = match_any_class(metrics, threshold, gt, pred)
     at = chosen_score(metrics, threshold, score)
@@ -331,7 +339,13 @@ def report_errors(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score
 
 
 def _class_errors(
-    errors: Errors, name: str | None, rows: IntArray, positives: int, lrp: LocalisationRecallPrecision
+    errors: Errors,
+    name: str | None,
+    rows: IntArray,
+    positives: int,
+    *,
+    lrp: LocalisationRecallPrecision,
+    mean_iou: float,
 ) -> ClassErrors:
     """Return what depends on the choice of a score, of detections in descending order of it."""
     score, hit = errors.score[rows], errors.hit[rows]
@@ -343,4 +357,13 @@ def _class_errors(
         best_score=best_score,
         best_f1=best_f1,
         lrp=lrp,
+        mean_iou=mean_iou,
+        n=positives,
     )
+
+
+def errors_at(
+    metrics: DetectionMetrics, threshold: int, *, boxes: tuple[BoxTable, BoxTable], score: float | str | None
+) -> ErrorReport:
+    """Find the errors at any threshold, for whoever asks for a number of them."""
+    return report_errors(metrics, *boxes, score, threshold)

@@ -31,8 +31,9 @@ EVERY = 10  # of the points of a curve, those that a table shows
 MOST_CONFUSED = 28  # classes of a chart of a larger matrix: with the others and the background they have names
 MIN_GAIN, MARGIN = 0.01, 1.05  # of the axis of gains: its end at least, and the room beyond the longest bar
 SHORT_TYPES = ("Cls", "Loc", "Both", "Dupe", "Bkg", "Miss")  # TIDE's names, in the order of the types
-SCORE_COLUMNS = ("best score", "best F1", "ECE", "MCE", "oLRP")
+SCORE_COLUMNS = ("best score", "best F1", "mean IoU", "ECE", "MCE")
 LRP_COLUMNS = ("localisation", "FP", "FN")
+LRP_NAMES = ("oLRP", "oLRP_Loc", "oLRP_FP", "oLRP_FN")
 SHARE = Axis(ends=(0, 1.02))
 
 
@@ -55,7 +56,15 @@ def detail_sections(errors: ErrorReport) -> dict[str, Section]:
 
 def error_columns(errors: ErrorReport | None) -> tuple[str, ...]:
     """Return the columns that errors add to the table for machines."""
-    return () if errors is None else (*(f"{error_type.name} errors" for error_type in errors.types), *SCORE_COLUMNS)
+    return (
+        ()
+        if errors is None
+        else (
+            *(f"{error_type.name} errors" for error_type in errors.types),
+            *SCORE_COLUMNS,
+            *LRP_NAMES,
+        )
+    )
 
 
 def error_cells(errors: ErrorReport | None, name: str | None) -> tuple[DataCell, ...]:
@@ -63,9 +72,14 @@ def error_cells(errors: ErrorReport | None, name: str | None) -> tuple[DataCell,
     if errors is None:
         return ()
     if name is None:
-        return (*(error_type.count for error_type in errors.types), *_score_cells(errors.pooled))
+        return (
+            *(error_type.count for error_type in errors.types),
+            *_score_cells(errors.pooled),
+            *_lrp_cells(errors.pooled),
+        )
     k = errors.confusion.names.index(name)
-    return (*(error_type.by_class[k] for error_type in errors.types), *_score_cells(errors.classes[k]))
+    row = errors.classes[k]
+    return (*(error_type.by_class[k] for error_type in errors.types), *_score_cells(row), *_lrp_cells(row))
 
 
 def _types_by_class(errors: ErrorReport) -> Section:
@@ -160,10 +174,10 @@ def _most_confused(matrix: ConfusionMatrix) -> Table:
 
 
 def _scores(shown: tuple[ClassErrors, ...]) -> Section:
-    heads = (Column("class"), Column("best score", "threshold"), *columns("metric", *SCORE_COLUMNS[1:-1]))
-    rows: Rows = tuple((_name(group), *_score_cells(group)[:-1]) for group in shown)
+    heads = (Column("class"), Column("best score", "threshold"), *columns("metric", *SCORE_COLUMNS[1:]))
+    rows: Rows = tuple((_name(group), *_score_cells(group)) for group in shown)
     reasons = sorted({group.calibration.reason for group in shown if group.calibration.reason})
-    text = "best score: the confidence threshold with the highest F1"
+    text = "best score: the confidence threshold with the highest F1; mean IoU: of the matches, at --score if given"
     if len(shown) > 1:
         text += "; -o thresholds.yaml writes those of the classes"
     notes = [Note(text)]
@@ -176,7 +190,7 @@ def _lrp(shown: tuple[ClassErrors, ...]) -> Section:
     rows: Rows = tuple(
         (
             _name(group),
-            *(group.lrp.olrp, group.lrp.localisation, group.lrp.false_positive, group.lrp.false_negative),
+            *_lrp_cells(group),
             group.lrp.score,
         )
         for group in shown
@@ -240,4 +254,8 @@ def _name(group: ClassErrors) -> str:
 
 
 def _score_cells(group: ClassErrors) -> tuple[float, ...]:
-    return group.best_score, group.best_f1, group.calibration.ece, group.calibration.mce, group.lrp.olrp
+    return group.best_score, group.best_f1, group.mean_iou, group.calibration.ece, group.calibration.mce
+
+
+def _lrp_cells(group: ClassErrors) -> tuple[float, ...]:
+    return group.lrp.olrp, group.lrp.localisation, group.lrp.false_positive, group.lrp.false_negative

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,10 +14,12 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.document import DataTable, to_document, written_as
 from jaccard_eval.data.from_document import dig, each
+from jaccard_eval.data.metricref import ERROR_TYPES, MetricRef
 from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.any_class import AnyClassMatches
 from jaccard_eval.metrics.calibration import Calibration
+from jaccard_eval.options import BEST_F1
 
 BACKGROUND = "background"
 ALL_CLASSES = "all"
@@ -112,9 +115,11 @@ class ClassErrors:
     best_score: float
     best_f1: float
     lrp: LocalisationRecallPrecision = field(metadata=written_as("olrp"))
+    mean_iou: float = math.nan  # of the true positives with the score of the evaluation, where it has one
+    n: int = 0  # objects that can be found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ErrorReport:
     """The errors of an evaluation at one IoU threshold, over all sizes.
 
@@ -156,6 +161,28 @@ class ErrorReport:
 
     kind: ClassVar[str] = "errors"
 
+    @cached_property
+    def values(self) -> Mapping[MetricRef, float]:
+        """Every number of the analysis by the metric that names it, at its IoU threshold."""
+        found: dict[MetricRef, float] = {}
+        for row in (self.pooled, *self.classes):
+            numbers = {"ECE": row.calibration.ece, "MCE": row.calibration.mce, "mean_IoU": row.mean_iou}
+            numbers |= {"oLRP": row.lrp.olrp, "oLRP_Loc": row.lrp.localisation}
+            numbers |= {"oLRP_FP": row.lrp.false_positive, "oLRP_FN": row.lrp.false_negative}
+            best = {"F1": row.best_f1, "score": row.best_score}
+            # Of two classes with one name, the first.
+            for name, value in numbers.items():
+                found.setdefault(MetricRef(name=name, class_name=row.name), value)
+            for name, value in best.items():
+                found.setdefault(MetricRef(name=name, score=BEST_F1, class_name=row.name), value)
+        kinds = (*self.types, self.false_positives, self.false_negatives)
+        for (short, name), kind in zip(ERROR_TYPES.items(), kinds, strict=True):
+            counted = f"{name.replace(' ', '_')}_errors"
+            found[MetricRef(name=counted)], found[MetricRef(name=f"dAP_{short}")] = float(kind.count), kind.gain
+            for class_name, count in zip(self.confusion.names, kind.by_class, strict=True):
+                found.setdefault(MetricRef(name=counted, class_name=class_name), float(count))
+        return found
+
     @property
     def thresholds(self) -> Mapping[str, float]:
         """The score with the best F1 of each class that has a detection and ground truth."""
@@ -179,6 +206,7 @@ class ErrorReport:
                 "false_negatives": counts(self.false_negatives),
                 "confusion": self.confusion,
                 "thresholds": self.thresholds,
+                "metrics": {str(ref): value for ref, value in self.values.items()},
                 "all": self.pooled,
                 "per_class": self.classes,
             }

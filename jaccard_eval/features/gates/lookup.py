@@ -26,6 +26,7 @@ from jaccard_eval.data.metricref import (
 )
 from jaccard_eval.data.protocol import COCO, AreaRange
 from jaccard_eval.data.result import EvaluationResult, Measured, count_findings
+from jaccard_eval.data.signature import signature_fields
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, parse_finding
 from jaccard_eval.frozen import dataclass
@@ -195,7 +196,9 @@ class SavedAnswers:
 
     def value(self, ref: str) -> MetricValue:
         """Look a reference up; see ``Answers.value`` for the errors."""
-        if self._table is not None and not ref.startswith(EXTERNAL):
+        # A match table has no findings of its own.
+        own = ref.startswith(EXTERNAL) or split_ref(ref)[0] in FINDING_METRICS
+        if self._table is not None and not own:
             return self._table.value(ref)
         value = self._values.get(self._key(self._parsed(ref)))
         if value is None:
@@ -290,14 +293,20 @@ def _box_values(document: Mapping[str, Any]) -> Iterator[MetricValue]:
         reason = "no detections" if row["gt"] else "no ground truth"
         for name in (name for name in row if name not in NO_METRICS):
             yield _measured(replace(MetricRef.parse(name), class_name=row["class"]), row[name], row["gt"], reason)
-    asked = document["options"].get("score")
+    gt = {row["class"]: row["gt"] for row in reversed(document["per_class"])} | {None: 0}
+    for text, value in document.get("errors", {}).get("metrics", {}).items():
+        ref = MetricRef.parse(text)
+        n = gt.get(ref.class_name, 0) if ref.class_name else sum(gt.values())
+        yield _measured(replace(ref, iou=document["errors"]["iou"]), value, n, "see the analysis of errors")
+    asked, n_images = document["options"].get("score"), int(signature_fields(document["signature"])["images"])
     for point in document["operating_points"]:
-        n = point["tp"] + point["fn"]
+        n, named = point["tp"] + point["fn"], {name: point.get(name.lower()) for name in BOX_METRICS}
+        named["FPPI"] = point["fp"] / n_images if n_images else None
         # At the score that was asked for, and where that was to be found, at the one that was.
         for score in {asked, point["score"]} - {None}:
-            for name in (name for name in BOX_METRICS if name.lower() in point):
+            for name in (name for name in named if name == "FPPI" or name.lower() in point):
                 ref = MetricRef(name=name, iou=point["iou"], score=score, class_name=point["class"])
-                yield _measured(ref, point[name.lower()], n, "no detections or no ground truth")
+                yield _measured(ref, named[name], n, "no detections or no ground truth")
 
 
 def _finding_values(document: Mapping[str, Any]) -> Iterator[MetricValue]:

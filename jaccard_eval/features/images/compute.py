@@ -23,7 +23,9 @@ def count_images(metrics: DetectionMetrics, score: float | str | None, n: int) -
     and what matches it, counts nowhere, as in every number of the evaluation.
     """
     threshold = metrics.protocol.judged_threshold
-    at = metrics.curves.best_score(threshold, None) if score is None or score == BEST_F1 else float(score)
+    at = (
+        float(score) if isinstance(score, int | float) else metrics.curves.best_score(threshold, None, score or BEST_F1)
+    )
     ranking, n_images = metrics.curves.ranking, len(metrics.image_names)
     hit, counts = ranking.outcomes(threshold)
     above = ranking.score >= at
