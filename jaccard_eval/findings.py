@@ -11,7 +11,7 @@ import contextlib
 import enum
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -283,9 +283,9 @@ class FindingLog:
         """Whether any finding of these codes was recorded."""
         return any(code in codes for _, code, *_ in self._groups)
 
-    def raise_errors(self) -> None:
-        """Raise :class:`DataError` with everything found, when anything was an error."""
-        if self.has_errors:
+    def raise_errors(self, *, but: Collection[str] = ()) -> None:
+        """Raise :class:`DataError` with everything found, when anything was an error; some codes can wait for others."""
+        if any(severity is Severity.ERROR and code not in but for severity, code, *_ in self._groups):
             raise DataError(self.findings())
 
     def _add(

@@ -299,8 +299,8 @@ def refuse_shapes(verb: str, errors: Sequence[Finding], *inputs: Input) -> None:
         if kinds and not has_boxes:
             what, options = _described(kinds)
             raise UsageError(
-                f"{verb} needs boxes, but {_named(given)} only has {what}."
-                f" Use evaluate, compare or explain with {options}."
+                f"{verb} needs boxes, but {_named(given)} only has {what}.",
+                fix=Fix.missing("Use evaluate, compare or explain with {iou_type}.", iou_type=options),
             ) from None
 
 
@@ -311,6 +311,11 @@ def _named(given: Input) -> str:
 def read_both(gt: Input, pred: Input) -> Readings:
     """Read what can be read of both sides; sides that were given in the wrong order are read as what they are."""
     # Of boxes kept elsewhere, and of other shapes, a plain list of boxes is of no use.
+    truth_scored, scored = (_has_scores(given.source) for given in (gt, pred))
+    if truth_scored and scored is False:
+        detail = "has no scores, but what is given as ground truth has: the two sides are swapped"
+        where, fix = Where(_named(pred)), Fix.missing("Pass the ground truth first, then the predictions.")
+        raise DataError.single("sides-swapped", where, detail, fix=fix)
     is_of_use = pred.store is None and (pred.options is None or pred.options.iou_type == BOXES)
     path = Path(pred.source) if isinstance(pred.source, str | os.PathLike) and is_of_use else None
     with scanning_ahead(path):
@@ -319,11 +324,14 @@ def read_both(gt: Input, pred: Input) -> Readings:
     paths = [given.source for given in (gt, pred) if isinstance(given.source, str | os.PathLike)]
     # What was partitioned was read as one side, and with names.
     are_files = len(paths) == 2 and not any(map(is_partitioned, paths))
-    if are_files and any(error.code == "score-missing" for error in pred_errors):
+    may_swap = not any(map(is_partitioned, paths))
+    if may_swap and any(error.code == "score-missing" for error in pred_errors):
         truth, results = pred.attempt("gt")[0], gt.attempt("pred")[0]
         if truth is not None and results is not None:
             detail = f"has no scores, but {results.path}, given as ground truth, has: the two sides are swapped"
-            fix = Fix.missing("Pass {options}.", gt=truth.path, pred=results.path)
+            fix = Fix.missing("Pass the ground truth first, then the predictions.")
+            if are_files:
+                fix = Fix.missing("Pass {options}.", gt=truth.path, pred=results.path)
             swapped = DataError.single("sides-swapped", Where(truth.path), detail, fix=fix)
             return Readings(truth, results, swapped.findings)
     if are_files and gt_side is not None and pred_side is not None:
@@ -332,6 +340,13 @@ def read_both(gt: Input, pred: Input) -> Readings:
             _with_names_above(pred_side, gt_side, pred),
         )
     return Readings(gt_side, pred_side, (*gt_errors, *pred_errors))
+
+
+def _has_scores(source: Source) -> bool | None:
+    """Whether boxes that are loaded have scores; None of anything else."""
+    if isinstance(source, Dataset):
+        source = source.boxes
+    return source.score is not None if isinstance(source, BoxTable) else None
 
 
 def _with_names_above(side: Dataset, other: Dataset, given_as: Input) -> Dataset:

@@ -252,3 +252,43 @@ def test_the_text_of_a_warning_names_keywords_and_its_finding_stays_as_documents
     assert isinstance(warning, JaccardEvalWarning)
     assert "--drop-duplicates" in warning.finding.message
     assert warning.finding in result.findings
+
+
+BOX = np.array([[0.0, 0.0, 10.0, 10.0]])
+DETECTED = {"boxes": BOX, "labels": np.array([1]), "scores": np.array([0.5])}
+DRAWN = {"boxes": BOX, "labels": np.array([1])}
+SWAPPED: tuple[tuple[Any, Any], ...] = (
+    (FRAME, FRAME.assign(score=[0.9, 0.8])),
+    (COCO, RESULTS),
+    ([DRAWN], [DETECTED]),
+    (BoxTable.from_arrays([0], [0], BOX), BoxTable.from_arrays([0], [0], BOX, score=[0.5])),
+)
+
+
+@pytest.mark.parametrize(("gt", "pred"), SWAPPED, ids=["DataFrame", "COCO", "dicts", "BoxTable"])
+def test_sides_that_are_swapped_in_memory_are_called_so(gt: Any, pred: Any) -> None:
+    with pytest.raises(jaccard_eval.DataError, match="the two sides are swapped") as caught:
+        jaccard_eval.evaluate(pred, gt)
+    assert [finding.code for finding in caught.value.findings] == ["sides-swapped"]
+    assert jaccard_eval.evaluate(gt, pred)["AP50"] == pytest.approx(1.0)
+
+
+def test_the_order_of_torchmetrics_is_told_the_signature() -> None:
+    with pytest.raises(jaccard_eval.UsageError, match=r"Call update\(images, preds, targets\)"):
+        jaccard_eval.Evaluator().update([DETECTED], [DRAWN])  # type: ignore[list-item]
+
+
+def test_a_missing_score_and_boxes_that_cannot_be_are_reported_in_one_pass() -> None:
+    inverted = FRAME.assign(xmax=[-10, -15])
+    with pytest.raises(jaccard_eval.DataError) as caught:
+        jaccard_eval.evaluate(COCO, inverted)
+    assert {finding.code for finding in caught.value.findings} == {"score-missing", "box-negative"}
+
+
+def test_unknown_sizes_and_unknown_classes_are_reported_in_one_pass() -> None:
+    frame = FRAME.assign(score=[0.9, 0.8], **{"class": ["a", "b"], "xmax": [0.1, 0.2], "ymax": [0.1, 0.2]})
+    frame = frame.assign(xmin=[0.0, 0.05], ymin=[0.0, 0.05])
+    unsized = {**COCO, "images": [{"id": i, "file_name": f"{i}.jpg"} for i in (1, 2)]}
+    with pytest.raises(jaccard_eval.DataError) as caught:
+        jaccard_eval.evaluate(unsized, frame, pred_options=ReadOptions(units="norm"))
+    assert {finding.code for finding in caught.value.findings} == {"size-unknown", "class-none"}

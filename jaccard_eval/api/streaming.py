@@ -156,6 +156,12 @@ class Evaluator:
         """
         if isinstance(images, str | bytes) or not isinstance(images, Iterable):
             raise UsageError(f"images must be a list, one key per image, got {quoted_value(images)}")
+        images = list(images)
+        if images and all(isinstance(image, Mapping) and {*image} & {"boxes", "labels", "masks"} for image in images):
+            raise UsageError(
+                "images must be keys, one per image, got dicts of boxes. Call update(images, preds, targets);"
+                " update(preds, targets) is that of MeanAveragePrecision."
+            )
         keys = [_image_key(image, at) for at, image in enumerate(images)]
         if self._gt is None and targets is None:
             raise UsageError("update needs targets, unless the evaluator has them: Evaluator(gt=...)")

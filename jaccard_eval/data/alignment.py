@@ -347,17 +347,23 @@ class Alignment:
 def align(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignment:
     """Align predictions with ground truth; raise a DataError about what cannot be aligned."""
     findings = FindingLog()
-    placed = place(gt, pred, options, findings)
-    n_images = len(placed.images.table)
-    placed = replace(
-        placed, gt=placed.gt.arranged(n_images, placed.pred), pred=placed.pred.arranged(n_images, placed.gt)
-    )
+    placed = None
+    try:
+        placed = place(gt, pred, options, findings)
+    except DataError as error:  # what is wrong with classes is reported with it
+        findings.extend(error.findings)
     if pred.has_no_class and not gt.has_no_class and not options.class_map and len(pred.boxes):
         classes = _only_class(gt, pred, findings)
     else:
         classes = match_classes(gt.labels, pred.labels, options.class_map, Where(pred.path), findings)
         _check_classes(gt, pred, classes, findings)
     findings.raise_errors()
+    if placed is None:
+        raise DataError(findings.findings())
+    n_images = len(placed.images.table)
+    placed = replace(
+        placed, gt=placed.gt.arranged(n_images, placed.pred), pred=placed.pred.arranged(n_images, placed.gt)
+    )
     chosen = _chosen_classes(gt.labels, options)
     table = placed.images.table
     return Alignment(

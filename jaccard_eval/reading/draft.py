@@ -188,8 +188,8 @@ class Draft:
             self.details.append(f"masks {MASK_AXES[axes]}")
             images = with_new_sizes(images, image_rows, as_written, raw)
         labels, label_rows = self._build_labels(raw)
-        # What follows computes with the numbers, and would report again what is wrong with them.
-        self.findings.raise_errors()
+        # What follows computes with the numbers, and would report again what is wrong with them; it needs no scores.
+        self.findings.raise_errors(but=("score-missing",))
         reading = self._reading(raw)
         xywh = self._from_origin(to_xywh(raw.coords, reading.encoding), reading)
         if reading.units == "px" and self.pictures is None:

@@ -146,7 +146,10 @@ def _explain_classes(finding: Finding, gt: Dataset, pred: Dataset, options: Side
     """Add the class maps that objects in one place support, if predictions have classes at all."""
     if pred.has_no_class:
         return finding
-    placed = place(gt, pred, options, FindingLog())
+    try:
+        placed = place(gt, pred, options, FindingLog())
+    except DataError:  # which is reported with it
+        return finding
     confusion = Confusion.of(take_sample(placed.gt, placed.pred, len(placed.images.table)))
     given = match_classes(gt.labels, pred.labels, options.class_map, Where(pred.path), FindingLog()).rows
     verdict = judge(gt.labels, pred.labels, confusion, given)
