@@ -169,6 +169,12 @@ _TIERS: tuple[Callable[[str], str], ...] = (
 )
 
 
+def size_of(path: Path) -> tuple[int, int]:
+    """Return width and height of the image in a file, as it is shown; a DataError where it cannot be read."""
+    with path.open("rb") as file:
+        return _read_header(file, Where(str(path)))
+
+
 def _read_header(file: BinaryIO, where: Where) -> tuple[int, int]:
     from PIL import Image, UnidentifiedImageError
 

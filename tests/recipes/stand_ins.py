@@ -202,19 +202,20 @@ class YOLO:
     def add_callback(self, event: str, callback: Callable[[Any], None]) -> None:
         self.callbacks[event].append(callback)
 
-    def val(self, data: str, save_json: bool = False) -> None:
+    def val(self, data: str, save_json: bool = False, task: str = "detect") -> None:
+        args = SimpleNamespace(save_json=save_json, task=task)
+        self.validator = SimpleNamespace(args=args, names=dict(enumerate(CLASSES)), class_map=[1, 2], jdict=[])
         with tempfile.TemporaryDirectory() as images:
-            self.validator = SimpleNamespace(
-                args=SimpleNamespace(save_json=save_json),
-                names=dict(enumerate(CLASSES)),
-                class_map=list(range(1, len(CLASSES) + 1)),
-                jdict=[row for image in SCENE for row in self._rows(image)] if save_json else [],
-                dataloader=SimpleNamespace(
-                    dataset=SimpleNamespace(labels=[self._label(image, Path(images)) for image in SCENE])
-                ),
-            )
-            for callback in self.callbacks["on_val_end"]:
-                callback(self.validator)
+            labels = [self._label(image, Path(images)) for image in SCENE]
+            self.validator.dataloader = SimpleNamespace(dataset=SimpleNamespace(labels=labels))
+            self._call("on_val_start")
+            if args.save_json:
+                self.validator.jdict += [row for image in SCENE for row in self._rows(image)]
+            self._call("on_val_end")
+
+    def _call(self, event: str) -> None:
+        for callback in self.callbacks[event]:
+            callback(self.validator)
 
     def _rows(self, image: Image) -> Iterator[Record]:
         for label, (left, top, right, bottom), score in image.found:

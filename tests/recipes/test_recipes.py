@@ -14,7 +14,8 @@ import stand_ins
 from stand_ins import AP, AP50, AP50_WITHOUT_CROWD, AP_WITHOUT_CROWD, CLASSES, SCENE, UNTRAINED, Tracker, on_ranks
 from test_readme import FRAMEWORKS, ROOT, read_blocks
 
-from jaccard_eval import log_metrics
+from jaccard_eval import UsageError, log_metrics
+from jaccard_eval.integrations.ultralytics import attach
 
 PAGE = "docs/training-loop.md"
 SECTIONS = dict(
@@ -56,14 +57,29 @@ def run(title: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Recipe:
 
 @recipe("Ultralytics")
 def test_ultralytics_logs_what_its_validator_found(run: Recipe, capsys: pytest.CaptureFixture[str]) -> None:
-    validator = run(ultralytics={"YOLO": stand_ins.YOLO})["model"].validator
-    assert validator.jaccard["AP"] == pytest.approx(AP_WITHOUT_CROWD)
-    assert validator.jaccard["AP50"] == pytest.approx(AP50_WITHOUT_CROWD)
+    names = run(ultralytics={"YOLO": stand_ins.YOLO})
+    result = names["attached"].result
+    assert result["AP"] == pytest.approx(AP_WITHOUT_CROWD)
+    assert result["AP50"] == pytest.approx(AP50_WITHOUT_CROWD)
     printed = capsys.readouterr().out
-    assert f"'metrics/mAP50(B)': {validator.jaccard['AP50']!r}" in printed
+    assert f"'metrics/mAP50(B)': {result['AP50']!r}" in printed
     # F1 is best with all four detections, of which the two false alarms lead.
     assert "'metrics/precision(B)': 0.5," in printed
     assert "'metrics/recall(B)': 1.0," in printed
+    assert names["model"].validator.args.save_json is False  # nothing is written that was not asked for
+
+
+def test_attached_to_ultralytics_each_validation_is_handed_on() -> None:
+    model, results = stand_ins.YOLO("yolo11n.pt"), []
+    attached = attach(model, then=results.append)
+    assert attached.result is None
+    for _ in range(2):
+        model.val(data="coco8.yaml", save_json=True)
+        assert model.validator.args.save_json is True
+    assert results[1] is attached.result
+    assert [result["AP"] for result in results] == pytest.approx([AP_WITHOUT_CROWD] * 2)
+    with pytest.raises(UsageError, match="the task of this model is classify"):
+        model.val(data="coco8.yaml", task="classify")
 
 
 @recipe("Lightning")
