@@ -172,6 +172,7 @@ CODES = frozenset(
         "images-beside",
         "images-in-common",
         "images-mismatch",
+        "input-ambiguous",
         "input-changed",
         "input-found",
         "iou-type",

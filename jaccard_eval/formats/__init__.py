@@ -141,6 +141,7 @@ def find_input(path: Path) -> tuple[Path, str]:
         peek = unwrapped(peek)
         matches = surest_formats(peek) if peek.path != path else []
     if len(matches) == 1:
+        _require_alone(peek, peek.path, matches[0])
         return peek.path, matches[0]
     if matches:
         raise DataError.single(
@@ -154,8 +155,26 @@ def find_input(path: Path) -> tuple[Path, str]:
         found, name = inputs[0]
         # A file recognised only by its name may be anything: the settings of a tool, for example.
         if (format_module(name).looks_like(peek.at(found)) or 0) > Likeness.SUFFIX:
+            _require_alone(peek, found, name)
             return found, name
+    if not inputs:
+        from jaccard_eval.formats._rivals import explain_several, inputs_below
+
+        deeper = inputs_below(peek, surest_formats)
+        if len(deeper) > 1:
+            raise explain_several(peek.path, deeper)
     raise explain_unknown(peek, inputs)
+
+
+def _require_alone(peek: Peek, found: Path, name: str) -> None:
+    """Raise a DataError where a folder holds other inputs than the one found: which is meant, only users know."""
+    if not peek.is_folder:
+        return
+    from jaccard_eval.formats._rivals import explain_several, rivals_of
+
+    others = rivals_of(peek, found, partial(reads_name, format_module(name)), surest_formats)
+    if others:
+        raise explain_several(peek.path, [(found, name), *others])
 
 
 def surest_formats(peek: Peek) -> list[str]:
