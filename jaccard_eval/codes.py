@@ -69,6 +69,7 @@ CODES = frozenset(
         "columns-assumed",
         "companion-ambiguous",
         "comparison-unequal",
+        "content-lost",
         "coordinate-range",
         "crowd-several",
         "csv-bbox",

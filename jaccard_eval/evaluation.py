@@ -239,8 +239,11 @@ def load_as_in_ground_truth(
 
 
 def _may_stop(gt: Source, pred: Source) -> bool:
-    """Whether what is read wrongly stops the run: the encoding and ids of arrays are the caller's own statement."""
-    return not isinstance(pred, Dataset | BoxTable) and not isinstance(gt, BoxTable)
+    """Whether what is read wrongly stops the run: what arrays and frames hold is the caller's own statement.
+
+    Ground truth that was read from a path for several predictions may be doubted with each.
+    """
+    return isinstance(pred, str | os.PathLike) and isinstance(gt, str | os.PathLike | Dataset)
 
 
 def _raise_errors(findings: Sequence[Finding]) -> None:

@@ -210,6 +210,10 @@ def _read_cityscapes(path: Path, names: Sequence[str], side: _Side) -> None:
         side.crowd += (ids[kept] < PER_CLASS).tolist()
 
     _read_each(names, read_one, side.draft)
+    if names and not side.image:
+        detail = "no map has an object: all ids are of classes without instances"
+        fix = "Pass maps with objects of classes such as car or person, or evaluate with 'jaccard-eval pixels'."
+        side.draft.findings.error("content-lost", Where(str(path)), detail, fix=fix)
 
 
 def _read_voc(path: Path, side: _Side) -> None:
@@ -261,10 +265,16 @@ def _read_maps(path: Path, names: Sequence[str], side: _Side) -> None:
         fix = Fix.of_side(side.draft.options.role, "Pass {names} to name it.", names=None)
         side.draft.findings.note("csv-one-class", Where(str(path)), detail, fix=fix)
 
+    colored: list[str] = []  # images of one colour that is not black
+
     def read_one(name: str) -> None:
         image, values = _ids(path / name)
         ids, masks = runs_of_labels(values)
         places = [Where(str(path / name), record=f"instance {key}") for key in ids.tolist()]
+        if not len(ids) and not side.image:
+            palette = image.decode(by_color=False).palette
+            if palette is not None and palette[:1].any():
+                colored.append(name)
         if table is None:
             side.add(stems[name], masks, image.shape, places, [ONE_CLASS] * len(ids))
             return
@@ -283,6 +293,10 @@ def _read_maps(path: Path, names: Sequence[str], side: _Side) -> None:
     _read_each(names, read_one, side.draft)
     if table is not None:
         table.report_unused(side.draft)
+    if colored and not side.image:
+        detail = "no map has an object: the palette gives 0, which is no object, a colour"
+        fix = "Save the ids of objects as pixel values, from 1 on, and 0 where there is none."
+        side.draft.findings.error("content-lost", Where(str(path / colored[0])), detail, fix=fix)
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,6 +136,10 @@ def _add_task(collector: RecordCollector, key: str, task: Record, chosen: Record
             if any(_LABELS in result or result.keys() >= {_SHARED_LABELS, *_SIDES} for result in found)
         ]
         results = [result for name in named for result in task.records(name)]
+        for other in (other for name, found in listed.items() if name not in named for other in found):
+            kind = next((key for key in other if key.endswith("labels")), None)
+            if kind is not None:
+                collector.count_shape(kind)
     sized = next((result for result in results if result.has(_WIDTH) and result.has(_HEIGHT)), None)
     collector.add_image(key, size=UNKNOWN_SIZE if sized is None else (sized.number(_WIDTH), sized.number(_HEIGHT)))
     values = [result.record("value") if result.has("value") else result for result in results]

@@ -50,6 +50,14 @@ if TYPE_CHECKING:
 PLACEHOLDER_SIDE = 8.0  # pixels; no image with objects is smaller, and COCO requires a size of every image
 
 
+# Reasons for which records with objects are ignored. A side that has nothing else lost its content; it is not empty.
+_LOST = {
+    "shape": "shapes of another kind",
+    "unjudged_class": "boxes of classes that do not count",
+    "class-unlisted": "boxes of unlisted classes",
+    "image-unlisted": "boxes of unlisted images",
+}
+
 _Universe = tuple[Sequence[Key], RowArray]  # keys in their order, and the row of each box among them
 
 
@@ -208,8 +216,9 @@ class Draft:
         check_sizes(raw, xywh, options, self.findings)
         if raw.area is not None:
             check_areas(raw.area, raw.place, self.findings)
+        lost = {what: self.ignored[reason] for reason, what in _LOST.items() if self.ignored[reason]}
         # The format may have reported that in its own words.
-        if not len(raw.coords) and not self.findings.has("gt-empty", "pred-empty"):
+        if not len(raw.coords) and not lost and not self.findings.has("gt-empty", "pred-empty"):
             is_gt = options.role == "gt"
             code, detail = ("gt-empty", "no ground truth boxes") if is_gt else ("pred-empty", "no predictions")
             self.findings.warning(code, Where(self.path), detail)
@@ -221,6 +230,12 @@ class Draft:
             kept[self.findings.faulty([raw.place(row) for row in range(len(kept))])] = False
             if n_skipped := self.findings.settle(int(kept.sum()), self.path):
                 self.ignored["invalid"] += n_skipped
+        if lost and not kept.any():
+            listed = " and ".join(f"{what} ({n:,})" for what, n in lost.items())
+            detail = f"nothing is left to evaluate: it only has {listed}"
+            fix = "Export the objects as the warning about them says, or pass another file."
+            self.findings.error("content-lost", Where(self.path), detail, fix=fix)
+            self.findings.raise_errors()
         facts = self._build_facts(images, labels)  # which may find something
         return Dataset(
             path=self.path,

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from planting import Outcome, Pair, run_evaluate, suggested_flags
 
@@ -312,3 +313,14 @@ def test_rare_objects_that_are_found_say_that_the_other_images_are_empty(
     outcome = run_evaluate(capsys, gt, _csv(tmp_path, "pred.csv", rows, PRED_HEADER))
     assert outcome.code == 0
     assert [one["code"] for one in outcome.warnings("image-extra")] == ["image-extra"]
+
+
+def test_frames_and_lists_of_dicts_are_the_callers_own_statement(tmp_path: Path) -> None:
+    paths = _scene(tmp_path, change=_corners)
+    gt, pred = (json.loads(Path(path).read_text()) for path in paths)
+    rows = [dict(zip(("x", "y", "w", "h"), record["bbox"], strict=True)) | record for record in pred]
+    frame = pd.DataFrame(rows).drop(columns="bbox")
+    for given in (frame, pred):
+        result = evaluate(paths[0], given)
+        assert (result["AP"], "box-encoding" in {finding.code for finding in result.findings}) == (0.0, True)
+    assert evaluate(gt, paths[1])["AP"] == 0.0
