@@ -13,6 +13,7 @@ STOPS = (
     "image-number",
     "image-shifted",
     "max-dets",
+    "quad-upright",
 )
 
 CODES = frozenset(

@@ -46,6 +46,7 @@ _FIELDS = {
     "keypoints": re.compile(rb'"keypoints"\s*:\s*\[\s*[-0-9.]'),
 }
 _ORIENTED = re.compile(rb'"bbox"\s*:\s*\[(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]')  # of five or eight numbers
+_POLY = re.compile(rb'"poly"\s*:\s*\[(?:[^,\]]*,){7}[^,\]]*\]')  # of Ultralytics, which then has no bbox
 _RING = re.compile(rb'"segmentation"\s*:\s*\[\s*\[([-+0-9.eE,\s]+)\]\s*\]')  # a mask of one polygon
 _JSON_NAME = re.compile(r"\.(json|jsonl|ndjson)(\.gz)?$", re.IGNORECASE)
 
@@ -98,6 +99,8 @@ def iou_types(peek: Peek) -> set[str]:
     rings = [ring.translate(None, b" \t\r\n").split(b",") for ring in _RING.findall(text)]
     if "bbox" in found and _ORIENTED.search(text):
         found = found - {"bbox"} | {"obb"}
+    elif "bbox" not in found and _POLY.search(text):
+        found.add("obb")
     if "bbox" in found and rings and len(rings) == len(_FIELDS["segm"].findall(text)):
         from jaccard_eval.reading.outlines import is_rectangle  # all about masks, which most inputs have none of
 

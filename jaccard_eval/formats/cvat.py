@@ -100,6 +100,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         draft.findings.note("track-outside", where, detail)
     if tree.shapes:
         draft.ignored["shape"] += tree.shapes.total()
+        draft.n_shapeless += tree.shapes["tag"]
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(tree.shapes.items()))
         fix = "Draw boxes, or export in a format that includes bounding boxes."
         read = "boxes"

@@ -78,6 +78,7 @@ class Draft:
         # That which was named, or else is found next to the labels.
         self.image_folder: PathLike[str] | None = self.pictures
         self.findings: FindingLog = SkippingLog() if options.skip_invalid else FindingLog()
+        self.n_shapeless = 0  # of the ignored shapes, those that are none: tags and answers about a whole image
         self.ignored: Counter[str] = Counter()
         self.details: list[str] = []
         self.has_no_class = False  # the one that boxes have stands in for none
@@ -216,7 +217,7 @@ class Draft:
         check_sizes(raw, xywh, options, self.findings)
         if raw.area is not None:
             check_areas(raw.area, raw.place, self.findings)
-        lost = {what: self.ignored[reason] for reason, what in _LOST.items() if self.ignored[reason]}
+        lost = self._lost()
         # The format may have reported that in its own words.
         if not len(raw.coords) and not lost and not self.findings.has("gt-empty", "pred-empty"):
             is_gt = options.role == "gt"
@@ -231,8 +232,7 @@ class Draft:
             if n_skipped := self.findings.settle(int(kept.sum()), self.path):
                 self.ignored["invalid"] += n_skipped
         if lost and not kept.any():
-            listed = " and ".join(f"{what} ({n:,})" for what, n in lost.items())
-            detail = f"nothing is left to evaluate: it only has {listed}"
+            detail = f"nothing is left to evaluate: it only has {lost}"
             fix = "Export the objects as the warning about them says, or pass another file."
             self.findings.error("content-lost", Where(self.path), detail, fix=fix)
             self.findings.raise_errors()
@@ -255,6 +255,12 @@ class Draft:
             image_folder=self.image_folder,
             facts=facts,
         )
+
+    def _lost(self) -> str:
+        """Describe the records with objects that are ignored; tags and answers about an image are none."""
+        counts = Counter(self.ignored)
+        counts["shape"] -= self.n_shapeless
+        return " and ".join(f"{what} ({counts[reason]:,})" for reason, what in _LOST.items() if counts[reason] > 0)
 
     def _build_facts(self, images: ImageTable, labels: LabelMap) -> ClassFacts:
         """Index what was added besides boxes; what names no known image or class is ignored, with a warning."""

@@ -237,6 +237,10 @@ def line_records(path: Path, text: str, draft: Draft) -> Iterator[Record]:
         yield Record.of(value, Where(str(path), line=number), draft.findings)
 
 
+# What annotation tools keep next to shapes, about a whole image.
+SHAPELESS = ("choices", "taxonomy", "rating", "number", "textarea", "pairwise", "tag", "label without a shape")
+
+
 class RecordCollector:
     """Collects images and boxes one by one; `to_draft` gives them to the draft."""
 
@@ -339,6 +343,7 @@ class RecordCollector:
             draft.findings.note("outline", where, detail)
         if self._shapes:
             draft.ignored["shape"] += self._shapes.total()
+            draft.n_shapeless += sum(self._shapes[kind] for kind in SHAPELESS)
             kinds = ", ".join(f"{count:,} {quoted_value(kind)}" for kind, count in sorted(self._shapes.items()))
             fix = "Draw boxes, or export in a format that includes bounding boxes."
             if self.reads_masks:

@@ -57,7 +57,9 @@ EMPTY: dict[str, Any] = {
     "coco": coco() | {"annotations": []},
     "labelme": labelme(),
     "labelstudio": task(annotations=[{"result": []}]),
+    "labelstudio, an answer": task(annotations=[{"result": [{"type": "choices", "value": {"choices": ["sunny"]}}]}]),
     "cvat": '<annotations><image name="street.jpg" width="64" height="48"></image></annotations>',
+    "cvat, a tag": '<annotations><image name="a.jpg" width="64" height="48"><tag label="x"/></image></annotations>',
 }
 
 

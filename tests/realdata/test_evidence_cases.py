@@ -35,6 +35,17 @@ CASES = {
         "gt_xyxy_small/gt_noseg.json gt_xyxy_small/dt_noseg.json", code=3, said="Rerun with --gt-box xyxy"
     ),
     "24 corners": Case("gt_xyxy_small/gt_noseg.json gt_xyxy_small/dt_noseg.json --gt-box xyxy", value="AP 0.8737"),
+    "upright boxes beside rbbox": Case(
+        "obb_upright/gt.json obb_upright/dt.json --iou-type obb",
+        code=3,
+        said="although rbbox has oriented boxes. Write those of rbbox into bbox",
+    ),
+    "upright boxes that are allowed": Case(
+        "obb_upright/gt.json obb_upright/dt.json --iou-type obb --allow quad-upright", value="AP 0.9135"
+    ),
+    "oriented predictions of Ultralytics": Case(
+        "r05_obb/data.yaml r05_obb/predictions.json --class-map id-1", value="AP 1.0000"
+    ),
     "a binary mask": Case("pixels r24_binary/gt r24_binary/pred", value="mIoU 0.8757", unsaid="--ignore"),
     "another binary mask": Case("pixels binary_0_255/gt binary_0_255/pred", value="mIoU 0.8123", unsaid="--ignore"),
 }

@@ -20,7 +20,7 @@ from jaccard_eval.data.resizing import MIRROR, Resizing
 from jaccard_eval.features.audit.agreement import IntArray, Sample, is_better, pair_by_place, place_agreement
 from jaccard_eval.features.audit.box_encoding import CLEAR_GAIN, DOUBTED, FEWEST_GAINED, IOU
 from jaccard_eval.features.audit.box_places import image_sizes
-from jaccard_eval.features.audit.context import AuditContext, average_precision
+from jaccard_eval.features.audit.context import AuditContext, average_precision, going_on
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.fixes import Fix, Value
 from jaccard_eval.frozen import dataclass
@@ -269,6 +269,7 @@ def check_angles(context: AuditContext, findings: FindingLog) -> None:
     """Warn of oriented boxes that look turned the other way, in another unit, or by a right angle."""
     if context.metrics.protocol.iou_type not in ORIENTED:
         return
+    _check_upright(context, findings)
     pairs = _pairs_of_centres(context.sample)
     if pairs is None:
         return
@@ -296,6 +297,16 @@ def check_angles(context: AuditContext, findings: FindingLog) -> None:
         as_given, right, pooled = gain
         detail = f"angles look wrong: AP50{pooled} {as_given:.3f} as given, {right:.3f} {best.name}"
         findings.warning("angle-convention", Where(side.path, field="angle"), detail, fix=best.fix(as_given, right))
+
+
+def _check_upright(context: AuditContext, findings: FindingLog) -> None:
+    """Stop where oriented boxes were asked for by name, and a file has upright ones in their place."""
+    found = (finding for side in (context.gt, context.pred) for finding in side.findings)
+    for finding in found if context.stops("quad-upright", named=False) else ():
+        if finding.code == "quad-upright":
+            fix = finding.fix or "Export oriented boxes, or compare upright ones with --iou-type bbox."
+            first = finding.examples[0]
+            findings.error("quad-upright", first.where, first.detail, fix=f"{fix} {going_on('quad-upright')}")
 
 
 def _turned(boxes: BoxTable, *, turn: _Turn, given: str) -> BoxTable:

@@ -49,6 +49,7 @@ _WRITTEN_AS = {
     4: "[x, y, width, height]",
 }
 _SQUARES = {8: (0, 0, 1, 0, 1, 1, 0, 1), 5: (0, 0, 1, 1, 0), 4: (0, 0, 1, 1)}  # in place of what cannot be used
+_POLY = "poly"  # four corners, as Ultralytics writes predictions of oriented boxes
 _TRIPLES = "Write x, y, v for each keypoint, in one list."
 
 
@@ -73,14 +74,19 @@ def shape_records(path: Path, data: bytes, layout: Layout, section: str = "") ->
         return getattr(_OBJECT[section].decode(data), section) if section else _LIST.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         # What the tolerant reader takes, such as NaN, which is then an error of its record.
-        text, known = files.decode(path, data), ShapeRecord.__struct_fields__
-        if layout is Layout.LINES:
-            values = [value for _, value in parse_json_lines(path, text, FindingLog())]
-        else:
-            document = parse_json(path, text)
-            values = document[section] if section else document
-        records = [value if isinstance(value, dict) else {} for value in values]
-        return [ShapeRecord(**{name: value[name] for name in known if name in value}) for value in records]
+        known = ShapeRecord.__struct_fields__
+        values = _whole_records(path, data, layout, section)
+        return [ShapeRecord(**{name: value[name] for name in known if name in value}) for value in values]
+
+
+def _whole_records(path: Path, data: bytes, layout: Layout, section: str) -> list[dict[str, Any]]:
+    text = files.decode(path, data)
+    if layout is Layout.LINES:
+        values = [value for _, value in parse_json_lines(path, text, FindingLog())]
+    else:
+        document = parse_json(path, text)
+        values = document[section] if section else document
+    return [value if isinstance(value, dict) else {} for value in values]
 
 
 def read_truth_shapes(
@@ -88,7 +94,7 @@ def read_truth_shapes(
 ) -> tuple[TruthColumns, Shapes]:
     """Return the columns of ground truth, and the shapes that are asked for."""
     if draft.options.iou_type in ORIENTED:
-        quads = read_quads(content, draft)
+        quads = read_quads(path, data, content, draft)
         area = np.where(np.isnan(columns.area), quads.areas(), columns.area)
         return replace(columns, coords=quads.bounds(), area=area), quads
     places, is_posed = content.places(draft.path), draft.options.iou_type == "keypoints"
@@ -130,7 +136,7 @@ def read_result_shapes(
 ) -> tuple[ResultColumns, Shapes]:
     """Return the columns of predictions, and the shapes that are asked for."""
     if draft.options.iou_type in ORIENTED:
-        quads = read_quads(content, draft)
+        quads = read_quads(path, data, content, draft)
         return replace(columns, coords=quads.bounds()), quads
     records, places = shape_records(path, data, content.layout, content.section), content.places(draft.path)
     no_box = np.isnan(columns.coords[:, 0])
@@ -261,10 +267,17 @@ def _warn_of_short_parts(rows: SizedRows, places: Places, findings: FindingLog) 
     )
 
 
-def read_quads(content: Content[TruthRecord] | Content[ResultRecord], draft: Draft) -> Quads:
-    """Return the oriented box of each record: eight numbers are corners, five centre, sizes and angle."""
-    places = content.places(draft.path)
+def read_quads(path: Path, data: bytes, content: Content[TruthRecord] | Content[ResultRecord], draft: Draft) -> Quads:
+    """Return the oriented box of each record: eight numbers are corners, five centre, sizes and angle.
+
+    Where no record has a bbox, `poly` is read, as Ultralytics writes predictions of oriented boxes.
+    """
+    places, name = content.places(draft.path), "bbox"
     boxes: list[Any] = [record.bbox for record in content.boxes]
+    if boxes and all(box is UNSET for box in boxes):
+        polygons = [record.get(_POLY, UNSET) for record in _whole_records(path, data, content.layout, content.section)]
+        if any(polygon is not UNSET for polygon in polygons):
+            boxes, name = polygons, _POLY
     lengths = Counter(len(box) for box in boxes if isinstance(box, list | tuple))
     usual = max(_WRITTEN_AS, key=lambda length: (lengths[length], length))
     wrong = [(row, problem) for row, box in enumerate(boxes) if (problem := _oriented_problem(box, usual))]
@@ -272,7 +285,7 @@ def read_quads(content: Content[TruthRecord] | Content[ResultRecord], draft: Dra
         Severity.ERROR,
         "bbox-length",
         range(len(wrong)),
-        lambda at: (replace(places(wrong[at][0]), field="bbox"), wrong[at][1]),
+        lambda at: (replace(places(wrong[at][0]), field=name), wrong[at][1]),
         fix=f"Write every box as {_WRITTEN_AS[usual]}.",
     )
     for row, _ in wrong:  # which end the reading, or are left out
@@ -287,9 +300,35 @@ def read_quads(content: Content[TruthRecord] | Content[ResultRecord], draft: Dra
         left, top, width, height = numbers.T
         right, bottom = left + width, top + height
         quads = Quads(np.stack((left, top, right, top, right, bottom, left, bottom), axis=1).reshape(-1, 4, 2))
-        draft.findings.note("quad-upright", Where(draft.path), "boxes have four numbers: read as upright rectangles")
+        detail, fix = "boxes have four numbers: read as upright rectangles", ""
+        held = _oriented_field(_whole_records(path, data, content.layout, content.section))
+        if held:
+            detail += f", although {held} has oriented boxes"
+            fix = f"Write those of {held} into bbox, as four corners or as [centre x, centre y, width, height, angle]."
+        draft.findings.note("quad-upright", Where(draft.path, field="bbox"), detail, fix=fix)
     check_outlines(quads, places, draft)
     return quads
+
+
+def _oriented_field(records: Sequence[dict[str, Any]]) -> str:
+    """Return the field in which most records have an oriented box besides their upright one, if there is any."""
+
+    def held(record: dict[str, Any]) -> str:
+        for name in ("rbbox", "rbox", _POLY, "rotated_bbox", "obb"):
+            if isinstance(record.get(name), list) and len(record[name]) in (5, 8):
+                return name
+        attributes, rings = record.get("attributes"), record.get("segmentation")
+        if isinstance(attributes, dict) and is_number(attributes.get("rotation")) and attributes["rotation"] % 360:
+            return "attributes.rotation"
+        ring = rings[0] if isinstance(rings, list) and len(rings) == 1 else None
+        # Of an upright rectangle, two corners each are at one x and at one y.
+        is_quad = isinstance(ring, list) and len(ring) == 8 and all(map(is_number, ring))
+        is_turned = is_quad and max(len(set(ring[::2])), len(set(ring[1::2]))) > 2
+        return "segmentation" if is_turned else ""
+
+    names = Counter(map(held, records))
+    name, count = max(names.items(), key=lambda item: (bool(item[0]), item[1]), default=("", 0))
+    return name if 2 * count > len(records) else ""
 
 
 def _oriented_problem(box: Any, usual: int) -> str:
