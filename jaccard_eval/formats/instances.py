@@ -212,7 +212,8 @@ def _read_cityscapes(path: Path, names: Sequence[str], side: _Side) -> None:
     _read_each(names, read_one, side.draft)
     if names and not side.image:
         detail = "no map has an object: all ids are of classes without instances"
-        fix = "Pass maps with objects of classes such as car or person, or evaluate with 'jaccard-eval pixels'."
+        words = "Pass maps with objects of classes such as car or person, or evaluate all classes with {command}."
+        fix = Fix.missing(words, command="pixels GT PRED")
         side.draft.findings.error("content-lost", Where(str(path)), detail, fix=fix)
 
 
@@ -295,8 +296,8 @@ def _read_maps(path: Path, names: Sequence[str], side: _Side) -> None:
         table.report_unused(side.draft)
     if colored and not side.image:
         detail = "no map has an object: the palette gives 0, which is no object, a colour"
-        fix = "Save the ids of objects as pixel values, from 1 on, and 0 where there is none."
-        side.draft.findings.error("content-lost", Where(str(path / colored[0])), detail, fix=fix)
+        advice = "Save the ids of objects as pixel values, from 1 on, and 0 where there is none."
+        side.draft.findings.error("content-lost", Where(str(path / colored[0])), detail, fix=advice)
 
 
 @dataclass(frozen=True, slots=True)

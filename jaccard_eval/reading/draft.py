@@ -231,11 +231,7 @@ class Draft:
             kept[self.findings.faulty([raw.place(row) for row in range(len(kept))])] = False
             if n_skipped := self.findings.settle(int(kept.sum()), self.path):
                 self.ignored["invalid"] += n_skipped
-        if lost and not kept.any():
-            detail = f"nothing is left to evaluate: it only has {lost}"
-            fix = "Export the objects as the warning about them says, or pass another file."
-            self.findings.error("content-lost", Where(self.path), detail, fix=fix)
-            self.findings.raise_errors()
+        self._refuse_lost(lost, kept)
         facts = self._build_facts(images, labels)  # which may find something
         return Dataset(
             path=self.path,
@@ -261,6 +257,13 @@ class Draft:
         counts = Counter(self.ignored)
         counts["shape"] -= self.n_shapeless
         return " and ".join(f"{what} ({counts[reason]:,})" for reason, what in _LOST.items() if counts[reason] > 0)
+
+    def _refuse_lost(self, lost: str, kept: BoolArray) -> None:
+        if lost and not kept.any():
+            detail = f"nothing is left to evaluate: it only has {lost}"
+            fix = "Export the objects as the warning about them says, or pass another file."
+            self.findings.error("content-lost", Where(self.path), detail, fix=fix)
+            self.findings.raise_errors()
 
     def _build_facts(self, images: ImageTable, labels: LabelMap) -> ClassFacts:
         """Index what was added besides boxes; what names no known image or class is ignored, with a warning."""

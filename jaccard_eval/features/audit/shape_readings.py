@@ -20,7 +20,7 @@ from jaccard_eval.data.resizing import MIRROR, Resizing
 from jaccard_eval.features.audit.agreement import IntArray, Sample, is_better, pair_by_place, place_agreement
 from jaccard_eval.features.audit.box_encoding import CLEAR_GAIN, DOUBTED, FEWEST_GAINED, IOU
 from jaccard_eval.features.audit.box_places import image_sizes
-from jaccard_eval.features.audit.context import AuditContext, average_precision, going_on
+from jaccard_eval.features.audit.context import AuditContext, average_precision
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.fixes import Fix, Value
 from jaccard_eval.frozen import dataclass
@@ -301,12 +301,12 @@ def check_angles(context: AuditContext, findings: FindingLog) -> None:
 
 def _check_upright(context: AuditContext, findings: FindingLog) -> None:
     """Stop where oriented boxes were asked for by name, and a file has upright ones in their place."""
+    usual = Fix.missing("Export oriented boxes, or compare upright ones {changes}.", iou_type="bbox")
     found = (finding for side in (context.gt, context.pred) for finding in side.findings)
     for finding in found if context.stops("quad-upright", named=False) else ():
         if finding.code == "quad-upright":
-            fix = finding.fix or "Export oriented boxes, or compare upright ones with --iou-type bbox."
-            first = finding.examples[0]
-            findings.error("quad-upright", first.where, first.detail, fix=f"{fix} {going_on('quad-upright')}")
+            first, fix = finding.examples[0], finding.fix or usual
+            findings.error("quad-upright", first.where, first.detail, fix=replace(fix, allow="quad-upright"))
 
 
 def _turned(boxes: BoxTable, *, turn: _Turn, given: str) -> BoxTable:

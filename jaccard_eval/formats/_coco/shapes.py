@@ -315,12 +315,14 @@ def _oriented_field(records: Sequence[dict[str, Any]]) -> str:
 
     def held(record: dict[str, Any]) -> str:
         for name in ("rbbox", "rbox", _POLY, "rotated_bbox", "obb"):
-            if isinstance(record.get(name), list) and len(record[name]) in (5, 8):
+            value = record.get(name)
+            if isinstance(value, list) and len(value) in (5, 8):
                 return name
         attributes, rings = record.get("attributes"), record.get("segmentation")
-        if isinstance(attributes, dict) and is_number(attributes.get("rotation")) and attributes["rotation"] % 360:
+        rotation: Any = attributes.get("rotation") if isinstance(attributes, dict) else None
+        if is_number(rotation) and is_finite(rotation) and rotation % 360:
             return "attributes.rotation"
-        ring = rings[0] if isinstance(rings, list) and len(rings) == 1 else None
+        ring: Any = rings[0] if isinstance(rings, list) and len(rings) == 1 else None
         # Of an upright rectangle, two corners each are at one x and at one y.
         is_quad = isinstance(ring, list) and len(ring) == 8 and all(map(is_number, ring))
         is_turned = is_quad and max(len(set(ring[::2])), len(set(ring[1::2]))) > 2
