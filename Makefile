@@ -12,6 +12,7 @@
 #   make plain     fast tests without the optional packages and without the compiled core
 #   make torch     tests next to torchmetrics, with a small build of torch
 #   make fuzz      damaged inputs and options for SECONDS=60, on JOBS=2; SEED=7 draws the same cases again
+#   make harness   scenes with planted mistakes, SCENES=3000, whose fixes are followed by machine; SEED=7 as above
 #   make clean     remove what these built
 
 VENV := .venv
@@ -33,7 +34,7 @@ FAST := $(PARALLEL) -m 'not slow and not browser and not cluster'
 # Tests start the command thousands of times: compiled once, it starts in half the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo lint check test full docs browser cluster oldest test-oldest newest plain torch fuzz clean
+.PHONY: help demo lint check test full docs browser cluster oldest test-oldest newest plain torch fuzz harness clean
 .DEFAULT_GOAL := help
 
 help:
@@ -100,6 +101,10 @@ SECONDS ?= 60
 JOBS ?= 2
 fuzz: $(VENV)/.installed-for-tests
 	$(BIN)/python tests/hostile/fuzz.py $(if $(SEED),--seed $(SEED)) --seconds $(SECONDS) --jobs $(JOBS)
+
+SCENES ?= 3000
+harness: $(VENV)/.installed-for-tests
+	$(BIN)/python tests/harness.py $(if $(SEED),--seed $(SEED)) --scenes $(SCENES)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .*_cache .hypothesis .coverage*

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -270,15 +271,16 @@ def align_datasets(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignmen
     notes = FindingLog()
     applied: dict[str, str] = {}
     try:
-        # Classes are looked at where boxes lie on their own images.
-        numbers = applied_numbers(gt, pred, options, notes)
-        if numbers is not None:
-            options = replace(options, match_images=numbers)
-            applied["match_images"] = numbers
-        counting = applied_counting(gt, pred, options, notes)
-        if counting is not None:
-            options = replace(options, class_map=counting)
-            applied["class_map"] = counting
+        # Classes are looked at where boxes lie on their own images. What is in the way is reported below, with all else.
+        with contextlib.suppress(DataError):
+            numbers = applied_numbers(gt, pred, options, notes)
+            if numbers is not None:
+                options = replace(options, match_images=numbers)
+                applied["match_images"] = numbers
+            counting = applied_counting(gt, pred, options, notes)
+            if counting is not None:
+                options = replace(options, class_map=counting)
+                applied["class_map"] = counting
         if options.class_map == AUTO:
             placed = place(gt, pred, options, FindingLog())
             options = replace(options, class_map=best_class_map(gt, pred, placed, notes))

@@ -120,7 +120,9 @@ _METAVARS = {
     "colors": "FILE",
     "hierarchy": "FILE",
     "image_labels": "FILE",
+    "gt_images": "DIR",
     "images": "DIR",
+    "pred_images": "DIR",
     "list": "FILE",
     "scheduler": "ADDRESS",
     "scratch": "DIR",
@@ -318,5 +320,6 @@ def _quoted(value: str | Mapping[str, Any]) -> str:
 
 # What several readers ask for.
 IMAGE_FOLDER = Fix.missing("Pass the image folder with {images}.", images=None)
+IMAGES_OF = {role: Fix.of_side(role, IMAGE_FOLDER.words, images=None) for role in ("gt", "pred")}
 SIZE_OR_FOLDER = Fix.missing("Write the true size, or remove it and pass {images}.", images=None)
 NO_SCORES = Fix.missing("Export the scores, or pass {assume_score} to rank all equally.", assume_score="1.0")

@@ -3,11 +3,12 @@
     python tests/harness.py --scenes 300 --seed 7
     python tests/harness.py --seed 7 --scene 123       one scene again, step by step
 
-A scene is drawn with its true number. It is written with mistakes: boxes in another encoding or unit, classes and images
-that are numbered or called otherwise, swapped sides, rows twice, scores that are missing or called strangely. Each is
-evaluated by the command line and by the library, in this process; the options of the fixes are added, what is missing is
-given, and so on until nothing is advised. Then the number is the right one, or a finding remains that says why not. More
-than two stops for one input are a failure, as is a fix that makes a right number wrong. The exit code is 1 if any fails.
+A scene is drawn with its true number. It is written with mistakes: boxes in another encoding or unit, classes and
+images that are numbered or called otherwise, swapped sides, rows twice, scores that are missing or called strangely.
+Each is evaluated by the command line and by the library, in this process; the options of the fixes are added, what is
+missing is given, and so on until nothing is advised. Then the number is the right one, or a finding remains that says
+why not. More than two stops for one input are a failure, as is a fix that makes a right number wrong. The exit code is
+1 if any fails.
 """
 
 import argparse
@@ -21,7 +22,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -35,7 +36,7 @@ from jaccard_eval import ReadOptions, evaluate
 from jaccard_eval.cli import COMMAND_TABLE, PROGRAM, streams
 from jaccard_eval.errors import JaccardEvalError
 from jaccard_eval.findings import DataError, Finding, Severity
-from jaccard_eval.fixes import FLAGS, ON, READING, Fix, Keywords, Value
+from jaccard_eval.fixes import ON, READING, Fix, Keywords, Value
 
 MOST_STOPS = 2
 MOST_STEPS = 6
@@ -75,6 +76,7 @@ class Scene:
     names: tuple[str, ...]
     gt: Side
     pred: Side
+    noise: float = 0.0  # of the detector, by the sides of a box
     gt_format: str = "coco"
     pred_format: str = "coco"
     encoding: dict[str, str] = field(default_factory=lambda: {"gt": "", "pred": ""})  # "" is that of the format
@@ -115,23 +117,24 @@ def draw_scene(rng: np.random.Generator) -> Scene:
     gt = Side(table[:, 0].astype(int), table[:, 1].astype(int), np.round(table[:, 2:], 2))
     found = rng.random(len(table)) < rng.uniform(0.75, 0.97)
     boxes = gt.xywh[found]
-    boxes = boxes + rng.normal(0, 0.03, boxes.shape) * np.tile(boxes[:, 2:], 2)
+    noise = float(rng.choice([0.002, 0.03]))
+    boxes = boxes + rng.normal(0, noise, boxes.shape) * np.tile(boxes[:, 2:], 2)
     labels = np.where(rng.random(len(boxes)) < 0.95, gt.label[found], rng.integers(0, n_classes, len(boxes)))
     pred = Side(gt.image[found], labels, boxes, rng.uniform(0.3, 0.99, len(boxes)))
     spurious = rng.integers(0, len(boxes), len(boxes) // 5)
-    noise = pred.xywh[spurious] * [1, 1, 0.5, 0.5] + np.append(
+    stray = pred.xywh[spurious] * [1, 1, 0.5, 0.5] + np.append(
         boxes[spurious, 2:] * 0.8, boxes[spurious, 2:] * 0, axis=1
     )
     pred = Side(
         np.concatenate((pred.image, pred.image[spurious])),
         np.concatenate((pred.label, pred.label[spurious])),
-        np.concatenate((pred.xywh, noise)),
+        np.concatenate((pred.xywh, stray)),
         np.round(np.concatenate((pred.score, rng.uniform(0.05, 0.6, len(spurious)))), 4),  # type: ignore[list-item]
     )
     corners = np.clip(ENCODINGS["xyxy"](pred.xywh), 0, np.tile(sizes[pred.image], 2))
     pred.xywh = np.round(np.concatenate((corners[:, :2], corners[:, 2:] - corners[:, :2]), axis=1), 2)
     pred = Side(*(part[(pred.xywh[:, 2:] > 2).all(axis=1)] for part in (pred.image, pred.label, pred.xywh, pred.score)))
-    return Scene(sizes, NAMES[:n_classes], gt, pred)
+    return Scene(sizes, NAMES[:n_classes], gt, pred, noise=noise)
 
 
 # How sides are written
@@ -141,7 +144,7 @@ def write_side(scene: Scene, role: str) -> Any:
     """Write one side in its format; return what is given to the tool."""
     side, name = scene.side(role), scene.gt_format if role == "gt" else scene.pred_format
     if scene.origin[role]:
-        side = replace(side, xywh=side.xywh + [1, 1, 0, 0])
+        side = replace(side, xywh=side.xywh + np.array([1, 1, 0, 0]))
     if scene.resized is not None and role == "pred":
         side = replace(side, xywh=side.xywh / np.tile(scene.sizes[side.image], 2) * np.tile(scene.resized, 2))
     return WRITERS[name](scene, side, role)
@@ -297,12 +300,16 @@ def repeated_rows(scene: Scene, rng: np.random.Generator) -> str:
 
 
 def counted_from_one(scene: Scene, rng: np.random.Generator) -> str:
+    # A pixel is not seen where a detector is less exact, nor told from what a resize leaves over.
+    if scene.noise > 0.01 or scene.resized is not None:
+        return "pixels counted from 0"
     scene.origin["gt" if rng.random() < 0.5 else "pred"] = 1
     return "pixels counted from 1"
 
 
 def resized_images(scene: Scene, rng: np.random.Generator) -> str:
     side = float(rng.choice([416, 512, 640, 1024]))
+    scene.origin = {"gt": 0, "pred": 0}
     scene.resized = (side, side)
     return f"boxes of images stretched to {side:g}"
 
@@ -373,7 +380,7 @@ def by_command(gt: Any, pred: Any, options: Mapping[str, Value]) -> Run:
             streams.flush_result()
     except DataError as error:
         return Run(None, error.findings, str(error))
-    except (JaccardEvalError, SystemExit, Exception) as error:  # noqa: BLE001 - a usage error of click's as well
+    except (JaccardEvalError, SystemExit, Exception) as error:
         return Run(None, (), f"{type(error).__name__}: {error}")
     document = json.loads(out.getvalue())
     from jaccard_eval.findings import parse_finding
@@ -391,7 +398,7 @@ def by_library(gt: Any, pred: Any, options: Mapping[str, Value]) -> Run:
     import inspect as signatures
 
     wording = Keywords(frozenset(signatures.signature(evaluate).parameters))
-    keywords = eval(f"dict({wording.phrase(options)})", {"ReadOptions": ReadOptions, "dict": dict}) if options else {}  # noqa: S307
+    keywords = eval(f"dict({wording.phrase(options)})", {"ReadOptions": ReadOptions, "dict": dict}) if options else {}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -457,11 +464,13 @@ class Follower:
                 self.inputs.reverse()
             elif name == "assume_score":
                 if self.scene.pred.score is None:
-                    self.scene.pred = replace(self.scene.pred, score=self.truth.pred.score)
+                    self.scene.pred = replace(
+                        self.scene.pred, score=np.resize(self.truth.pred.score, len(self.scene.pred.label))
+                    )
                     self._write("pred")
             elif name.endswith("_columns"):
                 self.options[name] = self._columns(name, value)
-            elif name == "images" and value is None:
+            elif name.endswith("images") and value is None:
                 self.options[name] = str(self._images())
             elif name.endswith("_names") and value is None:
                 names = self.scene.folder / "names.txt"
@@ -500,16 +509,14 @@ def judge(scene: Scene, follower: Follower, right: float) -> str:
         return "followed, it does not end"
     if follower.stops > MOST_STOPS:
         return f"{follower.stops} stops"
-    if (
-        done.message.startswith(("Exception", "TypeError", "NoSuchOption"))
-        or "Error: " in done.message
-        and not done.findings
-        and "UsageError" not in done.message
+    if done.message.startswith(("Exception", "TypeError", "NoSuchOption")) or (
+        "Error: " in done.message and not done.findings and "UsageError" not in done.message
     ):
         return f"cannot be followed: {done.message}"
     if done.ap is not None and abs(done.ap - right) <= ALIKE:
         return ""
-    why = [one for one in done.findings if one.severity is not Severity.NOTE]
+    # An offset that costs little is a note.
+    why = [one for one in done.findings if one.severity is not Severity.NOTE or one.code == "box-offset"]
     if not why and not done.message:
         return f"AP {done.ap} for {right}, and nothing says why"
     if any(one.fix is not None and one.fix.kind == READING for one in why):
@@ -561,9 +568,9 @@ def main() -> int:
             for fault in faults:
                 print(fault, flush=True)
     listed = ", ".join(f"{code} {n}" for code, n in sorted(codes.items()))
-    print(
-        f"harness: seed {options.seed}, {options.scenes} scenes, {judged} times followed in {time.monotonic() - began:.0f} s, {failed} failed"
-    )
+    seconds = time.monotonic() - began
+    counted = f"{options.scenes} scenes, {judged} times followed in {seconds:.0f} s, {failed} failed"
+    print(f"harness: seed {options.seed}, {counted}")
     print(f"harness: fixes followed: {listed}")
     return int(failed > 0)
 

@@ -19,7 +19,7 @@ from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.data.result import Correspondence
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
-from jaccard_eval.fixes import IMAGE_FOLDER, Fix
+from jaccard_eval.fixes import IMAGES_OF, Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import SideOptions
 from jaccard_eval.text import did_you_mean, example_keys, pluralise, quoted_value
@@ -430,7 +430,7 @@ def _unresized(side: Dataset, boxes: BoxTable, sizes: FloatArray, name: Callable
             Where(side.path),
             f"boxes of resized images need the image sizes to be mapped back, but the width and height of"
             f" {pluralise(len(unknown), 'image')} are not known: {names}",
-            fix=IMAGE_FOLDER,
+            fix=IMAGES_OF[side.role],
         )
 
     mapped = boxes.mapped(partial(_mapped_back, resizing=resizing, sizes=sizes))
@@ -529,7 +529,7 @@ def _to_pixels(
             f"boxes are normalised, those of the other side are in pixels, but the width and height of "
             f"{pluralise(len(unknown), 'image')} are not known: {names}"
         )
-        where, fix = Where(side.path), IMAGE_FOLDER
+        where, fix = Where(side.path), IMAGES_OF[side.role]
         if not side.units_guessed:
             raise DataError.single("size-unknown", where, detail, fix=fix)
         findings.warning("units-mixed", where, f"{detail}; compared as if they were pixels", fix=fix)

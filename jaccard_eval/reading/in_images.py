@@ -11,7 +11,7 @@ from jaccard_eval.data.alignment import Alignment, common_sizes
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, Chosen, FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import FindingLog, Severity, Where
-from jaccard_eval.fixes import IMAGE_FOLDER, Fix
+from jaccard_eval.fixes import IMAGES_OF, Fix
 from jaccard_eval.progress import staged
 from jaccard_eval.similarity.masks import Masks, filled, outlines_of, sizes_in_images
 from jaccard_eval.text import pluralise, quoted_value
@@ -82,7 +82,7 @@ def _filled(side: Dataset, sizes: FloatArray, gt: Dataset, aligned: Alignment, f
             where(found.unsized.boxes, row),
             "the height and width of the image are unknown, which polygons are filled in",
         ),
-        fix=IMAGE_FOLDER,
+        fix=IMAGES_OF[side.role],
     )
     if not len(found.unsized):
         found.report_readings(side, findings)

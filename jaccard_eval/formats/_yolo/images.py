@@ -10,7 +10,7 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.data.imagekeys import without_suffix
 from jaccard_eval.findings import FindingLog, Severity, Where
-from jaccard_eval.fixes import IMAGE_FOLDER
+from jaccard_eval.fixes import IMAGES_OF
 from jaccard_eval.formats._yolo.sources import LabelSource, folder_source, require_labels
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.images import ImageFolder
@@ -76,7 +76,7 @@ def _folder_beside(source: LabelSource, draft: Draft) -> ImageFolder | None:
     if not source.beside or not source.files or source.images is not None:
         return None
     keys, where = list(source.files), Where(str(source.root))
-    fix = IMAGE_FOLDER
+    fix = IMAGES_OF[draft.options.role]
     if len(source.beside) > 1:
         detail = f"found images in {' and '.join(map(str, source.beside))}; none of them is used"
         draft.findings.note("images-beside", where, detail, fix=fix)
