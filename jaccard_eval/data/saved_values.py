@@ -302,7 +302,7 @@ _IMAGE_ROW = _table(
     {
         "image": _text,
         **dict.fromkeys(("gt", "tp", "fp", "fn"), _count),
-        **dict.fromkeys(("precision", "recall", "f1"), _MAYBE_SHARE),
+        **dict.fromkeys(("precision", "recall", "f1", "AP", "mean_IoU"), _MAYBE_SHARE),
         "cost": _real,
     }
 )

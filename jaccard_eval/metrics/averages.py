@@ -47,8 +47,9 @@ class Axes:
                 example = replace(ref, iou=self.protocol.iou_thresholds[self.single_threshold(ref)], score=0.5)
                 if ref.name == "score":
                     example = replace(example, score="precision=0.9")
-                fix = f"write {example}, or evaluate with --score 0.5"
-                raise UsageError(f"metric {quoted_value(str(ref))}: {ref.name} needs a score; {fix}")
+                fix = Fix.missing("Or evaluate with {score}.", score="0.5")
+                what = f"metric {quoted_value(str(ref))}: {ref.name} needs a score; write {example}."
+                raise UsageError(what, fix=fix)
         alike = [name for name in self._areas if ref.area and name.casefold() == ref.area.casefold()]
         return replace(ref, area=alike[0]) if alike and ref.area not in alike else ref
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from jaccard_eval.data.alignment import Alignment
-from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import METRICS, MetricRef
 from jaccard_eval.data.protocol import Protocol
@@ -166,14 +166,18 @@ class DetectionMetrics:
 
     def mean_overlap(self, threshold: int, label: int | None, score: float | str | None) -> float:
         """Return the mean IoU of the true positives with at least a score, or of all; NaN without any."""
-        table, ranking = self.table, self.curves.ranking
         at = self.source.best_score(threshold, label, score) if isinstance(score, str) else score
+        _, labels, overlap = self.matched_overlaps(threshold, ALL_SCORES if at is None else at)
+        overlap = overlap if label is None else overlap[labels == label]
+        return float(overlap.mean()) if len(overlap) else math.nan
+
+    def matched_overlaps(self, threshold: int, score: float) -> tuple[WholeArray, WholeArray, FloatArray]:
+        """Return image, class and IoU of the true positives with at least a score."""
+        table, ranking = self.table, self.curves.ranking
         choice, right = table.chosen_pairs(ALL_SIZES, threshold), ranking.outcomes(threshold)[0][table.candidate]
-        rows, overlap = table.candidate[right], table.pair_overlap[choice[right]]
-        chosen = (table.score[rows] >= (ALL_SCORES if at is None else at)) & (
-            True if label is None else table.label[rows] == label
-        )
-        return float(overlap[chosen].mean()) if chosen.any() else math.nan
+        right &= table.score[table.candidate] >= score
+        rows = table.candidate[right]
+        return table.image[rows], table.label[rows], table.pair_overlap[choice[right]]
 
     def restrict(self, images: Sequence[int]) -> DetectionMetrics:
         """Return the metrics of some images alone, given as ascending rows."""

@@ -14,7 +14,8 @@ def test_an_unknown_suffix_names_the_known_ones() -> None:
         r"got '.jsn', choose from .csv, .htm, .html, .json, .markdown, .md, .npz, .om, .pdf, .png, .prom, .svg, .txt,"
     )
     names = (
-        r" .xml, and the file names badge.json, calibration.csv, confusion.csv, curves.csv, folder/,"
+        r" .xml, and the file names badge.json, calibration.csv, confusion.csv, confusion_normalised.csv,"
+        r" confusion_normalized.csv, curves.csv, folder/,"
         r" gl-code-quality-report.json, images.csv, metrics.txt, thresholds.json, thresholds.yaml, thresholds.yml."
         r" Did you mean '.json'"
     )

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray
+from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.features.errors.confusion import chosen_score
 from jaccard_eval.features.errors.result import (
@@ -28,7 +32,7 @@ from jaccard_eval.matching.ranking import ALL_SIZES
 from jaccard_eval.metrics.any_class import match_any_class
 from jaccard_eval.metrics.calibration import calibration
 from jaccard_eval.metrics.curves import ScoredHits
-from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.metrics.detection import DetectionMetrics, summary_refs
 from jaccard_eval.progress import staged
 
 # Scores that curves are shown at; between them they are steps. Other than of linspace, entry 70 is a score of 0.7.
@@ -304,19 +308,23 @@ def report_errors(
     iou = metrics.protocol.iou_thresholds[threshold]
     errors = find_errors(metrics, threshold, gt, pred)
     ap = errors.ranking.mean_precision(errors.protocol)
-    classes = []
+    classes, given = [], metrics.axes.score
+
+    def asked(label: int | None) -> dict[str, Any]:
+        """Return what depends on the score of the evaluation."""
+        aimed = metrics.source.best_score(threshold, label, given) if isinstance(given, str) else None
+        return {"aimed_score": aimed, "mean_iou": metrics.mean_overlap(threshold, label, given)}
+
     for k, (name, positives) in enumerate(zip(metrics.class_names, errors.boxes(errors.counted).tolist(), strict=True)):
         rows = errors.rows_of(k)
         lrp = optimal_lrp(errors.score[rows], errors.hit[rows], errors.overlap[rows], positives, iou)
-        mean_iou = metrics.mean_overlap(threshold, k, metrics.axes.score)
-        classes.append(_class_errors(errors, name, rows, positives, lrp=lrp, mean_iou=mean_iou))
+        classes.append(_class_errors(errors, name, rows, positives, lrp=lrp, **asked(k)))
     # The rows of the table go by class. Pooled detections are ranked over all classes, as one who sets a single
     # threshold for the detector sees them.
     rows = np.flatnonzero(errors.counts)
     rows = rows[descending_order(errors.score[rows])]
     lrp = mean_lrp([of_class.lrp for of_class in classes])
-    mean_iou = metrics.mean_overlap(threshold, None, metrics.axes.score)
-    pooled = _class_errors(errors, None, rows, int(errors.counted.sum()), lrp=lrp, mean_iou=mean_iou)
+    pooled = _class_errors(errors, None, rows, int(errors.counted.sum()), lrp=lrp, **asked(None))
     types = error_types(errors, ap)
     any_class = match_any_class(metrics, threshold, gt, pred)
     at = chosen_score(metrics, threshold, score)
@@ -333,9 +341,29 @@ def report_errors(
         false_negatives=_error_type("false negatives", complete, errors.boxes(errors.counted & ~errors.found)),
         confusion=confusion,
         any_class=any_class,
+        other_curves=partial(_other_curves, metrics, threshold),
         pooled=pooled,
         classes=tuple(classes),
     )
+
+
+def _other_curves(metrics: DetectionMetrics, but: int) -> Iterator[tuple[float, str | None, ConfidenceCurve]]:
+    """Yield the curves of all classes pooled and of each at the thresholds of the summary but one."""
+    ranking, positives = metrics.curves.ranking, metrics.curves.positives[ALL_SIZES]
+    ious = metrics.protocol.iou_thresholds
+    for iou in (ref.iou for ref in summary_refs(metrics.protocol) if ref.name == "AP" and ref.iou is not None):
+        threshold = metrics.axes.single_threshold(MetricRef(name="recall", iou=iou))
+        if threshold == but:
+            continue
+        hit, counts = ranking.outcomes(threshold)
+        rows = np.flatnonzero(counts)
+        rows = rows[descending_order(ranking.score[rows])]
+        yield ious[threshold], None, confidence_curve(ranking.score[rows], hit[rows], int(positives.sum()))
+        rows = rows[np.argsort(ranking.label[rows], kind="stable")]
+        bounds = np.searchsorted(ranking.label[rows], np.arange(len(metrics.class_names) + 1))
+        for k, name in enumerate(metrics.class_names):
+            own = rows[bounds[k] : bounds[k + 1]]
+            yield ious[threshold], name, confidence_curve(ranking.score[own], hit[own], int(positives[k]))
 
 
 def _class_errors(
@@ -345,6 +373,7 @@ def _class_errors(
     positives: int,
     *,
     lrp: LocalisationRecallPrecision,
+    aimed_score: float | None,
     mean_iou: float,
 ) -> ClassErrors:
     """Return what depends on the choice of a score, of detections in descending order of it."""
@@ -357,6 +386,7 @@ def _class_errors(
         best_score=best_score,
         best_f1=best_f1,
         lrp=lrp,
+        aimed_score=best_score if aimed_score is None else aimed_score,
         mean_iou=mean_iou,
         n=positives,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -23,6 +23,7 @@ from jaccard_eval.options import BEST_F1
 
 BACKGROUND = "background"
 ALL_CLASSES = "all"
+FEW_OBJECTS = 20  # of a class: with fewer, its best score is that of chance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +58,12 @@ class ConfusionMatrix:
         if self.counts.shape != (n + 1, n + 1):
             raise UsageError("classes and the confusion matrix do not belong together")
 
+    @property
+    def normalised(self) -> FloatArray:
+        """The counts as shares of their row, the ground truth; NaN in rows without any."""
+        whole = self.counts.sum(axis=1, keepdims=True)
+        return np.asarray(np.divide(self.counts, whole, out=np.full(self.counts.shape, np.nan), where=whole > 0))
+
     def to_document(self) -> dict[str, Any]:
         """Return plain types."""
         fields: dict[str, Any] = to_document(
@@ -78,10 +85,15 @@ class ConfusionMatrix:
         return {"names": names[:-1] if isinstance(names, list) else names}
 
     def tables(self) -> dict[str, DataTable]:
-        """Return the whole matrix."""
-        names = (*self.names, BACKGROUND)
-        rows = tuple((name, *row) for name, row in zip(names, self.counts.tolist(), strict=True))
-        return {"confusion": DataTable(("ground truth", *names), rows)}
+        """Return the whole matrix, and the shares of its rows."""
+        names, kinds = (*self.names, BACKGROUND), {"confusion": self.counts, "confusion_normalised": self.normalised}
+        return {
+            kind: DataTable(
+                ("ground truth", *names),
+                tuple((name, *row) for name, row in zip(names, matrix.tolist(), strict=True)),
+            )
+            for kind, matrix in kinds.items()
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -115,6 +127,7 @@ class ClassErrors:
     best_score: float
     best_f1: float
     lrp: LocalisationRecallPrecision = field(metadata=written_as("olrp"))
+    aimed_score: float = math.nan  # that reaches what the evaluation asked for, or else the best one
     mean_iou: float = math.nan  # of the true positives with the score of the evaluation, where it has one
     n: int = 0  # objects that can be found
 
@@ -138,6 +151,8 @@ class ErrorReport:
     classes : tuple of ClassErrors
     any_class : AnyClassMatches, optional
         What the confusion matrix is counted from, at any score; documents do without.
+    other_curves : callable, optional
+        What makes the confidence curves at the other IoU thresholds of the summary; documents do without.
 
     Examples
     --------
@@ -158,6 +173,8 @@ class ErrorReport:
     pooled: ClassErrors
     classes: tuple[ClassErrors, ...]
     any_class: AnyClassMatches | None = None
+    # Curves at the other thresholds that the summary shows: IoU, class (None for all pooled), curve.
+    other_curves: Callable[[], Iterator[tuple[float, str | None, ConfidenceCurve]]] | None = None
 
     kind: ClassVar[str] = "errors"
 
@@ -187,6 +204,16 @@ class ErrorReport:
     def thresholds(self) -> Mapping[str, float]:
         """The score with the best F1 of each class that has a detection and ground truth."""
         return {str(row.name): row.best_score for row in self.classes if not math.isnan(row.best_score)}
+
+    def _thresholds(self) -> Iterator[tuple[str | int | float, ...]]:
+        """Yield the score to use of all classes together and of each, how many objects it rests on, whether few.
+
+        A class with few objects takes the score of all classes.
+        """
+        yield ALL_CLASSES, self.pooled.aimed_score, self.pooled.n, ""
+        for row in self.classes:
+            few = row.n < FEW_OBJECTS
+            yield str(row.name), (self.pooled if few else row).aimed_score, row.n, "true" if few else ""
 
     def to_document(self) -> dict[str, Any]:
         """Return plain types, None where undefined."""
@@ -255,15 +282,18 @@ class ErrorReport:
             name = ALL_CLASSES if row.name is None else row.name
             curve, bars = row.curve, row.calibration
             points = zip(curve.score, curve.precision, curve.recall, curve.f1, strict=True)
-            curves += [(name, *map(float, point)) for point in points]
+            curves += [(name, *map(float, point), self.iou) for point in points]
             n = len(bars.count)  # bins are of equal width, so that their places give their ends
             for i, (count, score, precision) in enumerate(zip(bars.count, bars.score, bars.precision, strict=True)):
                 bins.append((name, i / n, (i + 1) / n, int(count), float(score), float(precision)))
+        for iou, class_name, curve in self.other_curves() if self.other_curves is not None else ():
+            points = zip(curve.score, curve.precision, curve.recall, curve.f1, strict=True)
+            curves += [(class_name or ALL_CLASSES, *map(float, point), iou) for point in points]
         kinds = (*self.types, self.false_positives, self.false_negatives)
         return {
             "errors": DataTable(("type", "count", "gain"), tuple((kind.name, kind.count, kind.gain) for kind in kinds)),
             **self.confusion.tables(),
-            "curves": DataTable(("class", "score", "precision", "recall", "F1"), tuple(curves)),
+            "curves": DataTable(("class", "score", "precision", "recall", "F1", "iou"), tuple(curves)),
             "calibration": DataTable(("class", "from", "to", "detections", "mean score", "precision"), tuple(bins)),
-            "thresholds": DataTable(("class", "score"), tuple(self.thresholds.items())),
+            "thresholds": DataTable(("class", "score", "n", "few"), tuple(self._thresholds())),
         }

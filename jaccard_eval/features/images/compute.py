@@ -12,8 +12,33 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.matchtable import NO_PAIR
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.matching.ranking import ALL_SIZES
+from jaccard_eval.metrics.curves import ScoredHits
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.options import BEST_F1
+
+
+def precision_by_image(metrics: DetectionMetrics) -> FloatArray:
+    """Return the AP of each image as if it were all there is (n_images,); NaN where it has no object that counts.
+
+    A class of an image is ranked as a class by itself, so that one pass serves all images.
+    """
+    ranking, n_images, n_labels = metrics.curves.ranking, len(metrics.image_names), len(metrics.class_names)
+    protocol, truth = metrics.protocol, ranking.gt_counts[ALL_SIZES]
+    cells, place = np.unique(ranking.gt_image[truth].astype(np.int64) * n_labels + ranking.gt_label[truth],
+                             return_inverse=True)  # fmt: skip
+    cell = ranking.image.astype(np.int64) * n_labels + ranking.label
+    found = np.searchsorted(cells, cell).clip(0, max(len(cells) - 1, 0))
+    # Classes that an image has no object of are not in its mean. Rows of a class descend by score already.
+    rows = np.flatnonzero(cells[found] == cell) if len(cells) else np.zeros(0, dtype=np.int64)
+    rows = rows[np.argsort(found[rows], kind="stable")]
+    total, positives = np.zeros(n_images), np.bincount(place.ravel(), minlength=len(cells))
+    for threshold in range(len(protocol.iou_thresholds)):
+        hit, counts = ranking.outcomes(threshold)
+        kept = rows[counts[rows]]
+        ranked = ScoredHits(found[kept], ranking.score[kept], hit[kept], positives)
+        total += np.bincount(cells // n_labels, ranked.class_precisions(protocol), minlength=n_images)
+    n_cells = np.bincount(cells // n_labels, minlength=n_images) * len(protocol.iou_thresholds)
+    return np.asarray(np.divide(total, n_cells, out=np.full(n_images, np.nan), where=n_cells > 0))
 
 
 def count_images(metrics: DetectionMetrics, score: float | str | None, n: int) -> WorstImages:
@@ -32,6 +57,8 @@ def count_images(metrics: DetectionMetrics, score: float | str | None, n: int) -
     wrong = above & counts & ~hit
     gt = np.bincount(ranking.gt_image[ranking.gt_counts[ALL_SIZES]], minlength=n_images)
     tp, fp = (np.bincount(ranking.image[chosen], minlength=n_images) for chosen in (above & hit, wrong))
+    image, _, overlap = metrics.matched_overlaps(threshold, at)
+    total = np.bincount(image, overlap, minlength=n_images)
     lost = np.bincount(ranking.image[wrong], weights=ranking.score[wrong], minlength=n_images)
     return WorstImages(
         iou=metrics.protocol.iou_thresholds[threshold],
@@ -42,6 +69,8 @@ def count_images(metrics: DetectionMetrics, score: float | str | None, n: int) -
         tp=tp,
         fp=fp,
         fn=gt - tp,
+        ap=precision_by_image(metrics),
+        mean_iou=np.divide(total, tp, out=np.full(n_images, np.nan), where=tp > 0),
         cost=(gt - tp).astype(np.float64) + lost,
     )
 

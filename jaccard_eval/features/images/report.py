@@ -9,7 +9,10 @@ from jaccard_eval.report.numbers import UNDEFINED, threshold_text
 
 def images_section(images: WorstImages, measure: str) -> Section:
     """Return the images with the highest cost."""
-    rows: Rows = tuple(tuple(row.values()) for row in images.rows(images.n))
+    # What an image is worth beside what it costs would be too wide; files for machines have it.
+    rows: Rows = tuple(
+        tuple(value for name, value in row.items() if name not in ("AP", "mean_IoU")) for row in images.rows(images.n)
+    )
     heads = (
         Column("image", "path"),
         *columns("count", "gt", "TP", "FP", "FN"),

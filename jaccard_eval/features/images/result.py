@@ -35,6 +35,8 @@ class WorstImages:
     names : tuple of str
     gt, tp, fp, fn : ndarray of int64, shape (n_images,)
         By row of the image: objects that count, true positives, false positives, misses.
+    ap, mean_iou : ndarray of float64, shape (n_images,)
+        AP of the image alone, over all scores, and mean IoU of its true positives; NaN where undefined.
     cost : ndarray of float64, shape (n_images,)
         Misses plus the sum of the scores of the false positives.
     """
@@ -47,6 +49,8 @@ class WorstImages:
     tp: IntArray
     fp: IntArray
     fn: IntArray
+    ap: FloatArray
+    mean_iou: FloatArray
     cost: FloatArray
 
     # Images that the table does not have: a document that was read back has the worst ones alone.
@@ -71,6 +75,7 @@ class WorstImages:
                     **{"gt": gt, "tp": tp, "fp": fp, "fn": fn},
                     **{name: part / whole if whole else math.nan for name, (part, whole) in ratios.items()},
                     "cost": float(self.cost[row]),
+                    **{"AP": float(self.ap[row]), "mean_IoU": float(self.mean_iou[row])},
                 }
             )
         return rows
@@ -100,6 +105,7 @@ class WorstImages:
         rows, total = dig(document, "rows"), dig(document, "images")
         rows = rows if isinstance(rows, list) else []
         names = {"names": "image", **{name: name for name in ("gt", "tp", "fp", "fn", "cost")}}
+        names |= {"ap": "AP", "mean_iou": "mean_IoU"}
         return {
             "n": len(rows),
             "unlisted": total - len(rows) if isinstance(total, int) else total,
@@ -108,5 +114,5 @@ class WorstImages:
 
     def tables(self) -> Mapping[str, DataTable]:
         """Return all images that are known."""
-        header = ("image", "gt", "tp", "fp", "fn", "precision", "recall", "F1", "cost")
+        header = ("image", "gt", "tp", "fp", "fn", "precision", "recall", "F1", "cost", "AP", "mean_IoU")
         return {"images": DataTable(header, tuple(tuple(row.values()) for row in self.rows()))}

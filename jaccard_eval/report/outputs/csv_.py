@@ -53,6 +53,13 @@ REPORTERS = (
         confusion=True,
     ),
     Reporter(
+        names=("confusion_normalised.csv", "confusion_normalized.csv"),
+        about="confusion matrix as shares of the ground truth",
+        render=partial(render, name="confusion_normalised"),
+        errors=True,
+        confusion=True,
+    ),
+    Reporter(
         names=("curves.csv",),
         about="precision, recall and F1 by score",
         render=partial(render, name="curves"),

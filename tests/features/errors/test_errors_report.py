@@ -81,8 +81,8 @@ def test_each_part_for_machines_is_a_file_by_its_name(result: EvaluationResult) 
         ["background", "0", "0", "0"],
     ]
     curves = table("curves.csv")
-    assert curves[0] == ["class", "score", "precision", "recall", "F1"]
-    assert (len(curves), curves[1 + 101 + 75]) == (1 + 3 * 101, ["cat", "0.75", "0.5", "1.0", repr(2 / 3)])
+    assert curves[0] == ["class", "score", "precision", "recall", "F1", "iou"]
+    assert (len(curves), curves[1 + 101 + 75]) == (1 + 2 * 3 * 101, ["cat", "0.75", "0.5", "1.0", repr(2 / 3), "0.5"])
     assert table("calibration.csv")[1 + 8] == ["all", "0.8", "0.9", "1", "0.8", "0.0"]
 
 
@@ -108,14 +108,16 @@ HOSTILE = (
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_name_is_a_text_in_yaml_whatever_it_is(name: str) -> None:
-    text = yaml_text({name: 0.5, "dog": 1e-05})
-    assert yaml.safe_load(text) == {name: 0.5, "dog": 1e-05}
-    assert yaml.safe_load(f"# the best\n{text}# at the end\n") == {name: 0.5, "dog": 1e-05}
+    text = yaml_text({name: {"score": "0.5", "n": "21"}, "dog": {"score": "1.0e-05", "n": "3", "few": "true"}})
+    expected = {name: {"score": 0.5, "n": 21}, "dog": {"score": 1e-05, "n": 3, "few": True}}
+    assert yaml.safe_load(text) == expected
+    assert yaml.safe_load(f"# the best\n{text}# at the end\n") == expected
 
 
 def test_the_map_in_yaml_reads_as_people_write_it() -> None:
-    scores = {"dog": 0.25, "traffic light": 0.5, "犬": 1.0, "no": 0.125, "a: b": 0.75}
-    written = 'dog: 0.25\ntraffic light: 0.5\n犬: 1.0\n"no": 0.125\n"a: b": 0.75\n'
+    scores = {name: {"score": "0.25", "n": "31"} for name in ("dog", "traffic light", "犬", "no", "a: b")}
+    at = "{score: 0.25, n: 31}"
+    written = f'dog: {at}\ntraffic light: {at}\n犬: {at}\n"no": {at}\n"a: b": {at}\n'
     assert (yaml_text(scores), yaml_text({})) == (written, "{}\n")
 
 
@@ -130,7 +132,31 @@ def test_the_map_of_scores_is_read_back_whatever_the_numbers(name: str, load: Ca
     classes = tuple(replace(one, name=next(names)) for one in boxes.errors.classes)
     named = boxes.with_part(replace(boxes.errors, classes=classes))
     text = str(reporter_for(name).render(named, OPTIONS))
-    assert load(text) == scores
+    # Few objects: every class has the score of all together.
+    pooled = boxes.errors.pooled.best_score
+    assert load(text) == {
+        "all": {"score": pooled, "n": 4},
+        **{name: {"score": pooled, "n": 1, "few": True} for name in scores},
+    }
+
+
+@pytest.mark.parametrize("n", [19, 20])
+def test_a_class_with_few_objects_takes_the_score_of_all(n: int) -> None:
+    # Every dog is found at .9; the one cat at .4, which all classes together need as well.
+    truth = [gt(f"dog {20 * i} 0 10 10") for i in range(n)] + [gt("cat 0 50 10 10")]
+    found = [det(f"dog {20 * i} 0 10 10", 0.9) for i in range(n)] + [det("cat 0 50 10 10", 0.4)]
+    result = evaluate(truth, found, errors=True)
+    entries = json.loads(str(reporter_for("thresholds.json").render(result, OPTIONS)))
+    dog = {"score": 0.9, "n": 20} if n == 20 else {"score": 0.4, "n": 19, "few": True}
+    assert entries == {
+        "all": {"score": 0.4, "n": n + 1},
+        "cat": {"score": 0.4, "n": 1, "few": True},
+        "dog": dog,
+    }
+    # With another aim, these are the scores that reach it: 19 of 20 objects are found at .9.
+    aimed = evaluate(truth, found, errors=True, score="recall=0.5")
+    entries = json.loads(str(reporter_for("thresholds.json").render(aimed, OPTIONS)))
+    assert entries["all"] == {"score": 0.9, "n": n + 1}
 
 
 @pytest.mark.parametrize("n", [2, 10, 80])

@@ -101,7 +101,7 @@ def test_a_reference_with_equals_signs_is_split_at_the_last(bench: Bench) -> Non
     [
         (["--fail-under", "AP50=45"], "min = 45, but 'AP50' is between 0 and 1. Did you mean 0.45?"),
         (["--fail-under", "mapp50=0.5"], "Did you mean 'AP50'?"),
-        (["--fail-under", "F1=0.5"], "F1 needs a score; write F1[iou=0.5,score=0.5], or evaluate with --score 0.5"),
+        (["--fail-under", "F1=0.5"], "F1 needs a score; write F1[iou=0.5,score=0.5]. Or evaluate with --score 0.5"),
         (["--fail-under", "AP50[class=dgo]=0.5"], "Did you mean 'dog'?"),
         (["--fail-under", "AP50"], "expected METRIC=VALUE, such as AP50=0.5; got 'AP50'"),
         (["--fail-under", "recall[iou=0.5]"], "expected METRIC=VALUE"),

@@ -65,7 +65,19 @@ def test_only_so_many_are_listed_and_the_table_has_all() -> None:
     assert list(counted(result)) == ["1", "3"]
     assert result.to_dict()["worst_images"]["undefined"].keys() == {"precision"}  # of those that are listed
     frame = to_frame(result.worst_images)
-    assert list(frame.columns) == ["image", "gt", "tp", "fp", "fn", "precision", "recall", "F1", "cost"]
+    assert list(frame.columns) == [
+        "image",
+        "gt",
+        "tp",
+        "fp",
+        "fn",
+        "precision",
+        "recall",
+        "F1",
+        "cost",
+        "AP",
+        "mean_IoU",
+    ]
     assert frame["image"].tolist() == ["1", "3", "2", "0", "4"]
     assert math.isnan(frame["precision"][1])
     assert result.worst_images.order.tolist() == [1, 3, 2, 0, 4]
@@ -142,7 +154,7 @@ def test_a_file_of_images_needs_no_other_option_and_changes_no_screen(
     plain = capsys.readouterr().out
     assert run.run(["evaluate", *pair, "-o", "images.csv"]) == 0
     assert capsys.readouterr().out == plain
-    assert Path("images.csv").read_text().splitlines()[0] == "image,gt,tp,fp,fn,precision,recall,F1,cost"
+    assert Path("images.csv").read_text().splitlines()[0] == "image,gt,tp,fp,fn,precision,recall,F1,cost,AP,mean_IoU"
 
 
 def test_a_saved_document_with_images_is_judged_and_a_damaged_one_refused(
