@@ -65,7 +65,11 @@ class OutlineDraft:
             return problem
         if not isinstance(value, dict):
             return "is missing" if value is None else f"is {described_json(value)}; expected polygons or RLE"
-        problem = _size_problem(value) or _counts_problem(value["counts"], *value["size"])
+        problem = _rle_problem(value)
+        if problem:
+            # In memory, numbers come as tuples, arrays, tensors and floats; a file has none of these.
+            value = {name: _in_python(value[name]) for name in ("size", "counts") if name in value}
+            problem = _rle_problem(value)
         if problem:
             return problem
         counts, (height, width) = value["counts"], value["size"]
@@ -219,6 +223,19 @@ def _polygons_problem(value: list[Any]) -> str:
             return f"a polygon has {what}"
     few = len(value[0]) < 6
     return f"the first polygon has {len(value[0]) // 2} points; expected at least 3" if few else ""
+
+
+def _rle_problem(value: dict[str, Any]) -> str:
+    return _size_problem(value) or _counts_problem(value["counts"], *value["size"])
+
+
+def _in_python(values: Any) -> Any:
+    """Return a sequence of numbers as a list, whole ones as int; anything else as it is."""
+    listed = values.tolist() if hasattr(values, "tolist") else values
+    if not isinstance(listed, list | tuple):
+        return listed
+    plain = [number.item() if hasattr(number, "item") else number for number in listed]
+    return [int(number) if isinstance(number, float) and number.is_integer() else number for number in plain]
 
 
 def _size_problem(value: dict[str, Any]) -> str:

@@ -82,3 +82,28 @@ def test_what_pycocotools_stops_at_without_a_reason_is_one_mask_or_a_usage_error
         mask.iou([square], [square], [0, 0])
     with pytest.raises(UsageError, match="expected"):
         mask.area({"size": [3, 3], "counts": None})
+
+
+SQUARE = mask.encode(np.ones((20, 30), dtype=np.uint8))
+RUNS = [0, 600]
+SPELLINGS: dict[str, Any] = {
+    "text": {"size": [20, 30], "counts": SQUARE["counts"].decode()},
+    "tuple": {"size": (20, 30), "counts": SQUARE["counts"]},
+    "array": {"size": np.array([20, 30]), "counts": SQUARE["counts"]},
+    "scalars of NumPy": {"size": [np.int64(20), np.int32(30)], "counts": SQUARE["counts"]},
+    "floats": {"size": [20.0, 30.0], "counts": [float(run) for run in RUNS]},
+    "array of runs": {"size": [20, 30], "counts": np.array(RUNS)},
+    "tuple of runs": {"size": (20, 30), "counts": tuple(RUNS)},
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_rle_is_taken_as_programs_have_it(spelling: str) -> None:
+    assert mask.area(SPELLINGS[spelling]) == 600
+    assert mask.iou([SPELLINGS[spelling]], [SQUARE], [0]).item() == 1.0
+
+
+@pytest.mark.parametrize("size", [[20.5, 30], [True, 30], ["20", 30], [20], "20x30", [-1, 5], None])
+def test_sizes_that_are_none_are_still_refused(size: Any) -> None:
+    with pytest.raises(UsageError, match="size of RLE"):
+        mask.area({"size": size, "counts": SQUARE["counts"]})
