@@ -16,6 +16,14 @@ STOPS = (
     "quad-upright",
 )
 
+# Notes on what is evaluated at all: which file of a folder, which split, which columns. --quiet prints them, too.
+DECISIONS = frozenset(
+    {"angle-assumed", "annotations-unused", "box-assumed", "columns-assumed", "images-in-common", "input-found"}
+    | {"iou-type", "path-moved", "split-chosen", "split-train"}
+)
+# Notes on what a protocol does not count: they stand in reports, as warnings do.
+CAPS = frozenset({"max-dets"})
+
 CODES = frozenset(
     {
         "angle-ambiguous",

@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Any
 from typing import Protocol as TypingProtocol
 
+from jaccard_eval.codes import CAPS
 from jaccard_eval.errors import ExitCode, JaccardEvalError, UsageError
 from jaccard_eval.fixes import FLAGS, Fix, Wording
 from jaccard_eval.frozen import dataclass
@@ -125,6 +126,11 @@ class Finding:
 
     def __str__(self) -> str:
         return self.in_full(FLAGS)
+
+
+def in_text_report(finding: Finding) -> bool:
+    """Whether a finding stands in reports of all kinds: warnings, and notes on what a protocol does not count."""
+    return finding.severity is Severity.WARNING or (finding.severity is Severity.NOTE and finding.code in CAPS)
 
 
 def as_fix(fix: Fix | str | None) -> Fix | None:

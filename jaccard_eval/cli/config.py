@@ -172,7 +172,7 @@ def apply_config(command: click.Command, ctx: click.Context, args: Sequence[str]
 def _defaults(
     command: click.Command, config: Config, given: Mapping[str, Any]
 ) -> tuple[dict[str, Any], tuple[Finding, ...]]:
-    """Return what a configuration sets for a command besides what the command line gives, and a note of each."""
+    """Return what a configuration sets for a command beside the command line, and a note of it in one line."""
     table = config.tables[str(command.name)]
     if not isinstance(table, Mapping):
         raise UsageError(
@@ -184,7 +184,7 @@ def _defaults(
     has_words = any(word and isinstance(word, str | tuple) for word in words)
     seen: set[str] = set()
     defaults: dict[str, Any] = {}
-    notes: list[Finding] = []
+    said: list[str] = []
     problems = []
     for key, value in table.items():
         name = str(key).replace("_", "-")
@@ -200,10 +200,13 @@ def _defaults(
         # The command line wins: the option itself, or the inputs as words.
         if given.get(str(param.name)) is None and not (has_words and param.name in ("gt", "pred")):
             defaults[str(param.name)] = default
-            notes.append(_said(where, param, default))
+            said.append(_said(param, default))
     if problems:
         raise UsageError("\n".join(problems))
-    return defaults, tuple(notes)
+    log = FindingLog()
+    if said:
+        log.note("option-configured", Where(str(config.path)), ", ".join(said))
+    return defaults, log.findings()
 
 
 def _settable(command: click.Command) -> dict[str, click.Option]:
@@ -253,19 +256,15 @@ def _led_from(folder: Path, text: str, kind: Any) -> str:
     return path if is_path and text not in ("", "-") else text
 
 
-def _said(where: Where, param: click.Option, value: bool | str | list[str]) -> Finding:
+def _said(param: click.Option, value: bool | str | list[str]) -> str:
     name = next(name for name in param.opts if name.startswith("--"))
     if isinstance(value, bool):
-        said = name if value else next(iter(param.secondary_opts), f"{name} off")
-    else:
-        said = " ".join(f"{name} {public(text)}" for text in ([value] if isinstance(value, str) else value))
-    log = FindingLog()
-    log.note("option-configured", where, said)
-    return log.findings()[0]
+        return name if value else next(iter(param.secondary_opts), f"{name} off")
+    return " ".join(f"{name} {public(text)}" for text in ([value] if isinstance(value, str) else value))
 
 
 def configured(ctx: click.Context | None) -> tuple[Finding, ...]:
-    """Return a note for each option that a configuration set."""
+    """Return a note of the options that a configuration set, in one line; none where it set none."""
     return () if ctx is None else ctx.meta.get(_SETTINGS, ())
 
 

@@ -159,7 +159,7 @@ class SectionedCommand(ListedCommand):
         options = RunOptions(
             **{name: value for name, value in ctx.params.items() if name not in named and value is not None}
         )
-        for note in configured(ctx):  # with --quiet, too: nobody sees these options
+        for note in () if options.quiet else configured(ctx):
             streams.say(str(note))
         if options.verbose and options.quiet:
             raise click.UsageError("--verbose and --quiet exclude each other; give one of them", ctx)

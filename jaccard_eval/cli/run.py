@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from click.exceptions import ClickException, Exit, NoArgsIsHelpError
 
 from jaccard_eval.cli import COMMAND_TABLE, COMPLETE_VARIABLE, GIVEN, PROGRAM, streams
+from jaccard_eval.codes import DECISIONS
 from jaccard_eval.errors import ExitCode, JaccardEvalError
-from jaccard_eval.findings import DataError, Finding, Severity, reason_of
+from jaccard_eval.findings import DataError, Finding, Severity, in_text_report, reason_of
 from jaccard_eval.text import aligned, printable
 
 if TYPE_CHECKING:
@@ -176,8 +177,13 @@ def report_findings(findings: Iterable[Finding], options: RunOptions, *, in_repo
     if refused:
         raise DataError(refused)
     told = in_report and not (options.as_json or options.quiet) and streams.end_in_one_place()
-    wanted = {Severity.WARNING: not told, Severity.NOTE: not options.quiet}
-    say_findings(findings, [severity for severity, is_said in wanted.items() if is_said])
+    said = [finding for finding in findings if not (told and in_text_report(finding)) and is_said(finding, options)]
+    say_findings(said, [Severity.WARNING, Severity.NOTE])
+
+
+def is_said(finding: Finding, options: RunOptions) -> bool:
+    """Whether a finding is printed: with ``--quiet`` only warnings, and notes on what is evaluated at all."""
+    return finding.severity is not Severity.NOTE or not options.quiet or finding.code in DECISIONS
 
 
 def as_errors(findings: Iterable[Finding], options: RunOptions) -> tuple[Finding, ...]:

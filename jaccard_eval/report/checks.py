@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from jaccard_eval.data.metricref import EXTERNAL
 from jaccard_eval.data.verdict import GateVerdict, Status, counted_statuses
-from jaccard_eval.findings import Finding, Severity, Where
+from jaccard_eval.findings import Finding, Severity, Where, in_text_report
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.report import Reportable
 from jaccard_eval.report.numbers import signed_text, value_text
@@ -51,10 +51,10 @@ def checks_of(result: Reportable) -> tuple[Check, ...]:
 
 
 def of_findings(findings: Iterable[Finding]) -> tuple[Check, ...]:
-    """Return findings as checks, without notes."""
+    """Return findings as checks; of notes only those on what a protocol does not count."""
     checks = []
     for finding in findings:
-        if finding.severity is Severity.NOTE:
+        if finding.severity is Severity.NOTE and not in_text_report(finding):
             continue
         where = finding.examples[0].where
         # A field without its index, a name without its line: edits elsewhere in a file make no other check of it.

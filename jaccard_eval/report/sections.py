@@ -11,7 +11,7 @@ from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.result import Correspondence, InputSummary
 from jaccard_eval.data.verdict import GateVerdict, Status
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import Finding, Severity
+from jaccard_eval.findings import Finding, Severity, in_text_report
 from jaccard_eval.report.model import (
     Cell,
     Column,
@@ -166,7 +166,7 @@ def findings_section(findings: Iterable[Finding], severity: Severity = Severity.
     blocks: list[Table | KeyValues] = []
     pairs: list[tuple[str, str]] = []
     for finding in findings:
-        if finding.severity != severity:
+        if not (in_text_report(finding) if severity is Severity.WARNING else finding.severity is severity):
             continue
         pairs += [(finding.code, line) for line in (finding.message, *finding.further)]
         if finding.table:

@@ -21,8 +21,8 @@ from jaccard_eval.cli.options import (
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.reading import ROLES, side_arguments, with_findings
 from jaccard_eval.cli.rules import SHAPE_OPTIONS
-from jaccard_eval.cli.run import as_errors
-from jaccard_eval.findings import DataError, FindingLog, Severity
+from jaccard_eval.cli.run import as_errors, is_said, say_findings
+from jaccard_eval.findings import DataError, FindingLog
 
 PAIRED = ("class_map", "match_images", "extra_images", "images_in_common")
 READ = ("gt_format", "pred_format", "gt_options", "pred_options")
@@ -65,6 +65,7 @@ def inspect(options: RunOptions, *, paths: tuple[Path, ...]) -> None:
     result = with_findings(log, result)
     # A report of an inspection has its notes in it, so that these are dropped here rather than when they are printed.
     if options.quiet:
+        say_findings([finding for finding in result.findings if is_said(finding, options)], [Severity.NOTE])
         kept = tuple(finding for finding in result.findings if finding.severity is not Severity.NOTE)
         result = replace(result, findings=kept)
     deliver(result, outputs, options)

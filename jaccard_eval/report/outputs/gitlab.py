@@ -19,6 +19,7 @@ SEVERITIES = {
     (GATES, Status.WARN): "minor",
     ("findings", Status.WARN): "minor",
     (GATES, Status.INFO): "info",
+    ("findings", Status.INFO): "info",
 }
 UNPLACED = "jaccard-eval"
 
