@@ -22,7 +22,7 @@ from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.reading import ROLES, side_arguments, with_findings
 from jaccard_eval.cli.rules import SHAPE_OPTIONS
 from jaccard_eval.cli.run import as_errors, is_said, say_findings
-from jaccard_eval.findings import DataError, FindingLog
+from jaccard_eval.findings import DataError, FindingLog, Severity
 
 PAIRED = ("class_map", "match_images", "extra_images", "images_in_common")
 READ = ("gt_format", "pred_format", "gt_options", "pred_options")
