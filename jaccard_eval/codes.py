@@ -114,6 +114,7 @@ CODES = frozenset(
         "file-name-contradiction",
         "file-name-duplicate",
         "file-unreadable",
+        "fingerprint-old",
         "flag-null",
         "flag-value",
         "folder-too-large",

@@ -28,7 +28,7 @@ from jaccard_eval.data.document import Part, Rows
 from jaccard_eval.data.protocol import BOXES, COCO, Protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.sides import Sides
-from jaccard_eval.data.signature import HashSum, RowHasher, digest_names, quoted
+from jaccard_eval.data.signature import RowHasher, digest_names, fingerprint, quoted
 from jaccard_eval.engine.memory import release_tables
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.audit.class_maps import applied_counting, best_class_map
@@ -49,7 +49,6 @@ from jaccard_eval.reading.thumbnails import ImageFiles
 if TYPE_CHECKING:
     from typing import Any
 
-    from jaccard_eval.data.boxtable import Words
     from jaccard_eval.engine.disk import DiskEngine
     from jaccard_eval.features.explain.compute import Question
     from jaccard_eval.features.explain.result import ExplanationResult
@@ -92,7 +91,8 @@ def load_and_align(
     except DataError as error:
         raise _with_split(error, gt, gt_side, pred_side, options) from None
     names = aligned.image_names, aligned.class_names
-    hashes = _hashes(aligned.gt, aligned.pred, names)
+    gt_hashes, gt_print = fingerprint(aligned.gt, names, "gt", aligned.units)
+    pred_hashes, pred_print = fingerprint(aligned.pred, names, "pred", aligned.units)
     rules = {"class_map": aligned.classes.strategy} if isinstance(options.class_map, str) else {}
     for side in (gt_side, pred_side):
         if side.ignored.get("invalid"):
@@ -103,7 +103,7 @@ def load_and_align(
         # The fingerprints know no images without boxes; which of these count depends on what the other side lists.
         rules["images_in_common"] = digest_names(aligned.image_names)
     selection = _selection(options, {**rules, **aligned.applied})
-    return Sides(gt_side, pred_side, aligned, selection, hashes)
+    return Sides(gt_side, pred_side, aligned, selection, (gt_hashes, pred_hashes), (gt_print, pred_print))
 
 
 def align_shapes(gt: Dataset, pred: Dataset, options: SideOptions, iou_type: str) -> tuple[Dataset, Dataset, Alignment]:
@@ -154,23 +154,6 @@ def explain_inputs(
 
     sides = load_and_trust(gt, pred, options, asked.rules.iou_type)
     return replace(explain_sides(sides, asked, version=version), images=image_files(sides, images))
-
-
-@staged("fingerprinting")
-def _hashes(
-    gt: BoxTable, pred: BoxTable, names: tuple[Sequence[str], Sequence[str]]
-) -> tuple[Words | HashSum, Words | HashSum]:
-    """Return for both sides a hash of each box, or of boxes that do not fit into memory the sum of all."""
-    hasher = RowHasher.of(*names)
-
-    def of(boxes: BoxTable) -> Words | HashSum:
-        if isinstance(boxes, BoxTable):
-            return hasher(boxes)
-        from jaccard_eval.reading.stored import hash_sum
-
-        return hash_sum(boxes, hasher)
-
-    return of(gt), of(pred)
 
 
 SPLITS = ("train", "val", "test")
@@ -486,8 +469,10 @@ def _evaluate(
     gt_summary, pred_summary = sides.summaries()
     stopping = options if _may_stop(gt, pred) else None
     # A fingerprint is that of the boxes as given; checks look at those that are judged.
-    names = aligned.image_names, aligned.class_names
-    hashes = sides.hashes if sides is given else _hashes(aligned.gt, aligned.pred, names)
+    hashes = sides.hashes
+    if sides is not given and not is_stored:
+        hasher = RowHasher.of(aligned.image_names, aligned.class_names)
+        hashes = hasher(aligned.gt), hasher(aligned.pred)
     audited = audit(sides.gt, sides.pred, aligned, metrics, hashes, options=stopping, measure=measure)
     # What polygons alone suggest is reported once, with the evidence of both sides where there is some.
     settled = {finding.examples[0].where.path for finding in audited if finding.code == "mask-axes"}
@@ -505,7 +490,7 @@ def _evaluate(
         per_class = metrics.per_class()
     result = EvaluationResult(
         protocol=protocol,
-        signature=sides.sign(protocol, *choices, version=version),
+        signature=sides.sign(protocol, *choices, *metrics.tie_choice, version=version),
         version=version,
         gt=gt_summary,
         pred=pred_summary,

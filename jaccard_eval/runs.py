@@ -33,6 +33,7 @@ from jaccard_eval.data.result import (
 )
 from jaccard_eval.data.result_base import Result
 from jaccard_eval.data.saved_values import Fault, find_faults, find_run_faults
+from jaccard_eval.data.signature import FINGERPRINT
 from jaccard_eval.data.verdict import GateVerdict
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.errors.compute import errors_at
@@ -102,6 +103,19 @@ def require_result(path: Path, document: Any, kinds: Sequence[str]) -> None:
         raise invalid_document(path, f"has schema {shown_json(document.get('schema'))}; expected {SCHEMA}")
     _require(path, find_faults(document), RESULT_FIX)
     _require_unedited(path, document, document_digest(document), RESULT_FIX)
+    sides = (side for side in document.get("inputs", {}).values() if isinstance(side, dict))
+    old = [
+        str(side["fingerprint"])
+        for side in sides
+        if not str(side.get("fingerprint", FINGERPRINT)).startswith(FINGERPRINT)
+    ]
+    if old:
+        detail = (
+            f"its fingerprints, such as {quoted_value(old[0])}, are of an older kind that can be forged, and cannot be"
+            " compared with those of today"
+        )
+        where = Where(str(path), field="inputs")
+        raise DataError.single("fingerprint-old", where, detail, fix="Evaluate again, and keep the new result.")
 
 
 def _require_unedited(path: Path, content: Mapping[str, Any], digest: str, fix: Fix | str) -> None:

@@ -47,7 +47,10 @@ class Shapes(Protocol):
         """Return left, top, width and height of each shape, (n, 4)."""
 
     def hashes(self) -> Words:
-        """Return 64 bits for each shape, (n,): shapes that differ within equal bounds differ here."""
+        """Return words for each shape, (n, k) or (n,): shapes that differ within equal bounds differ here.
+
+        Inputs are told apart by these: `signature.digest_each` makes words that nobody can forge.
+        """
 
     def scaled(self, xy: FloatArray) -> Self:
         """Multiply the coordinates of each shape by factors (n, 2), when fractions of an image become pixels."""

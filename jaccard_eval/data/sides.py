@@ -7,7 +7,7 @@ from jaccard_eval.data.boxtable import Words
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import InputSummary
-from jaccard_eval.data.signature import HashSum, digest_rows, signature
+from jaccard_eval.data.signature import signature
 from jaccard_eval.findings import Finding
 from jaccard_eval.frozen import dataclass
 
@@ -16,16 +16,17 @@ from jaccard_eval.frozen import dataclass
 class Sides:
     """Both sides as read, and what they have in common.
 
-    `selection` is what was chosen, as a signature names it; `hashes` holds one of every aligned row, of the ground
-    truth and of the predictions, or of stored boxes their sum. `judged_by` are the rules that boxes were chosen by, as
-    `matching.judging` does; None where all are still there.
+    `selection` is what was chosen, as a signature names it; `hashes` are those of the aligned rows of the ground truth
+    and of the predictions, as `signature.fingerprint` returns them; `fingerprints` are of either side as given.
+    `judged_by` are the rules that boxes were chosen by, as `matching.judging` does; None where all are still there.
     """
 
     gt: Dataset
     pred: Dataset
     aligned: Alignment
     selection: tuple[str, ...]
-    hashes: tuple[Words | HashSum, Words | HashSum]
+    hashes: tuple[Words | None, Words | None]
+    fingerprints: tuple[str, str]
     judged_by: Protocol | None = None
 
     @property
@@ -33,14 +34,9 @@ class Sides:
         """What reading and aligning found."""
         return (*self.gt.findings, *self.pred.findings, *self.aligned.findings)
 
-    def fingerprints(self) -> tuple[str, str]:
-        """Digest the aligned boxes of either side."""
-        gt, pred = self.hashes
-        return digest_rows(gt, "gt", self.aligned.units), digest_rows(pred, "pred", self.aligned.units)
-
     def summaries(self) -> tuple[InputSummary, InputSummary]:
         """Return both sides in short, with their fingerprints."""
-        gt, pred = self.fingerprints()
+        gt, pred = self.fingerprints
         return summarise(self.gt, gt), summarise(self.pred, pred)
 
     def sign(self, protocol: Protocol, *choices: str, version: str) -> str:
@@ -48,7 +44,7 @@ class Sides:
 
         Fingerprints leave no trace of images without boxes; rates per image depend on how many there are.
         """
-        gt, pred = self.fingerprints()
+        gt, pred = self.fingerprints
         selection = (*self.selection, *choices, f"images={len(self.aligned.image_names)}")
         return signature(protocol, selection=selection, gt=gt, pred=pred, version=version)
 

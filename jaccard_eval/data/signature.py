@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
+import json
 import re
-from collections.abc import Sequence
-from hashlib import blake2b
+from collections.abc import Callable, Sequence
+from functools import partial
+from hashlib import blake2b, sha256
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoxTable, Words
+from jaccard_eval.data.boxtable import FLAGS, BoxTable, RowArray, Words
 from jaccard_eval.data.dataset import NumberedNames
 from jaccard_eval.data.imagekeys import bare_names
 from jaccard_eval.data.imagelabels import ClassFacts
 from jaccard_eval.data.protocol import BOXES, LATER_RULES, PROTOCOLS, Protocol
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.native.matching import hash_rows
+from jaccard_eval.native.matching import hash_rows, pack_rows
 from jaccard_eval.progress import staged
 
-# Hexadecimal digits shown: 64 bits.
-FINGERPRINT_DIGITS = 16
+# Hexadecimal digits of a fingerprint, and its name in RFC 6920: the first 128 bits of SHA-256. Of fewer, two inputs
+# with the same are found by trying: of 64 bits by four thousand million.
+FINGERPRINT_DIGITS = 32
+FINGERPRINT = "sha-256-128:"
+BLOCK_ROWS = 1 << 14  # of boxes whose content is put together at a time
 # Fields that do not affect the metrics, only what is measured in addition.
 BESIDE_METRICS = ("score", "bootstrap", "slices", "against")
 # Hexadecimal digits of the digest in a short signature.
@@ -31,17 +36,15 @@ _LONG_NUMBER = re.compile(r"(?<=[\[:])\d+\.\d{9,}(?=[:\]])")
 ABRIDGED_DIGITS, ABRIDGED_LIST = 8, 60
 
 
-@staged("fingerprinting")
-def row_hashes(boxes: BoxTable, image_names: Sequence[str], class_names: Sequence[str]) -> Words:
-    """Hash each row (image, class, flags, box, score, area, shape) to 64 bits, (n,); equal rows have equal hashes."""
-    return RowHasher.of(image_names, class_names)(boxes)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class RowHasher:
-    """Hashes rows of any number of tables whose images and classes are the same."""
+    """Hashes rows of any number of tables whose images and classes are the same; by names, which have any order.
 
-    image: Words
+    A hash of 64 bits finds equal rows and puts the rows of an image in order. Whoever wants to can make two rows that
+    have the same: what proves that inputs are equal is `ImageDigests`.
+    """
+
+    image: Words  # digests of names, (n, 2)
     label: Words
 
     @classmethod
@@ -51,58 +54,185 @@ class RowHasher:
         # Names, not rows: two files of the same data may list images and classes in any order.
         # Of images that are only numbered, each name is its own short form.
         bare = image_names if isinstance(image_names, NumberedNames) else bare_names(image_names)
-        return cls(_text_hashes(bare), _text_hashes(class_names))
+        return cls(_text_digests(bare), _text_digests(class_names))
 
     def __call__(self, boxes: BoxTable) -> Words:
         """Hash each row, (n,)."""
-        return _hashed(boxes, self.image, self.label)
+        return self.with_shapes(boxes)[0]
+
+    def with_shapes(self, boxes: BoxTable) -> tuple[Words, Words]:
+        """Hash each row, (n,), and return the words that its shape has by itself, (n, k); equal rows have the same."""
+        hashes = _hashed(boxes, np.ascontiguousarray(self.image[:, 0]), np.ascontiguousarray(self.label[:, 0]))
+        if boxes.shapes is None:
+            return hashes, np.zeros((len(boxes), 0), dtype=np.uint64)
+        shapes = boxes.shapes.hashes()
+        shapes = shapes[:, np.newaxis] if shapes.ndim == 1 else shapes
+        for words in shapes.T:
+            hashes ^= words
+            mix(hashes)
+        return hashes, shapes
+
+
+@staged("fingerprinting")
+def fingerprint(
+    boxes: BoxTable, names: tuple[Sequence[str], Sequence[str]], kind: str, units: str
+) -> tuple[Words | None, str]:
+    """Return a hash of each row, (n,), and the fingerprint of all.
+
+    There are no hashes, (0,), where no two rows of an image are alike, and None of boxes that lie on the disk by image.
+    `names` are those of images and of classes, `kind` is "gt" or "pred".
+    """
+    hasher = RowHasher.of(*names)
+    counts = boxes.counts("label", len(names[1])).tolist()
+    classes = sorted({name for name, n in zip(names[1], counts, strict=False) if n})
+    rank = {name: np.uint64(place) for place, name in enumerate(classes)}
+    ranks = np.array([rank.get(name, 0) for name in names[1]], dtype=np.uint64)
+    digests, hashes = ImageDigests(hasher.image), None
+    for table in boxes.tables():
+        hashes, shapes = hasher.with_shapes(table)
+        if not digests.add(table.image, hashes, partial(row_words, table, label_words(table, ranks), shapes)):
+            hashes = hashes[:0]
+    digest = digests.digest([kind, units, len(boxes), classes])
+    return hashes if isinstance(boxes, BoxTable) else None, f"{FINGERPRINT}{digest}"
+
+
+def row_words(boxes: BoxTable, first: Words, shapes: Words, rows: npt.NDArray[np.int64]) -> Words:
+    """Return all that some rows hold as whole words, (r, k): the `first` of each, box, score, area and shape."""
+    words = np.empty((len(rows), 6 + first.shape[1] + shapes.shape[1]), dtype=np.uint64)
+    if not pack_rows(rows, boxes.xywh, boxes.score, boxes.area, words):
+        scores = 0.0 if boxes.score is None else boxes.score[rows]
+        for place, column in enumerate((*boxes.xywh.take(rows, axis=0).T, scores, boxes.area[rows])):
+            # Adding 0.0 makes -0.0 and 0.0 alike.
+            words[:, place] = np.asarray(column + 0.0).view(np.uint64)
+    words[:, 6:] = np.hstack((first[rows], shapes[rows])) if shapes.shape[1] else first[rows]
+    return words.astype("<u8", copy=False)
+
+
+def label_words(boxes: BoxTable, ranks: Words) -> Words:
+    """Return the rank of the class of each box, above its flags, (n, 1)."""
+    words: Words = ((ranks << np.uint64(8))[boxes.label] | packed_flags(boxes))[:, np.newaxis]
+    return words
+
+
+def packed_flags(boxes: BoxTable) -> npt.NDArray[np.uint8]:
+    """Return the flags of each box as bits, (n,)."""
+    flags = np.zeros(len(boxes), dtype=np.uint8)
+    for bit, name in enumerate(FLAGS):
+        flags |= getattr(boxes, name).view(np.uint8) << np.uint8(bit)
+    return flags
+
+
+class ImageDigests:
+    """SHA-256 of the rows of each image in an order that no file decides, and of all images.
+
+    A sum of hashes of rows would need no order, but can be forged: of enough rows, some add up to any sum. Parts hand
+    on what whole images have.
+    """
+
+    def __init__(self, image_names: Words) -> None:
+        self._names = image_names.astype("<u8").tobytes()  # digests of them, (n, 2)
+        self._digests = bytearray()
+
+    def add(self, image: RowArray, hashes: Words, words_of: Callable[[npt.NDArray[np.int64]], Words]) -> bool:
+        """Add the rows of whole images: their image and hash, (n,), and what gives the words of some rows, (r, k).
+
+        Return whether two rows of an image seem alike.
+        """
+        if not len(image):
+            return False
+        order, has_alike = _canonical_order(image, hashes, words_of)
+        ordered = image[order]
+        first = np.append(0, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)
+        names = [self._names[16 * place : 16 * place + 16] for place in ordered[first].tolist()]
+        # A block of images at a time stays in the cache of the processor.
+        cuts = [*np.flatnonzero(np.diff(first // BLOCK_ROWS, prepend=-1)).tolist(), len(first)]
+        first = np.append(first, len(order))
+        for low, high in pairwise(cuts):
+            words = words_of(order[first[low] : first[high]])
+            rows, row_bytes = words.data.cast("B"), words.strides[0]
+            bounds = ((first[low : high + 1] - first[low]) * row_bytes).tolist()
+            for name, (start, stop) in zip(names[low:high], pairwise(bounds), strict=True):
+                content = sha256(name)
+                content.update(rows[start:stop])
+                self._digests += content.digest()
+        return has_alike
+
+    def digest(self, head: Sequence[Any]) -> str:
+        """Return the digest of all images, in the order of their digests, below a head of plain values."""
+        content = sha256(json.dumps(head).encode())
+        content.update(np.sort(np.frombuffer(self._digests, dtype="S32")).tobytes() if self._digests else b"")
+        return content.hexdigest()[:FINGERPRINT_DIGITS]
+
+
+def _canonical_order(
+    image: RowArray, hashes: Words, words_of: Callable[[npt.NDArray[np.int64]], Words]
+) -> tuple[npt.NDArray[np.int64], bool]:
+    """Return the order of rows by image, hash and content, (n,), and whether two of an image seem alike."""
+    # One sort of whole numbers that hold image, hash and row takes a fraction of a stable sort by each.
+    n_row_bits, n_image_bits = (max(int(most), 1).bit_length() for most in (len(image) - 1, image.max()))
+    key = hashes >> np.uint64(n_row_bits + n_image_bits)
+    key <<= np.uint64(n_row_bits)
+    key |= image.astype(np.uint64) << np.uint64(64 - n_image_bits)
+    key |= np.arange(len(image), dtype=np.uint64)
+    key.sort()
+    order = (key & np.uint64((1 << n_row_bits) - 1)).view(np.int64)
+    key >>= np.uint64(n_row_bits)
+    same = key[1:] == key[:-1]
+    if has_alike := bool(same.any()):
+        alike = np.union1d(np.flatnonzero(same), np.flatnonzero(same) + 1)
+        rows = order[alike]
+        order[alike] = rows[np.lexsort((*words_of(rows).T, hashes[rows], key[alike]))]
+    return order, has_alike
+
+
+def digest_each(*columns: npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArray[np.int64]]) -> Words:
+    """Return 128 bits of the SHA-256 of each row, (n, 2).
+
+    A column has a row each, or the numbers of all rows and where those of each begin, and the end.
+    """
+    given: list[tuple[memoryview, list[int]]] = []
+    lengths: list[npt.NDArray[np.int64]] = []
+    for column in columns:
+        values, bounds = column if isinstance(column, tuple) else (column, np.arange(len(column) + 1))
+        if not isinstance(column, tuple):
+            bounds = bounds * int(np.prod(values.shape[1:]))
+        values = values + 0.0 if values.dtype.kind == "f" else values  # -0.0 is 0.0
+        given.append((memoryview(values.tobytes()), (bounds * values.itemsize).tolist()))
+        lengths.append(np.diff(bounds))
+    counts = np.stack(lengths, axis=1).astype("<i8")
+    given.insert(0, (memoryview(counts.tobytes()), list(range(0, counts.nbytes + 1, counts.itemsize * len(columns)))))
+    digests = bytearray()
+    for row in range(len(counts)):
+        content = sha256()
+        for data, starts in given:
+            content.update(data[starts[row] : starts[row + 1]])
+        digests += content.digest()[:16]
+    return np.frombuffer(bytes(digests), dtype="<u8").astype(np.uint64).reshape(-1, 2)
 
 
 def digest_facts(facts: ClassFacts, image_names: Sequence[str], class_names: Sequence[str]) -> str:
-    """Return a short digest of what is known of classes besides boxes, in any order of images and rows."""
-    names, content = RowHasher.of(image_names, class_names), hashlib.sha256()
-    if facts.images is not None:
+    """Return a digest of what is known of classes besides boxes, in any order of images and rows."""
+    digests, classes = ImageDigests(_text_digests(bare_names(image_names))), list[str]()
+    if facts.images is not None and len(facts.images):
         rows = facts.images
-        state = names.image[rows.image] * _PRIMES[0] + names.label[rows.label] * _PRIMES[1]
-        state += rows.fact.astype(np.uint64) * _PRIMES[2]
-        mix(state)
+        classes = sorted({class_names[label] for label in np.unique(rows.label)})
+        rank = {name: place for place, name in enumerate(classes)}
+        label = np.array([rank.get(name, 0) for name in class_names], dtype=np.int64)[rows.label]
         # What is stated twice is stated once.
-        content.update(np.unique(state).astype("<u8").tobytes())
-    frequency = (f"{name}\0{value}" for name, value in zip(class_names, facts.frequency, strict=False))
-    above = (f"{class_names[k]}\0{class_names[row]}" for k, rows in enumerate(facts.ancestors) for row in rows)
-    for texts in (frequency, above):
-        content.update("\n".join(["", *sorted(texts)]).encode("utf-8", "surrogatepass"))
-    return content.hexdigest()[:FINGERPRINT_DIGITS]
-
-
-@dataclass(frozen=True, slots=True)
-class HashSum:
-    """What a fingerprint needs of the hashes of rows; those of disjoint rows add up."""
-
-    n: int = 0
-    total: int = 0
-    xor: int = 0
-
-    @classmethod
-    def of(cls, hashes: Words) -> HashSum:
-        """Add up hashes."""
-        total, xor = hashes.sum(dtype=np.uint64), np.bitwise_xor.reduce(hashes, initial=0)
-        return cls(len(hashes), int(total), int(xor))
-
-    def __add__(self, other: HashSum) -> HashSum:
-        return HashSum(self.n + other.n, (self.total + other.total) % 2**64, self.xor ^ other.xor)
+        n_words = len(classes) << 8
+        image, word = np.divmod(np.unique(rows.image.astype(np.int64) * n_words + (label << 8) + rows.fact), n_words)
+        words = word.astype("<u8")
+        digests.add(image.astype(np.int32), words << np.uint64(32), lambda rows: words[rows, np.newaxis])
+    frequency = sorted(zip(class_names, facts.frequency, strict=False))
+    above = sorted((class_names[k], class_names[row]) for k, rows in enumerate(facts.ancestors) for row in rows)
+    return digests.digest([facts.images is not None, classes, frequency, above])
 
 
 def _hashed(boxes: BoxTable, image: Words, label: Words) -> Words:
-    flags = np.packbits([boxes.crowd, boxes.difficult, boxes.group_of, boxes.ignore], axis=0, bitorder="little")[0]
+    flags = packed_flags(boxes)
     rows = boxes.image, boxes.label, flags
     compiled = hash_rows((image, label, _PRIMES), rows, boxes.xywh, boxes.score, boxes.area)
-    state = _hashed_columns(boxes, image, label, flags) if compiled is None else compiled
-    # Without shapes nothing is mixed in: a fingerprint of boxes stays what it always was.
-    if boxes.shapes is not None:
-        state ^= boxes.shapes.hashes()
-        mix(state)
-    return state
+    return _hashed_columns(boxes, image, label, flags) if compiled is None else compiled
 
 
 def _hashed_columns(boxes: BoxTable, image: Words, label: Words, flags: npt.NDArray[np.uint8]) -> Words:
@@ -122,17 +252,7 @@ def _hashed_columns(boxes: BoxTable, image: Words, label: Words, flags: npt.NDAr
 def digest_names(names: Sequence[str]) -> str:
     """Return a short digest of the names of images, in any order."""
     text = "\0".join(sorted(bare_names(names)))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:RULES_DIGITS]
-
-
-def digest_rows(hashes: Words | HashSum, kind: str, units: str) -> str:
-    """Return the digest of hashed rows, in any order; `kind` is "gt" or "pred"."""
-    # Neither depends on the order of rows; by xor alone a row and its copy would cancel.
-    added = hashes if isinstance(hashes, HashSum) else HashSum.of(hashes)
-    digest = hashlib.sha256(f"{kind} {units} {added.n}".encode())
-    digest.update(added.total.to_bytes(8, "little"))
-    digest.update(added.xor.to_bytes(8, "little"))
-    return f"sha256:{digest.hexdigest()[:FINGERPRINT_DIGITS]}"
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:FINGERPRINT_DIGITS]
 
 
 # Odd constants with bits all over the word, of the golden ratio and of xxHash: in the sum of image, class and flags
@@ -147,18 +267,19 @@ def mix(state: Words) -> None:
     state ^= state >> np.uint64(33)
 
 
-def _text_hashes(texts: Sequence[str]) -> Words:
+def _text_digests(texts: Sequence[str]) -> Words:
+    """Return 128 bits of each text, (n, 2), by BLAKE2b."""
     # One that is copied is had sooner than one that is made, and there may be millions of names.
-    empty, hashes = blake2b(digest_size=8), bytearray()
+    empty, digests = blake2b(digest_size=16), bytearray()
     for text in texts:
         hasher = empty.copy()
         hasher.update(text.encode("utf-8", "surrogatepass"))
-        hashes += hasher.digest()
-    return np.frombuffer(hashes, dtype="<u8").astype(np.uint64)
+        digests += hasher.digest()
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64).reshape(-1, 2)
 
 
 def signature(protocol: Protocol, *, selection: Sequence[str], gt: str, pred: str, version: str) -> str:
-    """Return the signature, e.g. ``coco|iou=0.5:0.95:0.05|ap=101|max_dets=1,10,100|...|gt=sha256:…|v=0.1.0``.
+    """Return the signature, e.g. ``coco|iou=0.5:0.95:0.05|ap=101|max_dets=1,10,100|...|gt=sha-256-128:…|v=0.1.0``.
 
     `selection` is what was chosen of the data ("classes=dog", "score_min=0.1"), with names of users `quoted`.
     """
@@ -170,7 +291,8 @@ def signature(protocol: Protocol, *, selection: Sequence[str], gt: str, pred: st
         f"max_dets={','.join(map(str, protocol.max_dets)) or 'none'}",
         f"areas={','.join(areas)}",
         f"match={protocol.assignment}",
-        f"ties={protocol.iou_ties}/{protocol.score_ties}",
+        f"iou_ties={protocol.iou_ties}",
+        f"score_ties={protocol.score_ties}",
         f"ignored={'+'.join(protocol.ignored_flags) or 'none'}",
         f"reusable={'+'.join(protocol.reusable_flags) or 'none'}",
         f"crowd={protocol.crowd_overlap}",
@@ -225,8 +347,8 @@ def with_choices(text: str, *choices: str) -> str:
 
     Examples
     --------
-    >>> with_choices("coco|iou=0.5|gt=sha256:01|pred=sha256:02|v=0.1.0", "bootstrap=1000,0.95,0")
-    'coco|iou=0.5|bootstrap=1000,0.95,0|gt=sha256:01|pred=sha256:02|v=0.1.0'
+    >>> with_choices("coco|iou=0.5|gt=01|pred=02|v=0.1.0", "bootstrap=1000,0.95,0")
+    'coco|iou=0.5|bootstrap=1000,0.95,0|gt=01|pred=02|v=0.1.0'
     """
     rules, inputs, rest = text.partition("|gt=")
     return "|".join([rules, *choices]) + inputs + rest
@@ -266,12 +388,12 @@ def short_signature(text: str) -> str:
 
     Examples
     --------
-    >>> short_signature("coco|iou=0.5|gt=sha256:01|pred=sha256:02|v=0.1.0")
-    'coco|gt=sha256:01|pred=sha256:02|v=0.1.0|rules=0538f547'
+    >>> short_signature("coco|iou=0.5|gt=01|pred=02|v=0.1.0")
+    'coco|gt=01|pred=02|v=0.1.0|rules=0538f547'
     """
     fields = signature_fields(text)
     rest = "|".join(f"{name}={value}" for name, value in fields.items() if name not in _SHORT_FIELDS)
-    digest = hashlib.sha256(rest.encode("utf-8", "surrogatepass")).hexdigest()[:RULES_DIGITS]
+    digest = sha256(rest.encode("utf-8", "surrogatepass")).hexdigest()[:RULES_DIGITS]
     kept = [f"{name}={fields[name]}" for name in _SHORT_FIELDS[1:] if name in fields]
     return "|".join([fields["protocol"], *kept, f"rules={digest}"])
 
@@ -283,7 +405,7 @@ def abridged_signature(text: str, usual: Sequence[str] = ()) -> str:
 
     Examples
     --------
-    >>> abridged_signature("voc2012|iou=0.375|ap=area|max_dets=none|gt=sha256:3f7aefea73ab1429|v=0.1.0")
+    >>> abridged_signature("voc2012|iou=0.375|ap=area|max_dets=none|gt=sha-256-128:3f7aefea73ab1429|v=0.1.0")
     'voc2012|iou=0.375|gt=3f7aefea|v=0.1.0'
     >>> abridged_signature("coco|areas=<32[0:1023.9999999999999]|v=0.1.0")
     'coco|areas=<32[0:1024]|v=0.1.0'
@@ -304,8 +426,8 @@ def abridged_signature(text: str, usual: Sequence[str] = ()) -> str:
 
 
 def _abridged(value: str) -> str:
-    if value.startswith("sha256:"):
-        return value.removeprefix("sha256:")[:ABRIDGED_DIGITS]
+    if value.startswith(FINGERPRINT):
+        return value.removeprefix(FINGERPRINT)[:ABRIDGED_DIGITS]
     return value if len(value) <= ABRIDGED_LIST else f"{value[:ABRIDGED_LIST]}..."
 
 

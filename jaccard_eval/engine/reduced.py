@@ -6,7 +6,7 @@ parts nor the size of buckets changes a bit. The hits of a class are brought tog
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, NoReturn, TypeVar
 
@@ -299,6 +299,13 @@ class ReducedCurves:
     def n_tied(self) -> int:
         """How many detections share their score with another one of their class."""
         return sum(facts.tied for facts in self._facts)
+
+    @property
+    def tie_orders(self) -> Mapping[int, str]:
+        """Digest of the ties that span a hit and a miss, in their order, of each class that has any."""
+        firsts = [chain[0].labels[0] for chain in self._runs.chains]
+        of_chains = zip(firsts, self._facts, strict=True)
+        return {first + label: order for first, facts in of_chains for label, order in facts.tie_orders.items()}
 
     @property
     def _facts(self) -> list[Facts]:

@@ -16,6 +16,7 @@ from jaccard_eval.matching.order import IntArray, WholeArray, lengths_of_runs, s
 from jaccard_eval.matching.ranking import Ranking
 from jaccard_eval.metrics.curves import merits, required_hits
 from jaccard_eval.metrics.hits import Hits, running_total
+from jaccard_eval.metrics.ties import TieOrder
 
 # Hits of each tie in front of everything else in it, behind, or where they stand.
 TiesFirst = bool | None
@@ -59,6 +60,8 @@ class Facts:
     def __init__(self, labels: tuple[int, int]) -> None:
         self.detections = np.zeros(labels[1] - labels[0], dtype=np.int64)
         self._tied = 0
+        self._order = TieOrder()
+        self.tie_orders: dict[int, str] = {}  # of each class that has ties which span a hit and a miss
         self._pieces: dict[float, int] = {}  # rows of each tie that is cut
 
     @property
@@ -70,10 +73,18 @@ class Facts:
         """Add a bucket; one that is a piece of a tie has its score."""
         self.detections += np.bincount(ranking.label, minlength=len(self.detections))
         if tied is not None:
+            self._order.add_piece(ranking)
             self._pieces[tied] = self._pieces.get(tied, 0) + len(ranking)
             return
+        self._order.close()
+        self._order.add(ranking, shared.runs)
         _, size = shared.runs
         self._tied += int(size[size > 1].sum())
+
+    def close(self) -> None:
+        """End the chain, and with it what no other process could take over."""
+        self.tie_orders = self._order.digests()
+        del self._order
 
 
 class CurveReducer:

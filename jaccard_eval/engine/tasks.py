@@ -136,6 +136,7 @@ class ReduceCurves(ChainTask):
             for cell, reducer in found.items():
                 beyond = self._of_tie(chain, place, cell) if cell[2] is not None and bucket.tied is not None else None
                 reducer.add(ranking, shared, beyond)
+        facts.close()
         return found, facts
 
     def _of_tie(self, chain: Chain, place: int, cell: Cell) -> tuple[IntArray, IntArray]:

@@ -17,7 +17,7 @@ from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray
 from jaccard_eval.data.imagelabels import ABSENT, NOT_EXHAUSTIVE, ClassFacts, ImageLabels
 from jaccard_eval.data.protocol import EVERY_CLASS, Protocol
 from jaccard_eval.data.sides import Sides
-from jaccard_eval.data.signature import digest_facts
+from jaccard_eval.data.signature import FINGERPRINT, digest_facts
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
@@ -96,7 +96,7 @@ def _judged(sides: Sides, protocol: Protocol) -> Sides:
     selection = sides.selection
     if protocol.judging != EVERY_CLASS or protocol.frequencies:  # what is known besides boxes changes numbers
         digest = digest_facts(aligned.facts, aligned.image_names, aligned.class_names)
-        selection = (*selection, f"class_facts=sha256:{digest}")
+        selection = (*selection, f"class_facts={FINGERPRINT}{digest}")
     kept = replace(aligned, gt=gt, pred=judged, findings=(*aligned.findings, *findings.findings()))
     return replace(sides, aligned=kept, selection=selection, judged_by=protocol)
 

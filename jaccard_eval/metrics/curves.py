@@ -13,7 +13,7 @@ Axes: T IoU thresholds, R recall values, K classes, A area ranges, M caps on det
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Protocol as TypingProtocol
 
@@ -25,6 +25,7 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import IntArray, WholeArray, descending_order, lengths_of_runs, starts_of_runs
 from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.hits import Hits, running_total
+from jaccard_eval.metrics.ties import TieOrder
 from jaccard_eval.native.matching import interpolate
 from jaccard_eval.options import BEST_F1
 
@@ -61,6 +62,10 @@ class CurveSource(TypingProtocol):
     @property
     def n_tied(self) -> int:
         """How many detections share their score with another one of their class."""
+
+    @property
+    def tie_orders(self) -> Mapping[int, str]:
+        """Digest of the ties that span a hit and a miss, in their order, of each class that has any."""
 
     def restrict(self, images: IntArray) -> CurveSource:
         """Return the curves of some images, ascending rows that are then counted from 0."""
@@ -212,6 +217,13 @@ class Curves:
         # Equal scores of a class are neighbours: a tie of one begins where the next one does.
         starts = starts_of_runs(self.ranking.score) | starts_of_runs(self.ranking.label)
         return len(starts) - int(np.count_nonzero(starts[:-1] & starts[1:])) - int(starts[-1:].sum())
+
+    @cached_property
+    def tie_orders(self) -> Mapping[int, str]:
+        """Digest of the ties that span a hit and a miss, in their order, of each class that has any."""
+        order, ranking = TieOrder(), self.ranking
+        order.add(ranking, lengths_of_runs(starts_of_runs(ranking.score) | starts_of_runs(ranking.label)))
+        return order.digests()
 
     def restrict(self, images: IntArray) -> Curves:
         """Return the curves of some images, ascending rows that are then counted from 0."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from hashlib import sha256
 from typing import Any, cast
 
 import numpy as np
@@ -18,6 +20,7 @@ from jaccard_eval.data.metricref import METRICS, MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint
 from jaccard_eval.data.sides import Sides
+from jaccard_eval.data.signature import FINGERPRINT, FINGERPRINT_DIGITS
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.fixes import IMAGE_FOLDER
@@ -103,6 +106,14 @@ class DetectionMetrics:
     def curves(self) -> Curves:
         """The curves of the match table; those of another source answer only what `CurveSource` names."""
         return cast("Curves", self.source)
+
+    @property
+    def tie_choice(self) -> tuple[str, ...]:
+        """What a signature says about the order of equal scores; nothing where it decides nothing."""
+        names = ("",) if self.protocol.class_agnostic else self.class_names
+        orders = sorted((names[label], order) for label, order in self.source.tie_orders.items())
+        text = json.dumps(orders).encode()
+        return (f"ties={FINGERPRINT}{sha256(text).hexdigest()[:FINGERPRINT_DIGITS]}",) if orders else ()
 
     def value(self, ref: MetricRef) -> MetricValue:
         """Measure any metric reference; raise a UsageError for what is not part of this evaluation."""

@@ -59,7 +59,7 @@ void sort_stably(Scored *first, Scored *last, Scored *spare) {
 }  // namespace
 
 // Of the functions below: a library that was built from an older text is not used.
-EXPORTED std::int64_t jaccard_core_version() { return 11; }
+EXPORTED std::int64_t jaccard_core_version() { return 12; }
 
 // Read up to `capacity` records of a COCO results list whose records have four numeric fields, each once, and no
 // others. The text is a piece of the list, the first one or the last one or both. `position` is where to begin, then
@@ -389,6 +389,18 @@ EXPORTED void jaccard_hash_rows(std::int64_t n, const std::uint64_t *image_hash,
             word ^= word >> 33;
         }
         state[i] = word;
+    }
+}
+
+// Put box, score and area of some rows into words, `stride` of them a row, as data/signature.py does.
+EXPORTED void jaccard_pack_rows(std::int64_t n, std::int64_t stride, const std::int64_t *rows, const double *xywh,
+                                const double *score, const double *area, std::uint64_t *words) {
+    for (std::int64_t at = 0; at < n; ++at, words += stride) {
+        const std::int64_t i = rows[at];
+        const double *const box = xywh + 4 * i;
+        const double values[] = {box[0] + 0.0, box[1] + 0.0, box[2] + 0.0, box[3] + 0.0,
+                                 score == nullptr ? 0.0 : score[i] + 0.0, area[i] + 0.0};
+        std::memcpy(words, values, sizeof values);
     }
 }
 

@@ -46,6 +46,20 @@ def hash_rows(
     return state
 
 
+def pack_rows(rows: IntArray, xywh: FloatArray, score: FloatArray | None, area: FloatArray, words: WordArray) -> bool:
+    """Fill the first six words of rows of boxes (r, k), see `signature`; return whether it was done."""
+    core = load_core()
+    if core is None:
+        return False
+    boxes, areas = np.ascontiguousarray(xywh, np.float64), np.ascontiguousarray(area, np.float64)
+    scores = None if score is None else np.ascontiguousarray(score, np.float64)
+    at = None if scores is None else scores.ctypes.data
+    places = np.ascontiguousarray(rows, np.int64)
+    pointers = places.ctypes.data, boxes.ctypes.data, at, areas.ctypes.data, words.ctypes.data
+    core.jaccard_pack_rows(len(rows), words.shape[1], *pointers)
+    return True
+
+
 def rank(
     score: FloatArray, label: IntArray, image: RowArray, turn: IntArray, *, n_images: int, cap: int
 ) -> tuple[IntArray, IntArray, RowArray] | None:

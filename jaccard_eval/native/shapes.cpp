@@ -178,12 +178,6 @@ Int *united(Int *edges, Int *stop) {
     return kept;
 }
 
-std::uint64_t mixed(std::uint64_t state) {
-    state ^= state >> 33;
-    state *= 0xFF51AFD7ED558CCDu;
-    return state ^ state >> 33;
-}
-
 }  // namespace
 
 // Find the shape of each annotation of ground truth, or of each record of a results list: where the value of
@@ -360,18 +354,6 @@ EXPORTED void jaccard_measure_masks(Int n, const Int *edges, const Int *offsets,
         }
         const Int found[] = {left, top, right - left + 1, bottom - top + 1};
         std::copy(found, found + 4, box + 4 * i);
-    }
-}
-
-// 64 bits for each mask, as `Masks.hashes` has them.
-EXPORTED void jaccard_hash_masks(Int n, const Int *edges, const Int *offsets, const Int *sizes, std::uint64_t *hash) {
-    for (Int i = 0; i < n; ++i) {
-        const auto word = [](Int value) { return static_cast<std::uint64_t>(value); };
-        std::uint64_t total = (word(sizes[2 * i]) << 32) + word(sizes[2 * i + 1]);
-        const Int *const first = edges + offsets[i];
-        const auto add = [&](const Int *edge) { total += mixed((word(*edge) << 20) + word(edge - first + 1)); };
-        for (const Int *edge = first; edge != edges + offsets[i + 1]; ++edge) add(edge);
-        hash[i] = mixed(total);
     }
 }
 

@@ -151,16 +151,6 @@ def measure_masks(
     return area, box
 
 
-def hash_masks(edges: IntArray, offsets: IntArray, sizes: IntArray) -> npt.NDArray[np.uint64] | None:
-    """Return 64 bits for each mask, (n,)."""
-    core = load_core()
-    if core is None:
-        return None
-    hashes = np.empty(len(sizes), np.uint64)
-    _call(core.jaccard_hash_masks, len(sizes), edges, offsets, sizes, hashes)
-    return hashes
-
-
 def gather(values: npt.NDArray[Any], offsets: IntArray, rows: IntArray, n: int) -> npt.NDArray[Any] | None:
     """Return the n values of some rows, one row after the other; values may themselves be rows of an array."""
     core = load_core()

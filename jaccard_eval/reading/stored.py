@@ -11,7 +11,6 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable, RowArray
 from jaccard_eval.data.dataset import Dataset, ImageTable, IntegerKeys, Key, LabelMap, key_order, unknown_sizes
-from jaccard_eval.data.signature import HashSum, RowHasher
 from jaccard_eval.engine.memory import ENOUGH, release_memory
 from jaccard_eval.engine.stored import Store, StoredBoxes, added_counts, as_table, store_boxes
 from jaccard_eval.findings import MAX_EXAMPLES, Finding, FindingLog, Where
@@ -29,11 +28,6 @@ def keep_on_disk(side: Dataset, store: Store) -> Dataset:
     """Return one side with its boxes on the disk."""
     files = store_boxes([side.boxes], store)
     return replace(side, boxes=as_table(StoredBoxes(files, store, scored=side.boxes.score is not None)))
-
-
-def hash_sum(boxes: BoxTable, hasher: RowHasher) -> HashSum:
-    """Add up the hashes of boxes table by table."""
-    return sum((HashSum.of(hasher(table)) for table in boxes.tables()), HashSum())
 
 
 def read_parts(drafts: Iterable[Draft], whole: Draft, store: Store) -> Dataset:

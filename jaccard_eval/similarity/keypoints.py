@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Words
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.data.signature import mix
+from jaccard_eval.data.signature import digest_each
 from jaccard_eval.errors import UsageError
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
@@ -58,13 +58,8 @@ class Keypoints:
         return np.concatenate((low, high - low), axis=1)
 
     def hashes(self) -> Words:
-        """Return 64 bits for each pose, (n,)."""
-        state = np.zeros(len(self), dtype=np.uint64)
-        for column in self.points.reshape(len(self), self.points.shape[1] * 3).T:
-            # Adding 0.0 makes -0.0 and 0.0 alike.
-            state ^= (np.ascontiguousarray(column, dtype="<f8") + 0.0).view("<u8")
-            mix(state)
-        return state
+        """Digest each pose, (n, 2)."""
+        return digest_each(self.points)
 
     def scaled(self, xy: FloatArray) -> Keypoints:
         """Multiply x and y by factors (n, 2)."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Words
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.data.signature import mix
+from jaccard_eval.data.signature import digest_each
 from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.native import shapes as native
@@ -75,20 +75,8 @@ class Masks:
         return self.runs.areas().astype(np.float64)
 
     def hashes(self) -> Words:
-        """Return 64 bits for each mask, (n,)."""
-        edges, offsets = self.runs.edges, self.runs.offsets
-        compiled = native.hash_masks(edges, offsets, self.sizes)
-        if compiled is not None:
-            return compiled
-        # With its place, an edge counts once for where it is and once for what it is: runs in another order differ.
-        place = np.arange(len(edges)) - np.repeat(offsets[:-1], np.diff(offsets))
-        words: Words = (edges.astype(np.uint64) << np.uint64(20)) + place.astype(np.uint64) + np.uint64(1)
-        mix(words)
-        total = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(words, dtype=np.uint64)))
-        height, width = self.sizes.T.astype(np.uint64)
-        hashes: Words = total[offsets[1:]] - total[offsets[:-1]] + (height << np.uint64(32)) + width
-        mix(hashes)
-        return hashes
+        """Digest each mask, (n, 2)."""
+        return digest_each(self.sizes, (self.runs.edges, self.runs.offsets))
 
     def scaled(self, xy: FloatArray) -> Masks:
         """Return the masks as they are, by factors of 1; pixels cannot be scaled by others."""
@@ -177,21 +165,10 @@ class Outlines:
         return bounds
 
     def hashes(self) -> Words:
-        """Return 64 bits for each mask, (n,)."""
-        corners = (np.ascontiguousarray(self.corners, dtype="<f8") + 0.0).view("<u8")
-        words: Words = corners[:, 0].copy()
-        mix(words)
-        words ^= corners[:, 1]
-        mix(words)
-        words += np.arange(len(words), dtype=np.uint64) - np.repeat(
-            self.rings[self.parts[:-1]], np.diff(self.rings[self.parts])
-        ).astype(np.uint64)
-        mix(words)
-        total = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(words, dtype=np.uint64)))
-        first = self.rings[self.parts]
-        hashes: Words = self.masks.hashes() ^ (total[first[1:]] - total[first[:-1]])
-        mix(hashes)
-        return hashes
+        """Digest each mask with its polygons, (n, 4)."""
+        polygons, corners = np.diff(self.rings), self.corners.ravel()
+        outlines = digest_each((polygons, self.parts), (corners, self.rings[self.parts] * 2))
+        return np.hstack((self.masks.hashes(), outlines))
 
     def scaled(self, xy: FloatArray) -> Outlines:
         """Multiply the corners by factors (n, 2); runs stay at their own size, which is compared with their image's."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray, Shapes, Words
-from jaccard_eval.data.signature import mix
+from jaccard_eval.data.signature import digest_each
 from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.similarity import Rows
@@ -50,13 +50,8 @@ class Quads:
         return Pieces.of(self).totals()
 
     def hashes(self) -> Words:
-        """Return 64 bits for each, (n,)."""
-        state = np.zeros(len(self), dtype=np.uint64)
-        for column in self.corners.reshape(len(self), 8).T:
-            # Adding 0.0 makes -0.0 and 0.0 alike.
-            state ^= (np.ascontiguousarray(column, dtype="<f8") + 0.0).view("<u8")
-            mix(state)
-        return state
+        """Digest each, (n, 2)."""
+        return digest_each(self.corners)
 
     def scaled(self, xy: FloatArray) -> Quads:
         """Multiply x and y by factors (n, 2)."""

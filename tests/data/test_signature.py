@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jaccard_eval import evaluate, load
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import COCO, PROTOCOLS, RULES_OF, VOC2012, AreaRange, Protocol
-from jaccard_eval.data.signature import digest_rows, quoted, row_hashes, short_signature, signature, signature_fields
+from jaccard_eval.data.signature import fingerprint, quoted, short_signature, signature, signature_fields
 
 NAMES = {"image_names": ("a.png", "b.png"), "class_names": ("cat", "dog"), "units": "px"}
 
@@ -56,8 +56,8 @@ def _table(**columns: object) -> BoxTable:
 
 def _print(table: BoxTable, **names: object) -> str:
     named: dict[str, Any] = NAMES | names
-    hashes = row_hashes(table, named["image_names"], named["class_names"])
-    return digest_rows(hashes, "gt" if table.score is None else "pred", named["units"])
+    names = named["image_names"], named["class_names"]
+    return fingerprint(table, names, "gt" if table.score is None else "pred", named["units"])[1]
 
 
 def _sign(protocol: Protocol, selection: tuple[str, ...] = (), gt: str = "g", pred: str = "p") -> str:
@@ -67,14 +67,14 @@ def _sign(protocol: Protocol, selection: tuple[str, ...] = (), gt: str = "g", pr
 def test_the_signature_of_coco_can_be_read() -> None:
     assert _sign(COCO) == (
         "coco|iou=0.5:0.95:0.05|ap=101|max_dets=1,10,100|"
-        "areas=all[0:1e+10],small[0:1024],medium[1024:9216],large[9216:1e+10]|match=best_free|ties=last/image|"
+        "areas=all[0:1e+10],small[0:1024],medium[1024:9216],large[9216:1e+10]|match=best_free|iou_ties=last|score_ties=image|"
         "ignored=crowd|reusable=crowd|crowd=ioa|pixel=0|epsilon=2.220446049250313e-16|gt=g|pred=p|v=1"
     )
 
 
 def test_the_signature_of_voc_can_be_read() -> None:
     assert _sign(VOC2012) == (
-        "voc2012|iou=0.5|ap=area|max_dets=none|areas=all[-inf:inf]|match=best_any|ties=first/file|"
+        "voc2012|iou=0.5|ap=area|max_dets=none|areas=all[-inf:inf]|match=best_any|iou_ties=first|score_ties=file|"
         "ignored=difficult+crowd+ignore|reusable=difficult+crowd+ignore|crowd=iou|pixel=1|epsilon=0|gt=g|pred=p|v=1"
     )
 
@@ -163,9 +163,9 @@ def test_names_units_and_repeated_boxes_are_part_of_the_fingerprint() -> None:
     assert len(prints) == 9
 
 
-def test_a_fingerprint_is_16_hexadecimal_digits() -> None:
-    assert re.fullmatch("sha256:[0-9a-f]{16}", _print(_table()))
-    assert re.fullmatch("sha256:[0-9a-f]{16}", _print(_table().take(np.array([], dtype=np.int64))))
+def test_a_fingerprint_is_128_bits_of_sha_256() -> None:
+    assert re.fullmatch("sha-256-128:[0-9a-f]{32}", _print(_table()))
+    assert re.fullmatch("sha-256-128:[0-9a-f]{32}", _print(_table().take(np.array([], dtype=np.int64))))
 
 
 @given(st.permutations(range(3)))
@@ -223,8 +223,8 @@ def test_the_order_of_a_file_does_not_change_the_signature(sample_data: Path) ->
 def test_the_fields_of_a_signature_are_its_parts_by_name() -> None:
     fields_of = signature_fields(_sign(COCO.with_options(class_agnostic=True), selection=("score_min=0.1",)))
     assert " ".join(fields_of) == (
-        "protocol iou ap max_dets areas match ties ignored reusable crowd pixel epsilon class_agnostic score_min"
-        " gt pred v"
+        "protocol iou ap max_dets areas match iou_ties score_ties ignored reusable crowd pixel epsilon class_agnostic"
+        " score_min gt pred v"
     )
     assert (fields_of["protocol"], fields_of["iou"], fields_of["score_min"]) == ("coco", "0.5:0.95:0.05", "0.1")
 

@@ -109,6 +109,7 @@ def test_parts_buckets_and_ties_change_no_bit(
         bounds = [TieBounds(metrics.curves, metrics.axes).interval(MetricRef(name="AP")) for metrics in (disk, memory)]
         assert repr(bounds[0]) == repr(bounds[1])
         assert disk.curves.n_tied == memory.curves.n_tied
+        assert disk.curves.tie_orders == memory.curves.tie_orders
         assert np.array_equal(disk.curves.detection_counts(), memory.curves.detection_counts())
         some = [0, 3, 4, 11, 20, 22]
         assert_equal_metrics(disk.restrict(some), memory.restrict(some))

@@ -4,15 +4,22 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pictures import Picture, det, evaluate, gt, metrics
 
+import jaccard_eval
+from jaccard_eval import BoxTable
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO, VOC2012
+from jaccard_eval.data.signature import signature_fields
+from jaccard_eval.findings import Severity
 from jaccard_eval.metrics.averages import TieBounds
 
 AP = MetricRef(name="AP")
 AT_ONE = COCO.with_options(iou_thresholds=(0.5,))
 HIT, MISS = "cat 0 0 10 10", "cat 50 50 10 10"
+BOXES = {HIT: [0, 0, 10, 10], MISS: [50, 50, 60, 60]}
 
 
 def draw(seed: int) -> tuple[list[Picture], list[Picture]]:
@@ -63,3 +70,49 @@ def test_ignored_detections_of_a_tie_do_not_count() -> None:
 def test_no_detections_and_no_ground_truth_are_no_trouble() -> None:
     measured = evaluate([gt(HIT)], [], names=["cat", "dog"]).measured
     assert TieBounds(measured.curves, measured.axes).interval(AP) == (0.0, 0.0)
+
+
+def test_the_order_of_a_tie_that_spans_a_hit_and_a_miss_is_signed() -> None:
+    # One object; with the hit first AP is 1, with it behind the miss the precision at recall 1 is 1/2.
+    found = {}
+    for name, order in {"hit": (HIT, MISS), "miss": (MISS, HIT), "both hit": (HIT, HIT)}.items():
+        pred = BoxTable.from_arrays([0, 0], [0, 0], [BOXES[text] for text in order], score=[0.5, 0.5])
+        found[name] = jaccard_eval.evaluate(BoxTable.from_arrays([0], [0], [BOXES[HIT]]), pred)
+    ties = {name: signature_fields(result.signature)["ties"] for name, result in found.items()}
+    assert [round(found[name]["AP"], 9) for name in ("hit", "miss")] == [1.0, 0.5]
+    assert ties["hit"] != ties["miss"]
+    assert found["hit"].pred.fingerprint == found["miss"].pred.fingerprint
+    assert [finding.code for finding in found["miss"].findings] == ["score-ties-interval"]
+    assert found["miss"].findings[0].severity is Severity.WARNING
+
+
+def test_without_such_a_tie_no_order_is_signed() -> None:
+    gt_box, far = BOXES[HIT], BOXES[MISS]
+    truth = BoxTable.from_arrays([0, 1], [0, 0], [gt_box, gt_box])
+    for image, boxes, score in (
+        ([0, 0], [gt_box, far], [0.5, 0.4]),  # no tie
+        ([0, 1], [gt_box, gt_box], [0.5, 0.5]),  # two hits
+        ([0, 1], [far, far], [0.5, 0.5]),  # two misses
+    ):
+        pred = BoxTable.from_arrays(image, [0, 0], boxes, score=score)
+        assert "ties" not in signature_fields(jaccard_eval.evaluate(truth, pred).signature)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=40)
+def test_equal_orders_have_one_digest_and_equal_metrics(seed: int) -> None:
+    """Over shuffles of one file: where the signature is the same, every metric is."""
+    rng = np.random.default_rng(seed)
+    n = 12
+    truth = BoxTable.from_arrays(
+        rng.integers(0, 2, 4), [0] * 4, rng.integers(0, 3, (4, 4)) * 5 + [0, 0, 9, 9], encoding="xywh"
+    )
+    image, boxes = rng.integers(0, 2, n), rng.integers(0, 3, (n, 4)) * 5 + [0, 0, 9, 9]
+    score = rng.choice([0.2, 0.4, 0.6], n)
+    known: dict[str, dict[str, float]] = {}
+    for _ in range(6):
+        order = rng.permutation(n)
+        pred = BoxTable.from_arrays(image[order], [0] * n, boxes[order], score=score[order], encoding="xywh")
+        result = jaccard_eval.evaluate(truth, pred)
+        values = {name: metric.value for name, metric in result.metrics.items()}
+        np.testing.assert_equal(known.setdefault(result.signature, values), values)

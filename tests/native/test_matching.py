@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jaccard_eval import native
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import COCO, VOC2007, VOC2012, Protocol
-from jaccard_eval.data.signature import row_hashes
+from jaccard_eval.data.signature import fingerprint
 from jaccard_eval.matching.matchtable import MatchTable, match_boxes
 from jaccard_eval.matching.order import rank_detections
 from jaccard_eval.matching.ranking import Ranking
@@ -91,7 +91,9 @@ def test_fingerprints_are_those_of_numpy(seed: int, n: int, scored: bool) -> Non
     for core in ("1", "0"):
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv(native.VARIABLE, core)
-            hashes.append(row_hashes(table, ("a", "b", "c"), ("cat", "dog", "emu")).tolist())
+            rows, found = fingerprint(table, (("a", "b", "c"), ("cat", "dog", "emu")), "pred", "px")
+            assert rows is not None
+            hashes.append((rows.tolist(), found))
     assert hashes[0] == hashes[1]
 
 

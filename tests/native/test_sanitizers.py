@@ -47,7 +47,6 @@ def draw(text):
             found.corners, found.rings, found.parts, sizes, (found.edges, found.offsets)
         )
         shapes.measure_masks(edges, offsets, sizes)
-        shapes.hash_masks(edges, offsets, sizes)
         rows = np.arange(len(sizes))
         shapes.gather(edges, offsets, rows[::-1], len(edges))
         shapes.intersect((edges, offsets), (edges, offsets), rows, rows[::-1].copy())
@@ -94,6 +93,7 @@ for turn in range(2000):
     box, other, overlap = matching.pair_boxes(detections, order, truth, blocks, crowd, threshold=0.1, offset=turn % 2)
     assert all(blocks[0][i] <= j < blocks[1][i] for i, j in zip(box.tolist(), other.tolist()))
     n_pairs += len(box)
+    matching.pack_rows(order, detections, None, detections[:, 0], np.empty((len(order), 8), np.uint64))
     labels, rows = np.sort(label), np.flatnonzero(draw.random(n) < 0.7)
     hit, counts = draw.random((2, 3, len(rows))) < 0.5
     bounds = np.append(np.flatnonzero(draw.random(n) < 0.5), n)

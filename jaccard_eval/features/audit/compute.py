@@ -13,7 +13,6 @@ from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import Words
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.protocol import BOXES
-from jaccard_eval.data.signature import HashSum
 from jaccard_eval.features.audit.agreement import STOP_GIVEN, place_agreement, take_sample
 from jaccard_eval.features.audit.box_encoding import DOUBTED, check_readings
 from jaccard_eval.features.audit.box_places import check_offsets, check_outside, check_rounding
@@ -63,7 +62,7 @@ def audit(
     pred: Dataset,
     aligned: Alignment,
     metrics: DetectionMetrics,
-    hashes: tuple[Words | HashSum, Words | HashSum],
+    hashes: tuple[Words | None, Words | None],
     *,
     options: SideOptions | None = None,
     measure: Measure | None = None,

@@ -8,7 +8,6 @@ from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import BoxTable, Words
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.signature import HashSum
 from jaccard_eval.features.audit.agreement import Sample
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import DetectionMetrics
@@ -33,9 +32,9 @@ class AuditContext:
     aligned: Alignment
     metrics: DetectionMetrics
     sample: Sample  # boxes of some images, paired by place alone, each side with its own classes
-    # Of the rows of the aligned tables: equal rows have equal hashes. Of stored boxes there is only their sum.
-    gt_hashes: Words | HashSum
-    pred_hashes: Words | HashSum
+    # Of the rows of the aligned tables: equal rows have equal hashes. Of stored boxes there are none.
+    gt_hashes: Words | None
+    pred_hashes: Words | None
     # Matches boxes in the rows of the alignment by other rules; the first two arguments may be changed boxes.
     measure: Measure
     # What the caller named and allows, where files may stop the run; None where everything is a warning at most.

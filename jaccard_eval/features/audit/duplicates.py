@@ -14,7 +14,7 @@ from jaccard_eval.data.boxtable import BoxTable, Chosen, FloatArray, Words
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO
-from jaccard_eval.data.signature import HashSum, RowHasher, row_hashes
+from jaccard_eval.data.signature import RowHasher
 from jaccard_eval.features.audit.agreement import unflagged
 from jaccard_eval.features.audit.context import MISREAD, AuditContext
 from jaccard_eval.findings import MAX_EXAMPLES, FindingLog, Severity, Where
@@ -51,7 +51,10 @@ class Repeats:
 
     @classmethod
     def of(cls, boxes: BoxTable, hashes: Words) -> Repeats:
-        """Find the rows that equal an earlier one in image, class, box, score, area and flags, by `row_hashes`."""
+        """Find the rows that equal an earlier one in image, class, box, score, area and flags, by a `RowHasher`.
+
+        Without hashes, no two are alike.
+        """
         ordered = np.sort(hashes)
         if not (ordered[1:] == ordered[:-1]).any():
             return cls(np.zeros(0, dtype=np.int64), 1, boxes, boxes)
@@ -84,10 +87,10 @@ def _without_repeats(boxes: BoxTable, *, hasher: RowHasher) -> BoxTable:
 
 def repeats_of(side: Dataset) -> Repeats:
     """Find the repeated rows of one side as it was read."""
-    names = side.images.names()
+    hasher = RowHasher.of(side.images.names(), side.labels.names)
     if isinstance(side.boxes, BoxTable):
-        return Repeats.of(side.boxes, row_hashes(side.boxes, names, side.labels.names))
-    return Repeats.of_stored(side.boxes, RowHasher.of(names, side.labels.names))
+        return Repeats.of(side.boxes, hasher(side.boxes))
+    return Repeats.of_stored(side.boxes, hasher)
 
 
 def without_rows(boxes: BoxTable, rows: IntArray) -> BoxTable:
@@ -102,7 +105,7 @@ def check_rows(context: AuditContext, findings: FindingLog) -> None:
     aligned = context.aligned
     gt, pred = (
         Repeats.of_stored(boxes, RowHasher.of(aligned.image_names, aligned.class_names))
-        if isinstance(hashes, HashSum)
+        if hashes is None
         else Repeats.of(boxes, hashes)
         for boxes, hashes in ((aligned.gt, context.gt_hashes), (aligned.pred, context.pred_hashes))
     )

@@ -296,13 +296,14 @@ def _decimals(scores: _Scores) -> str:
 
 
 def check_ties(context: AuditContext, findings: FindingLog) -> None:
-    """Note between which values AP lies over all orders of equal scores."""
+    """Report between which values AP lies over all orders of equal scores."""
     metrics = context.metrics
-    if _n_ranked(context) < FEWEST or findings.has("pred-duplicate") or not metrics.source.n_tied:
+    if findings.has("pred-duplicate") or not metrics.source.tie_orders:
         return
     low, high = TieBounds(metrics.curves, metrics.axes).interval(MetricRef(name="AP"))
     if high - low >= WORTH_A_LINE:
-        findings.note(
+        findings.add_one(
+            Severity.WARNING if high - low > WORTH_A_WARNING else Severity.NOTE,
             "score-ties-interval",
             Where(context.pred.path, field="score"),
             f"tied scores: AP is between {low:.4f} and {high:.4f} depending on how ties are broken",

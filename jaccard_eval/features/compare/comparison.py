@@ -27,7 +27,8 @@ from jaccard_eval.options import BEST_F1, Bootstrap, Slice
 from jaccard_eval.progress import tracked
 from jaccard_eval.text import quoted_value
 
-PER_RUN_FIELDS = ("pred", "class_map", "v", *BESIDE_METRICS)  # of a signature: each of the predictions has its own
+# Of a signature: each of the predictions has its own.
+PER_RUN_FIELDS = ("pred", "ties", "class_map", "v", *BESIDE_METRICS)
 AUTO = "auto"  # intervals where they take little time
 # Work that "auto" takes on: resamples x predictions x (images + 40 x classes). That many takes 3 s of processor time as
 # measured (1,000 resamples of two predictions: 1.7 s of 12 images and 4 classes, 3.0 s of 300 images and 5 classes, 3.2
@@ -125,9 +126,11 @@ def compare_results(
         # Nobody asked for these intervals: --strict must not refuse what makes them doubtful.
         findings += [replace(finding, severity=Severity.NOTE) if is_auto else finding for finding in doubts]
     against = ",".join(name.fingerprint for name in rest)
+    orders = [signature_fields(result.signature).get("ties", "") for result in others]
+    noise = [f"against_ties={','.join(orders)}"] if any(orders) else []
     # What the baseline was asked besides its metrics does not belong to a comparison.
     rules = without_fields(baseline.signature, BESIDE_METRICS)
-    noise = [] if drawn is None else [drawn.choice]
+    noise += [] if drawn is None else [drawn.choice]
     return ComparisonResult(
         version=version,
         signature="|".join([rules, f"against={against}", *options.chosen(level), *noise]),

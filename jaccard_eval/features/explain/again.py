@@ -49,11 +49,13 @@ def sides_again(result: EvaluationResult) -> Sides:
     hashes = tuple(map(RowHasher.of(aligned.image_names, aligned.class_names), (aligned.gt, aligned.pred)))
     # What was found is part of the result; the ground truth's findings come first among those of the sides.
     found = replace(gt, findings=result.findings)
-    return Sides(found, pred, aligned, _selection(result), (hashes[0], hashes[1]), judged_by=result.protocol)
+    fingerprints = result.gt.fingerprint, result.pred.fingerprint
+    selection = _selection(result)
+    return Sides(found, pred, aligned, selection, (hashes[0], hashes[1]), fingerprints, judged_by=result.protocol)
 
 
 def _selection(result: EvaluationResult) -> tuple[str, ...]:
     """Return what was chosen of the data: the fields of the signature that are neither rules, inputs nor additions."""
     rules = signature(result.protocol, selection=(), gt="", pred="", version="").split("|")
-    given = without_fields(result.signature, (*BESIDE_METRICS, "images", "gt", "pred", "v")).split("|")
+    given = without_fields(result.signature, (*BESIDE_METRICS, "ties", "images", "gt", "pred", "v")).split("|")
     return tuple(part for part in given if part not in rules)

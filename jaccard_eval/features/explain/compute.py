@@ -520,7 +520,7 @@ def explain_sides(sides: Sides, asked: Question, *, version: str) -> Explanation
     choices += [] if goal is None else [f"against={quoted(goal.name)}"]
     return ExplanationResult(
         version=version,
-        signature=sides.sign(rules, *choices, version=version),
+        signature=sides.sign(rules, *choices, *metrics.tie_choice, version=version),
         protocol=rules.name,
         gt=gt,
         pred=pred,

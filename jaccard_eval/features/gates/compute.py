@@ -89,7 +89,8 @@ def kept_refs(rule: Rule, verdict: GateVerdict) -> tuple[MetricRef, ...]:
     return tuple(cell.ref for cell in kept)
 
 
-MAY_DIFFER = ("pred", "v", *BESIDE_METRICS)  # of the signatures of run and baseline: the model, the tool, what else
+# Of the signatures of run and baseline: the model, the tool, what else.
+MAY_DIFFER = ("pred", "ties", "v", *BESIDE_METRICS)
 SHOWN_CLASSES = 3
 
 

@@ -12,7 +12,7 @@ from jaccard_eval.data.boxtable import BoxTable, FloatArray, from_xywh
 from jaccard_eval.data.dataset import Dataset, ImageTable, Reading
 from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.data.sides import summarise
-from jaccard_eval.data.signature import RowHasher, digest_rows, row_hashes
+from jaccard_eval.data.signature import RowHasher, fingerprint
 from jaccard_eval.features.audit.agreement import take_sample
 from jaccard_eval.features.audit.box_places import leaving
 from jaccard_eval.features.audit.compute import audit, audit_alone
@@ -58,10 +58,10 @@ def describe(side: Dataset, view: BoxView) -> Description:
     """Describe one side, with its boxes in the units of the view."""
     # Its fingerprint is that of its own names: alone, nothing is known of how the other side spells them.
     images = [side.images.name(row) for row in range(len(side.images))]
-    fingerprint = digest_rows(row_hashes(side.boxes, images, side.labels.names), side.role, side.units)
+    _, digest = fingerprint(side.boxes, (images, side.labels.names), side.role, side.units)
     return Description(
         role=side.role,
-        summary=summarise(side, fingerprint),
+        summary=summarise(side, digest),
         images=count_images(side.images, side.boxes),
         boxes=count_boxes(view, side.reading),
         classes=count_classes(side),

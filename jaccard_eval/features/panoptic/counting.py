@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.metricref import SEGMENT_METRICS, MetricRef
-from jaccard_eval.data.signature import FINGERPRINT_DIGITS
+from jaccard_eval.data.signature import FINGERPRINT, FINGERPRINT_DIGITS
 from jaccard_eval.features.panoptic.compute import (
     QUALITIES,
     Counted,
@@ -33,7 +34,7 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.progress import tracked
 from jaccard_eval.reading.files import record_failures
 from jaccard_eval.reading.labelmaps.images import EncodedImage, LabelImage
-from jaccard_eval.reading.segments.sides import ListedSegments, SegmentedImage, SegmentedSide
+from jaccard_eval.reading.segments.sides import Category, ListedSegments, SegmentedImage, SegmentedSide
 from jaccard_eval.text import pluralise, quoted_value
 
 Map = npt.NDArray[Any]  # of ids, (h, w)
@@ -335,7 +336,8 @@ def _summary(
         segments=sum(count.segments[at] for count in done),
         crowds=0 if at else sum(count.crowds for count in done),
         classes=len(gt.categories),
-        fingerprint=_digest((count.pair.gt.key, count.digests[at]) for count in done),
+        # What is a thing decides about means: the ground truth says so for both sides.
+        fingerprint=_digest((count.digests[at] for count in done), () if at else gt.categories),
         ignored={reason: n for reason, n in ignored.items() if n},
     )
 
@@ -422,6 +424,7 @@ def _names(pairs: Sequence[ImagePair]) -> list[str]:
     return [f"{pair.name}#{pair.gt.key}" for pair in pairs]
 
 
-def _digest(rows: Iterable[tuple[str, bytes]]) -> str:
-    state = hashlib.sha256(b"".join(digest for _, digest in sorted(rows)))
-    return f"sha256:{state.hexdigest()[:FINGERPRINT_DIGITS]}"
+def _digest(images: Iterable[bytes], categories: Sequence[Category]) -> str:
+    facts = sorted((category.key, category.name, category.is_thing) for category in categories)
+    state = hashlib.sha256(json.dumps(facts).encode() + b"".join(sorted(images)))
+    return f"{FINGERPRINT}{state.hexdigest()[:FINGERPRINT_DIGITS]}"

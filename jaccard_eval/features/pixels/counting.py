@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.signature import FINGERPRINT_DIGITS
+from jaccard_eval.data.signature import FINGERPRINT, FINGERPRINT_DIGITS
 from jaccard_eval.features.pixels.compute import pixel_metrics
 from jaccard_eval.features.pixels.result import MapsSummary, PixelProtocol, PixelsResult
 from jaccard_eval.findings import DataError, Example, Finding, FindingLog, Severity, Where
@@ -286,7 +286,7 @@ def _digest(rows: Iterable[tuple[str, bytes]]) -> str:
     # The length of a name marks where it ends: no two lists of files are written alike.
     for name, digest in rows:
         state.update(f"{len(name)} {name}".encode("utf-8", "surrogatepass") + digest)
-    return f"sha256:{state.hexdigest()[:FINGERPRINT_DIGITS]}"
+    return f"{FINGERPRINT}{state.hexdigest()[:FINGERPRINT_DIGITS]}"
 
 
 def _of(examples: Sequence[Example]) -> Callable[[int], tuple[Where, str]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.signature import FINGERPRINT_DIGITS
+from jaccard_eval.data.signature import FINGERPRINT, FINGERPRINT_DIGITS
 from jaccard_eval.findings import FindingLog, Where, as_settings
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading import files
@@ -42,7 +42,7 @@ class ColorTable:
     def digest(self) -> str:
         """Digest of the colours in their order."""
         state = hashlib.sha256(self.codes.astype("<i8").tobytes())
-        return f"sha256:{state.hexdigest()[:FINGERPRINT_DIGITS]}"
+        return f"{FINGERPRINT}{state.hexdigest()[:FINGERPRINT_DIGITS]}"
 
     def classes_of(self, codes: IntArray) -> IntArray:
         """Return the class of each colour, `UNKNOWN` for those that the table lacks."""

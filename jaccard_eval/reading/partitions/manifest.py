@@ -47,7 +47,7 @@ class PartRecord:
     """What a part must hold."""
 
     rows: tuple[int, ...]  # of each group of images; a group without rows has no row group in the file
-    fingerprint: str  # of its rows, in any order
+    fingerprint: str  # of its rows, in their order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import FLAGS, MAX_AREA, MAX_COORDINATE, MAX_SCORE, BoxTable, Words, freeze
-from jaccard_eval.data.signature import HashSum, RowHasher, digest_rows, mix
+from jaccard_eval.data.boxtable import FLAGS, MAX_AREA, MAX_COORDINATE, MAX_SCORE, BoxTable, freeze
+from jaccard_eval.data.signature import FINGERPRINT, FINGERPRINT_DIGITS, label_words, row_words
 from jaccard_eval.errors import require
 from jaccard_eval.findings import DataError, Where
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading import files
 from jaccard_eval.reading.partitions.manifest import FIX, PartRecord
-from jaccard_eval.reading.partitions.shapes import COLUMNS, columns_of_shapes, layout_of, shapes_of_columns
+from jaccard_eval.reading.partitions.shapes import COLUMNS, columns_of_shapes, meaning_of, shapes_of_columns
 from jaccard_eval.reading.remote import absolute, is_remote, opened_anew
 from jaccard_eval.similarity.runs import offsets_of
 
@@ -46,33 +47,28 @@ def columns_of(role: str, kind: str | None) -> dict[str, str]:
     }
 
 
-@dataclass(slots=True)
-class RowSum:
-    """Adds up the rows of one side: equal sums are those of equal rows, in any order and any number of parts."""
+class RowDigest:
+    """SHA-256 of rows in their order, however many of them are added at once; those of a part belong to a `whole`."""
 
-    hasher: RowHasher
-    sum: HashSum = field(default_factory=HashSum)
-
-    @classmethod
-    def of(cls, n_images: int, n_labels: int) -> RowSum:
-        """Begin with no rows; images and classes are known by their numbers."""
-        words: tuple[Words, ...] = tuple(np.arange(n, dtype=np.uint64) for n in (n_images, n_labels))
-        return cls(RowHasher(*words))
+    def __init__(self, whole: RowDigest | None = None) -> None:
+        self._content, self._whole = hashlib.sha256(), whole
 
     def add(self, boxes: BoxTable) -> None:
-        """Add rows."""
-        # Odd factors, as the source decides ties: two rows must not be able to change places.
-        odd = boxes.source.astype(np.uint64) * np.uint64(2) + np.uint64(1)
-        words = self.hasher(boxes)
-        layout = None if boxes.shapes is None else layout_of(boxes.shapes)
-        if layout is not None:
-            words ^= layout
-            mix(words)
-        self.sum += HashSum.of(words * odd)
+        """Add rows; images and classes are known by their numbers."""
+        ranks = np.arange(int(boxes.label.max(initial=-1)) + 1, dtype=np.uint64)
+        place = np.stack((boxes.image, boxes.source), axis=1).astype(np.uint64)
+        if boxes.shapes is not None:
+            place = np.hstack((place, boxes.shapes.hashes(), meaning_of(boxes.shapes)))
+        words = row_words(boxes, label_words(boxes, ranks), place, np.arange(len(boxes)))
+        self._content.update(words.data)
+        if self._whole is not None:
+            self._whole._content.update(words.data)
 
     def digest(self, role: str, units: str) -> str:
         """Return the fingerprint of all rows."""
-        return digest_rows(self.sum, f"rows of {role}", units)
+        content = self._content.copy()
+        content.update(f"rows of {role} {units}".encode())
+        return f"{FINGERPRINT}{content.hexdigest()[:FINGERPRINT_DIGITS]}"
 
 
 class PartWriter:
@@ -212,12 +208,12 @@ class PartCheck:
     n_labels: int
     units: str
 
-    def stretches(self, cuts: Sequence[int], total: RowSum) -> Iterator[tuple[Stretch, BoxTable]]:
-        """Yield the groups between any two `cuts` together, each as it is read, and add all to a sum.
+    def stretches(self, cuts: Sequence[int], total: RowDigest) -> Iterator[tuple[Stretch, BoxTable]]:
+        """Yield the groups between any two `cuts` together, each as it is read, and add all to a digest.
 
         A DataError reports rows that the part must not have, at its end also those that it lacks.
         """
-        own, place = RowSum(total.hasher), (-1, -1)
+        own, place = RowDigest(total), (-1, -1)
         with open_part(self.path) as (opened, identity):
             self._check_layout(opened, identity[0])
             # Groups without rows have no row group.
@@ -232,7 +228,6 @@ class PartCheck:
                 yield Stretch(self.path, self.role, self.kind, groups, identity), boxes
         if own.digest(self.role, self.units) != self.record.fingerprint:
             raise changed_part(self.path, "holds other rows than its manifest: their fingerprint differs")
-        total.sum += own.sum
 
     def _check_layout(self, opened: Any, size: int) -> None:
         """Raise a DataError for columns or a number of rows that are not those of the manifest."""

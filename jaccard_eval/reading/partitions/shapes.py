@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import Shapes, Words
-from jaccard_eval.data.signature import mix
 from jaccard_eval.errors import UsageError
 from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.similarity.masks import Outlines
@@ -65,19 +64,11 @@ def shapes_of_columns(kind: str, columns: Mapping[str, Any]) -> Shapes:
         raise ValueError(str(error)) from None
 
 
-def layout_of(shapes: Shapes) -> Words | None:
-    """Return 64 bits for each shape that its hash does not cover; None where that is nothing."""
+def meaning_of(shapes: Shapes) -> Words:
+    """Return what of shapes no hash of theirs covers, as words (n, k)."""
     if not isinstance(shapes, Outlines):
-        return None
-    # How corners are cut into polygons, each with its place, and what the mask means.
-    place = np.arange(len(shapes.rings) - 1) - np.repeat(shapes.parts[:-1], np.diff(shapes.parts))
-    cuts: Words = (np.diff(shapes.rings).astype(np.uint64) << np.uint64(20)) + place.astype(np.uint64) + np.uint64(1)
-    mix(cuts)
-    total = np.append(np.zeros(1, dtype=np.uint64), np.cumsum(cuts, dtype=np.uint64))
-    words: Words = total[shapes.parts[1:]] - total[shapes.parts[:-1]]
-    words += shapes.has_polygons.astype(np.uint64) + shapes.counts_pixels.astype(np.uint64) * np.uint64(2)
-    mix(words)
-    return words
+        return np.zeros((len(shapes), 0), dtype=np.uint64)
+    return np.stack((shapes.has_polygons, shapes.counts_pixels), axis=1).astype(np.uint64)
 
 
 def _outlines(columns: Mapping[str, Any]) -> Outlines:

@@ -34,7 +34,7 @@ from jaccard_eval.reading.partitions.manifest import (
 from jaccard_eval.reading.partitions.parts import (
     EXTRA,
     PartCheck,
-    RowSum,
+    RowDigest,
     Stretch,
     changed_part,
     invalid,
@@ -64,7 +64,7 @@ def read_side(folder: Path, options: ReadOptions, store: Store | None = None) ->
     _require_files(folder, manifest, role)
     images, rows = _read_images(folder, manifest, role)
     findings = FindingLog()
-    total = RowSum.of(manifest.images, len(record.classes))
+    total = RowDigest()
     stretches: list[Stretch] = []
     tables: list[BoxTable] = []
     n_points: set[int] = set()

@@ -37,7 +37,7 @@ from jaccard_eval.reading.partitions.manifest import (
     SideRecord,
     part_path,
 )
-from jaccard_eval.reading.partitions.parts import EXTRA, PartWriter, RowSum
+from jaccard_eval.reading.partitions.parts import EXTRA, PartWriter, RowDigest
 from jaccard_eval.reading.partitions.sides import FACT_COLUMNS, IMAGE_COLUMNS
 
 GROUP_ROWS = 50_000  # of both sides in a group, about: what is read at once at least
@@ -189,16 +189,16 @@ def _classes_by_image(side: Dataset, numbers: RowArray, n_images: int) -> dict[s
 
 def _write_side(
     folder: Path, role: str, side: Dataset, numbers: RowArray, bounds: Sequence[IntArray], *, kind: str | None
-) -> tuple[RowSum, tuple[PartRecord, ...]]:
-    """Write the parts of a side; return the sum of their rows, and what each holds."""
+) -> tuple[RowDigest, tuple[PartRecord, ...]]:
+    """Write the parts of a side; return the digest of their rows, and what each holds."""
     (folder / role).mkdir()
     n_images = int(bounds[-1][-1])
     boxes = side.boxes.mapped(partial(_numbered, numbers=numbers)).arranged(n_images)
-    total, records = RowSum.of(n_images, len(side.labels)), []
+    total, records = RowDigest(), []
     groups = _groups(boxes.tables(), np.concatenate([part[:-1] for part in bounds] + [bounds[-1][-1:]]), side.boxes)
     with Stage(f"writing {role}", len(side.boxes)) as stage:
         for place, part in enumerate(bounds):
-            own, rows = RowSum(total.hasher), []
+            own, rows = RowDigest(total), []
             with PartWriter(part_path(folder, role, place), role, kind) as writer:
                 for group in islice(groups, len(part) - 1):
                     rows.append(len(group))
@@ -207,7 +207,6 @@ def _write_side(
                         own.add(group)
                     stage.advance(len(group))
                     release_memory(len(group))
-            total.sum += own.sum
             records.append(PartRecord(rows=tuple(rows), fingerprint=own.digest(role, side.units)))
     return total, tuple(records)
 

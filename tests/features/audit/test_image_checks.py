@@ -7,7 +7,7 @@ import pytest
 from jaccard_eval import BoxTable, evaluate
 from jaccard_eval.data.alignment import align
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, unknown_sizes
-from jaccard_eval.data.signature import row_hashes
+from jaccard_eval.data.signature import RowHasher
 from jaccard_eval.features.audit.agreement import take_sample
 from jaccard_eval.features.audit.context import AuditContext
 from jaccard_eval.features.audit.images import check_images
@@ -61,8 +61,8 @@ def _evidence(gt: Dataset, pred: Dataset) -> AuditContext:
         aligned=aligned,
         metrics=evaluate(gt, pred).measured,  # type: ignore[arg-type]
         sample=take_sample(placed.gt, placed.pred, len(placed.images.table)),
-        gt_hashes=row_hashes(aligned.gt, aligned.image_names, aligned.class_names),
-        pred_hashes=row_hashes(aligned.pred, aligned.image_names, aligned.class_names),
+        gt_hashes=RowHasher.of(aligned.image_names, aligned.class_names)(aligned.gt),
+        pred_hashes=RowHasher.of(aligned.image_names, aligned.class_names)(aligned.pred),
         measure=partial(measure_aligned, aligned),
     )
 

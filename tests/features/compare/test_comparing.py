@@ -350,7 +350,7 @@ def test_unequal_ground_truths_are_refused_with_all_that_differs() -> None:
         compare_results([first, second], CompareOptions(), version="0.1.0")
     message = str(caught.value)
     assert message.startswith("error[comparison-unequal]: pred: iou: the rule iou is '0.5', and '0.5:0.95:0.05'")
-    assert "the fingerprint of the ground truth is 'sha256:" in message
+    assert "the fingerprint of the ground truth is 'sha-256-128:" in message
 
 
 def test_bare_arrays_may_have_images_without_ground_truth() -> None:

@@ -239,7 +239,7 @@ def test_a_baseline_of_other_rules_is_refused(run: EvaluationResult, options: di
 
 def test_a_baseline_of_other_ground_truth_is_refused(run: EvaluationResult) -> None:
     moved = evaluate([TRUTH[0], gt("dog 0 51 10 10", "b")], FOUND)
-    assert "gt was 'sha256:" in refused(run, Rule(metric="AP", min=0.1), baseline=moved)
+    assert "gt was 'sha-256-128:" in refused(run, Rule(metric="AP", min=0.1), baseline=moved)
 
 
 def test_another_operating_point_in_the_report_makes_no_other_baseline(run: EvaluationResult) -> None:

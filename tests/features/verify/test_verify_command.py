@@ -61,7 +61,7 @@ def test_other_predictions_are_named_with_what_they_change(pair: tuple[Path, Pat
     assert done.returncode == 3
     assert done.stderr.startswith(f"error[result-differs]: {path}: ")
     assert "first: " in done.stderr
-    assert "signature.pred: was 'sha256:" in done.stderr
+    assert "signature.pred: was 'sha-256-128:" in done.stderr
     assert "The boxes of the predictions have changed." in done.stderr
     document = json.loads(done.stdout)
     assert document["equal"] is False
@@ -275,7 +275,7 @@ def test_the_digest_is_that_of_the_sorted_text_without_blanks() -> None:
         (("errors", "AP"), 0.5),
         (("correspondence", "image_strategy"), "stem"),
         (("undefined", "AP_small"), "made up"),
-        (("signature_short",), "coco|gt=sha256:0|pred=sha256:0|v=0|rules=0"),
+        (("signature_short",), "coco|gt=sha-256-128:0|pred=sha256:0|v=0|rules=0"),
     ],
     ids=str,
 )

@@ -1,0 +1,105 @@
+"""Equal scores whose order decides: the ties that span a hit and a miss, as they stand in a ranking, as a digest."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.data.boxtable import BoolArray
+from jaccard_eval.matching.order import IntArray, lengths_of_runs, starts_of_runs
+from jaccard_eval.matching.ranking import Ranking
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+BLOCK_ROWS = 1 << 16  # about as many detections are looked at together
+
+
+class TieOrder:
+    """Digests, for each class, the ties that span a hit and a miss at any area range and threshold, in their order.
+
+    Rankings may be added in pieces, the rows of a class one after the other. A tie that is cut is added piece by piece.
+    """
+
+    def __init__(self) -> None:
+        self._of_class: dict[int, _Hash] = {}
+        # The tie that is cut and may go on: class and score, digest with it, where it hits and misses (A·T,).
+        self._open: tuple[int, float, _Hash, BoolArray, BoolArray] | None = None
+
+    def add(self, ranking: Ranking, ties: tuple[IntArray, IntArray]) -> None:
+        """Add a ranking, with where each run of one class and score begins and how long it is."""
+        first, size = ties
+        # Only what hits somewhere can span: of most ties nothing does.
+        candidates = np.flatnonzero(np.repeat(size > 1, size)[ranking.candidate])
+        run = np.searchsorted(first, ranking.candidate[candidates], "right") - 1
+        hits = ranking.hits[..., candidates].any(axis=(0, 1))
+        chosen = np.unique(run[hits])
+        for block in np.split(chosen, np.flatnonzero(np.diff(np.cumsum(size[chosen]) // BLOCK_ROWS)) + 1):
+            if len(block):
+                self._add_runs(ranking, first[block], size[block])
+
+    def _add_runs(self, ranking: Ranking, first: IntArray, size: IntArray) -> None:
+        start = np.cumsum(size) - size
+        rows = np.arange(size.sum()) + np.repeat(first - start, size)
+        hits, misses = outcomes(ranking, rows)
+        spans = (np.logical_or.reduceat(hits, start, axis=1) & np.logical_or.reduceat(misses, start, axis=1)).any(
+            axis=0
+        )
+        kept = np.flatnonzero(np.repeat(spans, size))
+        if not len(kept):
+            return
+        words, label = words_of(ranking, rows[kept], hits[:, kept], misses[:, kept]), ranking.label[rows[kept]]
+        cuts, lengths = lengths_of_runs(starts_of_runs(label))
+        for at, n in zip(cuts.tolist(), lengths.tolist(), strict=True):
+            self._of_class.setdefault(int(label[at]), sha256()).update(words[at : at + n].tobytes())
+
+    def add_piece(self, ranking: Ranking) -> None:
+        """Add a piece of a tie of one class, which other pieces may follow."""
+        if not len(ranking):
+            return
+        rows = np.arange(len(ranking))
+        hits, misses = outcomes(ranking, rows)
+        label, score = int(ranking.label[0]), float(ranking.score[0])
+        if self._open is None or self._open[:2] != (label, score):
+            self.close()
+            content = self._of_class.get(label, sha256()).copy()
+            self._open = label, score, content, np.zeros(len(hits), np.bool_), np.zeros(len(hits), np.bool_)
+        *_, content, has_hits, has_misses = self._open
+        content.update(words_of(ranking, rows, hits, misses).tobytes())
+        has_hits |= hits.any(axis=1)
+        has_misses |= misses.any(axis=1)
+
+    def close(self) -> None:
+        """Take over the tie that was cut, if it spans a hit and a miss."""
+        if self._open is not None:
+            label, _, content, has_hits, has_misses = self._open
+            if (has_hits & has_misses).any():
+                self._of_class[label] = content
+        self._open = None
+
+    def digests(self) -> dict[int, str]:
+        """Return the digest of each class that has such ties."""
+        self.close()
+        return {label: content.hexdigest() for label, content in self._of_class.items()}
+
+
+def outcomes(ranking: Ranking, rows: IntArray) -> tuple[BoolArray, BoolArray]:
+    """Return which detections are true positives, and which are false ones, by area range and threshold (A·T, r)."""
+    n_areas, n_thresholds, _ = ranking.hits.shape
+    hits = np.zeros((n_areas, n_thresholds, len(rows)), dtype=np.bool_)
+    counts = np.repeat(ranking.in_range[:, np.newaxis, rows], n_thresholds, axis=1)
+    at = np.searchsorted(rows, ranking.candidate)
+    chosen = np.flatnonzero((at < len(rows)) & (rows[np.minimum(at, len(rows) - 1)] == ranking.candidate))
+    hits[..., at[chosen]] = ranking.hits[..., chosen]
+    counts[..., at[chosen]] = ranking.counts[..., chosen]
+    flat = n_areas * n_thresholds, len(rows)
+    return hits.reshape(flat), (counts & ~hits).reshape(flat)
+
+
+def words_of(ranking: Ranking, rows: IntArray, hits: BoolArray, misses: BoolArray) -> npt.NDArray[np.uint8]:
+    """Return the score and the outcomes of some detections as bytes, (r, b)."""
+    scores = (ranking.score[rows].astype("<f8") + 0.0).view(np.uint8).reshape(len(rows), 8)
+    return np.hstack((scores, *(np.packbits(flags, axis=0).T for flags in (hits, misses))))
