@@ -14,6 +14,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.options import SideOptions, require_lists
 from jaccard_eval.reading.remote import path_of
+from jaccard_eval.text import quoted_value
 from jaccard_eval.version import __version__
 
 if TYPE_CHECKING:
@@ -249,6 +250,7 @@ def pixels(
     *,
     classes: Sequence[str] | None = None,
     colors: str | os.PathLike[str] | None = None,
+    class_map: Mapping[int, int] | Mapping[str, str] | str | None = None,
     ignore: Sequence[int] = (),
     reduce_zero: str | None = None,
     background: int | None = None,
@@ -267,6 +269,10 @@ def pixels(
         Names by value; any other value is then an error. If None, those of `colors`, else every value is a class.
     colors : path, optional
         Table of colours, for maps that hold colours or whose palettes decide.
+    class_map : dict or {"auto", "id"}, optional
+        Value of the ground truth that each value of the predictions means, before all other rules; others stay as they
+        are. "auto" infers it from the pixels that values share, "id" keeps all. If None, files whose values are beyond
+        doubt numbered differently are an error.
     ignore : sequence of int
         Values that are not classes, such as 255; their pixels in the ground truth are ignored.
     reduce_zero : {"gt", "both"}, optional
@@ -297,6 +303,7 @@ def pixels(
     """
     from jaccard_eval.engine.threads import map_in_order
     from jaccard_eval.features.pixels.counting import count_label_maps, pixels_result
+    from jaccard_eval.features.pixels.numbering import better_numbering
     from jaccard_eval.features.pixels.result import PixelProtocol
     from jaccard_eval.features.pixels.worst import WorstMaps
     from jaccard_eval.reading.labelmaps.arrays import maps_from
@@ -310,19 +317,42 @@ def pixels(
         classes=tuple(classes) if classes is not None else table.names if table is not None else None,
         colors=None if table is None else table.digest,
         ignore=tuple(sorted(set(ignore))),
+        class_map=_values_of(class_map),
         reduce_zero=reduce_zero,
         background=background,
         drop_background=drop_background,
     )
-    maps = count_label_maps(
+    count = partial(
+        count_label_maps,
         *sides,
-        rules,
         colors=table,
         list_file=None if list_file is None else path_of(list_file),
         run=partial(map_in_order, workers=workers),
     )
-    result = pixels_result(maps, rules, __version__)
+    maps = count(rules)
+    if class_map == AUTO:
+        # What is ignored is known by its value in the ground truth, so that all is counted again.
+        found = better_numbering(maps.counts)
+        rules = replace(rules, class_map=() if found is None else tuple(sorted(found.values.items())))
+        maps = count(rules) if found is not None else maps
+    are_files = all(isinstance(side, Path) for side in sides)
+    result = pixels_result(maps, rules, __version__, doubts=class_map is None, stops=are_files)
     return replace(result, images=WorstMaps(maps.worst, maps.reader)) if maps.reader else result
+
+
+AUTO, UNCHANGED = "auto", "id"
+
+
+def _values_of(class_map: Mapping[int, int] | Mapping[str, str] | str | None) -> tuple[tuple[int, int], ...]:
+    if class_map is None or class_map in (AUTO, UNCHANGED):
+        return ()
+    if isinstance(class_map, str):
+        raise UsageError(f"class_map of label maps is pairs such as 11=2, auto or id; got {quoted_value(class_map)}")
+    try:
+        pairs = sorted((int(value), int(goal)) for value, goal in class_map.items())
+    except (TypeError, ValueError):
+        raise UsageError("class_map of label maps maps whole numbers to whole numbers, such as 11=2,7=0") from None
+    return tuple(pairs)
 
 
 def panoptic(

@@ -46,6 +46,17 @@ CASES = {
     "oriented predictions of Ultralytics": Case(
         "r05_obb/data.yaml r05_obb/predictions.json --class-map id-1", value="AP 1.0000"
     ),
+    "labelIds against trainIds": Case(
+        "pixels cityscapes_train_ids/gt cityscapes_train_ids/pred --list cityscapes_train_ids/list.txt",
+        code=3,
+        said="Rerun with --class-map 0=7,2=11,10=23,13=26.",
+    ),
+    "trainIds that are mapped": Case(
+        "pixels cityscapes_train_ids/gt cityscapes_train_ids/pred --list cityscapes_train_ids/list.txt"
+        " --class-map 0=7,2=11,10=23,13=26",
+        value="mIoU 0.7949",
+    ),
+    "label maps of classes": Case("pixels r02_labelmaps/gt r02_labelmaps/pred", value="mIoU 0.7067"),
     "a binary mask": Case("pixels r24_binary/gt r24_binary/pred", value="mIoU 0.8757", unsaid="--ignore"),
     "another binary mask": Case("pixels binary_0_255/gt binary_0_255/pred", value="mIoU 0.8123", unsaid="--ignore"),
 }

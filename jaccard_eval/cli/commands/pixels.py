@@ -8,7 +8,7 @@ import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
-from jaccard_eval.cli.inputs import MAPS, InputPath
+from jaccard_eval.cli.inputs import MAPS, InputPath, InputText
 from jaccard_eval.cli.options import (
     FINDING_OPTIONS,
     GALLERY,
@@ -16,9 +16,10 @@ from jaccard_eval.cli.options import (
     OUTPUT_OPTIONS,
     SectionedCommand,
     class_table_options,
+    completed_from,
     section,
 )
-from jaccard_eval.cli.parse import OneOf, RunOptions, WholeNumber
+from jaccard_eval.cli.parse import OneOf, RunOptions, WholeNumber, is_map_file, parse_class_map, parsed_by
 from jaccard_eval.cli.reading import with_findings
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS
@@ -43,6 +44,7 @@ def pixels(
     pred: Path,
     classes: str | None,
     colors: Path | None,
+    class_map: dict[str, str] | str | None,
     list_file: Path | None,
     ignore: tuple[int, ...],
     reduce_zero: bool,
@@ -62,6 +64,7 @@ def pixels(
         pred,
         classes=None if classes is None else load_names(classes, log),
         colors=colors,
+        class_map=class_map,
         ignore=ignore,
         reduce_zero="both" if reduce_zero else "gt" if reduce_zero_gt else None,
         background=background,
@@ -103,6 +106,15 @@ COMMAND = SectionedCommand(
             metavar="FILE",
             basic=True,
             help="Colours of the classes, one per line, such as '128 64 128 road'.",
+        ),
+        _read(
+            "--class-map",
+            type=InputText(is_map_file),
+            shell_complete=completed_from(lambda: ["auto", "id"], or_files=True),
+            callback=parsed_by(parse_class_map),
+            metavar="MAP",
+            basic=True,
+            help="Prediction value = ground-truth value, such as 11=2,7=0; auto: infer from shared pixels; id: keep.",
         ),
         _read(
             "--list",

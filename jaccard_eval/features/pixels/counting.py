@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.signature import FINGERPRINT, FINGERPRINT_DIGITS
 from jaccard_eval.features.pixels.compute import pixel_metrics
+from jaccard_eval.features.pixels.numbering import better_numbering, renumbered
 from jaccard_eval.features.pixels.result import MapsSummary, PixelProtocol, PixelsResult
 from jaccard_eval.findings import DataError, Example, Finding, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
@@ -65,7 +66,14 @@ def count_pair(pair: MapPair, *, protocol: PixelProtocol, colors: ColorTable | N
     raw = ConfusionCounts.merge(ConfusionCounts.from_maps(gt, pred) for gt, pred in strips)
     sides = (
         _Side(str(pair.gt), images[0], raw.gt, raw.pixels, is_reduced=protocol.reduce_zero is not None),
-        _Side(str(pair.pred), images[1], raw.pred, raw.pixels, is_reduced=protocol.reduce_zero == "both"),
+        _Side(
+            str(pair.pred),
+            images[1],
+            raw.pred,
+            raw.pixels,
+            is_reduced=protocol.reduce_zero == "both",
+            meaning=dict(protocol.class_map),
+        ),
     )
     gt_classes, pred_classes = (_classes_of(side, protocol, colors, findings) for side in sides)
     if findings.has_errors:
@@ -118,9 +126,12 @@ class MapReader:
         """Return the class of each pixel of a strip on both sides, `NO_CLASS` where there is none."""
         reduced = self.protocol.reduce_zero is not None, self.protocol.reduce_zero == "both"
         classes = []
-        for path, image, strip, is_reduced in zip((pair.gt, pair.pred), images, strips, reduced, strict=True):
+        meanings: tuple[dict[int, int], ...] = {}, dict(self.protocol.class_map)
+        given = zip((pair.gt, pair.pred), images, strips, reduced, meanings, strict=True)
+        for path, image, strip, is_reduced, meaning in given:
             values, places = np.unique(strip, return_inverse=True)
-            side = _Side(str(path), image, values.astype(np.int64), np.ones(len(values), dtype=np.int64), is_reduced)
+            pixels = np.ones(len(values), dtype=np.int64)
+            side = _Side(str(path), image, values.astype(np.int64), pixels, is_reduced, meaning)
             numbers = _classes_of(side, self.protocol, self.table, FindingLog())
             classes.append(numbers[places.reshape(strip.shape)])
         return classes[0], classes[1]
@@ -151,6 +162,7 @@ class _Side:
     values: IntArray
     pixels: IntArray
     is_reduced: bool
+    meaning: Mapping[int, int] = field(default_factory=dict)  # of values that are numbered differently
 
     def colors_in_use(self) -> dict[int, Color]:
         """Return the palette's colours of the values that occur."""
@@ -177,6 +189,7 @@ def _each(read: Callable[[Source], Read], sources: Iterable[Source], findings: F
 def _classes_of(side: _Side, protocol: PixelProtocol, colors: ColorTable | None, findings: FindingLog) -> IntArray:
     """Return the class of each of a side's values, `NO_CLASS` for ignored ones; those that are neither are errors."""
     number = colors.classes_of(side.values) if colors is not None and side.image.is_colored else side.values
+    number = renumbered(number, side.meaning)
     # Ignored values are those of the file, so that they are marked before the values are reduced.
     is_ignored = np.isin(number, protocol.ignore) if protocol.ignore else np.zeros(len(number), dtype=np.bool_)
     if side.is_reduced:
@@ -319,14 +332,20 @@ class CountedMaps:
     reader: MapReader | None = None
 
 
-def pixels_result(maps: CountedMaps, protocol: PixelProtocol, version: str) -> PixelsResult:
-    """Return the scores of counted label maps, with their signature and with what is odd."""
+def pixels_result(
+    maps: CountedMaps, protocol: PixelProtocol, version: str, *, doubts: bool = False, stops: bool = False
+) -> PixelsResult:
+    """Return the scores of counted label maps, with their signature and with what is odd.
+
+    Where the numbering of the predictions is open to `doubts`, one that is beyond doubt another `stops` files.
+    """
     classes = maps.counts.classes if protocol.classes is None else np.arange(len(protocol.classes))
     names = protocol.classes or tuple(map(str, classes.tolist()))
     counts = maps.counts.indexed(classes)
     places = [] if protocol.background is None else np.flatnonzero(classes == protocol.background).tolist()
     background = places[0] if places else None
-    metrics = pixel_metrics(counts, names, background=background, drop_background=protocol.drop_background)
+    measure = partial(pixel_metrics, background=background, drop_background=protocol.drop_background)
+    metrics = measure(counts, names)
     # Ignored ground truth belongs to no class; a prediction of none is a column of its own.
     kept = counts.take(counts.gt != NO_CLASS)
     rows = zip(kept.gt.tolist(), kept.pred.tolist(), kept.pixels.tolist(), strict=True)
@@ -343,7 +362,7 @@ def pixels_result(maps: CountedMaps, protocol: PixelProtocol, version: str) -> P
         metrics=metrics.overall,
         per_class=metrics.per_class,
         confusion=confusion,
-        findings=(*maps.findings, *_audit(maps, protocol)),
+        findings=(*maps.findings, *_audit(maps, protocol, metrics.overall["mIoU"].value, doubts, stops)),
     )
 
 
@@ -380,10 +399,13 @@ def _summaries(maps: CountedMaps, protocol: PixelProtocol) -> tuple[MapsSummary,
     return replace(gt, ignored={**gt.ignored, **{reason: n for reason, n in aside.items() if n}}), pred
 
 
-def _audit(maps: CountedMaps, protocol: PixelProtocol) -> tuple[Finding, ...]:
+def _audit(maps: CountedMaps, protocol: PixelProtocol, given: float, doubts: bool, stops: bool) -> tuple[Finding, ...]:
     findings = FindingLog()
     gt, pred = (Where(path) for path in maps.paths)
     counts = maps.counts.take(maps.counts.gt != NO_CLASS)
+    if doubts and protocol.reduce_zero is None:
+        _check_numbering(counts, given, pred, findings, stops=stops)
+        findings.raise_errors()
     if protocol.classes is None:
         _warn_of_unnamed(counts, gt, pred, findings)
     undecided = int(counts.pixels[counts.pred == NO_CLASS].sum())
@@ -399,6 +421,27 @@ def _audit(maps: CountedMaps, protocol: PixelProtocol) -> tuple[Finding, ...]:
             fix=Fix.missing("Check {background}; use a class number from the report.", background=None),
         )
     return findings.findings()
+
+
+def _check_numbering(counts: ConfusionCounts, given: float, pred: Where, findings: FindingLog, *, stops: bool) -> None:
+    """Report values that both sides number differently, with the mIoU of either reading."""
+    better = better_numbering(counts)
+    if better is None:
+        return
+    again = better.applied(counts)
+    indices = again.indexed(again.classes)
+    mean = pixel_metrics(indices, tuple(map(str, again.classes.tolist()))).overall["mIoU"].value
+    if not mean > given:
+        return
+    pairs = ",".join(f"{value}={goal}" for value, goal in sorted(better.values.items()))
+    detail = f"the values of both sides number classes differently: mIoU {given:.4f} as given, {mean:.4f} with {pairs}"
+    text = pairs if len(better.values) <= SHOWN_CLASSES * 2 else "auto"
+    words = "Rerun {changes}."
+    if stops and better.is_decisive:
+        words += " To go on as it is, pass {class_map:id}."
+    fix = Fix.reading({"class_map": text}, metric="mIoU", before=given, after=mean, words="Rerun {changes}.")
+    severity = Severity.ERROR if stops and better.is_decisive else Severity.WARNING
+    findings.add_one(severity, "class-mapping", pred, detail, fix=replace(fix, words=words))
 
 
 def _warn_of_unnamed(counts: ConfusionCounts, gt: Where, pred: Where, findings: FindingLog) -> None:

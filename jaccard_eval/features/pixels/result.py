@@ -42,6 +42,10 @@ class PixelProtocol:
     # prediction is, or all of these. None counts them, so that a false alarm on background costs IoU.
     drop_background: str | None = None
 
+    # Values of predictions, as the files have them, and those of the ground truth that they mean, ascending; before all
+    # other rules.
+    class_map: tuple[tuple[int, int], ...] = ()
+
     def __post_init__(self) -> None:
         _require_one_of("drop_background", self.drop_background, DROPS)
         _require_one_of("reduce_zero", self.reduce_zero, REDUCTIONS)
@@ -75,6 +79,7 @@ class PixelProtocol:
         return [
             "pixels",
             f"classes={'values' if self.classes is None else len(self.classes)}",
+            *([f"class_map={','.join(f'{pred}={gt}' for pred, gt in self.class_map)}"] if self.class_map else []),
             f"colors={self.colors or 'none'}",
             f"ignore={','.join(map(str, self.ignore)) or 'none'}",
             f"reduce_zero={self.reduce_zero or 'none'}",

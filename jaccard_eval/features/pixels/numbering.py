@@ -1,0 +1,102 @@
+"""Do the values of both sides mean the same classes? Other numberings are judged by the pixels that classes share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.metrics.pixel_counts import NO_CLASS, ConfusionCounts, IntArray
+
+MOST_VALUES = 512  # of a side; more are no classes
+FITS = 0.5  # IoU from which a value lies on one of the other side, and is its class
+OWN_AT_MOST = 0.1  # IoU with its own value, or share of all pixels that agree as given, that is next to none
+FEWEST_PIXELS = 100  # that values share, from which they are evidence
+SURE_VALUES = 3  # that must fit others; no network confuses so many classes completely, one with one
+NEARLY = 0.05  # share of the pixels by which a free map may fit better than one that has a rule
+_TRAIN_IDS = (7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33)  # of Cityscapes' labels
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbering:
+    """Values of predictions, each with the value of the ground truth that it means."""
+
+    values: Mapping[int, int]  # those that change
+    is_decisive: bool  # whether no weakness of a network explains it
+
+    def applied(self, counts: ConfusionCounts) -> ConfusionCounts:
+        """Return counts with the values of the ground truth."""
+        return ConfusionCounts.from_pairs(counts.gt, renumbered(counts.pred, self.values), counts.pixels)
+
+
+def renumbered(values: IntArray, by: Mapping[int, int]) -> IntArray:
+    """Replace values, (n,), by others."""
+    changed = values.copy()
+    for value, other in by.items():
+        changed[values == value] = other
+    return changed
+
+
+def better_numbering(counts: ConfusionCounts) -> Numbering | None:
+    """Return the numbering under which both sides agree far better, None where there is none.
+
+    A value fits another one if their pixels have IoU .5, and it has next to none with its own.
+    """
+    counts = counts.take((counts.gt != NO_CLASS) & (counts.pred != NO_CLASS))
+    gt_values, pred_values = np.unique(counts.gt), np.unique(counts.pred)
+    if not 0 < len(gt_values) <= MOST_VALUES or not 0 < len(pred_values) <= MOST_VALUES:
+        return None
+    shared = np.zeros((len(gt_values), len(pred_values)))
+    np.add.at(shared, (np.searchsorted(gt_values, counts.gt), np.searchsorted(pred_values, counts.pred)), counts.pixels)
+    iou = shared / (shared.sum(axis=1)[:, None] + shared.sum(axis=0) - shared)
+    place = {value: row for row, value in enumerate(gt_values.tolist())}
+
+    def share(numbering: Mapping[int, int], of: FloatArray = shared) -> list[float]:
+        """Return what each predicted value has in common with the one that it means."""
+        goals = [numbering.get(value, value) for value in pred_values.tolist()]
+        return [float(of[place[goal], at]) if goal in place else 0.0 for at, goal in enumerate(goals)]
+
+    free = _pairs_that_overlap_most(shared, gt_values.tolist(), pred_values.tolist())
+    total = float(shared.sum())
+    best = max(_rules(pred_values.tolist()), key=lambda rule: sum(share(rule)), default=free)
+    chosen = best if sum(share(best)) >= sum(share(free)) - NEARLY * total else free
+    changed = {value: goal for value, goal in chosen.items() if value != goal}
+    compared = zip(pred_values.tolist(), share({}, iou), share(changed, iou), share(changed), strict=True)
+    fits = [
+        value
+        for value, own, other, pixels in compared
+        if value in changed and other >= FITS and own <= OWN_AT_MOST and pixels >= FEWEST_PIXELS
+    ]
+    are_strangers = all(value not in place and changed[value] not in pred_values for value in fits)
+    if not fits or (len(fits) == 1 and not are_strangers):
+        return None
+    known = {*place, *pred_values.tolist()}
+    is_binary = known <= {0, 1, 255} and {*fits, *(changed[value] for value in fits)} == {1, 255}
+    disagree = len(fits) > 1 and sum(share({})) <= OWN_AT_MOST * total
+    return Numbering(changed, is_binary or disagree or len(fits) >= SURE_VALUES)
+
+
+def _rules(values: list[int]) -> Iterator[dict[int, int]]:
+    """Yield numberings that have a rule: off by one, 0 and 255, Cityscapes' ids for labels and for training."""
+    yield {value: value + 1 for value in values}
+    yield {value: value - 1 for value in values}
+    yield {1: 255}
+    yield {255: 1}
+    to_label = dict(enumerate(_TRAIN_IDS))
+    yield {value: to_label[value] for value in values if value in to_label}
+    to_train = {label: value for value, label in to_label.items()}
+    yield {value: to_train[value] for value in values if value in to_train}
+
+
+def _pairs_that_overlap_most(shared: FloatArray, gt: list[int], pred: list[int]) -> dict[int, int]:
+    """Pair values one to one, those that share most pixels first."""
+    pairs: dict[int, int] = {}
+    for cell in np.argsort(-shared, axis=None, kind="stable").tolist():
+        row, column = divmod(cell, len(pred))
+        if not shared[row, column]:
+            break
+        if pred[column] not in pairs and gt[row] not in pairs.values():
+            pairs[pred[column]] = gt[row]
+    return pairs

@@ -1,0 +1,88 @@
+"""Label maps whose sides number classes differently: found by the pixels that values share, and mapped."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from jaccard_eval import DataError, PixelsResult, UsageError, pixels
+
+BANDS = np.repeat(np.arange(4, dtype=np.uint8), 16)[:, None] * np.ones((1, 40), dtype=np.uint8)  # (64, 40)
+
+
+def poor(classes: np.ndarray, seed: int = 1) -> np.ndarray:
+    """Return predictions of which every tenth pixel has another class."""
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random(classes.shape) < 0.1, rng.permuted(classes), classes)
+
+
+def compare(folder: Path, gt: np.ndarray, pred: np.ndarray, **options: object) -> PixelsResult:
+    for name, values in (("gt.png", gt), ("pred.png", pred)):
+        Image.fromarray(values.astype(np.uint8)).save(folder / name)
+    return pixels(folder / "gt.png", folder / "pred.png", **options)  # type: ignore[arg-type]
+
+
+SAME = {value: value for value in range(4)}
+NUMBERINGS = {  # of the ground truth, and of the predictions, for the classes 0 to 3
+    "off by one": (SAME, {value: value + 1 for value in range(4)}),
+    "Cityscapes": ({0: 7, 1: 8, 2: 11, 3: 26}, {0: 0, 1: 1, 2: 2, 3: 13}),
+    "Cityscapes, the other way": ({0: 0, 1: 1, 2: 2, 3: 13}, {0: 7, 1: 8, 2: 11, 3: 26}),
+    "in tens, background alike": (SAME, {0: 0, 1: 10, 2: 20, 3: 30}),
+    "another order": (SAME, {0: 2, 1: 3, 2: 1, 3: 0}),
+    "0 and 1 against 0 and 255": ({0: 0, 1: 1, 2: 1, 3: 0}, {0: 0, 1: 255, 2: 255, 3: 0}),
+    "0 and 255 against 0 and 1": ({0: 0, 1: 255, 2: 255, 3: 0}, {0: 0, 1: 1, 2: 1, 3: 0}),
+}
+
+
+def numbered(classes: np.ndarray, by: dict[int, int]) -> np.ndarray:
+    return np.vectorize(by.get)(classes)
+
+
+@pytest.mark.parametrize("name", NUMBERINGS)
+def test_another_numbering_stops_and_the_map_of_the_message_gives_the_right_number(name: str, tmp_path: Path) -> None:
+    first, second = NUMBERINGS[name]
+    gt, found = numbered(BANDS, first), poor(BANDS)
+    right = compare(tmp_path, gt, numbered(found, first))["mIoU"]
+    assert right > 0.7
+    with pytest.raises(DataError, match="class-mapping") as caught:
+        compare(tmp_path, gt, numbered(found, second))
+    (error,) = caught.value.findings
+    assert error.fix is not None
+    assert error.fix.after == pytest.approx(right, abs=1e-12)
+    pairs = dict(pair.split("=") for pair in str(error.fix.options["class_map"]).split(","))
+    for given in (pairs, "auto"):
+        assert compare(tmp_path, gt, numbered(found, second), class_map=given)["mIoU"] == right
+    # What was named is not doubted.
+    assert compare(tmp_path, gt, numbered(found, second), class_map="id")["mIoU"] < right
+
+
+def test_networks_that_are_poor_or_untrained_never_stop(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    for seed in range(40):
+        n = int(rng.integers(2, 8))
+        gt = np.kron(rng.integers(0, n, (6, 8)), np.ones((8, 8), dtype=np.int64))
+        kinds = {
+            "constant": np.full_like(gt, int(rng.integers(0, n))),
+            "noise": rng.integers(0, n, gt.shape),
+            "one class for another": np.where(gt == 0, n - 1, gt),
+            "poor": poor(gt, seed),
+            "blocks": np.kron(rng.integers(0, n, (6, 8)), np.ones((8, 8), dtype=np.int64)),
+        }
+        for pred in kinds.values():
+            compare(tmp_path, gt, pred)  # raises where it stops
+
+
+def test_arrays_warn_and_a_map_is_part_of_the_signature() -> None:
+    result = pixels([BANDS], [BANDS + 1])
+    assert [str(f.severity) for f in result.findings if f.code == "class-mapping"] == ["warning"]
+    mapped = pixels([BANDS], [BANDS + 1], class_map={1: 0, 2: 1, 3: 2, 4: 3})
+    assert mapped["mIoU"] == 1.0
+    assert "|class_map=1=0,2=1,3=2,4=3|" in mapped.signature
+    assert "class_map" not in result.signature
+
+
+@pytest.mark.parametrize("given", ["id+1", {"road": "sky"}])
+def test_what_is_no_map_of_values_is_refused(given: object) -> None:
+    with pytest.raises(UsageError, match="class_map of label maps"):
+        pixels([BANDS], [BANDS], class_map=given)  # type: ignore[arg-type]
