@@ -254,7 +254,7 @@ def align_datasets(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignmen
     notes = FindingLog()
     applied: dict[str, str] = {}
     try:
-        # Classes are looked at where boxes lie on their own images. What is in the way is reported below, with all else.
+        # Classes are looked at where boxes lie on their own images. What is in the way is reported below.
         with contextlib.suppress(DataError):
             numbers = applied_numbers(gt, pred, options, notes)
             if numbers is not None:

@@ -290,7 +290,7 @@ class FindingLog:
         return any(code in codes for _, code, *_ in self._groups)
 
     def raise_errors(self, *, but: Collection[str] = ()) -> None:
-        """Raise :class:`DataError` with everything found, when anything was an error; some codes can wait for others."""
+        """Raise :class:`DataError` with everything found, when anything was an error; some codes can wait."""
         if any(severity is Severity.ERROR and code not in but for severity, code, *_ in self._groups):
             raise DataError(self.findings())
 

@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from PIL import Image
 
 from jaccard_eval import ReadOptions, evaluate
 from jaccard_eval.cli import COMMAND_TABLE, PROGRAM, streams
@@ -93,6 +94,7 @@ class Scene:
     swapped: bool = False
     origin: dict[str, int] = field(default_factory=lambda: {"gt": 0, "pred": 0})
     resized: tuple[float, float] | None = None
+    sized: bool = False  # whether images lie next to labels
     mistakes: tuple[str, ...] = ()
     folder: Path = Path()
 
@@ -217,9 +219,19 @@ def write_yolo(scene: Scene, side: Side, role: str) -> Path:
             tail = [] if side.score is None else [f"{side.score[at]:.6g}"]
             lines.append(" ".join([str(label(int(side.label[at]))), *(f"{v:.8g}" for v in boxes[at]), *tail]))
         (root / "labels" / f"{Path(name(row)).stem}.txt").write_text("".join(f"{line}\n" for line in lines))
+    if scene.sized:
+        _write_images(scene, root / "images", name)
     if role == "gt":
         (root / "classes.txt").write_text("".join(f"{name}\n" for name in scene.names))
     return root / "labels"
+
+
+def _write_images(scene: Scene, folder: Path, name: Callable[[int], str]) -> Path:
+    """Write images without content, which have a size."""
+    folder.mkdir(exist_ok=True)
+    for row, (w, h) in enumerate(scene.sizes.astype(int).tolist()):
+        Image.new("1", (w, h)).save(folder / f"{Path(name(row)).stem}.png")
+    return folder
 
 
 def write_frame(scene: Scene, side: Side, role: str) -> pd.DataFrame:
@@ -300,14 +312,16 @@ def repeated_rows(scene: Scene, rng: np.random.Generator) -> str:
 
 
 def counted_from_one(scene: Scene, rng: np.random.Generator) -> str:
-    # A pixel is not seen where a detector is less exact, nor told from what a resize leaves over.
-    if scene.noise > 0.01 or scene.resized is not None:
+    # A pixel is not seen where a detector is less exact, nor in fractions, nor told from what a resize leaves over.
+    if scene.noise > 0.01 or scene.resized is not None or "yolo" in (scene.gt_format, scene.pred_format):
         return "pixels counted from 0"
     scene.origin["gt" if rng.random() < 0.5 else "pred"] = 1
     return "pixels counted from 1"
 
 
 def resized_images(scene: Scene, rng: np.random.Generator) -> str:
+    if scene.gt_format != "coco" or scene.pred_format == "yolo":  # sizes are what shows it
+        return "images of their own size"
     side = float(rng.choice([416, 512, 640, 1024]))
     scene.origin = {"gt": 0, "pred": 0}
     scene.resized = (side, side)
@@ -346,6 +360,8 @@ def plant(seed: int, number: int, folder: Path) -> Scene:
         rng.choice(["coco", "csv", "yolo", "frame"] if scene.gt_format == "coco" else ["csv", "yolo", "frame"])
     )
     n = int(rng.choice([0, 1, 1, 1, 2, 2]))
+    # Sizes that are missing are a mistake as well.
+    scene.sized = n == 2
     scene.mistakes = tuple(MISTAKES[row](scene, rng) for row in rng.permutation(len(MISTAKES))[:n].tolist())
     return scene
 
@@ -455,8 +471,15 @@ class Follower:
 
     def apply(self, fix: Fix) -> None:
         """Do what a fix asks for: a reading as it is, what is missing as far as the scene knows it."""
+        ids = self.scene.class_id if self.scene.gt_format == "coco" else None
         for name, value in fix.options.items():
-            if fix.kind == READING:
+            # Of several ways to name classes, the one that always works.
+            if name.endswith("_names") and "class_map" in fix.options:
+                continue
+            if name == "class_map" and value is None and ids is None and self.scene.pred_format in ("coco", "yolo"):
+                own = self.scene.pred_class_id if self.scene.pred_format == "coco" else self._yolo_class
+                self.options[name] = ",".join(f"{own(row)}={called}" for row, called in enumerate(self.scene.names))
+            elif fix.kind == READING:
                 self.options[name] = value
                 if value == "":
                     del self.options[name]
@@ -482,6 +505,9 @@ class Follower:
                 if right:
                     self.options[name] = right
 
+    def _yolo_class(self, label: int) -> int:
+        return self.scene.pred_class_id(label) - 1
+
     def _write(self, role: str) -> None:
         shutil.rmtree(self.scene.folder / role, ignore_errors=True)
         at = int((role == "pred") != self.scene.swapped)
@@ -493,13 +519,7 @@ class Follower:
         return right[0] if right else f"score={self.scene.score_column}"
 
     def _images(self) -> Path:
-        from PIL import Image
-
-        folder = self.scene.folder / "images"
-        folder.mkdir(exist_ok=True)
-        for row, (w, h) in enumerate(self.scene.sizes.astype(int).tolist()):
-            Image.new("1", (w, h)).save(folder / f"frame_{row:04}.png")
-        return folder
+        return _write_images(self.scene, self.scene.folder / "images", "frame_{:04}.png".format)
 
 
 def judge(scene: Scene, follower: Follower, right: float) -> str:

@@ -71,7 +71,7 @@ def test_what_exists_is_replaced_on_request_only(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("old")
     require_free(tmp_path / "b", [], replace=False)
     require_free(tmp_path / "a", [], replace=True)
-    with pytest.raises(UsageError, match="exists; replace it with --force"):
+    with pytest.raises(UsageError, match=r"exists\. Replace it with --force"):
         require_free(tmp_path / "a", [], replace=False)
     assert [one.name for one in tmp_path.iterdir()] == ["a"]
 

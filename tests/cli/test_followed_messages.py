@@ -24,7 +24,7 @@ WORSE = (SEGMENTS / "gt.json", SEGMENTS / "worse.json")
         (("--fail-under", "AP83=0"), "Evaluate with --iou 0.83.", ("--fail-under", "AP83=0", "--iou", "0.83")),
         (
             ("--fail-drop", "AP=0.1", "--baseline", "none.json"),
-            "create it with --update-baseline",
+            "Create it with --update-baseline",
             ("--fail-drop", "AP=0.1", "--baseline", "none.json", "--update-baseline"),
         ),
         (
@@ -94,7 +94,7 @@ def test_files_of_boxes_lead_from_panoptic_to_evaluate() -> None:
 
 def test_what_convert_asks_for_works(tmp_path: Path) -> None:
     for given, named, followed in (
-        ((SIDES[0], "out"), "name one with --to", (SIDES[0], "out.xyz", "--to", "coco")),
+        ((SIDES[0], "out"), "Name one with --to", (SIDES[0], "out.xyz", "--to", "coco")),
         (
             (SIDES[1], "a.json", "--gt", SIDES[0], "--role", "gt"),
             "remove --role gt",
@@ -122,7 +122,7 @@ def test_a_significance_gets_the_runs_that_it_asks_for(tmp_path: Path) -> None:
     assert run_here("evaluate", *SIDES, "-o", "main.json", cwd=tmp_path).returncode == 0
     refused = run_here("evaluate", *SIDES, *rule, cwd=tmp_path)
     assert refused.returncode == 2
-    assert "Write both: evaluate GT PRED -o main.json -o main.npz" in refused.stderr
+    assert "Write both: 'jaccard-eval evaluate GT PRED -o main.json -o main.npz'" in refused.stderr
     assert run_here("evaluate", *SIDES, "-o", "main.json", "-o", "main.npz", cwd=tmp_path).returncode == 0
     done = run_here("evaluate", *SIDES, *rule, "-o", "new.json", cwd=tmp_path)
     assert done.returncode == 0
@@ -136,18 +136,18 @@ SIGNIFICANT, DROP = ("--fail-significant-drop", "PQ=0.5"), ("--fail-drop", "PQ=0
     ("given", "named", "followed"),
     [
         ((*SIGNIFICANT, "--baseline", "base.json"), "panoptic GT PRED --against OLD_PRED", (*SIGNIFICANT, *OLD)),
-        (SIGNIFICANT, "needs a baseline; add --against PRED", (*SIGNIFICANT, *OLD)),
-        (("--fail-inferior", "PQ=0.5"), "add --against PRED", ("--fail-inferior", "PQ=0.5", *OLD)),
-        (DROP, "add --against PRED, or --baseline FILE", (*DROP, *OLD)),
-        (DROP, "add --against PRED, or --baseline FILE", (*DROP, "--baseline", "base.json")),
+        (SIGNIFICANT, "needs a baseline. Add --against PRED", (*SIGNIFICANT, *OLD)),
+        (("--fail-inferior", "PQ=0.5"), "Add --against PRED", ("--fail-inferior", "PQ=0.5", *OLD)),
+        (DROP, "Add --against PRED, or --baseline FILE", (*DROP, *OLD)),
+        (DROP, "Add --against PRED, or --baseline FILE", (*DROP, "--baseline", "base.json")),
         (
             (*DROP, "--baseline", "none.json"),
-            "create it with --update-baseline",
+            "Create it with --update-baseline",
             (*DROP, "--baseline", "none.json", "--update-baseline"),
         ),
         (
             (*SIGNIFICANT, "--baseline", "none.json"),
-            "create it with --update-baseline",
+            "Create it with --update-baseline",
             (*SIGNIFICANT, *OLD, "--baseline", "none.json", "--update-baseline"),
         ),
         (
@@ -163,7 +163,7 @@ SIGNIFICANT, DROP = ("--fail-significant-drop", "PQ=0.5"), ("--fail-drop", "PQ=0
             "against_masks needs against",
             (*OLD, "--against-masks", str(SEGMENTS / "better")),
         ),
-        (("--dilation-ratio", "0.01"), "pass --iou-type boundary", ("--dilation-ratio", "0.01", "--iou-type=boundary")),
+        (("--dilation-ratio", "0.01"), "Pass --iou-type boundary", ("--dilation-ratio", "0.01", "--iou-type=boundary")),
     ],
 )
 def test_what_panoptic_asks_for_works(
@@ -246,5 +246,5 @@ def test_a_saved_run_without_best_scores_names_the_evaluation_that_has_them(tmp_
     assert run_here("evaluate", *SIDES, "-o", "run.npz", cwd=tmp_path).returncode == 0
     refused = run_here("report", "run.npz", "-o", "thresholds.yaml", cwd=tmp_path)
     assert refused.returncode == 2
-    assert "Evaluate the inputs with '-o thresholds.yaml' (or .json)" in refused.stderr
+    assert "Evaluate the inputs with -o thresholds.yaml (or .json)" in refused.stderr
     assert run_here("evaluate", *SIDES, "-o", "thresholds.yaml", cwd=tmp_path).returncode == 0

@@ -96,7 +96,7 @@ def test_a_side_that_lists_only_images_with_boxes_is_refused(
     results = write_json(tmp_path / "results.json", FOUND[2:])
     done = run_here(command, paths["gt"], results, *([results] if command == "compare" else []), "--images-in-common")
     assert done.returncode == 2
-    assert "results.json: --images-in-common needs all images" in done.stderr
+    assert "results.json: images in common need all images" in done.stderr
 
 
 def test_the_advice_for_label_files_is_followed(paths: dict[str, Path], tmp_path: Path) -> None:

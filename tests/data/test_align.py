@@ -149,7 +149,7 @@ def test_fractions_beside_pixels_need_the_sizes_of_the_images() -> None:
         _align(ours, theirs)
     message = str(caught.value)
     assert "the width and height of 1 image are not known: 'b.png'" in message
-    assert "--images DIR" in message
+    assert "-images DIR" in message
 
 
 def test_sizes_are_needed_only_where_there_are_boxes() -> None:

@@ -61,7 +61,7 @@ def test_names_that_explain_all_of_the_smaller_side_will_do() -> None:
 def test_a_side_that_does_not_list_its_images_is_refused(side: str) -> None:
     ours = gt(["a dog 0 0 9 9"], images=images("a b", listed=side != "gt"))
     theirs = pred(["a dog 0 0 9 9"], images=images("a b", listed=side != "pred"))
-    with pytest.raises(UsageError, match=rf"^{side}.file: --images-in-common needs all images.* --{side}-images DIR"):
+    with pytest.raises(UsageError, match=rf"^{side}.file: images in common need all images.* --{side}-images DIR"):
         _align(ours, theirs)
 
 

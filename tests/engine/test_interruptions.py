@@ -61,7 +61,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_full_disk_is_an_error_of_the_machine_that_names_the_option(folder: Path, point: str, workers: str) -> None:
     ended = run(folder, point, "full", "--score", "best-f1", "--workers", workers)
     assert ended.returncode == 4, ended.stderr
-    reason = "scratch: cannot hold scratch files: no space left on device. Pass --scratch with a folder that has more"
+    reason = "scratch: cannot hold scratch files: no space left on device. Pass --scratch DIR with more"
     assert reason in ended.stderr
     assert not list((folder / "scratch").iterdir())
     assert not (folder / "result.json").exists()

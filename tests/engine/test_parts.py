@@ -230,7 +230,7 @@ def test_a_disk_that_is_full_while_storing_ends_with_the_way_out(tmp_path: Path,
     run = subprocess.run([sys.executable, "-B", "-c", code, *options], capture_output=True, text=True, check=False)
     assert run.returncode == 4, run.stderr
     assert f"{scratch}: cannot hold scratch files: " in run.stderr
-    assert "Pass --scratch with a folder that has more room." in run.stderr
+    assert "Pass --scratch DIR with more room." in run.stderr
     assert not run.stdout
     assert not list(scratch.iterdir())
 

@@ -127,7 +127,9 @@ def _outermost(document: Any, where: Where, findings: FindingLog, expected: str)
     if isinstance(document, dict):
         records = document.get("annotations")
         if isinstance(records, list) and records and isinstance(records[0], dict) and "segments_info" in records[0]:
-            fix = Fix.missing("Evaluate it with {command}.", command="panoptic GT PRED")
+            alone, against = "panoptic GT PRED", "panoptic GT PRED --against OTHER"
+            words = f"Evaluate it with {{command:{alone}}}, or compare predictions with {{command:{against}}}."
+            fix = Fix.missing(words, command=(alone, against))
             detail = "annotations have segments_info: a panoptic segmentation, which has no boxes of its own"
             raise DataError.single("layout", where, detail, fix=fix)
         return Record(document, where, findings)

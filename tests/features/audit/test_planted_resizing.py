@@ -146,7 +146,7 @@ def test_unknown_sizes_are_an_error_that_a_factor_does_without(
         r"image sizes to be mapped back, but .* of 1 image are not known: 'a.jpg'",
         outcome.errors["size-unknown"],
     )
-    assert outcome.errors["size-unknown"].endswith("Pass the image folder with --images DIR.")
+    assert outcome.errors["size-unknown"].endswith("Pass the image folder with --pred-images DIR.")
     assert run_evaluate(capsys, str(gt), str(pred), "--pred-resized", "scale:0.5").ap == pytest.approx(1.0, abs=1e-12)
     with pytest.raises(DataError, match="size-unknown"):
         evaluate(gt, pred, pred_options=ReadOptions(resized="letterbox:640"))

@@ -107,7 +107,7 @@ def test_a_reference_with_equals_signs_is_split_at_the_last(bench: Bench) -> Non
         (["--fail-under", "recall[iou=0.5]"], "expected METRIC=VALUE"),
         (["--fail-under", "AP50=half"], "'half' is not a number"),
         (["--fail-undr", "AP50=0.5"], "--fail-under"),
-        (["--fail-drop", "AP=0.01"], "needs a baseline; add --baseline FILE"),
+        (["--fail-drop", "AP=0.01"], "needs a baseline. Add --baseline FILE"),
         (["--fail-drop", "AP=0.01", "--baseline", "no.json"], "baseline 'no.json' does not exist"),
         (["--baseline", "no.json"], "--baseline needs rules"),
         (["--exit-zero"], "--exit-zero needs rules"),

@@ -229,7 +229,7 @@ def test_a_saved_run_alone_answers_anything(bench: Bench) -> None:
 def test_a_rule_with_a_significance_takes_the_saved_run_of_the_baseline(bench: Bench) -> None:
     (bench.folder / "main.npz").unlink()
     assert bench.evaluate("worse.json", *SIGNIFICANT, "-o", "result.json") == 2
-    assert "but main.npz does not exist. Write both: evaluate GT PRED" in bench.err
+    assert "but main.npz does not exist. Write both: 'jaccard-eval evaluate GT PRED" in bench.err
     assert not (bench.folder / "result.json").exists()
     bench.evaluate("worse.json", "-o", "main.npz")
     assert bench.evaluate("worse.json", *SIGNIFICANT) == 2
