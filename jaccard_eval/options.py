@@ -306,6 +306,8 @@ def _plain(value: Any) -> Any:
         return {str(key): str(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
+    if hasattr(value, "item"):  # a number of NumPy
+        return value.item()
     return str(Path(value)) if isinstance(value, os.PathLike) else value
 
 

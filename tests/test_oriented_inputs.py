@@ -10,7 +10,17 @@ import pandas as pd
 import pytest
 from command_line import run_here
 
-from jaccard_eval import BoxTable, DataError, Evaluator, ReadOptions, UsageError, evaluate, load, nms
+from jaccard_eval import (
+    BoxTable,
+    DataError,
+    Evaluator,
+    JaccardEvalWarning,
+    ReadOptions,
+    UsageError,
+    evaluate,
+    load,
+    nms,
+)
 from jaccard_eval.similarity.obb import QuadSide, covering_quads, quad_pairs
 from jaccard_eval.similarity.quads import Quads
 
@@ -218,3 +228,18 @@ def test_dicts_of_oriented_boxes_alone_have_the_boxes_around_them() -> None:
     same = evaluate([boxes], [{"boxes": [[2.0, 0, 22, 20]], **found}])
     assert result.metrics == same.metrics
     assert [result[f"AP[iou={iou}]"] > 0.99 for iou in (0.8, 0.85)] == [True, False]
+
+
+def test_named_angles_are_no_reading_of_the_boxes_around_them(tmp_path: Path) -> None:
+    # Centres read as corners: two of three leave the image, so that the encoding is doubted while the angle is named.
+    image = {"id": 1, "file_name": "a.jpg", "width": 320, "height": 240}
+    box = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [140, 130, 60, 40, 0.3], "area": 2400, "iscrowd": 0}
+    truth = {"images": [image], "categories": [{"id": 1, "name": "c"}], "annotations": [box]}
+    boxes = [[189, 201, 99, 66, 0.03], [145, 225, 135, 6, 0.3], [133, 219, 89, 16, -0.37]]
+    found = [{"image_id": 1, "category_id": 1, "score": 0.8, "bbox": numbers} for numbers in boxes]
+    (tmp_path / "gt.json").write_text(json.dumps(truth))
+    (tmp_path / "pred.json").write_text(json.dumps(found))
+    options = {f"{role}_options": ReadOptions(angle="rad-cw") for role in ("gt", "pred")}
+    with pytest.warns(JaccardEvalWarning, match="box-encoding"):
+        result = evaluate(tmp_path / "gt.json", tmp_path / "pred.json", iou_type="obb", **options)
+    assert result["AP"] == 0

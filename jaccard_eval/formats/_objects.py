@@ -99,15 +99,16 @@ def _add_coco(source: Any, draft: Draft) -> None:
     try:
         # Not msgspec, which writes NaN as null: the reader names what it finds.
         content = json.dumps(source, default=_plain)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"{draft.path}: cannot be written as COCO JSON: {error}") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(f"{draft.path}: cannot be read as COCO JSON: {error}") from None
     read_content(Path(draft.path), content.encode(), draft, draft.options)
 
 
 def _plain(value: object) -> Any:
     """Return numbers and arrays of NumPy and PyTorch as Python has them."""
     array = to_array(value)
-    if array.dtype == object:
+    # Numbers and texts: what is something else in Python as well, such as bytes, would be asked for again and again.
+    if array.dtype.kind not in "biufU":
         raise TypeError(f"{type(value).__name__} is not a number, a text, a list or a dict")
     return array.tolist()
 

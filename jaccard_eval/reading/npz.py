@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import threading
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,9 @@ from jaccard_eval.text import quoted_value
 
 AnyArray = npt.NDArray[Any]
 
+# NumPy parses headers by `ast`, which loses its count now and then on Python 3.11 where several threads do so at once:
+# "SystemError: AST constructor recursion depth mismatch".
+PARSING = threading.Lock()
 _SUFFIX = ".npy"  # of the entries of an archive
 # A damaged flag may call the file encrypted, which is a RuntimeError, as is what is not implemented.
 _FAILURES = (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError, OSError, RuntimeError)
@@ -185,7 +189,8 @@ def _read_whole_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype
     version = np.lib.format.read_magic(file)
     # Version 3.0 differs in the names of fields only, which arrays of numbers or texts have none of.
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    return read(file)
+    with PARSING:
+        return read(file)
 
 
 def _refuse_false_claim(archive: zipfile.ZipFile, name: str) -> None:

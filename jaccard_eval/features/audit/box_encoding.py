@@ -326,7 +326,7 @@ def _report(
     side = _side(context, role)
     given = side.reading
     changed = {name: value != _stated(given)[name] for name, value in _stated(reading).items()}
-    named = any(changed[name] for name in given.named)
+    named = any(changed.get(name, False) for name in given.named)  # an angle is no reading of boxes
     if changed["resized"] and reading.resized is not None:
         text += _evidence(context, reading.resized)
     code = (

@@ -1,14 +1,14 @@
-"""Label maps in memory: arrays by name, each read as the .npy file that NumPy writes of it."""
+"""Label maps in memory: arrays by name."""
 
 from __future__ import annotations
 
-import io
+import contextlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import numpy.typing as npt
 
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Where
@@ -28,20 +28,19 @@ class ArrayMap:
 
     name: str
     values: Any
-    suffix: str = SUFFIX
+    suffix: str = SUFFIX  # of the format that reports name, that of arrays in files
 
     def __str__(self) -> str:
         return f"{PLACE}[{quoted_value(self.name)}]"
 
-    def encoded(self) -> bytes:
-        """Return the bytes of the .npy file."""
-        file = io.BytesIO()
-        try:
-            np.save(file, to_array(self.values), allow_pickle=False)
-        except (UsageError, ValueError):  # rows of several lengths, or objects
-            detail = f"is {quoted_value(type(self.values).__name__)}, not an array of integers"
-            raise DataError.single("map-type", Where(str(self)), detail, fix=ARRAYS_FIX) from None
-        return file.getvalue()
+    def array(self) -> npt.NDArray[Any]:
+        """Return the map as an array of numbers."""
+        with contextlib.suppress(UsageError, ValueError):  # rows of several lengths
+            values = to_array(self.values)
+            if values.dtype != object:
+                return values
+        detail = f"is {quoted_value(type(self.values).__name__)}, not an array of integers"
+        raise DataError.single("map-type", Where(str(self)), detail, fix=ARRAYS_FIX)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

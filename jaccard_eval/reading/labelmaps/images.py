@@ -25,7 +25,7 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading import files
 from jaccard_eval.reading.labelmaps.arrays import ARRAYS_FIX, ArrayMap
 from jaccard_eval.reading.labelmaps.plain_png import decode_plain
-from jaccard_eval.reading.npz import read_header
+from jaccard_eval.reading.npz import PARSING, read_header
 from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
@@ -89,17 +89,25 @@ class EncodedImage:
     """
 
     def __init__(self, path: Path | ArrayMap | tuple[bytes, Where]) -> None:
-        """Read a map, or take its bytes with the place that they were found in."""
+        """Read a map, or take its bytes with the place that they were found in, or an array as it is."""
+        self._values: npt.NDArray[Any] | None = None
+        self._data = b""
         if isinstance(path, tuple):
             self._data, self.where = path
         else:
             self.where = Where(str(path))
-            self._data = path.encoded() if isinstance(path, ArrayMap) else _read(path, self.where)
-        if self._data.startswith(_PNG):
+        if isinstance(path, ArrayMap):
+            self._values = path.array()
+            self.shape = _map_shape(self._values.shape, self._values.dtype, self.where, ARRAYS_FIX)
+        elif isinstance(path, Path):
+            self._data = _read(path, self.where)
+        if self._values is not None:
+            pass
+        elif self._data.startswith(_PNG):
             header = _read_png_header(self._data, self.where)
             self.shape = header.height, header.width
         elif self._data.startswith(_NPY):
-            self.shape = _npy_shape(self._data, self.where, ARRAYS_FIX if isinstance(path, ArrayMap) else _SAVE)
+            self.shape = _npy_shape(self._data, self.where)
         else:
             raise _foreign(self.where, self._data)
         height, width = self.shape
@@ -111,18 +119,25 @@ class EncodedImage:
 
     @property
     def digest(self) -> bytes:
-        """Digest of the file's bytes."""
-        return hashlib.sha256(self._data).digest()
+        """Digest of the file's bytes, or of an array's type, shape and numbers."""
+        if self._values is None:
+            return hashlib.sha256(self._data).digest()
+        state = hashlib.sha256(f"{self._values.dtype.str} {self._values.shape}".encode())
+        state.update(np.ascontiguousarray(self._values).data)
+        return state.digest()
 
     def decode(self, *, by_color: bool) -> LabelImage:
         """Return the map; `by_color` when a table gives the classes of colours, of a palette too.
 
         A damaged file, or one whose values cannot be classes, is a DataError.
         """
+        if self._values is not None:
+            return _array_map(self._values)
         if self._data.startswith(_PNG):
             return _decode_png(self._data, self.where, by_color=by_color)
         try:
-            values: npt.NDArray[Any] = np.load(io.BytesIO(self._data), allow_pickle=False)
+            with PARSING:
+                values: npt.NDArray[Any] = np.load(io.BytesIO(self._data), allow_pickle=False)
         except (ValueError, EOFError) as error:
             detail = f"cannot be read: {' '.join(str(error).split())}"
             raise DataError.single("image-unreadable", self.where, detail, fix="Export or copy it again.") from None
@@ -186,13 +201,18 @@ def _too_large(where: Where, claim: str) -> DataError:
     return DataError.single("image-too-large", where, claim, fix=fix)
 
 
-def _npy_shape(data: bytes, where: Where, advice: str) -> tuple[int, int]:
+def _npy_shape(data: bytes, where: Where) -> tuple[int, int]:
     """Return height and width."""
     try:
         shape, dtype = read_header(io.BytesIO(data))
     except (ValueError, EOFError, SyntaxError, TypeError, OverflowError, RecursionError) as error:
         detail = f"its header cannot be read: {' '.join(str(error).split())}"
-        raise DataError.single("image-unreadable", where, detail, fix=advice) from None
+        raise DataError.single("image-unreadable", where, detail, fix=_SAVE) from None
+    return _map_shape(shape, dtype, where, _SAVE)
+
+
+def _map_shape(shape: tuple[int, ...], dtype: np.dtype[Any], where: Where, advice: str) -> tuple[int, int]:
+    """Return height and width of an array that can be a map."""
     if dtype.kind not in "biu":
         detail = f"holds {quoted_value(dtype)} values; a label map holds integers"
         how = "Take the argmax over classes of scores; round labels. " if dtype.kind == "f" else ""
