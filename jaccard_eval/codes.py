@@ -18,7 +18,15 @@ STOPS = (
 
 # Notes on what is evaluated at all: which file of a folder, which split, which columns. --quiet prints them, too.
 DECISIONS = frozenset(
-    {"angle-assumed", "annotations-unused", "box-assumed", "columns-assumed", "images-in-common", "input-found"}
+    {
+        "angle-assumed",
+        "annotations-unused",
+        "box-assumed",
+        "columns-assumed",
+        "corners-sorted",
+        "images-in-common",
+        "input-found",
+    }
     | {"iou-type", "path-moved", "split-chosen", "split-train"}
 )
 # Notes on what a protocol does not count: they stand in reports, as warnings do.
@@ -80,6 +88,7 @@ CODES = frozenset(
         "comparison-unequal",
         "content-lost",
         "coordinate-range",
+        "corners-sorted",
         "crowd-several",
         "csv-bbox",
         "csv-box-partial",

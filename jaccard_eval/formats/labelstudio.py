@@ -74,7 +74,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     for task, key in zip(tasks, _keys(addresses, draft), strict=True):
         chosen = _chosen(task, options.role, left_out)
         _add_task(collector, key, task, chosen, units=units)
-    collector.to_draft(encoding="xywh", units=units, listed=True)
+    collector.to_draft(encoding="xywh", units=units, listed=True, drawn=True)
     for kind, count in left_out.items():
         draft.ignored[kind] += count
     if left_out:

@@ -29,8 +29,10 @@ from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import NO_SCORES, Fix
 from jaccard_eval.options import AS_WRITTEN, MASK_AXES, ReadOptions
 from jaccard_eval.reading.rawboxes import (
+    MOST_INVERTED,
     Keys,
     RawBoxes,
+    are_corners_alone,
     as_integers,
     check_areas,
     check_numbers,
@@ -203,7 +205,8 @@ class Draft:
         xywh = self._from_origin(to_xywh(raw.coords, reading.encoding), reading)
         if reading.units == "px" and self.pictures is None:
             images = self._without_placeholders(images, xywh)
-        xywh, units = self._to_pixels(xywh, reading.units, images, image_rows)
+        ordered = self._sorted_corners(raw, reading, xywh, images.sizes[image_rows])
+        xywh, units = self._to_pixels(ordered, reading.units, images, image_rows)
         shapes = None if raw.shapes is None else self._converted(raw.shapes, reading, units, images.sizes[image_rows])
         with np.errstate(over="ignore", invalid="ignore"):
             if shapes is None:
@@ -227,10 +230,7 @@ class Draft:
         boxes = _make_table(raw, options, image_rows, label_rows, xywh=xywh, area=area, shapes=shapes)
         # Rows without an image or class belong to ground truth that was ignored, with a warning.
         kept = (image_rows >= 0) & (label_rows >= 0) & ~self._dropped(xywh)
-        if isinstance(self.findings, SkippingLog):
-            kept[self.findings.faulty([raw.place(row) for row in range(len(kept))])] = False
-            if n_skipped := self.findings.settle(int(kept.sum()), self.path):
-                self.ignored["invalid"] += n_skipped
+        self._settle_skipped(raw, kept)
         self._refuse_lost(lost, kept)
         facts = self._build_facts(images, labels)  # which may find something
         return Dataset(
@@ -309,6 +309,31 @@ class Draft:
         if dropped.any():
             self.ignored["inverted"] += int(np.count_nonzero(dropped))
         return dropped
+
+    def _settle_skipped(self, raw: RawBoxes, kept: BoolArray) -> None:
+        """Take what the last checks found wrong with single boxes out of `kept` (n,), and count all that is left out."""
+        if isinstance(self.findings, SkippingLog):
+            kept[self.findings.faulty([raw.place(row) for row in range(len(kept))])] = False
+            if n_skipped := self.findings.settle(int(kept.sum()), self.path):
+                self.ignored["invalid"] += n_skipped
+
+    def _sorted_corners(self, raw: RawBoxes, reading: Reading, xywh: FloatArray, sizes: FloatArray) -> FloatArray:
+        """Return boxes with their corners in order, where that of some can only be the way they were drawn."""
+        turned = inverted(xywh)
+        n, is_many = int(np.count_nonzero(turned)), np.count_nonzero(turned) > MOST_INVERTED * len(xywh)
+        if not n or self.options.box or self.options.drop_inverted or raw.shapes is not None:
+            return xywh
+        # A few inverted boxes of a detector match nothing, as in pycocotools.
+        is_hand_made = self.options.role == "gt" or is_many
+        known = reading.encoding == "xyxy" and reading.units == "px" and is_hand_made
+        if not raw.drawn and not (known and are_corners_alone(raw.coords, sizes)):
+            return xywh
+        has = "box has its corners" if n == 1 else "boxes have their corners"
+        detail = f"{n:,} of {len(xywh):,} {has} in another order, as they were drawn: sorted"
+        self.findings.note("corners-sorted", Where(self.path, field="bbox"), detail)
+        self.details.append(f"corners of {n:,} boxes sorted")
+        low = np.minimum(xywh[:, :2], xywh[:, :2] + xywh[:, 2:])
+        return np.concatenate((low, np.abs(xywh[:, 2:])), axis=1)
 
     def _sound(self, raw: RawBoxes) -> RawBoxes:
         """Return boxes without those whose records cannot be used, where these may be left out."""

@@ -28,6 +28,7 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.text import pluralise, quoted_value
 
 _DENSE_SPAN = 4  # integer keys are indexed by a table when their span is at most this many times their count
+_ROUNDED, _MOST_BEYOND = 1.0, 0.05  # px by which a box may leave its image, and the share that may leave it further
 MOST_INVERTED = 0.1  # share of boxes of negative size from which the order of their numbers is in doubt
 
 
@@ -156,6 +157,9 @@ class RawBoxes:
         What the boxes are the bounds of, n of them, in the same units.
     of_box : bool array (n,), optional
         Which masks are the rectangles of their boxes, as the file has none.
+    drawn : bool
+        Whether the format alone says what the numbers are, as drawn by hand: a negative size is then a box that was
+        drawn upwards or to the left.
     no_score : tuple of str, optional
         Why there is no score and what to do, where the format knows more than that there is none.
     """
@@ -176,6 +180,7 @@ class RawBoxes:
     negative_size: Severity | None = None
     shapes: Shapes | None = None
     of_box: BoolArray | None = None
+    drawn: bool = False
     no_score: tuple[str, Fix | str] | None = None
 
     def take(self, rows: npt.NDArray[np.int64]) -> RawBoxes:
@@ -199,6 +204,18 @@ class RawBoxes:
 def inverted(xywh: FloatArray) -> BoolArray:
     """Return which boxes (n, 4) have a negative width or height."""
     return np.logical_or(xywh[:, 2] < 0, xywh[:, 3] < 0)
+
+
+def are_corners_alone(coords: FloatArray, sizes: FloatArray) -> bool:
+    """Whether corners (n, 4), some in another order, are no sizes: read so, boxes leave their images, (n, 2).
+
+    What the size of an image is not known of leaves that open.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        far = coords[:, :2] + coords[:, 2:] > sizes + _ROUNDED
+        near = coords[:, :2] - coords[:, 2:] / 2 < -_ROUNDED
+    n = max(len(coords), 1)
+    return bool(far.any(axis=1).sum() > _MOST_BEYOND * n and near.any(axis=1).sum() > _MOST_BEYOND * n)
 
 
 def check_numbers(raw: RawBoxes, findings: FindingLog) -> None:

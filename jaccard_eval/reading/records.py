@@ -313,8 +313,11 @@ class RecordCollector:
         """Count a box that was turned, and is read as the upright box around it."""
         self._n_rotated += 1
 
-    def to_draft(self, *, encoding: str, units: str = "px", listed: bool) -> None:
-        """Give everything to the draft; `listed` when the images that were added are all of the data set."""
+    def to_draft(self, *, encoding: str, units: str = "px", listed: bool, drawn: bool = False) -> None:
+        """Give everything to the draft; `listed` when the images that were added are all of the data set.
+
+        `drawn` where a negative size can only be a box that was drawn upwards or to the left.
+        """
         draft, where = self._draft, Where(self._draft.path)
         sizes = np.array(self._sizes, dtype=np.float64).reshape(-1, 2)
         draft.fill_sizes(sizes, [str(key) for key in self._images])
@@ -335,6 +338,7 @@ class RecordCollector:
                 score=self._score_column(),
                 crowd=np.array(self._crowd, dtype=np.bool_) if any(self._crowd) else None,
                 shapes=self._outlines(),
+                drawn=drawn,
                 place=self._places.__getitem__,
             )
         )
