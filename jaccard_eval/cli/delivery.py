@@ -75,7 +75,11 @@ def deliver(
 
         # All are rendered before the first is written: what cannot be rendered leaves every file as it was.
         with Stage("writing"):
-            rendered = [(output, output.reporter.render(result, shape)) for output in outputs]
+            # What only some files need is not in the others: beside a page a document is what it is alone.
+            rendered = [
+                (output, output.reporter.render(result if _needs_more(output) else shown or result, shape))
+                for output in outputs
+            ]
             with streams.line_erased():  # an output may be the terminal itself
                 write_outputs(rendered)
         # What could not be shown is known once it was to be; of a comparison, each of its results may have images.
@@ -98,6 +102,11 @@ def deliver(
         encoding=sys.stdout.encoding or "utf-8",
     )
     streams.write_result(render(shown or result, shape))
+
+
+def _needs_more(output: Output) -> bool:
+    reporter = output.reporter
+    return reporter.errors or reporter.confusion or reporter.images
 
 
 def _given_command() -> str:

@@ -100,21 +100,21 @@ def _report_cluster() -> None:
     logging.getLogger("jaccard_eval").addHandler(Lines())
 
 
-def refuse_outputs(outputs: Sequence[Output]) -> None:
+def refuse_outputs(outputs: Sequence[Output], *, errors: bool = True) -> None:
     """Raise a UsageError for files that need the match of every detection."""
-    if refused := files_of_matches(outputs):
+    if refused := files_of_matches(outputs, errors=errors):
         raise UsageError(f"{', '.join(refused)}: not available with the disk engine. Pass --engine memory.")
 
 
-def files_of_matches(outputs: Sequence[Output]) -> list[str]:
-    """Return the names of those files that need the match of every detection."""
-    return [str(output.path) for output in outputs if _needs_matches(output)]
+def files_of_matches(outputs: Sequence[Output], *, errors: bool = True) -> list[str]:
+    """Return the names of those files that need the match of every detection; pages can do without `errors`."""
+    return [str(output.path) for output in outputs if _needs_matches(output, errors=errors)]
 
 
-def _needs_matches(output: Output) -> bool:
+def _needs_matches(output: Output, *, errors: bool) -> bool:
     reporter = output.reporter
-    # A table of the analysis of errors; reports have others besides, and confusions are counted all the same.
-    is_of_errors = reporter.errors and bool(reporter.names) and not reporter.confusion
+    # Tables of confusions need no more than these.
+    is_of_errors = reporter.errors and (errors or bool(reporter.names)) and not reporter.confusion
     return reporter.images or is_of_errors or output.path.suffix.lower() == ARCHIVE
 
 

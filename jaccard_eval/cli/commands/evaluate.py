@@ -52,13 +52,13 @@ ERRORS = section("Output")(
     "--errors/--no-errors",
     default=None,
     basic=True,
-    help="Analyse errors and thresholds (default: in files).",
+    help="Analyse errors and thresholds (default: in pages).",
 )
 
 CONFUSION = section("Output")(
     "--confusion/--no-confusion",
     default=None,
-    help="Count which classes are predicted as which (default: with --errors; by the disk engine, in files).",
+    help="Count which classes are predicted as which (default: with --errors).",
 )
 WORST_IMAGES = section("Output")(
     "--worst-images",
@@ -90,21 +90,22 @@ def evaluate(
         from jaccard_eval.evaluation import lacking_on_disk
 
         asked = EvaluateOptions(bootstrap=bootstrap, errors=bool(errors), worst_images=worst_images)
-        return [*files_of_matches(outputs), *rules_of_matches(gates), *lacking_on_disk(asked)]
+        return [
+            *files_of_matches(outputs, errors=errors is not False),
+            *rules_of_matches(gates),
+            *lacking_on_disk(asked),
+        ]
 
     where = choose_engine(gt, pred, options, lacking)
     on_disk = where["engine"] != "memory"
     if on_disk:
-        refuse_outputs(outputs)
+        refuse_outputs(outputs, errors=errors is not False)
         refuse_gates(gates)
     from jaccard_eval.api import boxes as api
 
-    # Files that hold the kinds of errors ask for them, unless --no-errors forbids it.
+    # Pages, figures and tables of errors ask for these, unless --no-errors forbids it; documents do not.
     tells_errors = any(output.reporter.errors for output in outputs) and not on_disk if errors is None else errors
-    # Where these cannot be found, the confusions can.
     counts_confusion = any(output.reporter.confusion for output in outputs) and not tells_errors
-    if on_disk and errors is None:
-        counts_confusion |= any(output.reporter.errors for output in outputs)
     listed = LISTED_IMAGES if any(output.reporter.images for output in outputs) and not on_disk else None
     measured = run_on_sides(
         api.evaluate,

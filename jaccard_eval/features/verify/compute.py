@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from jaccard_eval.data.document import MetricValue, to_document
 from jaccard_eval.data.metricref import EXTERNAL, MetricRef
 from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.errors import UsageError
 from jaccard_eval.features.verify.result import VERSION_FIELD, Difference, Value, Verification
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.metrics.detection import DetectionMetrics
@@ -21,7 +23,6 @@ from jaccard_eval.progress import staged
 from jaccard_eval.text import quoted_value
 
 _SIDES = (("gt", "the ground truth"), ("pred", "the predictions"))
-_INPUT_COUNTS = ("images", "boxes", "classes")
 _VERSION = re.compile(r"\|v=[^|]*")
 Values = Value | list[Value]  # a row of them by one place
 _CELLS = ("value", "n", "reason")  # of what a gate was judged by
@@ -37,6 +38,13 @@ def compare_again(
 ) -> Verification:
     """Compare a saved result, and its saved run if there is one, with a new evaluation of the same inputs."""
     saved_values, new_values = compared_values(document), compared_values(again.to_dict())
+    named = {images["name"]: _slice_of(images) for images in again.options.get("slices") or ()}
+    for gate in document["gates"]:
+        # Slices that only the configuration defines are known by their digest alone.
+        if not gate["slice"] or gate["slice"] in named:
+            place = f"gates.{gate['rule']}.slice_digest"
+            saved_values[place] = gate["slice_digest"]
+            new_values[place] = slice_digest(named[gate["slice"]]) if gate["slice"] else ""
     for place, cell, metric in _derivable_cells(document, again):
         saved_values |= {f"{place}.{name}": cell[name] for name in _CELLS}
         new_values |= {f"{place}.{name}": to_document(getattr(metric, name)) for name in _CELLS}
@@ -127,8 +135,10 @@ def compared_values(document: Mapping[str, Any]) -> dict[str, Values]:
     That is everything that follows from the inputs, the rules and the options. Of a gate these are the values that it
     was judged by: its verdict hangs on a baseline as well, and on rules that stand elsewhere.
     """
-    # Paths, formats and findings are not compared: they change no number, and a result is verified on other machines.
-    inputs = {side: {name: document["inputs"][side].get(name) for name in _INPUT_COUNTS} for side, _ in _SIDES}
+    # Folders and findings are not compared: they change no number, and a result is verified on other machines.
+    inputs = {side: dict(document["inputs"][side]) for side, _ in _SIDES}
+    for side in inputs.values():
+        side["path"] = re.split(r"[/\\]", str(side.get("path")).rstrip("/"))[-1]
     values = dict(_leaves("signature", document["signature_fields"]))
     values.update(_leaves("inputs", inputs))
     for part in ("metrics", "support", "undefined", "correspondence", "protocol", "errors", "confusion"):
@@ -157,8 +167,7 @@ def _derivable_cells(
     measured = again.measured
     if not isinstance(measured, DetectionMetrics):
         return
-    given = again.options.get("slices") or ()
-    slices = [Slice(**{**images, "patterns": tuple(images["patterns"])}) for images in given]
+    slices = map(_slice_of, again.options.get("slices") or ())
     parts = {slice_digest(images): images for images in slices}
     for gate in document["gates"]:
         images = parts.get(gate["slice_digest"])
@@ -168,7 +177,15 @@ def _derivable_cells(
         for cell in gate["cells"]:
             if not cell["metric"].startswith(EXTERNAL):
                 place = ".".join(filter(None, ("gates", gate["rule"], gate["slice"], cell["metric"])))
-                yield place, cell, source.value(MetricRef.parse(cell["metric"]))
+                try:
+                    metric = source.value(MetricRef.parse(cell["metric"]))
+                except UsageError as error:  # nobody can have measured it
+                    metric = MetricValue(ref=MetricRef(name="AP"), value=math.nan, n=-1, reason=str(error))
+                yield place, cell, metric
+
+
+def _slice_of(images: Mapping[str, Any]) -> Slice:
+    return Slice(**{**images, "patterns": tuple(images["patterns"])})
 
 
 def table_values(result: EvaluationResult) -> dict[str, Values]:

@@ -37,7 +37,7 @@ def _cell(cell: str | float) -> str:
 
 
 REPORTERS = (
-    Reporter(suffixes=(".csv",), about="table", render=render, errors=True),
+    Reporter(suffixes=(".csv",), about="table", render=render),
     # Tables of parts are looked for by name.
     Reporter(
         names=("calibration.csv",),

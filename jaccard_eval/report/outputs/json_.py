@@ -30,4 +30,4 @@ def _encoded(value: Any, margin: str) -> str:
     return ENCODER.encode(value)
 
 
-REPORTERS = (Reporter(suffixes=(".json",), about="all numbers", render=render, errors=True),)
+REPORTERS = (Reporter(suffixes=(".json",), about="all numbers", render=render),)

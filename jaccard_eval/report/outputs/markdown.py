@@ -56,4 +56,4 @@ def _escape(text: str) -> str:
     return _LINKED.sub(rf"\g<0>{_PARTED}", escaped)
 
 
-REPORTERS = (Reporter(suffixes=(".md", ".markdown"), about="Markdown report", render=render, errors=True),)
+REPORTERS = (Reporter(suffixes=(".md", ".markdown"), about="Markdown report", render=render),)

@@ -12,4 +12,4 @@ def render(result: Reportable, options: ReportOptions) -> str:
     return lay_out(build_report(result, options), options)
 
 
-REPORTERS = (Reporter(suffixes=(".txt",), about="text report", render=render, errors=True),)
+REPORTERS = (Reporter(suffixes=(".txt",), about="text report", render=render),)

@@ -276,6 +276,11 @@ def test_the_digest_is_that_of_the_sorted_text_without_blanks() -> None:
         (("correspondence", "image_strategy"), "stem"),
         (("undefined", "AP_small"), "made up"),
         (("signature_short",), "coco|gt=sha-256-128:0|pred=sha256:0|v=0|rules=0"),
+        (("inputs", "gt", "units"), "norm"),
+        (("inputs", "gt", "path"), "elsewhere/other.json"),
+        (("inputs", "pred", "format"), "csv"),
+        (("inputs", "pred", "unmatched_images"), 3),
+        (("gates", 0, "slice_digest"), "0123456789abcdef"),
     ],
     ids=str,
 )
