@@ -94,11 +94,10 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     if looks_like_json_lines(text):
         found = [(record.values, record.where) for record in line_records(path, text, draft)]
     else:
-        found = [
-            record
-            for key, file, value in documents(path, draft)
-            for record in _records(value, Where(str(file)), key if is_folder else None)
-        ]
+        found = []
+        for key, file, value in documents(path, draft):
+            draft.listed_names = draft.listed_names or _listed_names(value)
+            found += _records(value, Where(str(file)), key if is_folder else None)
     draft.findings.raise_errors()
     rows = [_row(values, options.role) for values, _ in found]
     if not any(OBJECTS in row or _has_box(row) for row in rows):
@@ -142,6 +141,15 @@ def _records(value: Any, where: Where, image: str | None) -> Iterator[tuple[Mapp
         for name, inner in value.items():
             if isinstance(inner, list | dict):
                 yield from _records(inner, inside(name), name)
+
+
+def _listed_names(document: Any) -> tuple[str, ...]:
+    """Return the names of classes that a document lists next to its records, as FiftyOne's do; none if it does not."""
+    for name in ("classes", "class_names", "names") if isinstance(document, dict) else ():
+        names = document.get(name)
+        if isinstance(names, list) and names and all(isinstance(text, str) for text in names):
+            return tuple(names) if len({*names}) == len(names) else ()
+    return ()
 
 
 def _names_image(record: Mapping[str, Any]) -> bool:

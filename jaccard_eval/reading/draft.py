@@ -80,6 +80,7 @@ class Draft:
         # That which was named, or else is found next to the labels.
         self.image_folder: PathLike[str] | None = self.pictures
         self.findings: FindingLog = SkippingLog() if options.skip_invalid else FindingLog()
+        self.listed_names: tuple[str, ...] = ()  # of numbered classes, as the file itself lists them
         self.n_shapeless = 0  # of the ignored shapes, those that are none: tags and answers about a whole image
         self.ignored: Counter[str] = Counter()
         self.details: list[str] = []

@@ -170,3 +170,14 @@ def test_a_folder_of_splits_that_list_their_images_is_not_one_of_a_file_per_imag
         detect_format(folder)
     with pytest.raises(DataError, match="format-unknown"):
         detect_format(tmp_path)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_names_that_a_file_lists_name_its_numbered_classes(first: int, tmp_path: Path) -> None:
+    boxes = [{"label": first + row, "bounding_box": [0.1, 0.1, 0.2, 0.2]} for row in (1, 1, 0)]
+    path = tmp_path / "labels.json"
+    path.write_text(json.dumps({"classes": ["car", "dog"], "labels": {"street": boxes}}))
+    side = load(path, format_name="records")
+    assert [side.labels.names[row] for row in side.boxes.label] == ["dog", "dog", "car"]
+    path.write_text(json.dumps({"classes": ["car"], "labels": {"street": boxes}}))  # too few: they name others
+    assert not load(path, format_name="records").labels.named

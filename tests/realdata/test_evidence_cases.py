@@ -57,6 +57,9 @@ CASES = {
         value="mIoU 0.7949",
     ),
     "label maps of classes": Case("pixels r02_labelmaps/gt r02_labelmaps/pred", value="mIoU 0.7067"),
+    "names in the same file": Case(
+        "r11_fiftyone/gt.json r11_fiftyone/labels.json", value="AP 0.9721", said="named by the 2 names that it lists"
+    ),
     "a binary mask": Case("pixels r24_binary/gt r24_binary/pred", value="mIoU 0.8757", unsaid="--ignore"),
     "another binary mask": Case("pixels binary_0_255/gt binary_0_255/pred", value="mIoU 0.8123", unsaid="--ignore"),
 }

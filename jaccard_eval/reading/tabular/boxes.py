@@ -311,6 +311,15 @@ def _set_classes(classes: Named, draft: Draft) -> Keys:
     """Name the classes, numbered ones by the user's list before that of the table; return the class of each box."""
     distinct, names = classes.keys.distinct, draft.options.names
     numbered = all(isinstance(key, int) for key in distinct)
+    listed, keys = draft.listed_names, [key for key in distinct if isinstance(key, int)]
+    if numbered and keys and listed and names is None and not classes.names and classes.beside is None:
+        first = 1 if min(keys) > 0 and max(keys) == len(listed) else 0
+        if first <= min(keys) and max(keys) < first + len(listed):
+            detail = f"its classes are numbers; named by the {len(listed)} names that it lists, from {first} on"
+            fix = Fix.of_side(draft.options.role, "For other names, pass {names}.", names=None)
+            draft.findings.note("names-found", Where(draft.path), detail, fix=fix)
+            draft.set_classes(range(first, first + len(listed)), listed)
+            return classes.keys
     if numbered and names is not None and classes.beside is None:
         draft.set_classes(range(len(names)), names)
     elif classes.names or not numbered:
