@@ -146,8 +146,10 @@ def probe(target: Path) -> None:
     import tempfile
 
     descriptor, name = tempfile.mkstemp(prefix=_TEMPORARY_PREFIX, dir=target.parent)
-    os.close(descriptor)
-    Path(name).unlink()
+    try:
+        os.close(descriptor)  # which may fail as well, on a disk of the network that is full
+    finally:
+        Path(name).unlink()
 
 
 @contextlib.contextmanager
