@@ -30,10 +30,10 @@ from jaccard_eval.text import quoted_value
 # Of a signature: each of the predictions has its own.
 PER_RUN_FIELDS = ("pred", "ties", "class_map", "v", *BESIDE_METRICS)
 AUTO = "auto"  # intervals where they take little time
-# Work that "auto" takes on: resamples x predictions x (images + 40 x classes). That many takes 3 s of processor time as
-# measured (1,000 resamples of two predictions: 1.7 s of 12 images and 4 classes, 3.0 s of 300 images and 5 classes, 3.2
-# s of 20 images and 12 classes; of 600 images and 10 classes, twice the work, 4.5 s).
-AUTO_WORK = 1_000_000
+# Resamples of "auto" by the work of one: predictions x (images + 40 x classes), each slice counting as much again. Both
+# limits are about 3 s, as measured: 1,000 resamples up to the first on one processor (1.7 s of 12 images and 4 classes,
+# 3.0 s of 300 images and 5 classes), 200 up to the second on two (1.8 s of 1,000 images and 80 classes, 4.6 s of 5,000).
+AUTO_RESAMPLES = {1000: 1_000, 200: 17_000}
 CLASS_WORK = 40  # images that take as long as a class
 
 
@@ -52,9 +52,9 @@ class CompareOptions:
     slices : sequence of Slice
         Parts of the images to compare as well.
     bootstrap : Bootstrap, int or "auto", optional
-        How to resample the images for intervals of the differences, or how often. "auto" is ``Bootstrap()`` where that
-        takes little time: where resamples x predictions x (images + 40 x classes) is at most 1,000,000, each slice
-        counting as much again. None or 0: none.
+        How to resample the images for intervals of the differences, or how often. "auto" takes about 3 s at most: 1,000
+        resamples where predictions x (images + 40 x classes) is at most 1,000, each slice counting as much again, 200 up
+        to 17,000, none above. None or 0: none.
 
     Examples
     --------
@@ -110,7 +110,8 @@ def compare_results(
     if is_auto:
         settings, doubts = _affordable(results, 1 + len(options.slices))
         findings += doubts
-        run = map  # of arrays this small, threads would wait for each other more than they work
+        if settings == Bootstrap():
+            run = map  # of arrays this small, threads would wait for each other more than they work
     if isinstance(settings, int):
         settings = Bootstrap(n_resamples=settings) if settings else None
     if isinstance(settings, Bootstrap):
@@ -165,19 +166,21 @@ def side_names(n: int, names: Mapping[str, str]) -> tuple[str, ...]:
 
 def _affordable(results: Sequence[EvaluationResult], n_parts: int) -> tuple[Bootstrap | None, tuple[Finding, ...]]:
     """Return the default resamples, or None and a note where they cannot be drawn or would take long."""
-    settings, findings = Bootstrap(), FindingLog()
+    findings = FindingLog()
     runs = [detection_metrics(result) for result in results]
     images, classes = runs[0].image_names, len(runs[0].class_names)
     fix: Fix | None = None
+    work = len(runs) * n_parts * (len(images) + CLASS_WORK * classes)
+    affordable = [n for n, most in AUTO_RESAMPLES.items() if work <= most]
     if any(set(metrics.image_names) != set(images) for metrics in runs[1:]):
         reason = "the predictions are for different images"
     elif len(images) < 2:
         reason = "there are fewer than 2 images to draw from"
-    elif settings.n_resamples * len(runs) * n_parts * (len(images) + CLASS_WORK * classes) > AUTO_WORK:
+    elif not affordable:
         reason = f"{len(images):,} images and {classes:,} classes take a while"
-        fix = Fix.missing("Add them with {bootstrap}.", bootstrap=str(settings.n_resamples))
+        fix = Fix.missing("Add them with {bootstrap}.", bootstrap=str(Bootstrap().n_resamples))
     else:
-        return settings, ()
+        return Bootstrap(n_resamples=affordable[0]), ()
     findings.note("bootstrap-skipped", Where(results[0].pred.path), f"no confidence intervals: {reason}", fix=fix)
     return None, findings.findings()
 
