@@ -30,7 +30,7 @@ from jaccard_eval.fixes import Keywords
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import Bootstrap
 
-_NOT_VALUES = ("class", "gt", "ignored", "pred", "frequency", "intervals")  # of a class in documents
+_NOT_VALUES = ("class", "gt", "ignored", "pred", "frequency", "intervals", "sizes")  # of a class in documents
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,21 +43,26 @@ class ClassRow:
     ignored: int
     pred: int
     values: Mapping[str, MetricValue]
+    # The rest of the summary, such as AP by size, which only files for machines have of a class.
+    sizes: Mapping[str, MetricValue] = field(default_factory=dict)
     frequency: str | None = None  # how frequent it is among the images, where the ground truth has that and it counts
 
     def to_document(self) -> dict[str, Any]:
         """Return the counts together with the values."""
         counts: dict[str, Any] = {"class": self.name, "gt": self.gt, "ignored": self.ignored, "pred": self.pred}
         counts |= {} if self.frequency is None else {"frequency": self.frequency}
-        return counts | _values_document(self.values)
+        sizes = {"sizes": _values_document(self.sizes)} if self.sizes else {}
+        return counts | _values_document(self.values) | sizes
 
     @staticmethod
     def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
         """Return the name, and the values with what they rest on."""
+        sizes = document.get("sizes", {})
         metrics = [name for name in document if name not in _NOT_VALUES]
         return {
             "name": dig(document, "class"),
             "values": _value_fields(document, dict.fromkeys(metrics, document["gt"])),
+            "sizes": _value_fields(sizes, dict.fromkeys(sizes, document["gt"])),
         }
 
 

@@ -283,7 +283,7 @@ _CORRESPONDENCE = _table(
 )
 _CLASS_ROW = _table(
     {"class": _text, "gt": _count, "ignored": _count, "pred": _count},
-    {"intervals": _INTERVALS, "frequency": _text},
+    {"intervals": _INTERVALS, "frequency": _text, "sizes": _table({}, others=_measured)},
     others=_measured,
 )
 _POINT = _table(

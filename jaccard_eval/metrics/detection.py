@@ -211,13 +211,17 @@ class DetectionMetrics:
         positives = self.source.positives[ALL_SIZES]
         # All classes at once, and the text of each reference once: there may be thousands of classes.
         columns = [(ref, str(ref), self._averages.class_means(ref)) for ref in class_refs(self.protocol)]
+        areas = [ref for ref in summary_refs(self.protocol) if ref.area not in self.protocol.frequencies]
+        known = {text for _, text, _ in columns}
+        sizes = [(str(ref), self.class_values(ref)) for ref in areas if str(ref) not in known]
         rows = []
         for k, name in enumerate(self.class_names):
             n = int(positives[k])
             values = {text: self._defined(ref, float(means[k]), n) for ref, text, means in columns}
             counts = {"gt": n, "ignored": int(total[k]) - n, "pred": int(predictions[k])}
             frequency = self.frequency[k] if self.frequency else None
-            rows.append(ClassRow(name=name, **counts, values=values, frequency=frequency))
+            rows.append(ClassRow(name=name, **counts, values=values, frequency=frequency,
+                                 sizes={text: found[k] for text, found in sizes}))  # fmt: skip
         return tuple(rows)
 
     def operating_points(self, score: float | str) -> tuple[OperatingPoint, ...]:

@@ -194,7 +194,7 @@ COMMAND = SectionedCommand(
             "--bootstrap",
             **WHOLE,
             basic=True,
-            help="Confidence intervals from N resamples of the images; 0 for none (default: 1000 or 200, if that is quick).",
+            help="Confidence intervals from N resamples of the images; 0 for none (default: 1000 or 200 if quick).",
         ),
         *BOOTSTRAP_OPTIONS[1:],
         *SLICE_OPTIONS,

@@ -32,7 +32,7 @@ PER_RUN_FIELDS = ("pred", "ties", "class_map", "v", *BESIDE_METRICS)
 AUTO = "auto"  # intervals where they take little time
 # Resamples of "auto" by the work of one: predictions x (images + 40 x classes), each slice counting as much again. Both
 # limits are about 3 s, as measured: 1,000 resamples up to the first on one processor (1.7 s of 12 images and 4 classes,
-# 3.0 s of 300 images and 5 classes), 200 up to the second on two (1.8 s of 1,000 images and 80 classes, 4.6 s of 5,000).
+# 3.0 s of 300 images and 5 classes), 200 up to the second on two (1.8 s of 1,000 images, 80 classes, 4.6 s of 5,000).
 AUTO_RESAMPLES = {1000: 1_000, 200: 17_000}
 CLASS_WORK = 40  # images that take as long as a class
 
@@ -53,7 +53,7 @@ class CompareOptions:
         Parts of the images to compare as well.
     bootstrap : Bootstrap, int or "auto", optional
         How to resample the images for intervals of the differences, or how often. "auto" takes about 3 s at most: 1,000
-        resamples where predictions x (images + 40 x classes) is at most 1,000, each slice counting as much again, 200 up
+        resamples where predictions x (images + 40 x classes) is at most 1,000, each slice counting again, 200 up
         to 17,000, none above. None or 0: none.
 
     Examples

@@ -135,7 +135,7 @@ def build_data(result: EvaluationResult, options: ReportOptions) -> DataTable:
     from jaccard_eval.features.bootstrap.report import bound_cells, bound_columns, with_slices
     from jaccard_eval.features.errors.report import error_cells, error_columns
 
-    classes = sorted_classes(with_every_metric(result), options.sort)
+    classes = sorted_classes(result, options.sort)
     metrics = tuple(dict.fromkeys([*result.metrics, *class_metrics(classes)]))
     bounded = metrics if result.bootstrap is not None else ()
 
@@ -149,31 +149,19 @@ def build_data(result: EvaluationResult, options: ReportOptions) -> DataTable:
     rows: list[tuple[DataCell, ...]] = [
         (ALL_CLASSES, *("" for _ in frequency), *totals, *cells(result.metrics, None)),
         *(
-            (row.name, *frequency_cells(row), row.gt, row.ignored, row.pred, *cells(row.values, row.name))
+            (
+                row.name,
+                *frequency_cells(row),
+                row.gt,
+                row.ignored,
+                row.pred,
+                *cells({**row.sizes, **row.values}, row.name),
+            )
             for row in classes
         ),
     ]
     header = ("class", *frequency, *COUNTS, *metrics, *bound_columns(bounded), *error_columns(result.errors))
     return with_slices(header, rows, result.slices, all_classes=ALL_CLASSES)
-
-
-def with_every_metric(result: EvaluationResult) -> EvaluationResult:
-    """Return a result whose classes have the whole summary, such as AP by size; as it is where it was read back."""
-    from jaccard_eval.metrics.detection import DetectionMetrics
-
-    if not isinstance(result.measured, DetectionMetrics):
-        return result
-    known, frequencies = class_metrics(result.per_class), result.protocol.frequencies
-    lacking = [
-        (name, result.measured.class_values(metric.ref))
-        for name, metric in result.metrics.items()
-        if name not in known and metric.ref.area not in frequencies
-    ]
-    rows = (
-        replace(row, values={**row.values, **{name: values[k] for name, values in lacking}})
-        for k, row in enumerate(result.per_class)
-    )
-    return replace(result, per_class=tuple(rows))
 
 
 def frequency_heads(classes: Sequence[ClassRow]) -> tuple[str, ...]:

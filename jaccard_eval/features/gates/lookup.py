@@ -41,7 +41,15 @@ LISTED = {
     PIXELS: ("label maps", MAP_METRICS, MAP_CLASS_METRICS),
     PANOPTIC: ("segments", SEGMENT_METRICS, SEGMENT_CLASS_METRICS),
 }
-NO_METRICS = ("class", "gt", "ignored", "pred", "frequency", "intervals")  # of the rows of classes in a document
+NO_METRICS = (
+    "class",
+    "gt",
+    "ignored",
+    "pred",
+    "frequency",
+    "intervals",
+    "sizes",
+)  # of the rows of classes in a document
 
 Values = dict[Hashable, MetricValue]
 
