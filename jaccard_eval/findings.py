@@ -143,7 +143,7 @@ def parse_finding(document: Mapping[str, Any]) -> Finding:
     message, texts = str(document["message"]), [str(text) for text in document["examples"]]
     examples = tuple(_parse_example(text) for text in texts)
     first = texts[0] if texts else message
-    start = f"{examples[0].where}: " if texts else ""
+    start = f"{examples[0].where if examples[0].detail else examples[0].where.path}: " if texts else ""
     if texts and not message.startswith(start):
         # A summary is of the file, its first example of one line of it.
         path, _, line = examples[0].where.path.rpartition(":")
@@ -163,6 +163,8 @@ def parse_finding(document: Mapping[str, Any]) -> Finding:
 
 def _parse_example(text: str) -> Example:
     place, _, detail = text.partition(": ")
+    if detail.endswith(": "):  # a place alone, which a summary is about
+        return Example(Where(place, record=detail.removesuffix(": ")), "")
     return Example(Where(place), detail)
 
 

@@ -77,11 +77,11 @@ class Gating:
                     fix = Fix.missing("Add {against}.", against=None)
                 raise UsageError(f"rule {quoted_value(needing[0].id)} needs a baseline.", fix=fix)
         elif isinstance(baseline, EvaluationResult | PixelsResult | PanopticResult):
-            self._open(baseline)
+            self.open(baseline)
         else:
             with as_settings():
                 if is_there(path_of(baseline)):
-                    self._open(baseline)
+                    self.open(baseline)
             if self.baseline is None and gates.missing_baseline == "error":
                 raise UsageError(
                     f"baseline {quoted_value(str(baseline))} does not exist.",
@@ -93,7 +93,8 @@ class Gating:
                     ),
                 )
 
-    def _open(self, baseline: Source) -> None:
+    def open(self, baseline: Source) -> None:
+        """Read the baseline, also again where it is another by now."""
         self.baseline, matched = _opened(baseline, self.gates)
         self.base = None if matched is None or not self.gates.asks_noise else _metrics_of(matched)
 

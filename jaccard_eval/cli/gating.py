@@ -31,6 +31,11 @@ from jaccard_eval.errors import ExitCode, UsageError
 from jaccard_eval.findings import as_settings, is_address
 from jaccard_eval.text import printable, quoted_value
 
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
 if TYPE_CHECKING:
     from jaccard_eval.data.result import EvaluationResult
     from jaccard_eval.data.verdict import GateVerdict
@@ -65,6 +70,7 @@ class Gatekeeper:
             streams.say(printable(f"gates from {found}"))
         named = options.baseline or (gates and gates.baseline)
         self.baseline = input_path(named) if named else None
+        self._folder: int | None = None  # locked while its baseline is judged by and replaced
         self.options = options
         if gates is None:
             self._refuse_options_without_rules()
@@ -98,6 +104,8 @@ class Gatekeeper:
 
     def judge(self, result: Judged) -> Judged:
         """Return the result with its verdicts."""
+        if self.options.update_baseline and self.baseline is not None:
+            self._take(self.baseline, result)
         if self.gating is None:
             return result
         # A run that is to become the baseline need not be comparable with the one that it replaces.
@@ -140,6 +148,8 @@ class Gatekeeper:
             lines.append(f"{made}wrote baseline {' and '.join(quoted_value(str(path)) for path in self.files)}")
         for line in lines:
             streams.say(line)
+        if self._folder is not None:
+            os.close(self._folder)
         return ExitCode.GATE_FAILED if self._fails(gates) else ExitCode.OK
 
     def _fails(self, gates: Sequence[GateVerdict]) -> bool:
@@ -166,6 +176,26 @@ class Gatekeeper:
 
             with as_settings():
                 read_answers(self.baseline)
+
+    def _take(self, baseline: Path, result: Judged) -> None:
+        """Keep other runs from replacing the baseline until this one ends, and read it as it is now."""
+        if fcntl is not None and baseline.parent.is_dir() and not is_address(baseline):
+            self._folder = os.open(baseline.parent, os.O_RDONLY)
+            fcntl.flock(self._folder, fcntl.LOCK_EX)
+        if not os.path.lexists(baseline):
+            return
+        from jaccard_eval.gating import read_answers
+
+        with as_settings():
+            kind = read_answers(baseline).kind
+            if kind != result.kind:
+                raise UsageError(
+                    f"baseline {quoted_value(str(baseline))} is a result of kind {kind}, and this is one of kind"
+                    f" {result.kind}. Name another file."
+                )
+            # A better run may have become the baseline meanwhile.
+            if self.gating is not None:
+                self.gating.open(baseline)
 
     def _files(self, baseline: Path, gates: Gates | None) -> list[Path]:
         """Return the baseline, with the run next to it where it has one or rules need one: an update keeps both."""

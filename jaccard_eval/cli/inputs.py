@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -120,6 +120,15 @@ def refuse_results(words: Iterable[str | os.PathLike[str]]) -> None:
 def note_inputs(paths: Iterable[Path], option: str = "", kind: str = FILE) -> None:
     """Note what a run reads besides the paths that are parsed as such: what is found, or named in a file."""
     _remember(click.get_current_context(silent=True), paths, option, kind)
+
+
+def note_inputs_of(document: Mapping[str, Any]) -> None:
+    """Note what the document of a saved result was made of: to report it again must not cost its inputs."""
+    others = (row.get("pred") for row in document.get("comparisons") or () if isinstance(row, Mapping))
+    sides = (*(document.get("inputs") or {}).values(), *others)
+    paths = (side.get("path") for side in sides if isinstance(side, Mapping))
+    # What came from memory has a name in brackets.
+    note_inputs((input_path(path) for path in paths if path and not path.startswith("<")), kind=LABELS)
 
 
 def _remember(

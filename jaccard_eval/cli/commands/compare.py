@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.inputs import LABELS, InputPath, note_inputs
+from jaccard_eval.cli.inputs import LABELS, InputPath, note_inputs, note_inputs_of
 from jaccard_eval.cli.options import (
     BOOTSTRAP_OPTIONS,
     FIELDS,
@@ -65,14 +65,17 @@ def compare(
     """Run the command."""
     from jaccard_eval.api import boxes as api
     from jaccard_eval.features.compare.comparison import CompareOptions
-    from jaccard_eval.runs import run_beside, with_images
+    from jaccard_eval.runs import is_saved_run, run_beside, saved_document, with_images
 
     gt, preds = _many_sides(paths, options)
     if gt is None:
         # Where images lie changes no number of saved runs: it only shows them.
         refuse_options_of_sides([option for option in OF_THE_SIDES if option.name != "images"])
         # A document means the run next to it.
-        note_inputs(map(run_beside, preds))
+        runs = [*map(run_beside, preds)]
+        note_inputs(runs)
+        for path in filter(is_saved_run, runs if options.output else ()):
+            note_inputs_of(saved_document(path))
     given = {"score": score, "box_iou": box_iou, "moved_iou": moved_iou}
     boxes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     how = CompareOptions(**boxes, slices=read_slices(options), bootstrap=_resampling(options))

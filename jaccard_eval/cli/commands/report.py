@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.inputs import IMAGES, InputPath, note_inputs
+from jaccard_eval.cli.inputs import IMAGES, InputPath, note_inputs, note_inputs_of
 from jaccard_eval.cli.options import CLASS_OPTIONS, FINDING_OPTIONS, GALLERY, OUTPUT_OPTIONS, SectionedCommand, section
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.run import report_findings
@@ -29,10 +29,11 @@ and do not change the exit code.
 def report(options: RunOptions, *, result: Path) -> None:
     """Run the command."""
     note_inputs([result])
-    outputs = plan_files(options.output, folders=True)
     from jaccard_eval.runs import load_result, with_images
 
     saved = load_result(result)
+    note_inputs_of(saved.to_dict())
+    outputs = plan_files(options.output, folders=True)
     if options.images is not None:
         saved = with_images(saved, options.images)
     # Its errors are part of what is reported: an inspection or a verification saved them.
