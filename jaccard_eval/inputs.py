@@ -334,12 +334,25 @@ def read_both(gt: Input, pred: Input) -> Readings:
                 fix = Fix.missing("Pass {options}.", gt=truth.path, pred=results.path)
             swapped = DataError.single("sides-swapped", Where(truth.path), detail, fix=fix)
             return Readings(truth, results, swapped.findings)
+        if are_files and gt_side is not None and gt_side.format == "instances":
+            pred_errors = _with_pixels(pred_errors, *map(path_of, paths))
     if are_files and gt_side is not None and pred_side is not None:
         gt_side, pred_side = (
             _with_names_above(gt_side, pred_side, gt),
             _with_names_above(pred_side, gt_side, pred),
         )
     return Readings(gt_side, pred_side, (*gt_errors, *pred_errors))
+
+
+def _with_pixels(errors: Sequence[Finding], gt: Path, pred: Path) -> tuple[Finding, ...]:
+    """Advise to compare pixels where maps without scores hold classes: as objects their values mean nothing."""
+    from jaccard_eval.formats.instances import hold_classes
+
+    if not hold_classes(gt, pred):
+        return tuple(errors)
+    words = "The maps hold classes, not objects: compare their pixels with {command}. If they do hold objects,"
+    fix = Fix.missing(f"{words} {{assume_score}} ranks all equally.", command="pixels GT PRED", assume_score="1.0")
+    return tuple(replace(error, fix=fix) if error.code == "score-missing" else error for error in errors)
 
 
 def _has_scores(source: Source) -> bool | None:

@@ -12,11 +12,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaccard_eval.findings import DataError, Severity, Where
+from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
@@ -108,6 +108,62 @@ def _may_be_map(file: Path) -> bool:
     n_of_rows = len(np.unique(at * len(found) + np.searchsorted(found, rows[at, column])))
     is_grain = begins[:, 1:].sum() > _MOST_CHANGES * begins[:, 1:].size
     return not is_grain and (len(found) <= 2 or len(at) <= _MOST_RUNS * n_of_rows)
+
+
+MOST_CLASSES = 40  # values other than 0 and 255 of maps of classes
+COMPONENTS = 1.3  # of a value, from which it is a class: an object is in one piece, unless something hides a part
+
+
+def hold_classes(gt: Path, pred: Path) -> bool:
+    """Whether maps hold classes and not objects: both sides have the same few values, in several pieces each."""
+    values, n_pieces, n_values = [], 0, 0
+    for side in (gt, pred):
+        names = [name for name in files.list_tree(side, FindingLog()) if name.lower().endswith(".png")]
+        seen: set[int] = set()
+        for name in names[:_LOOKED_INTO]:
+            try:
+                _, ids = _ids(side / name)
+            except (DataError, OSError):
+                return False
+            found = set(np.unique(ids).tolist()) - {0, _VOID}
+            seen |= found
+            if side == gt:
+                n_values += len(found)
+                n_pieces += _count_pieces(np.where(ids == _VOID, 0, ids))
+        values.append(seen)
+    first, second = values
+    are_shared = bool(second) and second <= first and len(first) <= MOST_CLASSES
+    return are_shared and n_pieces >= COMPONENTS * n_values
+
+
+def _count_pieces(ids: npt.NDArray[np.generic]) -> int:
+    """Count connected pieces of one value, by their runs in each row."""
+    above: list[tuple[int, int, Any, int]] = []  # first and last column, value, and the first run of the piece
+    parent: list[int] = []
+    pieces = 0
+
+    def root(run: int) -> int:
+        while parent[run] != run:
+            run = parent[run]
+        return run
+
+    for row in ids:
+        starts = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
+        runs = []
+        for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(row)], strict=True):
+            value = row[start]
+            if not value:
+                continue
+            run = len(parent)
+            parent.append(run)
+            pieces += 1
+            for other_start, other_stop, other, number in above:
+                if other == value and other_start < stop and start < other_stop and root(number) != root(run):
+                    parent[root(number)] = root(run)
+                    pieces -= 1
+            runs.append((start, stop, value, run))
+        above = runs
+    return pieces
 
 
 def iou_types(_: Peek) -> set[str]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from jaccard_eval import DataError, PixelsResult, UsageError, pixels
+from jaccard_eval import DataError, PixelsResult, UsageError, evaluate, pixels
 
 BANDS = np.repeat(np.arange(4, dtype=np.uint8), 16)[:, None] * np.ones((1, 40), dtype=np.uint8)  # (64, 40)
 
@@ -86,3 +86,17 @@ def test_arrays_warn_and_a_map_is_part_of_the_signature() -> None:
 def test_what_is_no_map_of_values_is_refused(given: object) -> None:
     with pytest.raises(UsageError, match="class_map of label maps"):
         pixels([BANDS], [BANDS], class_map=given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("second_piece", "is_classes"), [(1, True), (3, False)])
+def test_label_maps_given_to_evaluate_lead_to_pixels_and_maps_of_objects_do_not(
+    second_piece: int, is_classes: bool, tmp_path: Path
+) -> None:
+    values = np.zeros((40, 40), dtype=np.uint8)
+    values[2:10, 2:10], values[20:30, 2:10], values[2:30, 20:30] = 1, second_piece, 2
+    for side in ("gt", "pred"):
+        (tmp_path / side).mkdir()
+        Image.fromarray(values).save(tmp_path / side / "a.png")
+    with pytest.raises(DataError, match="score-missing") as caught:
+        evaluate(tmp_path / "gt", tmp_path / "pred")
+    assert ("compare their pixels with pixels(gt, pred)" in str(caught.value)) == is_classes
