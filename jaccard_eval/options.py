@@ -162,8 +162,10 @@ class ReadOptions:
         What the file calls the first pixel: 0, or 1 as in PASCAL VOC and MATLAB. It is subtracted from x and y of boxes
         in pixels.
     resized : str, optional
-        What was done to the images that boxes in pixels are of: "letterbox:640", "letterbox:640x512" (width, height),
-        "stretch:640x512", a factor, "scale:0.5", or "mirror". They are mapped back when both sides meet.
+        What was done to the images that boxes are of; they are mapped back when both sides meet. "stretch:640x512"
+        (width, height; "stretch:100" is per cent), "letterbox:640", "pad:640" (added behind), "short:800,1333",
+        "scale:0.5", "offset:-20,0" (a crop), "rect:640", "letterbox-px:640"; turns: "mirror", "flip", "swap", "rot90"
+        (counter-clockwise), "rot180", "rot270", "anti"; joined with "+", as in "mirror+pad:640".
     drop_inverted : bool
         Drop boxes of negative width or height, such as corners in the wrong order.
     skip_invalid : bool

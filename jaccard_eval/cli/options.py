@@ -289,8 +289,8 @@ def _side_options(side: str, what: str) -> list[click.Parameter]:
             f"--{side}-resized",
             metavar="HOW",
             callback=parsed_by(_resized),
-            help="Map boxes back from resized images: letterbox:640, stretch:640x512 (width x height), scale:0.5,"
-            " mirror.",
+            help="Map boxes back from resized images: stretch:640x512 (width x height), letterbox:640, pad:640,"
+            " short:800,1333, scale:0.5, offset:-20,0, rect:640, mirror, rot90; join with +.",
         ),
         # Not False: what reads one input takes any option of a side that is given for a word on which side it is.
         _input(

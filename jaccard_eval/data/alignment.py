@@ -418,12 +418,12 @@ def _unresized(side: Dataset, boxes: BoxTable, sizes: FloatArray, name: Callable
     resizing = side.reading.resized
     if resizing is None:
         return boxes
-    if side.units == "norm":  # mirrored, in images that are one wide and high
+    if side.units == "norm":  # turned, in images that are one wide and high
         sizes = np.ones_like(sizes)
     # Exporters write 0 for a size that they do not know; a factor is the same for any size.
     used = np.flatnonzero(boxes.counts("image", len(sizes)))
     unknown = used[~(sizes[used] > 0).all(axis=1)]
-    if len(unknown) and resizing.kind != "scale":
+    if len(unknown) and resizing.needs_sizes:
         names = example_keys(name(int(row)) for row in unknown)
         raise DataError.single(
             "size-unknown",
@@ -437,7 +437,7 @@ def _unresized(side: Dataset, boxes: BoxTable, sizes: FloatArray, name: Callable
     large = [row for table in mapped.tables() for row in table.image[find_too_large(table.xywh)].tolist()]
     if large:
         image = quoted_value(name(large[0]))
-        detail = f"mapped back from {resizing.called}, {pluralise(len(large), 'box is', 'boxes are')} too large"
+        detail = f"mapped back from {resizing}, {pluralise(len(large), 'box is', 'boxes are')} too large"
         fix = Fix.of_side(side.role, "Check {resized}.", resized=None)
         raise DataError.single("box-too-large", Where(side.path, record=f"image {image}"), detail, fix=fix)
     return mapped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,109 +18,211 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 # Few digits: a fraction of "1e999999" would be a number of a million.
-_SIDE = re.compile(r"[1-9]\d{0,5}", re.ASCII)
-_FACTOR = re.compile(r"\d{1,4}(/[1-9]\d{0,3}|\.\d{1,9})?", re.ASCII)
+_SIDE = r"[1-9]\d{0,5}"
+_FACTOR = r"\d{1,4}(?:/[1-9]\d{0,3}|\.\d{1,9})?"
+_OFFSET = r"[+-]?\d{1,6}(?:\.\d{1,9})?"
+_ONE_OR_TWO = {number: re.compile(f"({number})(?:x({number}))?", re.ASCII) for number in (_SIDE, _FACTOR)}
+_PAIRS = {number: re.compile(f"({number}),({number})", re.ASCII) for number in (_SIDE, _OFFSET)}
+FORMS = {
+    "scale": _ONE_OR_TWO[_FACTOR],
+    "stretch": _ONE_OR_TWO[_SIDE],
+    "letterbox": _ONE_OR_TWO[_SIDE],
+    "pad": _ONE_OR_TWO[_SIDE],
+    "short": _PAIRS[_SIDE],
+    "offset": _PAIRS[_OFFSET],
+    "rect": re.compile(f"({_SIDE})", re.ASCII),
+    "letterbox-px": _ONE_OR_TWO[_SIDE],
+}
 MIRROR = "mirror"
-_KINDS = {"letterbox": _SIDE, "stretch": _SIDE, "scale": _FACTOR}
+# As exchanges of x and y (s), then of left and right (x), then of top and bottom (y). rot90 turns counter-clockwise, as
+# numpy.rot90 and Pillow's ROTATE_90 do.
+TURNS = {MIRROR: "x", "swap": "s", "rot90": "sy", "rot180": "xy", "rot270": "sx", "flip": "y", "anti": "sxy"}
+STRIDE = 32  # px, that Ultralytics and YOLOv5 pad to with `rect`
+_ANY_SIZE = {"scale", "offset", "swap"}  # the same for images of any size
+_BY_PARTS = {"stretch", "letterbox", "pad"}  # whose result has the size that they name
+EXPECTED = (
+    "stretch:640x480 (width x height), letterbox:640, pad:640, short:800,1333, scale:0.5, offset:-20,0, rect:640,"
+    f" letterbox-px:640, or {', '.join(TURNS)}; several are joined with +"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that was done: a turn, or a form with what stands behind its colon, for x and y."""
+
+    kind: str
+    x: Fraction | float = 1
+    y: Fraction | float = 1
+
+    def __str__(self) -> str:
+        if self.kind in TURNS:
+            return self.kind
+        if self.kind in ("short", "offset"):
+            return f"{self.kind}:{_decimal(self.x)},{_decimal(self.y)}"
+        return f"{self.kind}:{self.x}" if self.x == self.y else f"{self.kind}:{self.x}x{self.y}"
+
+    def geometry(self, sizes: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what a form does to images of `sizes`: factors, what was added at the left and top, and new sizes.
+
+        All are (n, 2).
+        """
+        sides, none = np.array([float(self.x), float(self.y)]), np.zeros_like(sizes)
+        if self.kind == "offset":
+            return np.ones_like(sizes), none + sides, sizes
+        if self.kind == "scale":
+            return none + sides, none, sizes * sides
+        # The size of an image may be any number above 0; what overflows on the way back is refused as too large.
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            if self.kind == "stretch":
+                return sides / sizes, none, none + sides
+            if self.kind == "short":
+                factor = np.minimum(sides[0] / sizes.min(axis=1), sides[1] / sizes.max(axis=1))[:, None] + none
+                return factor, none, factor * sizes
+            if self.kind == "rect":
+                factor = sides[0] / sizes.max(axis=1, keepdims=True) + none
+                whole = np.round(factor * sizes)
+                padding = -whole % STRIDE
+                return factor, padding / 2, whole + padding
+            # The side that is longer for the input fills it; "letterbox" splits what the other one leaves free in
+            # halves, and "pad" has it all behind the image.
+            factor = (sides / sizes).min(axis=1, keepdims=True) + none
+            padding = {
+                "pad": none,
+                "letterbox": (sides - factor * sizes) / 2,
+                # Ultralytics: both halves in whole pixels, with the odd one behind the image.
+                "letterbox-px": np.round((sides - np.round(factor * sizes)) / 2 - 0.1),
+            }[self.kind]
+            return factor, padding, none + sides
+
+
+class Geometry(NamedTuple):
+    """Where a point of an image went: to `factor` times itself plus `offset`, both (n, 2), after x and y swapped."""
+
+    factor: FloatArray
+    offset: FloatArray
+    swapped: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Resizing:
-    """How images were resized: a kind, and what stands behind its colon, for x and y.
+    """How images were turned and resized, one step after the other; the turns stand first mostly.
 
-    "letterbox" keeps the aspect ratio and pads both ends alike, to `x` by `y` pixels; "stretch" does not keep it;
-    "scale" multiplies the sides by `x` and `y`, whatever they are. "mirror" exchanges left and right, and has no
-    numbers.
+    "letterbox" keeps the aspect ratio and pads both ends alike, "pad" pads behind; "stretch" does not keep it; "short"
+    brings the short side to the first number, unless the long one would exceed the second; "scale" multiplies the
+    sides; "offset" adds to x and y, as a crop does; "rect" brings the long side to its number and pads both sides to
+    multiples of 32. The turn exchanges the sides for what follows.
     """
 
-    kind: str
-    x: Fraction
-    y: Fraction
+    steps: tuple[Step, ...]
 
     @classmethod
     def parse(cls, text: str) -> Resizing:
-        """Read "letterbox:640", "stretch:640x512", "scale:1/2" or "mirror"; raise a UsageError for anything else."""
+        """Read "letterbox:640", "stretch:640x512", "scale:1/2", "mirror+pad:640"; raise a UsageError for others."""
         from fractions import Fraction  # slow to load, and seldom needed
 
-        if text.strip() == MIRROR:
-            return cls(MIRROR, Fraction(1), Fraction(1))
-        kind, _, rest = text.strip().partition(":")
-        sides, number = rest.split("x"), _KINDS.get(kind)
-        if number is not None and len(sides) <= 2 and all(number.fullmatch(side) for side in sides):
-            x, y = Fraction(sides[0]), Fraction(sides[-1])
-            if x and y:
-                return cls(kind, x, y)
-        raise UsageError(
-            f"resized: got {quoted_value(text)}; expected letterbox:640, letterbox:640x512 (width x height),"
-            " stretch:640x512, a factor such as scale:0.5 or scale:1/3, or mirror"
-        )
+        steps = []
+        for part in text.strip().split("+"):
+            kind, _, rest = part.partition(":")
+            found = FORMS[kind].fullmatch(rest) if kind in FORMS else None
+            numbers = [Fraction(number) for number in found.groups() if number] if found else []
+            if part in TURNS:
+                steps.append(Step(part))
+            elif numbers and (kind == "offset" or all(numbers)) and not (kind == "rect" and numbers[0] % STRIDE):
+                steps.append(Step(kind, numbers[0], numbers[-1]))
+            else:
+                raise UsageError(f"resized: got {quoted_value(text)}; expected {EXPECTED}")
+        return cls(tuple(steps))
 
     @classmethod
     def for_side(cls, text: str, role: str, units: str) -> Resizing:
-        """Read what was given for one side; fractions of images, which are the same for any size, may be mirrored."""
-        if units != "px" and text.strip() != MIRROR:
-            raise UsageError(
-                fix=Fix.of_side(
-                    role,
-                    "{resized} is for boxes in pixels; these are read as fractions of their image. Remove it, or add"
-                    " {units}.",
-                    resized=None,
-                    units="px",
-                )
+        """Read what was given for one side; fractions of an image may be of its turned or padded form."""
+        resizing = cls.parse(text)
+        if units == "px" or resizing.is_turn or resizing.is_fraction:
+            return resizing
+        raise UsageError(
+            fix=Fix.of_side(
+                role,
+                "{resized} is for boxes in pixels; these are read as fractions of their image. Remove it, or add"
+                " {units}. Fractions of a padded square are letterbox:1.",
+                resized=str(resizing),
+                units="px",
             )
-        return cls.parse(text)
+        )
 
     def __str__(self) -> str:
-        if self.kind == MIRROR:
-            return MIRROR
-        return f"{self.kind}:{self.x}" if self.x == self.y else f"{self.kind}:{self.x}x{self.y}"
+        return "+".join(map(str, self.steps))
 
     @property
-    def called(self) -> str:
-        """What a message calls it: "letterbox 640 x 640"."""
-        if self.kind == MIRROR:
-            return "mirrored images"
-        is_factor = self.kind == "scale" and self.x == self.y
-        return f"scale {self.x}" if is_factor else f"{self.kind} {self.x} x {self.y}"
+    def is_turn(self) -> bool:
+        """Whether nothing was resized: fractions of an image are then fractions again."""
+        return all(step.kind in TURNS for step in self.steps)
 
-    def geometry(self, sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the factor of images of `sizes` (n, 2), and what was added at their left and top, both (n, 2)."""
-        sides = np.array([float(self.x), float(self.y)])
-        if self.kind == MIRROR:
-            factor = np.tile([-1.0, 1.0], (len(sizes), 1))
-            return factor, np.where(factor < 0, sizes, 0.0)
-        if self.kind == "scale":
-            return np.tile(sides, (len(sizes), 1)), np.zeros_like(sizes)
-        # The size of an image may be any number above 0; what overflows on the way back is refused as too large.
-        with np.errstate(over="ignore"):
-            factor = sides / sizes
-        if self.kind == "stretch":
-            return factor, np.zeros_like(sizes)
-        # The side that is longer for the input fills it; what the other one leaves free is split in halves. Tools that
-        # cut the halves to whole pixels differ from this by less than a pixel of the input.
-        factor = np.repeat(factor.min(axis=1, keepdims=True), 2, axis=1)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return factor, (sides - factor * sizes) / 2
+    @property
+    def is_fraction(self) -> bool:
+        """Whether what results is one wide and high, so that boxes are fractions of it."""
+        last = self.steps[-1]
+        return last.kind in _BY_PARTS and last.x == last.y == 1
+
+    @property
+    def needs_sizes(self) -> bool:
+        """Whether the sizes of the images are needed for the way back."""
+        return any(step.kind not in _ANY_SIZE for step in self.steps)
+
+    @property
+    def moves(self) -> bool:
+        """Whether pixels are elsewhere in an image of the same size."""
+        return any(step.kind in TURNS or step.kind == "offset" for step in self.steps)
+
+    @property
+    def swaps(self) -> bool:
+        """Whether x and y change places."""
+        return sum("s" in TURNS.get(step.kind, "") for step in self.steps) % 2 == 1
+
+    def geometry(self, sizes: FloatArray) -> Geometry:
+        """Return where points of images of `sizes` (n, 2) went."""
+        factor, offset = np.ones_like(sizes), np.zeros_like(sizes)
+        for step in self.steps:
+            for turn in TURNS.get(step.kind, ""):
+                if turn == "s":
+                    factor, offset, sizes = factor[:, ::-1], offset[:, ::-1], sizes[:, ::-1]
+                else:
+                    at = np.array([turn == "x", turn == "y"])
+                    factor, offset = np.where(at, -factor, factor), np.where(at, sizes - offset, offset)
+            if step.kind in FORMS:
+                by, added, sizes = step.geometry(sizes)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    factor, offset = factor * by, offset * by + added
+        return Geometry(factor, offset, self.swaps)
 
     def apply(self, xywh: FloatArray, sizes: FloatArray) -> FloatArray:
         """Turn boxes (n, 4) on images of `sizes` (n, 2) into boxes on the resized ones."""
-        factor, padding = self.geometry(sizes)
-        return _in_corner_order(np.concatenate((xywh[:, :2] * factor + padding, xywh[:, 2:] * factor), axis=1), factor)
+        factor, offset, swapped = self.geometry(sizes)
+        xywh = xywh[:, [1, 0, 3, 2]] if swapped else xywh
+        return _in_corner_order(np.concatenate((xywh[:, :2] * factor + offset, xywh[:, 2:] * factor), axis=1), factor)
 
     def undo(self, xywh: FloatArray, sizes: FloatArray) -> FloatArray:
         """Turn boxes (n, 4) on resized images into boxes on images of `sizes` (n, 2)."""
-        factor, padding = self.geometry(sizes)
+        factor, offset, swapped = self.geometry(sizes)
         with np.errstate(over="ignore", invalid="ignore"):
-            mapped = np.concatenate(((xywh[:, :2] - padding) / factor, xywh[:, 2:] / factor), axis=1)
-        return _in_corner_order(mapped, factor)
+            mapped = np.concatenate(((xywh[:, :2] - offset) / factor, xywh[:, 2:] / factor), axis=1)
+        mapped = _in_corner_order(mapped, factor)
+        return mapped[:, [1, 0, 3, 2]] if swapped else mapped
 
     def mapped_back(self, boxes: BoxTable, sizes: FloatArray) -> BoxTable:
         """Return boxes on resized images as boxes on images of known sizes (images, 2), with their areas and shapes."""
         size = sizes[boxes.image]
-        factor, padding = self.geometry(size)
-        shapes = None if boxes.shapes is None else boxes.shapes.shifted(-padding).scaled(1 / factor)
+        factor, offset, swapped = self.geometry(size)
+        shapes = boxes.shapes
+        if shapes is not None and swapped:
+            detail = f"resized: {self} exchanges x and y, which is undone for boxes alone"
+            raise UsageError(f"{detail}. Export the masks or points as they are in the images.")
+        shapes = None if shapes is None else shapes.shifted(-offset).scaled(1 / factor)
         xywh = self.undo(boxes.xywh, size)
         return freeze(replace(boxes, xywh=xywh, area=boxes.area / np.abs(factor.prod(axis=1)), shapes=shapes))
+
+
+def _decimal(number: Fraction | float) -> str:
+    return f"{float(number):.9f}".rstrip("0").rstrip(".")
 
 
 def _in_corner_order(xywh: FloatArray, factor: FloatArray) -> FloatArray:

@@ -206,8 +206,11 @@ class Draft:
         xywh = self._from_origin(to_xywh(raw.coords, reading.encoding), reading)
         if reading.units == "px" and self.pictures is None:
             images = self._without_placeholders(images, xywh)
-        ordered = self._sorted_corners(raw, reading, xywh, images.sizes[image_rows])
-        xywh, units = self._to_pixels(ordered, reading.units, images, image_rows)
+        xywh = self._sorted_corners(raw, reading, xywh, images.sizes[image_rows])
+        # Fractions of images with exchanged sides become pixels when they are turned back.
+        units = reading.units
+        if reading.resized is None or not reading.resized.swaps:
+            xywh, units = self._to_pixels(xywh, units, images, image_rows)
         shapes = None if raw.shapes is None else self._converted(raw.shapes, reading, units, images.sizes[image_rows])
         with np.errstate(over="ignore", invalid="ignore"):
             if shapes is None:
@@ -392,6 +395,8 @@ class Draft:
         resized = options.resized and Resizing.for_side(
             options.resized, options.role, units if len(raw.coords) else "px"
         )
+        if resized and not resized.is_turn:  # whose numbers are fractions of what the images were resized to, at most
+            units = "px"
         return Reading(
             encoding=options.box or raw.encoding,
             units=units,

@@ -71,6 +71,11 @@ def _filled(side: Dataset, sizes: FloatArray, gt: Dataset, aligned: Alignment, f
         swapped = ": height and width are swapped" if (height, width) == (image_width, image_height) else ""
         return where(table, row), f"{detail}{known_from}{swapped}"
 
+    resized = side.reading.resized
+    if found.n_pixels and resized is not None and resized.moves:
+        detail = f"{pluralise(found.n_pixels, 'mask')} of pixels cannot be mapped back from {resized}"
+        fix = f"Export polygons, or masks of the images themselves without --{side.role}-resized."
+        findings.error("mask-size", Where(side.path, field="segmentation"), detail, fix=fix)
     found.report_scaled(side, sizes, findings)
     fix = "Export masks at the size of the image, with size as [height, width]."
     findings.add_rows(Severity.ERROR, "mask-size", found.unfit, wrong_size, fix=fix)
@@ -112,7 +117,7 @@ class _Outlined:
     def __init__(self, *, scales: bool) -> None:
         self._scales, self.scaled = scales, Chosen()  # whether pixels are of any resolution, and those of another one
         self.unfit, self.unsized = Chosen(), Chosen()  # runs of another size than their image; polygons without any
-        self.n_shapes = self._n_polygons = self._n_beyond = self._n_exchanged = 0
+        self.n_shapes = self.n_pixels = self._n_polygons = self._n_beyond = self._n_exchanged = 0
         self._low, self._high = np.inf, -np.inf  # of all corners
         self._largest = 0.0  # width or height of a box
 
@@ -132,6 +137,7 @@ class _Outlined:
         self.unfit.add(boxes, np.flatnonzero(known & ~drawn & (own != of_image[:, ::-1]).any(axis=1)))
         self.unsized.add(boxes, np.flatnonzero(~known & drawn))
         self._n_polygons += int(np.count_nonzero(drawn))
+        self.n_pixels += int(np.count_nonzero(~drawn))
         self._low = min(self._low, float(outlines.corners.min(initial=np.inf)))
         self._high = max(self._high, float(outlines.corners.max(initial=-np.inf)))
         self._largest = max(self._largest, float(boxes.xywh[:, 2:].max(initial=0)))

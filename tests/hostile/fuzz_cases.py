@@ -67,7 +67,9 @@ PLAUSIBLE: dict[str, tuple[str, ...]] = {
     "--split": ("val", "train", "test"),
     **dict.fromkeys(("--gt-format", "--pred-format", "--to"), tuple(format_names())),
     **dict.fromkeys(("--gt-mask-axes", "--pred-mask-axes"), ("xy", "yx", "transposed", "row-major", "wh")),
-    **dict.fromkeys(("--gt-resized", "--pred-resized"), ("letterbox:640", "stretch:640x512", "scale:0.5")),
+    **dict.fromkeys(
+        ("--gt-resized", "--pred-resized"), ("letterbox:640", "rot90+pad:640", "short:8,13", "offset:-9,1")
+    ),
     **dict.fromkeys(("--gt-columns", "--pred-columns"), ("box", "conf-box", "box-conf", "polygon", "class=a,score=b")),
     "--class-map": ("settings/map.json", "settings/map.yaml", "dog=cat", "id+1", "auto"),
     **dict.fromkeys(("--fail-under", "--fail-over"), (*RULES, *RULES_OF_CLASSES)),

@@ -14,11 +14,9 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import ENCODINGS, BoxTable, FloatArray, freeze, from_xywh, to_xywh
 from jaccard_eval.data.dataset import Dataset, Reading
-from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.features.audit.agreement import (
     Agreement,
     Sample,
-    chance_agreement,
     is_better,
     is_decisive,
     pair_by_place,
@@ -27,7 +25,6 @@ from jaccard_eval.features.audit.agreement import (
 )
 from jaccard_eval.features.audit.box_places import image_sizes, leaving
 from jaccard_eval.features.audit.context import AuditContext, average_precision
-from jaccard_eval.features.audit.network_inputs import plausible_resizings
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.fixes import Fix, Value
 from jaccard_eval.frozen import dataclass
@@ -38,7 +35,6 @@ FEWEST_GAINED = 4  # objects that another reading must find beyond those found a
 CLEAR_GAIN = 0.1  # AP50 by which another reading must be better
 LEAVING, STAYING = 0.2, 0.02  # share of boxes outside from which a reading is doubted, to which another one is believed
 FEWEST_BOXES = 3  # from which numbers alone are evidence
-RAW_ENCODINGS = ("xyxy", "cxcywh")  # that networks put out, before anything is mapped back
 LARGEST_FRACTION = 1.01  # exporters of fractions overshoot a little
 SMALLEST_IMAGE = 16.0  # px; boxes of a smaller image may well be a pixel wide
 IOU = 0.5
@@ -62,6 +58,8 @@ class _Numbers:
 
     def read_anew(self, boxes: BoxTable, *, reading: Reading) -> BoxTable:
         """Read the numbers as something else."""
+        if boxes.shapes is not None and reading.resized is not None and self.given.resized is None:
+            return reading.resized.mapped_back(boxes, self.sizes)
         xywh = to_xywh(self.of(boxes), reading.encoding)
         if self.units == "px" and reading.units == "norm":
             xywh = xywh * self._scale(boxes)
@@ -77,7 +75,7 @@ class _Numbers:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _View:
+class View:
     """The boxes of both sides as they are, with what is needed to read them anew."""
 
     gt: BoxTable
@@ -87,7 +85,8 @@ class _View:
     units: str
 
     @classmethod
-    def of(cls, context: AuditContext, gt: BoxTable, pred: BoxTable) -> _View:
+    def of(cls, context: AuditContext, gt: BoxTable, pred: BoxTable) -> View:
+        """Return boxes in the rows of the alignment with how both sides were read."""
         readings = {side.role: side.reading for side in (context.gt, context.pred)}
         return cls(gt, pred, readings, image_sizes(context), context.aligned.units)
 
@@ -95,7 +94,7 @@ class _View:
         """Return the four numbers of each box as the file has them, up to rounding; NaN where that needs a size."""
         return _Numbers(self.readings[role], self.sizes, self.units).of(self.boxes(role))
 
-    def reread(self, role: str, reading: Reading) -> _View:
+    def reread(self, role: str, reading: Reading) -> View:
         """Take the numbers of one side for something else."""
         given = _Numbers(self.readings[role], self.sizes, self.units)
         changed = self.boxes(role).mapped(partial(given.read_anew, reading=reading))
@@ -105,6 +104,7 @@ class _View:
         return replace(self, pred=changed, readings=readings)
 
     def boxes(self, role: str) -> BoxTable:
+        """Return the boxes of one side."""
         return self.gt if role == "gt" else self.pred
 
     def leaving(self, role: str) -> float:
@@ -121,7 +121,7 @@ class _Trial:
     """One side read anew, and how well both sides then agree by place."""
 
     role: str
-    view: _View
+    view: View
     agreement: Agreement
     is_decisive: bool = False
 
@@ -132,7 +132,9 @@ class _Trial:
 
 def check_readings(context: AuditContext, findings: FindingLog) -> None:
     """Warn of boxes that look like another encoding or other units than they were read as."""
-    view = _View.of(context, context.sample.gt, context.sample.pred)
+    if findings.has("box-resized"):
+        return
+    view = View.of(context, context.sample.gt, context.sample.pred)
     if place_agreement(context.sample).share >= DOUBTED:
         if all(view.leaving(role) > LEAVING or _are_fractions(view, role) for role in ("gt", "pred")):
             _check_alone(context, view, findings)  # both sides are wrong alike
@@ -151,7 +153,7 @@ def _best_trial(context: AuditContext) -> _Trial | None:
     placed = context.aligned.placement
     sample = take_sample(placed.gt, placed.pred, len(placed.images.table), limit=TRIAL_BOXES)
     present = place_agreement(sample)
-    view = _View.of(context, sample.gt, sample.pred)
+    view = View.of(context, sample.gt, sample.pred)
     trials: list[tuple[_Trial, Sample]] = []
     for role in ("pred", "gt"):
         for reading in _readings(view, role):
@@ -159,26 +161,21 @@ def _best_trial(context: AuditContext) -> _Trial | None:
             with np.errstate(over="ignore", invalid="ignore"):  # boxes read wrongly can have any size
                 paired = pair_by_place(reread.gt, reread.pred)
             agreement = place_agreement(paired)
-            # Of boxes that are alike in all images, any scale and padding makes any others: those would lie on the
-            # objects of other images just as well.
-            if reading.resized is None or is_better(agreement, chance_agreement(paired)):
-                trials.append((_Trial(role, reread, agreement), paired))
+            trials.append((_Trial(role, reread, agreement), paired))
     if not trials:
         return None
     best, paired = max(trials, key=lambda trial: _weight(trial[0]))
     gained = best.agreement.found - present.found
     if gained < FEWEST_GAINED or not is_better(best.agreement, present):
         return None
-    # Two objects are enough to find a scale and an offset that fit them.
-    fitted = 0 if best.reading.resized == view.readings[best.role].resized else 2
-    return replace(best, is_decisive=is_decisive(sample, paired, fitted=fitted))
+    return replace(best, is_decisive=is_decisive(sample, paired))
 
 
 def _weight(trial: _Trial) -> tuple[float, float]:
     return round(trial.agreement.share, 2), -round(trial.view.leaving(trial.role), 2)
 
 
-def _readings(view: _View, role: str) -> Iterator[Reading]:
+def _readings(view: View, role: str) -> Iterator[Reading]:
     """Yield the readings of one side that its numbers allow, other than the present one."""
     present = view.readings[role]
     for units in _possible_units(view, role):
@@ -190,32 +187,9 @@ def _readings(view: _View, role: str) -> Iterator[Reading]:
                 yield reading
     if present.resized is not None:
         yield replace(present, resized=None)
-    if role == "pred" and view.units == "px" and present.units == "px":
-        for encoding in dict.fromkeys((present.encoding, *RAW_ENCODINGS)):
-            yield from _best_resizing(view, replace(present, encoding=encoding, resized=None))
 
 
-def _best_resizing(view: _View, reading: Reading) -> Iterator[Reading]:
-    """Yield what explains the predictions best as boxes on resized images: neighbouring sizes explain many, too."""
-    pred = view.reread("pred", reading).pred
-    sized = bool((view.sizes[pred.image] >= 1).all())
-    found = [
-        replace(reading, resized=resizing) for resizing in plausible_resizings(view.gt.xywh, pred.xywh, sized=sized)
-    ]
-    if found:
-        yield max(found, key=lambda resized: _closeness(view.reread("pred", resized)))
-
-
-def _closeness(view: _View) -> float:
-    """Sum what each object has in common with the prediction that is paired with it."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        paired = pair_by_place(view.gt, view.pred)
-    best = np.zeros(len(view.gt))
-    np.maximum.at(best, paired.gt_row, paired.overlap)
-    return round(float(best.sum()), 6)
-
-
-def _possible_units(view: _View, role: str) -> list[str]:
+def _possible_units(view: View, role: str) -> list[str]:
     """Return the present units, and the others where the numbers and sizes allow them."""
     present = view.readings[role].units
     numbers = view.numbers(role)
@@ -231,7 +205,7 @@ def _possible_units(view: _View, role: str) -> list[str]:
 def _confirm(context: AuditContext, trial: _Trial, findings: FindingLog) -> bool:
     """Match all boxes as given and as the trial reads them, and report a clear gain."""
     aligned = context.aligned
-    view = _View.of(context, aligned.gt, aligned.pred)
+    view = View.of(context, aligned.gt, aligned.pred)
     other = view.reread(trial.role, trial.reading)
     for pooled in (False, True):  # if classes do not correspond either, only places are evidence
         given, reread = (
@@ -241,20 +215,20 @@ def _confirm(context: AuditContext, trial: _Trial, findings: FindingLog) -> bool
             is_units = trial.reading.encoding == view.readings[trial.role].encoding
             name = f"as {UNITS[trial.reading.units] if is_units else trial.reading.encoding}"
             if trial.reading.resized != view.readings[trial.role].resized:
-                name = _mapping(trial.reading)
+                name = "read without it"
             classes = " (classes pooled)" if pooled else ""
             text = f"AP50{classes} {given:.3f} as given, {reread:.3f} {name}"
-            fix = _fix(_side(context, trial.role), trial.reading, "AP50", given, reread)
+            fix = _fix(side_of(context, trial.role), trial.reading, "AP50", given, reread)
             _report(context, trial.role, trial.reading, text, findings, fix=fix, is_decisive=trial.is_decisive)
             return True
     return False
 
 
-def _check_alone(context: AuditContext, view: _View, findings: FindingLog) -> None:
+def _check_alone(context: AuditContext, view: View, findings: FindingLog) -> None:
     """Look at each side for itself: numbers that can only be fractions, and boxes that leave their images."""
     doubts: dict[str, tuple[Reading, str]] = {}
     for role in ("gt", "pred"):
-        side, n = _side(context, role), len(view.boxes(role))
+        side, n = side_of(context, role), len(view.boxes(role))
         if n < FEWEST_BOXES:
             continue
         if _are_fractions(view, role):
@@ -280,13 +254,13 @@ def _check_alone(context: AuditContext, view: _View, findings: FindingLog) -> No
     for role, (reading, text) in doubts.items():
         fix = None
         if reread > given:
-            fix = _fix(_side(context, role), reading, "AP50", given, reread)
+            fix = _fix(side_of(context, role), reading, "AP50", given, reread)
         elif inside_reread > inside_given and not reread < given - CLEAR_GAIN:
-            fix = _fix(_side(context, role), reading, "boxes inside their images", inside_given, inside_reread)
+            fix = _fix(side_of(context, role), reading, "boxes inside their images", inside_given, inside_reread)
         _report(context, role, reading, text, findings, fix=fix)
 
 
-def _are_fractions(view: _View, role: str) -> bool:
+def _are_fractions(view: View, role: str) -> bool:
     """Whether boxes in pixels have the numbers of fractions, although images, or other boxes, are larger."""
     if view.units != "px" or view.readings[role].units != "px":
         return False
@@ -298,7 +272,7 @@ def _are_fractions(view: _View, role: str) -> bool:
     return bool(len(reach)) and float(np.median(reach)) >= SMALLEST_IMAGE
 
 
-def _reading_inside(view: _View, role: str) -> tuple[Reading, float] | None:
+def _reading_inside(view: View, role: str) -> tuple[Reading, float] | None:
     """Return the first encoding under which the boxes stay in their images, with the share that does not."""
     present = view.readings[role]
     for encoding in ENCODINGS:
@@ -309,7 +283,8 @@ def _reading_inside(view: _View, role: str) -> tuple[Reading, float] | None:
     return None
 
 
-def _side(context: AuditContext, role: str) -> Dataset:
+def side_of(context: AuditContext, role: str) -> Dataset:
+    """Return one side as it was read."""
     return context.gt if role == "gt" else context.pred
 
 
@@ -323,17 +298,15 @@ def _report(
     fix: Fix | None,
     is_decisive: bool = False,
 ) -> None:
-    side = _side(context, role)
+    side = side_of(context, role)
     given = side.reading
-    changed = {name: value != _stated(given)[name] for name, value in _stated(reading).items()}
-    named = any(changed.get(name, False) for name in given.named)  # an angle is no reading of boxes
-    if changed["resized"] and reading.resized is not None:
-        text += _evidence(context, reading.resized)
+    changed = changed_options(given, reading)
+    named = any(name in changed for name in given.named)
     code = (
         "box-resized"
-        if changed["resized"]
+        if "resized" in changed
         else "box-units"
-        if changed["units"]
+        if "units" in changed
         else "box-axes"
         if reading.encoding in AXES
         else "box-encoding"
@@ -358,42 +331,26 @@ def _name(reading: Reading, given: Reading) -> str:
         encoding = f"{encoding} ({AXES[encoding]})"
     units = UNITS_EXPLAINED[reading.units] if reading.units != given.units else ""
     if reading.resized != given.resized:
-        units = "pixels of the images" if reading.resized is None else "pixels of resized images"
+        units = "pixels of the images"
     return " in ".join(part for part in (encoding, units) if part)
 
 
-def _mapping(reading: Reading) -> str:
-    """Describe how boxes of resized images are read."""
-    return "read without it" if reading.resized is None else f"mapped back from {reading.resized.called}"
-
-
-def _evidence(context: AuditContext, resizing: Resizing) -> str:
-    """Describe by how much the images were scaled, and how far they were padded."""
-    sizes = image_sizes(context)
-    used = np.flatnonzero(context.aligned.pred.counts("image", len(sizes)))
-    if resizing.kind == "scale" or not len(used):
-        return ""
-    factor, padding = resizing.geometry(sizes[used])
-    scale = " to ".join(dict.fromkeys(f"{value:.3g}" for value in (factor.min(), factor.max())))
-    widest = f", padding up to {padding.max():.3g} px" if padding.any() else ""
-    return f" (scale {scale}{widest})"
-
-
 def _fix(side: Dataset, reading: Reading, metric: str, before: float, after: float) -> Fix:
-    given, words = _stated(side.reading), "Rerun {changes}."
+    words = "Rerun {changes}."
     # What was not done is expressed by omitting the option.
     options: dict[str, Value] = {
-        f"{side.role}_{name}": value for name, value in _stated(reading).items() if value != given[name]
+        f"{side.role}_{name}": value for name, value in changed_options(side.reading, reading).items()
     }
     if side.format == "arrays":
         words = f'Pass encoding="{reading.encoding}" to BoxTable.from_arrays.'
-        if reading.resized is not None:
-            words = "Map the boxes back to image pixels before evaluating."
         options = {}
     return Fix.reading(options, metric=metric, before=before, after=after, words=words)
 
 
-def _stated(reading: Reading) -> dict[str, str]:
-    """Return the options that describe a reading, by their names."""
-    resized = "" if reading.resized is None else str(reading.resized)
-    return {"box": reading.encoding, "units": reading.units, "resized": resized}
+def changed_options(given: Reading, reading: Reading) -> dict[str, str]:
+    """Return the options of a side that make another reading of it, empty where one is to be left out."""
+    stated = [
+        {"box": one.encoding, "units": one.units, "resized": "" if one.resized is None else str(one.resized)}
+        for one in (given, reading)
+    ]
+    return {name: value for name, value in stated[1].items() if value != stated[0][name]}

@@ -26,6 +26,7 @@ from jaccard_eval.features.audit.duplicates import (
     check_zero_id,
 )
 from jaccard_eval.features.audit.images import check_images
+from jaccard_eval.features.audit.resized import check_resized
 from jaccard_eval.features.audit.scores import check_scores, check_ties
 from jaccard_eval.findings import Finding, FindingLog
 from jaccard_eval.metrics.detection import DetectionMetrics, measure_aligned
@@ -37,6 +38,7 @@ Check = Callable[[AuditContext, FindingLog], None]
 # Where check_readings explains poor agreement by the boxes, the others do not blame classes or images for it; what
 # check_outside and check_rows report is not repeated by check_rows and check_scores.
 CHECKS: tuple[Check, ...] = (
+    check_resized,
     check_readings,
     check_outside,
     check_rows,

@@ -13,7 +13,7 @@ from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import PROTOCOLS
 from jaccard_eval.features.audit.agreement import unflagged
-from jaccard_eval.features.audit.context import AuditContext
+from jaccard_eval.features.audit.context import MISREAD, AuditContext
 from jaccard_eval.features.audit.images import uncovered_images
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
@@ -228,7 +228,8 @@ def _report_threshold(context: AuditContext, metrics: DetectionMetrics, lowest: 
         return
     text = f"no score is below {lowest:.4g}: lower scores were cut off, which lowers AP"
     # Objects of images that were not predicted could all be hits: the bound would be near 1, whatever the threshold.
-    if len(uncovered_images(context)[0]):
+    # Where boxes were read wrongly, it says nothing of the right ones.
+    if len(uncovered_images(context)[0]) or findings.has(*MISREAD):
         findings.note("score-thresholded", Where(context.pred.path, field="score"), text)
         return
     most = highest_reachable_ap(metrics.curves)

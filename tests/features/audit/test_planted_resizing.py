@@ -5,11 +5,15 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from planting import SETS, Pair, run_evaluate, suggested_flags
+from resized_scenes import put
 
 from jaccard_eval import DataError, ReadOptions, UsageError, evaluate, load
 from jaccard_eval.cli.run import run
+from jaccard_eval.data.boxtable import from_xywh
+from jaccard_eval.data.resizing import Resizing
 
 Box = list[float]
 Size = tuple[float, float]
@@ -42,16 +46,16 @@ def scale(factor: float) -> Change:
     return lambda box, _: [value * factor for value in box]
 
 
-PLANTED = {  # what the images were resized to: what is planted, the option, what the message calls it
-    "letterbox 640": (letterbox(640, 640), "letterbox:640", "letterbox 640 x 640"),
-    "letterbox 320": (letterbox(320, 320), "letterbox:320", "letterbox 320 x 320"),
-    "letterbox 1280": (letterbox(1280, 1280), "letterbox:1280", "letterbox 1280 x 1280"),
-    "letterbox 416 x 320": (letterbox(416, 320), "letterbox:416x320", "letterbox 416 x 320"),
-    "stretch 416": (stretch(416, 416), "stretch:416", "stretch 416 x 416"),
-    "stretch 512 x 288": (stretch(512, 288), "stretch:512x288", "stretch 512 x 288"),
-    "half": (scale(0.5), "scale:1/2", "scale 1/2"),
-    "a third": (scale(1 / 3), "scale:1/3", "scale 1/3"),
-    "double": (scale(2), "scale:2", "scale 2"),
+PLANTED = {  # what the images were resized to: what is planted, and the option
+    "letterbox 640": (letterbox(640, 640), "letterbox:640"),
+    "letterbox 320": (letterbox(320, 320), "letterbox:320"),
+    "letterbox 1280": (letterbox(1280, 1280), "letterbox:1280"),
+    "letterbox 416 x 320": (letterbox(416, 320), "letterbox:416x320"),
+    "stretch 416": (stretch(416, 416), "stretch:416"),
+    "stretch 512 x 288": (stretch(512, 288), "stretch:512x288"),
+    "half": (scale(0.5), "scale:1/2"),
+    "a third": (scale(1 / 3), "scale:1/3"),
+    "double": (scale(2), "scale:2"),
 }
 
 
@@ -62,7 +66,7 @@ def test_boxes_of_resized_images_are_named_and_the_flag_maps_them_back(
 ) -> None:
     pair = good_pair(name)
     true = pair.evaluate()
-    change, option, called = PLANTED[planted]
+    change, option = PLANTED[planted]
     if all(change(box, size) == pytest.approx(box) for box, size in _boxes_in(pair)):
         pytest.skip("images have the size that they are resized to")
     pair.change_boxes("pred", change)
@@ -76,7 +80,7 @@ def test_boxes_of_resized_images_are_named_and_the_flag_maps_them_back(
     flags = suggested_flags(warning["message"])
     # All images of medwaste are 640 x 640, where half the size, 320 x 320 and its letterbox are one.
     if name != "medwaste":
-        assert f"mapped back from {called}" in warning["message"]
+        assert f"mapped back from {option}" in warning["message"]
         assert flags == ["--pred-resized", option]
     mended = pair.evaluate(*flags)
     # Pixels do not come back to the last bit: an IoU that lies on a threshold falls to either side.
@@ -85,19 +89,51 @@ def test_boxes_of_resized_images_are_named_and_the_flag_maps_them_back(
     assert f"|pred_resized={flags[1]}|" in mended.result["signature"]
 
 
+WAYS = [
+    *("stretch:1000", "stretch:640x480", "stretch:333", "stretch:100", "letterbox:600", "letterbox:640x384"),
+    *("letterbox:1", "pad:640", "pad:1000x600", "short:800,1333", "short:600,1000", "short:480,640", "scale:0.35"),
+    *("scale:1/2x1/3", "offset:-40,25", "rect:640", "rect:1280", "mirror", "flip", "rot90", "rot180", "anti"),
+    *("mirror+letterbox:640", "rot90+stretch:512", "rot270+pad:640", "swap+short:800,1333"),
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("encoding", ["xywh", "xyxy", "cxcywh"])
+def test_every_way_on_real_detections_is_named_and_the_flags_end_it(way: str, encoding: str, good_pair: Loader) -> None:
+    pair = good_pair("cocoapi")
+    true = pair.evaluate()
+    turn, _, form = way.partition("+") if ":" not in way.split("+", maxsplit=1)[0] else ("", "", way)
+
+    def change(box: Box, size: Size) -> Box:
+        placed = put(np.array([box]), np.array([size], dtype=np.float64), form, turn)
+        return [float(number) for number in from_xywh(placed, encoding)[0]]
+
+    pair.change_boxes("pred", change)
+    wrong = pair.evaluate()
+    message = wrong.errors.get("box-resized") or wrong.warnings("box-resized")[0]["message"]
+    flags = suggested_flags(message)
+    if "yxyx" not in flags:  # what is exchanged may be x and y, or the sides of the image
+        assert flags[flags.index("--pred-resized") + 1] == str(Resizing.parse(way))
+        assert flags[:-2] == ([] if encoding == "xywh" else ["--pred-box", encoding])
+    mended = pair.evaluate(*flags)
+    for name in ("AP", "AP50", "AP75"):
+        assert mended.result["metrics"][name] == pytest.approx(true.result["metrics"][name], rel=0, abs=1e-3)
+    assert mended.warnings(*CODES) == []
+
+
 def _boxes_in(pair: Pair) -> list[tuple[Box, Size]]:
     return [([0, 0, *size], size) for size in ((image["width"], image["height"]) for image in pair.gt["images"])]
 
 
-def test_scale_and_padding_are_the_evidence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    # 1280 x 720 in 640 x 640: halved to 640 x 360, which leaves 280, 140 at each end. 480 x 600 is enlarged by 16 / 15
-    # to 512 x 640, which leaves 128, 64 at each end.
+def test_both_precisions_and_the_share_of_objects_are_the_evidence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     paths = _scene(tmp_path, [(1280, 720)] * 5 + [(480, 600)] * 5, letterbox(640, 640))
     message = run_evaluate(capsys, *paths).errors["box-resized"]
     assert message == (
-        f"{paths[1]}: box: boxes look like pixels of resized images: AP50 0.000 as given, 1.000 mapped back from"
-        " letterbox 640 x 640 (scale 0.5 to 1.07, padding up to 140 px). Rerun with --pred-resized letterbox:640. To go"
-        " on as it is, add --allow box-resized."
+        f"{paths[1]}: box: boxes look like coordinates of resized images: AP50 0.000 as given, 1.000 mapped back from"
+        " letterbox:640; AP75 0.000 and 1.000 (fits 40 of 40 sampled objects). Rerun with --pred-resized letterbox:640."
+        " To go on as it is, add --allow box-resized."
     )
 
 
@@ -160,15 +196,15 @@ def test_other_texts_are_refused_with_those_that_are_known(
 ) -> None:
     paths = [str(sample_data / "coco" / name) for name in ("gt.json", "better.json")]
     assert run(["evaluate", *paths, "--pred-resized", text]) == 2
-    assert "expected letterbox:640" in capsys.readouterr().err
-    with pytest.raises(UsageError, match="expected letterbox:640"):
+    assert "expected stretch:640x480" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="expected stretch:640x480"):
         load(paths[1], role="pred", options=ReadOptions(resized=text))
 
 
 def test_fractions_are_of_no_resized_image(sample_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = [str(sample_data / name) for name in ("yolo/data.yaml", "yolo/better")]
     assert run(["evaluate", *paths, "--pred-resized", "letterbox:640"]) == 2
-    assert "--pred-resized is for boxes in pixels" in capsys.readouterr().err
+    assert "--pred-resized letterbox:640 is for boxes in pixels" in capsys.readouterr().err
 
 
 def test_one_side_alone_is_mapped_back_by_its_own_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

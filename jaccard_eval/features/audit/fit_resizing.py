@@ -1,0 +1,707 @@
+"""What were images resized to? Estimated from pairs of objects and predictions of a sample, or refused.
+
+Pairs need no scale: within a form with unit parameters, each pair of an object and a prediction of its image has a best
+factor, and the right pairs agree on it. What most agree on is refined by least squares, rounded within its standard
+error, and accepted only where chance, the reading as it is, and a part of the images do not explain it as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoolArray, FloatArray, to_xywh
+from jaccard_eval.data.resizing import STRIDE, TURNS, Resizing, Step
+from jaccard_eval.features.audit.agreement import IntArray
+from jaccard_eval.frozen import dataclass
+
+SAMPLE_IMAGES, SAMPLE_PAIRS = 150, 12_000
+SCREENED_IMAGES, SCREENED_PAIRS, SCREENED_VIEWS = 50, 2_500, 3
+CROWDED_IMAGES = 40  # at least, however many pairs they have; of their objects, some are looked at then
+LARGEST = 1e7  # px; what lies beyond is damage, and no trace of a network
+RAW_ENCODINGS = "xywh", "xyxy", "cxcywh"  # that networks put out
+UPRIGHT = 0.97  # share of boxes with positive sides, from which an encoding is possible
+
+PAIRED, WORTH = 0.4, 0.35  # IoU from which a pair counts, and what is subtracted: a right scale outweighs one near it
+SAME = 0.5  # IoU of boxes that are one object
+BIN, KERNEL, PEAKS = 0.02, (1, 2, 3, 2, 1), 3  # of logarithms of factors
+FARTHEST_BIN = 20_000
+ROUNDS = 0.4, 0.5, 0.55, 0.6  # IoU of the pairs that parameters are fitted to, one after the other
+MAD = 1.4826  # times the median deviation is a standard deviation
+SURE, BIAS = 3.3, 0.1  # standard errors, and share of the noise of boxes, within which numbers are rounded
+TOGETHER = 1.4  # both edges of a box err together, so that standard errors are larger by this
+COMMON_LIMIT = 5 / 3  # the long side by the short one, where no image shows it: 800,1333; 600,1000
+SIDES = 224, 256, 300, 320, 384, 416, 448, 480, 512, 600, 608, 640, 736, 768, 800, 896, 960, 1000, 1024, 1280, 1333
+STEPS = 100, 32, 50, 10, 16, 8, 5, 4, 2, 1  # that other sides are multiples of, the roundest first
+STEPS_OF_CROPS = 100, 50, 10, 5, 2, 1  # px
+DENOMINATORS = 1, 2, 3, 4, 5, 8, 10, 20, 100  # of factors
+# What is preferred of forms that explain the boxes alike. Letterboxes of whole pixels differ by half a pixel.
+ORDER = "scale", "stretch", "pad", "letterbox", "short", "rect", "offset", "letterbox-px"
+NARROW, MEDIUM, BROAD = range(3)  # forms of one vote; those of one vote after another; products of votes
+
+Theta = tuple[float, ...]  # one number of a form for x and y, or one for each
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """Boxes of one side (n,): rows of images and classes, left, top, width and height as read, scores.
+
+    Of predictions, `numbers` are the four of the file.
+    """
+
+    image: IntArray
+    label: IntArray
+    xywh: FloatArray
+    score: FloatArray
+    numbers: FloatArray
+
+    def take(self, rows: IntArray | BoolArray) -> Side:
+        """Return some of the rows."""
+        return Side(self.image[rows], self.label[rows], self.xywh[rows], self.score[rows], self.numbers[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """How the numbers of predictions came to be, and how many of the objects in the sample that explains."""
+
+    resizing: Resizing
+    encoding: str
+    matched: int
+    objects: int
+    unsure: tuple[str, ...] = ()  # numbers with their intervals that boxes do not show exactly
+    unseen: str = ""  # a number that no image shows
+    others: tuple[str, ...] = ()  # forms that map the sample alike
+    any_class: bool = False
+
+
+def lie_well(gt: Side, pred: Side, sizes: FloatArray, encoding: str) -> bool:
+    """Whether predictions lie on objects as they were read, and no resizing explains more."""
+    with np.errstate(all="ignore"):
+        sample = _Sample.of(*_usable(gt, pred, sizes), sizes, any_class=False)
+        return sample is not None and sample.is_good(encoding)
+
+
+def find_resizing(
+    gt: Side, pred: Side, sizes: FloatArray, encoding: str, encodings: Sequence[str] = RAW_ENCODINGS
+) -> Found | None:
+    """Return what explains predictions that do not lie well; None where nothing does.
+
+    Boxes as read are in px of the images, whose `sizes` (images, 2) may be unknown; the numbers of the file were read
+    as `encoding`.
+    """
+    gt, pred = _usable(gt, pred, sizes)
+    with np.errstate(all="ignore"):  # of numbers that no reading makes boxes of
+        for any_class in (False, True):
+            sample = _Sample.of(gt, pred, sizes, any_class=any_class)
+            found = None if sample is None else sample.find(encoding, encodings)
+            if found is not None:
+                return replace(found, any_class=any_class)
+    return None
+
+
+def _usable(gt: Side, pred: Side, sizes: FloatArray) -> tuple[Side, Side]:
+    """Return the boxes with plausible numbers, on images of known size if most of them are."""
+    gt, pred = (side.take(np.flatnonzero((np.abs(side.numbers) < LARGEST).all(axis=1))) for side in (gt, pred))
+    known: BoolArray = np.logical_and.reduce(sizes > 0, axis=1)
+    if len(gt.image) and known[gt.image].mean() > SAME:
+        gt, pred = gt.take(known[gt.image]), pred.take(known[pred.image])
+    return gt, pred
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sample:
+    """Pairs of objects and predictions of one image, and of one class unless any is allowed."""
+
+    gt: Side
+    pred: Side
+    sizes: FloatArray
+    obj: IntArray  # row of `gt` of each pair, ascending
+    det: IntArray
+    any_class: bool
+
+    @classmethod
+    def of(
+        cls,
+        gt: Side,
+        pred: Side,
+        sizes: FloatArray,
+        *,
+        any_class: bool,
+        most_images: int = SAMPLE_IMAGES,
+        most_pairs: int = SAMPLE_PAIRS,
+    ) -> _Sample | None:
+        """Pair the objects of evenly spread images with their best predictions; None without any pair."""
+        n = 1 + int(max(gt.image.max(initial=-1), pred.image.max(initial=-1)))
+        objects = np.bincount(gt.image, minlength=n)
+        (both,) = np.nonzero(objects * np.bincount(pred.image, minlength=n))
+        if not len(both):
+            return None
+        chosen = both[np.linspace(0, len(both) - 1, min(len(both), most_images)).astype(np.int64)]
+        # Right boxes are among those with the best scores; pairs grow with the square of what is looked at.
+        order = np.lexsort((-pred.score, pred.image))
+        image = pred.image[order]
+        rank = np.arange(len(order)) - np.searchsorted(image, image)
+        pred = pred.take(order[np.isin(image, chosen) & (rank < 2 * objects[image] + 3)])
+        gt = gt.take(np.isin(gt.image, chosen))
+        classes = 2 + int(max(gt.label.max(initial=0), pred.label.max(initial=0)))
+        gt_key, pred_key = (side.image * classes + (side.label + 1) * (not any_class) for side in (gt, pred))
+        by_key = np.argsort(pred_key, kind="stable")
+        first, last = (np.searchsorted(pred_key[by_key], gt_key, side=side) for side in ("left", "right"))
+        length = last - first
+        kept: BoolArray = np.ones(len(length), dtype=np.bool_)
+        if length.sum() > most_pairs:
+            spread = chosen[np.argsort(np.arange(len(chosen)) * 0.618034 % 1)]
+            per_image = np.bincount(gt.image, weights=length, minlength=n)[spread]
+            enough = max(int(np.searchsorted(np.cumsum(per_image), most_pairs)), CROWDED_IMAGES)
+            kept = np.isin(gt.image, spread[:enough])
+            crowding = max(1, round(int(length[kept].sum()) / most_pairs))
+            kept &= np.arange(len(kept)) % crowding == 0
+        gt, first, length = gt.take(kept), first[kept], length[kept]
+        obj = np.repeat(np.arange(len(length)), length)
+        det = by_key[np.arange(len(obj)) + np.repeat(first - np.cumsum(length) + length, length)]
+        return cls(gt, pred, sizes, obj, det, any_class) if len(obj) else None
+
+    def is_good(self, encoding: str) -> bool:
+        """Whether predictions lie on objects as they were read, and no form explains more."""
+        view = _View(self, encoding)
+        given = view.as_read
+        if given.matched < max(8, 0.35 * view.n_objects) or not given.is_level(slope=(0.004, 4.0), offset=(0.03, 3.0)):
+            return False
+        rest = given.unmatched()
+        breadth = BROAD if given.matched < 0.6 * view.n_objects else NARROW
+        fits = (view.fit(*guess) for guess in view.guesses(rest, breadth)) if len(rest) else ()
+        return not any(fit.score > 1.03 * given.score + 0.5 for fit in fits)
+
+    def find(self, encoding: str, encodings: Sequence[str]) -> Found | None:
+        """Return what explains the predictions as a whole; read otherwise or turned only where that is needed."""
+        best = _best([_View(self, encoding)] if encoding in encodings else [])
+        if best is None or best.is_doubtful():
+            # Another encoding moves boxes by parts of themselves, which no form makes up for: those of few pairs tell.
+            small = _Sample.of(
+                self.gt,
+                self.pred,
+                self.sizes,
+                any_class=self.any_class,
+                most_images=SCREENED_IMAGES,
+                most_pairs=SCREENED_PAIRS,
+            )
+            turns = ["", "swap"] if np.isnan(self.sizes[self.gt.image[0]]).any() else ["", *TURNS]
+            ways = [way for way in product(encodings, turns) if way != (encoding, "")]
+            views = [_View(small, *way) for way in ways] if small is not None else []
+            screened = [(view.most()[0], view) for view in views if view.is_upright]
+            likely = sorted(screened, key=lambda pair: -pair[0])[:SCREENED_VIEWS]
+            full = [
+                _View(self, view.encoding, view.turn) for score, view in likely if score > 1.2 * view.chance[0] + 0.5
+            ]
+            fits = [fit for fit in (best, _best(full)) if fit is not None]
+            best = max(fits, key=lambda fit: fit.score, default=None)
+        return None if best is None else best.view.accepted()
+
+    def moved_on(self) -> _Sample | None:
+        """Put the predictions of each image on the next one, where only chance can explain them."""
+        images = np.unique(self.gt.image)
+        place = np.searchsorted(images, self.pred.image) % len(images)
+        pred = replace(self.pred, image=np.roll(images, -1)[place])
+        return _Sample.of(self.gt, pred, self.sizes, any_class=self.any_class)
+
+
+def _best(views: Iterable[_View]) -> _Fit | None:
+    """Return the fit that explains most under any of some views."""
+    fits = (fit for view in views if view.is_upright for fit in view.fits)
+    return max(fits, key=lambda fit: fit.score, default=None)
+
+
+class _View:
+    """Pairs under one encoding of the numbers, with the images turned."""
+
+    def __init__(self, sample: _Sample, encoding: str, turn: str = "") -> None:
+        self.sample, self.encoding, self.turn = sample, encoding, turn
+        sizes, objects = sample.sizes[sample.gt.image], sample.gt.xywh
+        if turn:
+            turning = Resizing((Step(turn),))
+            objects, sizes = turning.apply(objects, sizes), sizes[:, ::-1] if turning.swaps else sizes
+        boxes = to_xywh(sample.pred.numbers, encoding)
+        self.is_upright = bool((boxes[:, 2:] > 0).all(axis=1).mean() >= UPRIGHT)
+        self.n_objects = len(objects)
+        # Columns of the pairs
+        self.gt, self.pred, self.size = (
+            _rows(column, rows)
+            for column, rows in (
+                (_corners(objects), sample.obj),
+                (_corners(boxes), sample.det),
+                (sizes, sample.obj),
+            )
+        )
+        self.is_sized = not np.isnan(sizes).any()
+        self._obj_starts, self._of_obj = _runs(sample.obj)
+        self._by_det = np.argsort(sample.det, kind="stable")
+        self._det_starts, of_det = _runs(sample.det[self._by_det])
+        self._of_det = np.empty_like(of_det)
+        self._of_det[self._by_det] = of_det
+
+    def mutual(self, overlap: FloatArray, least: float) -> IntArray:
+        """Return the pairs whose boxes overlap each other most, one for each object."""
+        most = np.maximum.reduceat(overlap, self._obj_starts)[self._of_obj]
+        most = np.maximum(most, np.maximum.reduceat(overlap[self._by_det], self._det_starts)[self._of_det])
+        (rows,) = np.nonzero((overlap >= most) & (overlap >= least))
+        return rows[np.diff(self.sample.obj[rows], prepend=-1) > 0]
+
+    @cached_property
+    def as_read(self) -> _Fit:
+        """How well the predictions lie on objects as they were read."""
+        upright = _View(self.sample, "xywh") if self.turn else self
+        back = _rows(_corners(self.sample.pred.xywh), self.sample.det)
+        return _Fit(self, "", (), upright.gt, back)
+
+    def fit(self, form: str, theta: Theta) -> _Fit:
+        """Map predictions back from a form."""
+        factor, offset, _ = Step(form, theta[0], theta[-1]).geometry(self.size)
+        return _Fit(self, form, theta, self.gt, (self.pred - _twice(offset)) / _twice(factor))
+
+    def guesses(self, rows: IntArray | None = None, breadth: int = BROAD) -> Iterator[tuple[str, Theta]]:
+        """Yield what most pairs of all `rows` agree on, form by form."""
+        gt, pred, size = (column if rows is None else _rows(column, rows) for column in (self.gt, self.pred, self.size))
+        yield from (("scale", (factor,)) for factor, _ in _votes(gt, pred))
+        if breadth > NARROW:
+            yield from (("offset", pair) for pair in _offsets(gt, pred))
+        if breadth > (MEDIUM if self.is_sized else NARROW):
+            yield from (("scale", pair) for pair in _by_axis(gt, pred))
+        if not self.is_sized:
+            return
+        long, short = size.max(axis=1, keepdims=True), size.min(axis=1, keepdims=True)
+        longs, shorts = ([side for side, _ in _votes(gt / end, pred)] for end in (long, short))
+        yield from (("pad", (side,)) for side in longs)
+        yield from (("short", (side, round(side * COMMON_LIMIT))) for side in shorts)
+        factor, offset, _ = Step("letterbox").geometry(size)
+        yield from (("letterbox", (side,)) for side, _ in _votes(gt * _twice(factor) + _twice(offset), pred))
+        if breadth > NARROW:
+            yield from (("stretch", pair) for pair in _by_axis(gt / _twice(size), pred))
+            for axis in (0, 1):
+                yield from (("letterbox", pair) for pair in self.boxed(gt, pred, size, axis))
+            # Whatever was added along the short side.
+            lies = size[:, :1] >= size[:, 1:]
+            centred = [np.where(lies, _centred(boxes, 1), _centred(boxes, 0)) for boxes in (gt, pred)]
+            for side, _ in _votes(centred[0] / long, centred[1]):
+                yield "rect", (max(round(side / STRIDE), 1) * STRIDE,)
+        if breadth > MEDIUM:
+            yield from (("short", pair) for pair in product(shorts, longs) if pair[1] >= pair[0])
+            across, down = ([side for side, _ in self.fills(gt, pred, size, axis)] for axis in (0, 1))
+            yield from (("pad", pair) for pair in product(across, down))
+
+    def fills(self, gt: FloatArray, pred: FloatArray, size: FloatArray, axis: int) -> list[tuple[float, IntArray]]:
+        """Return sides of the input that images may fill along an axis, with the pairs that agree."""
+        return _votes(gt / size[:, axis, None], pred)
+
+    def boxed(self, gt: FloatArray, pred: FloatArray, size: FloatArray, axis: int) -> Iterator[tuple[float, float]]:
+        """Yield inputs whose one side images fill, while what is free of the other one is split in halves."""
+        other = 1 - axis
+        for side, near in _votes(_centred(gt, other) / size[:, axis, None], _centred(pred, other)):
+            k = side / size[near, axis]
+            middle = [(boxes[near, other] + boxes[near, other + 2]) / 2 for boxes in (gt, pred)]
+            sides = 2 * (middle[1] - k * middle[0]) + k * size[near, other]
+            positive = sides[sides > 0]
+            for free, _ in _peaks(np.log(positive), np.ones(len(positive)))[:2]:
+                yield (side, float(np.exp(free))) if axis == 0 else (float(np.exp(free)), side)
+
+    @cached_property
+    def fits(self) -> list[_Fit]:
+        """Fits of the forms that explain most, refined and rounded."""
+        guessed = sorted((self.fit(*guess) for guess in self.guesses()), key=lambda fit: -fit.score)
+        grown = []
+        for fit in [fit for fit in guessed if fit.form in ("pad", "letterbox", "short")][:2]:
+            refined = fit.refined()
+            grown += [self.fit(fit.form, theta) for theta in self.second_numbers(refined)]
+        guessed = sorted((*guessed, *grown), key=lambda fit: -fit.score)
+        fits: dict[tuple[str, Theta], _Fit] = {}
+        count = dict.fromkeys(ORDER, 0)
+        for guess in guessed:
+            if guess.score < 0.55 * guessed[0].score or guess.score <= 0 or count[guess.form] == 2:
+                continue
+            count[guess.form] += 1
+            for fit in guess.refined().rounded():
+                fits.setdefault((fit.form, fit.theta), fit)
+        for fit in list(fits.values()):
+            if fit.form == "letterbox":
+                fits.setdefault(("letterbox-px", fit.theta), self.fit("letterbox-px", fit.theta))
+        return list(fits.values())
+
+    def second_numbers(self, fit: _Fit) -> Iterator[Theta]:
+        """Yield what portrait images among landscape ones show, or the reverse: those that a form does not explain."""
+        rest = fit.unmatched()
+        if not len(rest):
+            return
+        gt, pred, size = (_rows(column, rest) for column in (self.gt, self.pred, self.size))
+        first, second = fit.theta[0], fit.theta[-1]
+        if fit.form == "short":
+            ends = size.min(axis=1, keepdims=True), size.max(axis=1, keepdims=True)
+            across, down = ([side for side, _ in _votes(gt / end, pred)] for end in ends)
+        elif fit.form == "pad":
+            across, down = ([side for side, _ in self.fills(gt, pred, size, axis)] for axis in (0, 1))
+        else:
+            across, down = ([pair[axis] for pair in self.boxed(gt, pred, size, axis)] for axis in (0, 1))
+        yield from ((side, second) for side in across)
+        yield from ((first, side) for side in down)
+
+    def accepted(self) -> Found | None:
+        """Return the fit with the plainest name of those that explain most, if nothing else explains them."""
+        best = max(self.fits, key=lambda fit: fit.score)
+        alike = [fit for fit in self.fits if fit.is_like(best)]
+        chosen = min(alike, key=lambda fit: fit.plainness)
+        if chosen.is_identity() or not chosen.is_proved():
+            return None
+        steps = ([Step(self.turn)] if self.turn else []) + [Step(chosen.form, chosen.theta[0], chosen.theta[-1])]
+        same = [fit for fit in alike if fit.form not in (chosen.form, "letterbox-px") and fit.maps_like(chosen)]
+        return Found(
+            Resizing.parse("+".join(_text(step) for step in steps)),
+            self.encoding,
+            chosen.matched,
+            self.n_objects,
+            chosen.unsure(),
+            chosen.unseen(),
+            tuple(dict.fromkeys(_text(Step(fit.form, fit.theta[0], fit.theta[-1])) for fit in same)),
+        )
+
+    def most(self) -> tuple[float, int]:
+        """Return the best score, and the most objects, that votes reach."""
+        fits = [self.fit(*guess) for guess in self.guesses(breadth=MEDIUM)]
+        return max((fit.score for fit in fits), default=0.0), max((fit.matched for fit in fits), default=0)
+
+    @cached_property
+    def chance(self) -> tuple[float, int]:
+        """What predictions of other images reach."""
+        moved = self.sample.moved_on()
+        return (0.0, 0) if moved is None else _View(moved, self.encoding, self.turn).most()
+
+
+class _Fit:
+    """Predictions mapped back from a form, and how they then lie on objects."""
+
+    def __init__(self, view: _View, form: str, theta: Theta, gt: FloatArray, back: FloatArray) -> None:
+        self.view, self.form, self.theta, self.gt, self.back = view, form, theta, gt, back
+        self.overlap = _overlap(back, gt)
+        self.rows = view.mutual(self.overlap, PAIRED)
+        self.gains = np.zeros(view.n_objects)
+        self.gains[view.sample.obj[self.rows]] = self.overlap[self.rows] - WORTH
+        self.score = float(self.gains.sum())
+        self.same = self.rows[self.overlap[self.rows] >= SAME]
+        self.matched = len(self.same)
+        self.errors: Theta = (0.0,) * len(theta)  # standard errors of the numbers
+        self.bias = 0.0  # of a detector, as a share of a number
+
+    def unmatched(self) -> IntArray:
+        """Return the pairs neither of whose boxes has found its own."""
+        sample = self.view.sample
+        taken = np.isin(sample.obj, sample.obj[self.rows]) | np.isin(sample.det, sample.det[self.rows])
+        return np.flatnonzero(~taken)
+
+    def refined(self) -> _Fit:
+        """Fit the numbers by least squares to the pairs that lie on each other, ever closer ones."""
+        view, fit, theta, errors, spread = self.view, self, self.theta, self.errors, 0.0
+        if self.form == "rect":
+            return self
+        for least in ROUNDS:
+            rows = view.mutual(fit.overlap, least)
+            if len(rows) < len(theta) + 2:
+                break
+            gt, pred, size = view.gt[rows], view.pred[rows], view.size[rows]
+
+            def put(numbers: Sequence[float], gt: FloatArray = gt, size: FloatArray = size) -> FloatArray:
+                factor, offset, _ = Step(self.form, numbers[0], numbers[-1]).geometry(size)
+                return gt * _twice(factor) + _twice(offset)
+
+            weight = 1 / np.sqrt(np.clip(np.prod(pred[:, 2:] - pred[:, :2], axis=1), 1e-12, None))[:, None]
+            steps = [1.0 if self.form == "offset" else 1e-4 * number for number in theta]
+            places = put(theta)
+            design = np.stack(
+                [
+                    ((put([*theta[:i], theta[i] + step, *theta[i + 1 :]]) - places) / step * weight).ravel()
+                    for i, step in enumerate(steps)
+                ],
+                axis=1,
+            )
+            away = ((pred - places) * weight).ravel()
+            change = np.linalg.lstsq(design, away, rcond=None)[0]
+            left = away - design @ change
+            near = np.abs(left) <= 3 * MAD * np.median(np.abs(left)) + 1e-12
+            change = np.linalg.lstsq(design[near], away[near], rcond=None)[0]
+            spread = MAD * float(np.median(np.abs((away - design @ change)[near])))
+            shown = np.sqrt((design[near] ** 2).sum(axis=0))
+            errors = tuple(TOGETHER * spread / float(s) if s > 0 else np.inf for s in shown)
+            moved = tuple(float(number) for number in np.array(theta) + change)
+            if self.form != "offset" and min(moved) <= 0:
+                break
+            theta, fit = moved, view.fit(self.form, moved)
+        # Detectors are a little wrong everywhere alike, as in half a pixel, which standard errors do not show.
+        fit.errors, fit.bias = errors, BIAS * spread
+        return fit
+
+    def rounded(self) -> Iterator[_Fit]:
+        """Yield the fit with round numbers within their standard errors, as one number where both may be the same."""
+        thetas = [(self.theta, self.errors)]
+        if len(self.theta) == 2 and self.form in ("stretch", "scale", "letterbox", "pad"):
+            (a, b), (a_error, b_error) = self.theta, self.errors
+            if abs(a - b) <= max(3 * float(np.hypot(a_error, b_error)), 4e-4 * a):
+                seen = a if a_error <= b_error else b
+                thetas.append(((seen,), (min(a_error, b_error),)))
+        for theta, errors in thetas:
+            for round_ in (_roundest, _nearest):
+                numbers = tuple(round_(self.form, *pair, self.bias) for pair in zip(theta, errors, strict=True))
+                fit = self.view.fit(self.form, numbers if min(map(abs, numbers)) or self.form == "offset" else theta)
+                fit.errors, fit.bias = errors, self.bias
+                if fit.score >= 0.97 * self.score - 0.2:
+                    yield fit
+                    break
+
+    @property
+    def plainness(self) -> tuple[int, int, bool, float, int]:
+        """What decides between fits that explain the same: fewer numbers, rounder ones, the score, the usual form."""
+        roundness = max(_roundness(self.form, number) for number in self.theta)
+        free = len(set(self.theta)) if self.form != "short" else 2
+        return free, roundness, self.form == "letterbox-px", -round(self.score, 3), ORDER.index(self.form)
+
+    def is_like(self, best: _Fit) -> bool:
+        """Whether it explains as much as the best, but for noise."""
+        less = best.score - self.score
+        away = best.gains - self.gains
+        is_noise = float(away.sum()) < 2 * float(np.sqrt((away**2).sum()))
+        return less <= (0.004 + 2 * best.bias) * best.score + 0.03 or (less <= 0.04 * best.score + 0.1 and is_noise)
+
+    def maps_like(self, other: _Fit) -> bool:
+        """Whether predictions are mapped to the same places, up to half a thousandth."""
+        size = _twice(self.view.size)
+        return bool((np.abs(self.back - other.back) <= 5e-4 * np.where(np.isnan(size), 1.0, size)).all())
+
+    def is_identity(self) -> bool:
+        """Whether boxes stay where they were read, up to .4 %."""
+        read = self.view.as_read
+        if self.view.turn or not np.array_equal(self.rows, read.rows):
+            return False
+        (ours, theirs), size = (fit.back[self.rows] for fit in (self, read)), _twice(self.view.size[self.rows])
+        return bool((np.abs(ours - theirs) <= 0.004 * np.where(np.isnan(size), np.abs(theirs) + 1, size)).all())
+
+    def left(self) -> tuple[FloatArray, ...]:
+        """Return what is left of a scale and an offset between pairs, for x and y.
+
+        Slopes of centres and their standard errors, then offsets in sizes of boxes and theirs.
+        """
+        gt, back = self.gt[self.same], self.back[self.same]
+        side = gt[:, 2:] - gt[:, :2]
+        at, found = ((boxes[:, :2] + boxes[:, 2:]) / 2 for boxes in (gt, back))
+        weight = 1 / np.clip(side, 1e-9, None) ** 2
+        weight /= weight.sum(axis=0)
+        away, spread = found - at, at - (weight * at).sum(axis=0)
+        variance = (weight * spread**2).sum(axis=0)
+        slope = (weight * spread * away).sum(axis=0) / variance
+        residual = away - (weight * away).sum(axis=0) - slope * spread
+        slope_error = np.sqrt((weight**2 * spread**2 * residual**2).sum(axis=0)) / variance
+        offset = np.median(away / side, axis=0)
+        offset_error = 1.25 * MAD * np.median(np.abs(away / side - offset), axis=0) / np.sqrt(len(gt))
+        return slope, slope_error, offset, offset_error
+
+    def is_level(self, slope: tuple[float, float], offset: tuple[float, float]) -> bool:
+        """Whether neither a scale nor an offset is left: limits of a slope are the larger, of an offset the sum."""
+        by, by_error, off, off_error = self.left()
+        return bool(
+            (np.abs(by) < np.maximum(slope[0], slope[1] * by_error)).all()
+            and (np.abs(off) < offset[0] + offset[1] * off_error).all()
+        )
+
+    def is_steady(self) -> bool:
+        """Whether no scale is left that the boxes show."""
+        by, by_error, *_ = self.left()
+        return self.matched > 2 and bool(
+            (np.abs(by) < 0.01 + np.minimum(0.03, 3 * by_error)).all() and (by_error < 0.03).all()
+        )
+
+    def is_doubtful(self) -> bool:
+        """Whether turned images may explain the predictions better."""
+        few = self.matched < 0.3 * self.view.n_objects
+        return few or not self.is_steady() or self.matched < 2.5 * self.view.chance[1] + 5
+
+    def is_proved(self) -> bool:
+        """Whether it explains the predictions as nothing else does, and not in a part of the images."""
+        view, given = self.view, self.view.as_read
+        if self.matched < max(8, 0.12 * view.n_objects) or self.score <= 1.6 * view.chance[0] + 0.8:
+            return False
+        if self.score <= 1.03 * given.score or not self.is_steady():
+            return False
+        image = view.sample.gt.image
+        objects = np.bincount(image)
+        gained = np.bincount(image, weights=self.gains - given.gains)[objects > 0]
+        mean, error = gained.mean(), gained.std() / np.sqrt(max(len(gained) - 1, 1))
+        better, worse = np.count_nonzero(gained > 0), np.count_nonzero(gained < 0)
+        signs = 1.25 * (better - worse) / np.sqrt(better + worse) if better >= 10 else 0.0
+        if len(gained) < 2 or max(mean / error if error else np.inf * np.sign(mean), signs) <= 3.2:
+            return False
+        _, _, offset, _ = self.left()
+        gt, back = self.gt[self.same], self.back[self.same]
+        ratio = np.median((back[:, 2:] - back[:, :2]) / (gt[:, 2:] - gt[:, :2]), axis=0)
+        if (np.abs(offset) >= 0.15).any() or (ratio < 0.75).any() or (ratio > 1.33).any():
+            return False
+        matched = np.bincount(image[view.sample.obj[self.same]], minlength=len(objects))
+        several = objects > 1
+        without = np.count_nonzero(several & (matched == 0))
+        by_chance = 2 * float(((1 - self.matched / view.n_objects) ** objects[several]).sum()) + 2
+        return bool(without < max(0.2 * np.count_nonzero(several), by_chance))
+
+    def unsure(self) -> tuple[str, ...]:
+        """Describe numbers that the boxes do not show exactly: with their intervals, unless they are round enough."""
+        texts = []
+        for number, error in zip(self.theta, self.errors, strict=True):
+            width, round_ = SURE * error, _roundness(self.form, number)
+            widest = max(width, 0.0 if self.form == "offset" else self.bias * number)
+            # One of the known sides, or a number with few others as round in reach, is no accident.
+            is_known = round_ == 0 and self.form not in ("scale", "offset") and width <= 0.005 * number
+            steps = _steps(self.form)
+            is_rare = round_ < len(steps) and 12 * widest <= steps[round_]
+            is_narrow = width <= (0.5 if self.form == "offset" else max(5e-4 * number, 0.5 * (self.form != "scale")))
+            if np.isfinite(error) and not (is_known or is_rare or is_narrow):
+                texts.append(f"{number:.5g} ± {width:.2g}")
+        return tuple(texts)
+
+    def unseen(self) -> str:
+        """Return the number that no image of the sample shows, as the long side of images that are all wide."""
+        unseen = [f"{number:g}" for number, error in zip(self.theta, self.errors, strict=True) if error == np.inf]
+        return ", ".join(unseen)
+
+
+def _text(step: Step) -> str:
+    from fractions import Fraction  # slow to load, and seldom needed
+
+    if step.kind != "scale":
+        whole = step.kind in TURNS or step.kind == "offset"
+        return str(step if whole else replace(step, x=round(step.x), y=round(step.y)))
+    x, y = (Fraction(float(number)).limit_denominator(100) for number in (step.x, step.y))
+    exact = abs(float(x) - step.x) + abs(float(y) - step.y) < 1e-9
+    return str(replace(step, x=x, y=y)) if exact else f"scale:{step.x:.9f}x{step.y:.9f}"
+
+
+def _roundest(form: str, number: float, error: float, bias: float) -> float:
+    """Return the roundest number within the standard errors of one."""
+    width = SURE * error
+    if form != "offset":
+        width = min(max(width, bias * number, 2e-4 * number), 0.025 * number)
+    if form == "scale":
+        candidates = [round(number * by) / by for by in DENOMINATORS]  # not by steps: 3 / 10 is not 3 * .1
+    elif np.floor(number + width) - np.ceil(number - width) < 1:
+        return float(_nearest(form, number, error))
+    else:
+        common = [] if form == "offset" else [min(SIDES, key=lambda side: abs(side - number))]
+        candidates = [*common, *(round(number / by) * by for by in _steps(form))]
+    return next(
+        (float(number_) for number_ in candidates if abs(number_ - number) <= width), _nearest(form, number, error)
+    )
+
+
+def _nearest(form: str, number: float, error: float, bias: float = 0.0) -> float:
+    """Return a number with as many digits as an option has."""
+    return (
+        float(f"{number:.5g}")
+        if form == "scale"
+        else float(round(number, 1 if form == "offset" and error < 0.05 else 0))
+    )
+
+
+def _roundness(form: str, number: float) -> int:
+    """Return how round a number is, 0 for the roundest."""
+    if form == "scale":
+        whole = (abs(number * by - round(number * by)) < 1e-9 for by in DENOMINATORS)
+        return next((i for i, is_whole in enumerate(whole) if is_whole), len(DENOMINATORS))
+    if form != "offset" and number in SIDES:
+        return 0
+    return next((i for i, by in enumerate(_steps(form)) if number % by == 0), len(_steps(form)))
+
+
+def _steps(form: str) -> Sequence[float]:
+    """Return what numbers of a form are multiples of, the roundest first."""
+    return [1 / by for by in DENOMINATORS] if form == "scale" else STEPS_OF_CROPS if form == "offset" else STEPS
+
+
+def _by_axis(gt: FloatArray, pred: FloatArray) -> Iterator[tuple[float, float]]:
+    """Yield the factors of x and of y that most pairs agree on."""
+    x, y = ((gt[:, axis::2] * pred[:, axis::2]).sum(axis=1) / (gt[:, axis::2] ** 2).sum(axis=1) for axis in (0, 1))
+    both = np.stack((x, y, x, y)).T
+    overlap = _overlap(gt * both, pred)
+    (rows,) = np.nonzero((overlap > SAME) & (x > 0) & (y > 0))
+    logs, weight = np.log(both[rows, :2]), overlap[rows] ** 2
+    for across, near in _peaks(logs[:, 0], weight):
+        for down, _ in _peaks(logs[near, 1], weight[near])[:2]:
+            yield float(np.exp(across)), float(np.exp(down))
+
+
+def _offsets(gt: FloatArray, pred: FloatArray) -> Iterator[tuple[float, float]]:
+    """Yield the distances that most pairs of about one size agree on."""
+    ratio = np.log((pred[:, 2:] - pred[:, :2]) / (gt[:, 2:] - gt[:, :2]))
+    (rows,) = np.nonzero((np.abs(ratio) < 0.25).all(axis=1))
+    if not len(rows):
+        return
+    moved = ((pred - gt)[rows, :2] + (pred - gt)[rows, 2:]) / 2
+    width = float(np.median(np.sqrt(np.prod(gt[rows, 2:] - gt[rows, :2], axis=1)))) / 4
+    ones = np.ones(len(rows))
+    for across, near in _peaks(moved[:, 0], ones, width):
+        for down, _ in _peaks(moved[near, 1], ones[near], width)[:2]:
+            yield across, down
+
+
+def _votes(gt: FloatArray, pred: FloatArray) -> list[tuple[float, IntArray]]:
+    """Return the factors of all edges that most pairs agree on, and which pairs do."""
+    factor = (gt * pred).sum(axis=1) / (gt**2).sum(axis=1)
+    overlap = _overlap(gt * factor[:, None], pred)
+    (rows,) = np.nonzero((overlap > SAME) & (factor > 0))
+    return [(float(np.exp(peak)), rows[near]) for peak, near in _peaks(np.log(factor[rows]), overlap[rows] ** 2)]
+
+
+def _peaks(values: FloatArray, weight: FloatArray, width: float = BIN) -> list[tuple[float, IntArray]]:
+    """Return the values that have most weight around them, as medians, with the rows of these."""
+    bins = np.clip(np.nan_to_num(np.floor(values / width)), -FARTHEST_BIN, FARTHEST_BIN).astype(np.int64)
+    if not len(bins):
+        return []
+    least = int(bins.min())
+    heights = np.convolve(np.bincount(bins - least, weights=weight), KERNEL, mode="full")[2:-2]
+    found = []
+    for _ in range(PEAKS):
+        top = int(heights.argmax())
+        (near,) = np.nonzero(np.abs(bins - least - top) <= 2)
+        if heights[top] <= 0 or not len(near):
+            break
+        found.append((float(np.median(values[near])), near))
+        heights[max(top - 3, 0) : top + 4] = 0
+    return found
+
+
+def _centred(boxes: FloatArray, axis: int) -> FloatArray:
+    """Return boxes (n, 4) with their centre at 0 along an axis."""
+    moved = boxes.copy()
+    moved[:, axis::2] -= boxes[:, axis::2].mean(axis=1, keepdims=True)
+    return moved
+
+
+def _corners(xywh: FloatArray) -> FloatArray:
+    return np.concatenate((xywh[:, :2], xywh[:, :2] + xywh[:, 2:]), axis=1)
+
+
+def _overlap(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the IoU of corners (n, 4), row by row; 0 for boxes without an area."""
+    common = np.clip(np.minimum(a[:, 2:], b[:, 2:]) - np.maximum(a[:, :2], b[:, :2]), 0, None).prod(axis=1)
+    areas = (np.clip(boxes[:, 2:] - boxes[:, :2], 0, None).prod(axis=1) for boxes in (a, b))
+    return np.asarray(np.nan_to_num(common / (sum(areas) - common)))
+
+
+def _rows(columns: FloatArray, rows: IntArray) -> FloatArray:
+    """Return some rows with each column in one piece: all arithmetic is on columns, and three times as fast then."""
+    return np.asfortranarray(columns[rows])
+
+
+def _twice(pairs: FloatArray) -> FloatArray:
+    """Return x, y for both corners, (n, 4)."""
+    return np.concatenate((pairs, pairs), axis=1)
+
+
+def _runs(rows: IntArray) -> tuple[IntArray, IntArray]:
+    """Return where runs of equal numbers start, and the run of each row."""
+    new = np.diff(rows, prepend=-1) != 0
+    return np.flatnonzero(new), np.cumsum(new) - 1

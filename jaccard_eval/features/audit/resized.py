@@ -1,0 +1,159 @@
+"""Are the boxes of one side those of resized, cropped or turned images? What was done is named exactly, or not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoxTable, FloatArray
+from jaccard_eval.data.dataset import Reading
+from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.protocol import BOXES
+from jaccard_eval.data.resizing import Resizing
+from jaccard_eval.features.audit.agreement import is_decisive, pair_by_place, unflagged
+from jaccard_eval.features.audit.box_encoding import View, changed_options, side_of
+from jaccard_eval.features.audit.context import AuditContext
+from jaccard_eval.features.audit.fit_resizing import RAW_ENCODINGS, Found, Side, find_resizing, lie_well
+from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.fixes import Fix
+
+HALF, STRICT = MetricRef(name="AP", iou=0.5), MetricRef(name="AP", iou=0.75)
+# How far boxes reach into their images, as logarithms: of a side that was resized, and of one that was not.
+FAR, NEAR = 0.4, 0.15
+BULK = 0.99  # share of the boxes that end before a side
+
+
+def check_resized(context: AuditContext, findings: FindingLog) -> None:
+    """Warn of boxes in coordinates of other images than those of the other side: resized, padded, cropped or turned."""
+    if findings.has("keypoints-mirrored") or not len(context.sample.gt) or not len(context.sample.pred):
+        return
+    view = View.of(context, context.sample.gt, context.sample.pred)
+    of_boxes = context.metrics.protocol.iou_type == BOXES
+    numbers = {role: view.numbers(role) if of_boxes else view.boxes(role).xywh for role in ("gt", "pred")}
+    sides = {role: _side(context, view.boxes(role), numbers[role]) for role in ("gt", "pred")}
+    counted = unflagged(view.gt)
+    sides["gt"] = sides["gt"].take(counted)
+    if not counted.any() or lie_well(sides["gt"], sides["pred"], view.sizes, view.readings["pred"].encoding):
+        return
+    reach = {role: _reach(side, view.sizes) for role, side in sides.items()}
+    first = "gt" if reach["gt"] > FAR and reach["pred"] < NEAR else "pred"
+    # What the user named for one side explains nothing of the other one.
+    roles = [role for role, reading in view.readings.items() if reading.resized is not None]
+    for role in roles or dict.fromkeys((first, "pred", "gt")):
+        given = view.readings[role]
+        known, resized = (sides[other] for other in (("gt", "pred") if role == "pred" else ("pred", "gt")))
+        if role == "gt":
+            known = _best_scored(known, resized)
+        encodings = tuple(dict.fromkeys((given.encoding, *RAW_ENCODINGS))) if of_boxes else ("xywh",)
+        encoding = given.encoding if of_boxes else "xywh"
+        found = find_resizing(known, resized, view.sizes, encoding, encodings)
+        reading = None if found is None else _reading(found, given, of_boxes=of_boxes)
+        if found is not None and reading is not None and reading.resized != given.resized:
+            _report(context, view, role, findings, reading=reading, found=found)
+            return
+
+
+def _side(context: AuditContext, boxes: BoxTable, numbers: FloatArray) -> Side:
+    """Return boxes with their classes in those of the ground truth, -1 for others."""
+    label = boxes.label.astype(np.int64)
+    if context.metrics.protocol.class_agnostic:
+        label = np.zeros_like(label)
+    elif boxes is not context.sample.gt:
+        label = np.append(context.aligned.classes.rows, -1)[label].astype(np.int64)
+    score = np.zeros(len(boxes)) if boxes.score is None else boxes.score
+    return Side(boxes.image.astype(np.int64), label, boxes.xywh, score, numbers)
+
+
+def _reach(side: Side, sizes: FloatArray) -> float:
+    """Return how far boxes end from the far sides of their images, the farther of both, as a logarithm."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ends = (side.xywh[:, :2] + side.xywh[:, 2:]) / sizes[side.image]
+        return float(np.nan_to_num(np.abs(np.log(np.quantile(ends, BULK, axis=0)))).max()) if len(ends) else 0.0
+
+
+def _best_scored(pred: Side, gt: Side) -> Side:
+    """Return as many predictions of each image as it has objects, those with the best scores."""
+    objects = np.bincount(gt.image, minlength=1 + int(pred.image.max(initial=0)))
+    order = np.lexsort((-pred.score, pred.image))
+    rank = np.arange(len(order)) - np.searchsorted(pred.image[order], pred.image[order])
+    return pred.take(order[rank < objects[pred.image[order]]])
+
+
+def _reading(found: Found, given: Reading, *, of_boxes: bool) -> Reading | None:
+    """Return how the options name what was found; None where shapes cannot be read so."""
+    resizing, encoding = found.resizing, found.encoding if of_boxes else given.encoding
+    if not of_boxes and (resizing.swaps or given.resized is not None):
+        return None
+    steps = list(resizing.steps)
+    if steps[0].kind == "swap" and encoding == "xyxy":  # rather y before x than images on their sides
+        steps = [replace(step, x=step.y, y=step.x) if step.kind != "short" else step for step in steps[1:]]
+        encoding = "yxyx"
+    units = "px"
+    if steps and str(steps[-1]) == "stretch:1":
+        steps, units = steps[:-1], "norm"  # fractions of the image as it was turned
+    elif steps and str(steps[-1]) == "scale:1":
+        steps = steps[:-1]
+    # What results in fractions is a reading of pixels for the reader, which asks for no units then.
+    return replace(given, encoding=encoding, units=units, resized=Resizing(tuple(steps)) if steps else None)
+
+
+def _report(
+    context: AuditContext, view: View, role: str, findings: FindingLog, *, reading: Reading, found: Found
+) -> None:
+    """Match all boxes as given and as mapped back, and report it where both AP50 and AP75 rise."""
+    whole = View.of(context, context.aligned.gt, context.aligned.pred)
+    measured = []
+    for boxes in (whole, whole.reread(role, reading)):
+        rules = context.metrics.protocol
+        # The masks of an alignment are pixels, which stay where they are: their boxes are the evidence.
+        rules = rules.comparing(BOXES) if rules.iou_type in ("segm", "boundary") else rules
+        rules = rules.with_options(
+            iou_thresholds=(0.5, 0.75),
+            areas=rules.areas[:1],
+            max_dets=rules.max_dets[-1:],
+            class_agnostic=found.any_class or rules.class_agnostic,
+        )
+        metrics = context.measure(boxes.gt, boxes.pred, rules)
+        measured.append([metrics.value(ref).value for ref in (HALF, STRICT)])
+    (given, strict_given), (right, strict_right) = measured
+    if not right > given or strict_right < strict_given:
+        return
+    side = side_of(context, role)
+    classes = " (classes pooled)" if found.any_class else ""
+    how = "read without it" if reading.resized is None else f"mapped back from {reading.resized}"
+    text = f"AP50{classes} {given:.3f} as given, {right:.3f} {how}; AP75 {strict_given:.3f} and {strict_right:.3f}"
+    text += f" (fits {found.matched:,} of {found.objects:,} sampled objects"
+    if found.unseen:
+        text += f"; no image shows the {found.unseen}"
+    elif found.others:
+        text += f"; equal on these images: {', '.join(found.others[:2])}"
+    text += ")"
+    is_fraction = reading.resized is not None and reading.resized.is_fraction
+    options = changed_options(side.reading, replace(reading, units=side.reading.units) if is_fraction else reading)
+    named = any(name in options for name in side.reading.named)
+    encoding = f"{reading.encoding} in " if "box" in options else ""
+    kind = "pixels of the images" if reading.resized is None else "coordinates of resized images"
+    if reading.resized is not None and reading.resized.is_turn:
+        kind = "coordinates of turned images"
+    detail = f"boxes look like {encoding}{kind}: {text}"
+    words = "Rerun {changes}."
+    if side.format == "arrays":
+        fix = Fix.missing("Map the boxes back to image pixels before evaluating.")
+    elif found.unsure:
+        detail += f"; the boxes are too few or too loose to name {' and '.join(found.unsure)} exactly"
+        fix = Fix.missing(
+            f"Map the boxes back in the export, or pass {{{role}_resized}} with the exact numbers.",
+            **{f"{role}_resized": None},
+        )
+    else:
+        prefixed = {f"{role}_{name}": value for name, value in options.items()}
+        fix = Fix.reading(prefixed, metric="AP50", before=given, after=right, words=words)
+    where = Where(side.path, field="box")
+    sample, other = context.sample, view.reread(role, reading)
+    with np.errstate(over="ignore", invalid="ignore"):
+        certain = is_decisive(sample, pair_by_place(other.gt, other.pred), fitted=2)
+    if certain and context.stops("box-resized", named=named):
+        findings.error("box-resized", where, detail, fix=replace(fix, allow="box-resized"))
+    else:
+        findings.warning("box-resized", where, detail, fix=fix)
