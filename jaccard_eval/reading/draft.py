@@ -315,7 +315,7 @@ class Draft:
         return dropped
 
     def _settle_skipped(self, raw: RawBoxes, kept: BoolArray) -> None:
-        """Take what the last checks found wrong with single boxes out of `kept` (n,), and count all that is left out."""
+        """Take boxes that the last checks found faulty out of `kept` (n,), and count all that is left out."""
         if isinstance(self.findings, SkippingLog):
             kept[self.findings.faulty([raw.place(row) for row in range(len(kept))])] = False
             if n_skipped := self.findings.settle(int(kept.sum()), self.path):
