@@ -14,6 +14,7 @@ import pytest
 import jaccard_eval
 from jaccard_eval import BoxTable, CompareOptions, Gates, JaccardEvalError, JaccardEvalWarning, ReadOptions
 from jaccard_eval.api.streaming import KEYWORDS
+from jaccard_eval.cli.run import run
 from jaccard_eval.fixes import COMMAND, FLAGS, ON, READING, Fix, Keys, Keywords, Value
 from jaccard_eval.options import ReadOptions as Options
 
@@ -292,3 +293,16 @@ def test_unknown_sizes_and_unknown_classes_are_reported_in_one_pass() -> None:
     with pytest.raises(jaccard_eval.DataError) as caught:
         jaccard_eval.evaluate(unsized, frame, pred_options=ReadOptions(units="norm"))
     assert {finding.code for finding in caught.value.findings} == {"size-unknown", "class-none"}
+
+
+def test_who_uses_a_configuration_is_told_its_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    FRAME.to_csv("gt.csv", index=False)
+    FRAME.to_csv("pred.csv", index=False)
+    Path("jaccard-eval.toml").write_text('[evaluate]\ngt = "gt.csv"\npred = "pred.csv"\n')
+    assert run(["evaluate"]) == 3
+    assert 'pass assume-score = "1.0" (evaluate in jaccard-eval.toml)' in capsys.readouterr().err
+    assert run(["evaluate", "--isolated", "gt.csv", "pred.csv"]) == 3
+    assert "pass --assume-score 1.0" in capsys.readouterr().err

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jaccard_eval.cli import WORDING
 from jaccard_eval.cli.inputs import AnyPath, InputText, input_path, note_inputs
 from jaccard_eval.cli.parse import parse_toml, read_settings
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where, is_address
+from jaccard_eval.fixes import Keys
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.storage import public
 from jaccard_eval.text import did_you_mean, quoted_value, shown_json
@@ -167,6 +169,8 @@ def apply_config(command: click.Command, ctx: click.Context, args: Sequence[str]
         return
     ctx.default_map, ctx.meta[_SETTINGS] = _defaults(command, config, given)
     note_inputs([config.path], "the configuration")
+    if ctx.default_map:  # what was set there is changed there
+        ctx.meta[WORDING] = Keys(str(config.path), config.prefix + str(command.name), is_yaml=not config.typed)
 
 
 def _defaults(

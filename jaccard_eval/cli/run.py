@@ -11,12 +11,14 @@ from dataclasses import replace
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from click import get_current_context
 from click.exceptions import ClickException, Exit, NoArgsIsHelpError
 
-from jaccard_eval.cli import COMMAND_TABLE, COMPLETE_VARIABLE, GIVEN, PROGRAM, streams
+from jaccard_eval.cli import COMMAND_TABLE, COMPLETE_VARIABLE, GIVEN, PROGRAM, WORDING, streams
 from jaccard_eval.codes import DECISIONS
 from jaccard_eval.errors import ExitCode, JaccardEvalError
 from jaccard_eval.findings import DataError, Finding, Severity, in_text_report, reason_of
+from jaccard_eval.fixes import FLAGS, Wording
 from jaccard_eval.text import aligned, printable
 
 if TYPE_CHECKING:
@@ -93,7 +95,11 @@ def run(argv: Sequence[str]) -> int:
             try:
                 with COMMAND_TABLE.make_context(PROGRAM, list(argv), terminal_width=streams.help_width()) as context:
                     context.meta[GIVEN] = tuple(argv)
-                    code = COMMAND_TABLE.invoke(context)
+                    try:
+                        code = COMMAND_TABLE.invoke(context)
+                    except JaccardEvalError as error:
+                        error.wording = context.meta.get(WORDING, FLAGS)  # as the context is gone when it is told
+                        raise
             except Exit as request:
                 code = request.exit_code
         # What is left in the buffer may meet a full disk: that is an error of the run, and has its exit code.
@@ -138,11 +144,13 @@ def _diagnose(error: BaseException) -> tuple[int, str]:
     code, message, ending = ExitCode.ENVIRONMENT, "", ""
     if isinstance(error, DataError):
         severities = (Severity.ERROR, Severity.WARNING)
-        return error.exit_code, findings_text(error.findings, severities, width=streams.message_width())
+        return error.exit_code, findings_text(
+            error.findings, severities, width=streams.message_width(), wording=error.wording or FLAGS
+        )
     if isinstance(error, NoArgsIsHelpError):  # its message is the help
         return ExitCode.USAGE, error.format_message()
     if isinstance(error, JaccardEvalError):
-        code, message = error.exit_code, str(error)
+        code, message = error.exit_code, error.told(error.wording or FLAGS)
     elif isinstance(error, ClickException):
         context = getattr(error, "ctx", None)
         code, message = ExitCode.USAGE, error.format_message()
@@ -198,12 +206,16 @@ def as_errors(findings: Iterable[Finding], options: RunOptions) -> tuple[Finding
 
 def say_findings(findings: Iterable[Finding], severities: Collection[Severity]) -> None:
     """Write findings to the standard error, wrapped where that is a terminal."""
-    text = findings_text(findings, severities, width=streams.message_width())
+    context = get_current_context(silent=True)
+    wording: Wording = FLAGS if context is None else context.meta.get(WORDING, FLAGS)
+    text = findings_text(findings, severities, width=streams.message_width(), wording=wording)
     if text:
         streams.say(text)
 
 
-def findings_text(findings: Iterable[Finding], severities: Collection[Severity], *, width: int | None = None) -> str:
+def findings_text(
+    findings: Iterable[Finding], severities: Collection[Severity], *, width: int | None = None, wording: Wording = FLAGS
+) -> str:
     """Return the findings of some severities, errors first, wrapped at a width.
 
     Without a width, each message is one line, for pipes and logs.
@@ -216,20 +228,20 @@ def findings_text(findings: Iterable[Finding], severities: Collection[Severity],
     texts = []
     for finding in chosen:
         tag = f"{finding.severity}[{finding.code}]"
-        text = str(finding) if width is None else "\n".join(_wrapped(finding, width))
+        text = finding.in_full(wording) if width is None else "\n".join(_wrapped(finding, width, wording))
         # Coloured when all is laid out: escapes take no room.
         texts.append(streams.tagged(tag, LOOKS[finding.severity]) + text.removeprefix(tag))
     return "\n".join(texts)
 
 
-def _wrapped(finding: Finding, width: int) -> list[str]:
+def _wrapped(finding: Finding, width: int, wording: Wording) -> list[str]:
     """Lay out one finding: hanging indent, the fix in lines of its own, tables as they are."""
     head = f"{finding.severity}[{finding.code}]: "
-    if len(head + finding.message) <= width:
-        lines = [head + finding.message]
+    if len(head + finding.told(wording)) <= width:
+        lines = [head + finding.told(wording)]
     else:
         lines = _filled(head + finding.statement, width)
-        lines += _filled(f"{HANGING}fix: {finding.advice()}", width, f"{HANGING}     ") if finding.fix else []
+        lines += _filled(f"{HANGING}fix: {finding.advice(wording)}", width, f"{HANGING}     ") if finding.fix else []
     lines += [line for text in finding.further for line in _filled(f"  {text}", width)]
     return lines + [f"{HANGING}{line}" for line in aligned(finding.table)]
 

@@ -155,9 +155,9 @@ def _report_repeats(context: AuditContext, gt: Repeats, pred: Repeats, findings:
     given = context.metrics.value(MetricRef(name="AP")).value
     clean = context.measure(gt.single, pred.single, context.metrics.protocol).value(MetricRef(name="AP")).value
     effect = "" if np.isnan(given) else f"; AP {given:.4f} as given, {clean:.4f} without repeated rows"
-    fix = Fix.missing("Fix the export, or count each row once with {drop_duplicates}.", drop_duplicates=ON)
+    words = "Evaluate with {drop_duplicates}, and fix the export."
+    fix = Fix.missing(words, drop_duplicates=ON)
     if clean > given:
-        words = "Evaluate with {drop_duplicates}, and fix the export."
         fix = Fix.reading({"drop_duplicates": ON}, metric="AP", before=given, after=clean, words=words)
     described_pred = _described(context, context.pred, pred.boxes, len(context.aligned.pred))
     harmless = clean == given and pred.times == 1
