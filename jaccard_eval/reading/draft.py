@@ -206,7 +206,7 @@ class Draft:
         xywh = self._from_origin(to_xywh(raw.coords, reading.encoding), reading)
         if reading.units == "px" and self.pictures is None:
             images = self._without_placeholders(images, xywh)
-        xywh = self._sorted_corners(raw, reading, xywh, images.sizes[image_rows])
+        xywh = self._sorted_corners(raw, reading, xywh, lambda: images.sizes[image_rows])
         # Fractions of images with exchanged sides become pixels when they are turned back.
         units = reading.units
         if reading.resized is None or not reading.resized.swaps:
@@ -321,16 +321,18 @@ class Draft:
             if n_skipped := self.findings.settle(int(kept.sum()), self.path):
                 self.ignored["invalid"] += n_skipped
 
-    def _sorted_corners(self, raw: RawBoxes, reading: Reading, xywh: FloatArray, sizes: FloatArray) -> FloatArray:
+    def _sorted_corners(
+        self, raw: RawBoxes, reading: Reading, xywh: FloatArray, sizes: Callable[[], FloatArray]
+    ) -> FloatArray:
         """Return boxes with their corners in order, where that of some can only be the way they were drawn."""
-        turned = inverted(xywh)
-        n, is_many = int(np.count_nonzero(turned)), np.count_nonzero(turned) > MOST_INVERTED * len(xywh)
+        n = int(np.count_nonzero(inverted(xywh)))
+        is_many = n > MOST_INVERTED * len(xywh)
         if not n or self.options.box or self.options.drop_inverted or raw.shapes is not None:
             return xywh
         # A few inverted boxes of a detector match nothing, as in pycocotools.
         is_hand_made = self.options.role == "gt" or is_many
         known = reading.encoding == "xyxy" and reading.units == "px" and is_hand_made
-        if not raw.drawn and not (known and are_corners_alone(raw.coords, sizes)):
+        if not raw.drawn and not (known and are_corners_alone(raw.coords, sizes())):
             return xywh
         has = "box has its corners" if n == 1 else "boxes have their corners"
         detail = f"{n:,} of {len(xywh):,} {has} in another order, as they were drawn: sorted"
