@@ -92,9 +92,9 @@ def test_a_score_is_a_number_or_best_f1() -> None:
 
 
 def test_classes_sort_by_a_column_or_any_metric() -> None:
-    assert [parse_sort(text) for text in ("name", "gt", "AP", "mAP@0.5")] == ["name", "gt", "AP", "AP50"]
-    with pytest.raises(UsageError, match="unknown metric 'map'"):
-        parse_sort("map")
+    assert [parse_sort(text) for text in ("name", "gt", "map", "mAP@0.5")] == ["name", "gt", "AP", "AP50"]
+    with pytest.raises(UsageError, match="unknown metric 'mapp'"):
+        parse_sort("mapp")
 
 
 def test_numbers_may_stand_between_blanks() -> None:
