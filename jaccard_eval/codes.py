@@ -46,6 +46,7 @@ CODES = frozenset(
         "bbox-length",
         "bbox-type",
         "benchmark-ignored",
+        "bootstrap-biased",
         "bootstrap-few",
         "bootstrap-skipped",
         "bootstrap-undefined",

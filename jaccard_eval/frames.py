@@ -27,8 +27,9 @@ def to_frame(data: Result | Part | NamedCurves | Dataset | BoxTable | Mapping[st
     ----------
     data : result, part of one, Dataset, BoxTable or mapping of str to array_like
         An evaluation gives one row per class: ``class``, ``gt``, ``ignored``, ``pred`` and its metrics, NaN where
-        undefined; with a bootstrap, also the bounds of each, ``AP_low`` and ``AP_high``; ``result.worst_images`` gives
-        one row per image, as images.csv has them, ``result.errors`` one per type of error, and ``result.curves`` one
+        undefined; with a bootstrap, also the bounds of each, ``AP_low`` and ``AP_high``, and ``intervals_for``, what
+        they are for; ``result.worst_images`` gives one row per image, as
+        images.csv has them, ``result.errors`` one per type of error, and ``result.curves`` one
         per value: ``class``, ``area``, ``max_dets``, ``iou``, ``recall``, ``precision``, ``score``. Other results give
         the rows of their CSV report: a comparison one per box that changed (and ``comparison.others[0]`` one
         per metric and class), gates one per verdict. Boxes give one each:
@@ -133,7 +134,10 @@ def _class_columns(result: EvaluationResult) -> dict[str, Any]:
     undefined = (np.nan, np.nan)
     bounds = {name: np.array([row.values[name].interval or undefined for row in rows]) for name in metrics}
     ends = {f"{name}_{end}": both[:, i] for name, both in bounds.items() for i, end in enumerate(("low", "high"))}
-    return counts | values | ends
+    from jaccard_eval.features.bootstrap.report import TARGET_COLUMN, target_cells
+
+    target = np.array([*target_cells(result.bootstrap)] * len(rows), dtype=np.object_)
+    return counts | values | ends | {TARGET_COLUMN: target}
 
 
 def _box_columns(boxes: BoxTable) -> dict[str, Any]:

@@ -17,12 +17,11 @@ from jaccard_eval.data.signature import BESIDE_METRICS, without_fields
 from jaccard_eval.data.verdict import GateResult, GateVerdict
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.bootstrap.intervals import count_units, resample_alike, warn_if_few
+from jaccard_eval.features.bootstrap.intervals import resample_alike, warn_if_few
 from jaccard_eval.features.gates.compute import judge, require_comparable
 from jaccard_eval.features.gates.lookup import KINDS, Answers, SavedAnswers, answers_of
 from jaccard_eval.features.gates.noise import PairedRuns, find_ties, gate_findings, weigh_noise
 from jaccard_eval.features.gates.rules import Gates
-from jaccard_eval.features.panoptic.compute import PanopticMetrics
 from jaccard_eval.features.panoptic.result import PanopticResult
 from jaccard_eval.features.pixels.result import PixelsResult
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where, as_settings
@@ -45,7 +44,7 @@ from jaccard_eval.text import printable, quoted_value, shown_json
 
 if TYPE_CHECKING:
     Source = EvaluationResult | PixelsResult | PanopticResult | str | os.PathLike[str]
-    Matched = EvaluationResult | PanopticResult
+    Matched = EvaluationResult | PixelsResult | PanopticResult
     # What a result answers, and itself with its matches as far as it has them and rules ask for them.
     Opened = tuple[Answers, Matched | None]
 
@@ -66,7 +65,7 @@ class Gating:
     ) -> None:
         self.gates, self.external = gates, external
         self.baseline: Answers | None = None
-        self.base: DetectionMetrics | PanopticMetrics | None = None
+        self.base: Any = None
         if baseline is None:
             needing = [rule for rule in gates.rules if rule.needs_baseline]
             if needing and not against:
@@ -124,7 +123,7 @@ class Gating:
     def apply(self, result: Judged) -> Judged:
         """Return a result with its verdicts, and what makes these doubtful among its findings."""
         if self.baseline is None and isinstance(result, PanopticResult) and result.against is not None:
-            metrics: Any = result.against.measured
+            metrics = result.against.measured
             self.base, self.baseline = metrics, replace(answers_of(result), source=metrics, measured=metrics)
         verdicts: tuple[GateVerdict, ...] = self.judge(*_opened(result, self.gates))
         # The intervals of the result itself may have warned of few images already.
@@ -134,19 +133,20 @@ class Gating:
 
     def _weigh(self, verdicts: tuple[GateVerdict, ...], kind: str, run: Matched | None) -> tuple[GateVerdict, ...]:
         """Return verdicts with their intervals, judged again where a rule asks for it."""
-        if run is None:
+        # Of a saved baseline there are no counts of images, which both sides of a difference need.
+        if run is None or isinstance(run, PixelsResult):
             for rule in self.gates.rules:
                 if rule.significance:
                     needed, fix = _UNMATCHED.get(kind, _NEED_RUN)
                     raise UsageError(f"rule {quoted_value(rule.id)}: Significance rules {needed}", fix=fix)
+        if run is None:
             return verdicts
         settings = self.gates.bootstrap or Bootstrap()
         runs = PairedRuns(
             run=_metrics_of(run),
             base=self.base,
             settings=settings,
-            draw=lambda runs, settings, refs: resample_alike(runs, settings, refs=refs, run=map_in_order),
-            count=partial(count_units, settings=settings),
+            draw=partial(resample_alike, run=map_in_order),
             known=run.bootstrap,
         )
         return weigh_noise(verdicts, self.gates, runs)
@@ -234,7 +234,7 @@ def _remarks(verdicts: Sequence[GateVerdict], *, warned: bool = False) -> tuple[
 def _opened(source: Source, gates: Gates) -> Opened:
     if isinstance(source, EvaluationResult | PixelsResult | PanopticResult):
         # The matches of segments are kept as long as the program runs.
-        if isinstance(source, PixelsResult) or (isinstance(source, PanopticResult) and source.measured is None):
+        if source.measured is None:
             return answers_of(source), None
         return answers_of(source), source
     path, run = path_of(source), None
@@ -247,11 +247,8 @@ def _opened(source: Source, gates: Gates) -> Opened:
     return (answers, None) if run is None else (answers.with_table(answers_of(run)), run)
 
 
-def _metrics_of(result: Matched) -> DetectionMetrics | PanopticMetrics:
-    if isinstance(result, EvaluationResult):
-        return detection_metrics(result)
-    metrics: PanopticMetrics = result.measured
-    return metrics
+def _metrics_of(result: Matched) -> Any:
+    return detection_metrics(result) if isinstance(result, EvaluationResult) else result.measured
 
 
 def _run_of(path: Path, answers: Answers, gates: Gates) -> EvaluationResult | None:

@@ -256,6 +256,8 @@ def pixels(
     background: int | None = None,
     drop_background: str | None = None,
     list_file: str | os.PathLike[str] | None = None,
+    bootstrap: Bootstrap | int | None = None,
+    slices: Sequence[Slice] = (),
     workers: int | None = None,
 ) -> PixelsResult:
     """Evaluate label maps: images whose pixel values are classes, as semantic segmentation gives them.
@@ -283,6 +285,10 @@ def pixels(
         Whose background pixels are not counted at all; see `PixelProtocol`.
     list_file : path, optional
         Which maps to compare: names that both sides know, or pairs of paths.
+    bootstrap : Bootstrap or int, optional
+        How to resample the images for intervals, or how often.
+    slices : sequence of Slice
+        Parts of the images to measure as well, in ``result.slices``.
     workers : int, optional
         Threads; as many as there are processors if None. The result does not depend on it.
 
@@ -301,11 +307,14 @@ def pixels(
     >>> result["IoU[class=road]"], round(result["mIoU"], 4)
     (0.5, 0.5833)
     """
+    from jaccard_eval.data.metricref import MAP_METRICS, MetricRef
     from jaccard_eval.engine.threads import map_in_order
+    from jaccard_eval.features.bootstrap.intervals import resampled, sliced
     from jaccard_eval.features.pixels.counting import count_label_maps, pixels_result
     from jaccard_eval.features.pixels.numbering import better_numbering
     from jaccard_eval.features.pixels.result import PixelProtocol
     from jaccard_eval.features.pixels.worst import WorstMaps
+    from jaccard_eval.options import Bootstrap
     from jaccard_eval.reading.labelmaps.arrays import maps_from
     from jaccard_eval.reading.labelmaps.colors import read_color_table
 
@@ -328,6 +337,7 @@ def pixels(
         colors=table,
         list_file=None if list_file is None else path_of(list_file),
         run=partial(map_in_order, workers=workers),
+        by_image=bootstrap is not None or len(slices) > 0,
     )
     maps = count(rules)
     if class_map == AUTO:
@@ -337,6 +347,12 @@ def pixels(
         maps = count(rules) if found is not None else maps
     are_files = all(isinstance(side, Path) for side in sides)
     result = pixels_result(maps, rules, __version__, doubts=class_map is None, stops=are_files)
+    settings = Bootstrap(n_resamples=bootstrap) if isinstance(bootstrap, int) else bootstrap
+    if settings is not None:
+        result = resampled(result, settings, workers=workers)
+    if slices:
+        refs = [MetricRef(name=name) for name in MAP_METRICS]
+        result = sliced(result, slices, refs, settings, workers=workers)
     return replace(result, images=WorstMaps(maps.worst, maps.reader)) if maps.reader else result
 
 

@@ -35,8 +35,9 @@ class MetricValue:
     value: float
     n: int
     reason: str | None = None
-    # Where it may lie, by a bootstrap over images.
+    # Where its expected value on sets of this size may lie, by halves of the images; else why there is no interval.
     interval: Interval | None = None
+    refused: str | None = None
 
 
 def value_of(ref: str, metrics: Iterable[MetricValue], kind: str) -> float:

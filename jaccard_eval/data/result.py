@@ -12,8 +12,10 @@ from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.data.document import (
     EVALUATION,
     DataTable,
+    Interval,
     MetricValue,
     Part,
+    fields_document,
     result_document,
     to_document,
     written_as,
@@ -30,7 +32,9 @@ from jaccard_eval.fixes import Keywords
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import Bootstrap
 
-_NOT_VALUES = ("class", "gt", "ignored", "pred", "frequency", "intervals", "sizes")  # of a class in documents
+# Keys of a class in documents that are no metrics of it.
+NOT_VALUES = ("class", "gt", "ignored", "pred", "frequency", "intervals", "refused", "sizes")
+TARGET = "expected value on sets of this size"  # what an interval of halves holds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +62,35 @@ class ClassRow:
     def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
         """Return the name, and the values with what they rest on."""
         sizes = document.get("sizes", {})
-        metrics = [name for name in document if name not in _NOT_VALUES]
+        metrics = [name for name in document if name not in NOT_VALUES]
         return {
             "name": dig(document, "class"),
             "values": _value_fields(document, dict.fromkeys(metrics, document["gt"])),
             "sizes": _value_fields(sizes, dict.fromkeys(sizes, document["gt"])),
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestDifference:
+    """How a slice differs from the rest of the images in one metric, both at as many images as the smaller part has."""
+
+    n_units: int  # images, or groups, of either part
+    # value, rest: of the slice and the rest on so many images; the mean of draws without repeats where a part has more
+    value: float
+    rest: float
+    interval: Interval | None = None  # of the difference
+    p_value: float = math.nan  # two-sided, by Holm over the slices; NaN without an interval
+    verdict: str | None = None  # "better", "worse" or "no different" than the rest; None without an interval
+    refused: str | None = None  # why there is none
+
+    @property
+    def delta(self) -> float:
+        """How much higher the metric is on the slice."""
+        return self.value - self.rest
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the fields, and the difference."""
+        return fields_document(self) | {"delta": to_document(self.delta)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,12 +101,17 @@ class SliceRow:
     digest: str
     images: int
     values: Mapping[str, MetricValue]
+    # unit, n_units: what was drawn for intervals, and how many of these there are
+    unit: str = "image"
+    n_units: int = 0
+    rest: Mapping[str, RestDifference] = field(default_factory=dict)  # by metric, where there are intervals
 
     def to_document(self) -> dict[str, Any]:
         """Return the counts together with the values and their support."""
         support = {name: value.n for name, value in self.values.items()}
         counts = {"slice": self.name, "digest": self.digest, "images": self.images, "support": support}
-        return counts | _values_document(self.values)
+        drawn = {"unit": self.unit, "n_units": self.n_units, "rest": to_document(self.rest)} if self.rest else {}
+        return counts | _values_document(self.values) | drawn
 
     @staticmethod
     def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,21 +134,52 @@ class OperatingPoint:
     f1: float
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a metric rests on: images (or groups) with an object of it, its classes, and those in few of them."""
+
+    units: int
+    rare: int
+    classes: int
+    top: float = 1.0  # its largest value, infinite for counts
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether half of the classes or more are rare."""
+        return 0 < self.classes <= 2 * self.rare
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What halves of the images show of a metric; NaN and None where they show nothing."""
+
+    interval: Interval | None = None
+    refused: str | None = None  # why there is no interval of a value that is defined
+    halves: float = math.nan  # mean of the halves
+    error: float = field(default=math.nan, metadata=written_as(None))  # standard error
+    population: Interval | None = None  # where the value for all such images may lie
+    unknown: str | None = field(default=None, metadata=written_as("reason"))  # why that cannot be known
+    biased: bool = False  # whether it depends on the number of images
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Resamples:
-    """Every metric (F of them) at every resample of the images."""
+    """Every metric (F of them) at every draw of the images."""
 
     settings: Bootstrap
+    method: str  # "halves", or "percentile" of draws with repeats, for differences
     # What is drawn, "image" or what images are grouped by, and how many of those there are.
     unit: str
     n_units: int
     refs: tuple[str, ...]
-    # On the images as they are, (F,), and at each resample, (n_resamples, F): NaN where undefined, such as for a class
-    # none of whose images was drawn.
+    # On the images as they are, (F,), and at each draw, (n_resamples, F), none of too few units: NaN where undefined,
+    # such as for a class none of whose images was drawn.
     estimate: FloatArray
     values: FloatArray
     # Digest of the groups of all images, where groups are drawn.
     grouping: str | None = None
+    shown: tuple[Shown, ...] = ()  # (F,)
+    estimates: Mapping[str, Estimate] = field(default_factory=dict)  # by metric, where these were asked for
 
     kind: ClassVar[str] = "bootstrap"
 
@@ -124,13 +187,13 @@ class Resamples:
     def choice(self) -> str:
         """All that decides what is drawn, as a signature names it."""
         settings = self.settings
-        drawn = (settings.n_resamples, settings.confidence_level, settings.rng, self.grouping)
+        drawn = (self.method, settings.n_resamples, settings.confidence_level, settings.rng, self.grouping)
         return f"bootstrap={','.join(str(setting) for setting in drawn if setting is not None)}"
 
-    def to_document(self) -> dict[str, Any]:
-        """Return how it was done; the intervals are stored with the metrics."""
+    def drawn_document(self) -> dict[str, Any]:
+        """Return how images were drawn."""
         return {
-            "method": "percentile",
+            "method": self.method,
             "n_resamples": self.settings.n_resamples,
             "confidence_level": self.settings.confidence_level,
             "rng": self.settings.rng,
@@ -139,10 +202,27 @@ class Resamples:
             **({} if self.grouping is None else {"group_by": self.settings.group_by, "grouping": self.grouping}),
         }
 
+    def to_document(self) -> dict[str, Any]:
+        """Return how it was done, and what an interval is for; the intervals are stored with the metrics."""
+        overall = {
+            ref: row for ref, row in self.estimates.items() if "class=" not in ref and not math.isnan(row.halves)
+        }
+        shown = ("halves", "population", "reason", "biased")
+        found = {ref: {name: to_document(row)[name] for name in shown} for ref, row in overall.items()}
+        target = {"target": TARGET} if self.method == "halves" else {}
+        return self.drawn_document() | target | ({"metrics": found} if found else {})
+
     @staticmethod
     def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
         """Return how it was done; documents have no resamples."""
-        return {"settings": document, "refs": [], "estimate": [], "values": []}
+        return {
+            "settings": document,
+            "refs": [],
+            "estimate": [],
+            "values": [],
+            "shown": [],
+            "estimates": document.get("metrics", {}),
+        }
 
     def tables(self) -> dict[str, DataTable]:
         """Return none: a table of resamples would serve nobody."""
@@ -495,7 +575,7 @@ class EvaluationResult(WithParts):
             inputs={role: to_document(side) | {"unmatched_images": unmatched[role]} for role, side in sides.items()},
             correspondence=found,
             **metrics_document(self.metrics),
-            **(_intervals_document(self.metrics) if "bootstrap" in parts else {}),
+            **intervals_document(self.metrics),
             per_class=self.per_class,
             # These two are there without being asked for: readers of the first schema rely on it.
             **{"operating_points": (), "gates": (), **parts},
@@ -519,6 +599,7 @@ def metrics_fields(document: Mapping[str, Any]) -> dict[str, Any]:
             "n": document["support"][name],
             "reason": document["undefined"].get(name),
             "interval": intervals.get(name),
+            "refused": document.get("refused", {}).get(name),
         }
         for name in values
     }
@@ -534,6 +615,7 @@ def _value_fields(row: Mapping[str, Any], support: Mapping[str, int]) -> dict[st
             # As it is where a class, or a slice, has no value.
             "reason": None if row[name] is not None else "no detections" if n else "no ground truth",
             "interval": intervals.get(name),
+            "refused": row.get("refused", {}).get(name),
         }
         for name, n in support.items()
     }
@@ -550,9 +632,11 @@ def metrics_document(metrics: Mapping[str, MetricValue]) -> dict[str, Any]:
 
 def _values_document(values: Mapping[str, MetricValue]) -> dict[str, Any]:
     numbers: dict[str, Any] = to_document({name: metric.value for name, metric in values.items()})
-    return numbers | _intervals_document(values)
+    return numbers | intervals_document(values)
 
 
-def _intervals_document(values: Mapping[str, MetricValue]) -> dict[str, Any]:
+def intervals_document(values: Mapping[str, MetricValue]) -> dict[str, Any]:
+    """Return the intervals of measured values, and why some have none, as documents have them."""
     found = {name: list(metric.interval) for name, metric in values.items() if metric.interval is not None}
-    return {"intervals": found} if found else {}
+    refused = {name: metric.refused for name, metric in values.items() if metric.refused is not None}
+    return ({"intervals": found} if found else {}) | ({"refused": refused} if refused else {})

@@ -242,7 +242,23 @@ _RESAMPLING: dict[str, Check] = {
     "unit": _text,
     "n_units": _count,
 }
-_BOOTSTRAP = _table(_RESAMPLING, {"method": _text, "group_by": _MAYBE_TEXT, "grouping": _MAYBE_TEXT})
+_SIZE = _table({"halves": _real, "population": _nullable(_pair(_real)), "reason": _MAYBE_TEXT, "biased": _flag})
+_BOOTSTRAP = _table(
+    _RESAMPLING,
+    {
+        **{"method": _text, "target": _text, "metrics": _mapping(_SIZE)},
+        **{"group_by": _MAYBE_TEXT, "grouping": _MAYBE_TEXT},
+    },
+)
+_NOISE: dict[str, Check] = {"intervals": _INTERVALS, "refused": _mapping(_text)}
+_REST = _table(
+    {
+        "n_units": _count,
+        **dict.fromkeys(("value", "rest", "delta", "p_value"), _MAYBE_NUMBER),
+        "interval": _nullable(_pair(_real)),
+        **dict.fromkeys(("verdict", "refused"), _MAYBE_TEXT),
+    }
+)
 _CELL = _table({"metric": _text, "value": _MAYBE_NUMBER, "n": _count, "reason": _MAYBE_TEXT})
 _SPREAD = _table({**_RESAMPLING, "low": _MAYBE_NUMBER, "high": _MAYBE_NUMBER}, {"probability": _MAYBE_SHARE})
 _GATE = _table(
@@ -283,7 +299,7 @@ _CORRESPONDENCE = _table(
 )
 _CLASS_ROW = _table(
     {"class": _text, "gt": _count, "ignored": _count, "pred": _count},
-    {"intervals": _INTERVALS, "frequency": _text, "sizes": _table({}, others=_measured)},
+    {**_NOISE, "frequency": _text, "sizes": _table({}, others=_measured)},
     others=_measured,
 )
 _POINT = _table(
@@ -296,7 +312,9 @@ _POINT = _table(
     }
 )
 _SLICE_ROW = _table(
-    {"slice": _text, "digest": _text, "images": _count, "support": _COUNTS}, {"intervals": _INTERVALS}, others=_measured
+    {"slice": _text, "digest": _text, "images": _count, "support": _COUNTS},
+    {**_NOISE, "unit": _text, "n_units": _count, "rest": _mapping(_REST)},
+    others=_measured,
 )
 _IMAGE_ROW = _table(
     {
@@ -321,7 +339,7 @@ _EVALUATION = _table(
     },
     {
         "bootstrap": _BOOTSTRAP,
-        "intervals": _INTERVALS,
+        **_NOISE,
         "slices": _list(_SLICE_ROW),
         "worst_images": _WORST_IMAGES,
     },
@@ -336,7 +354,8 @@ _PIXEL_ROW = _table(
         "gt_pixels": _count,
         "pred_pixels": _count,
         **{name: _measured(name) for name in MAP_CLASS_METRICS},
-    }
+    },
+    _NOISE,
 )
 _PIXELS = _table(
     {
@@ -345,7 +364,8 @@ _PIXELS = _table(
         "inputs": _table({"gt": _MAPS, "pred": _MAPS}),
         "per_class": _list(_PIXEL_ROW),
         "confusion": _list(_table({"gt": _text, "pred": _MAYBE_TEXT, "pixels": _count})),
-    }
+    },
+    {"bootstrap": _BOOTSTRAP, **_NOISE, "slices": _list(_SLICE_ROW)},
 )
 _SEGMENTS = _table(
     {**_INPUT, "masks": _text, "segments": _count, "crowds": _count},
@@ -358,7 +378,7 @@ _SEGMENT_ROW = _table(
         **dict.fromkeys(("gt", "pred", "TP", "FP", "FN"), _count),
         **{name: _measured(name) for name in SEGMENT_CLASS_METRICS if name not in ("TP", "FP", "FN")},
     },
-    {"intervals": _INTERVALS},
+    _NOISE,
 )
 _PANOPTIC = _table(
     {
@@ -367,7 +387,7 @@ _PANOPTIC = _table(
         "inputs": _table({"gt": _SEGMENTS, "pred": _SEGMENTS}),
         "per_class": _list(_SEGMENT_ROW),
     },
-    {"bootstrap": _BOOTSTRAP, "intervals": _INTERVALS, "slices": _list(_SLICE_ROW)},
+    {"bootstrap": _BOOTSTRAP, **_NOISE, "slices": _list(_SLICE_ROW)},
 )
 _KINDS = {PIXELS: _PIXELS, PANOPTIC: _PANOPTIC, EVALUATION: _EVALUATION}
 _FIX = _table(

@@ -34,14 +34,16 @@ class PairedDelta:
     base: float
     value: float
     delta: float
-    # Percentile interval of the difference; None where no resample has both values.
+    # Of the difference; None where no draw has both values.
     interval: Interval | None
     # Confidence that the difference is not zero: 1 minus the two-sided bootstrap p-value.
     probability: float
     # Smallest true difference that this set shows four times in five (power 0.8) at this confidence.
     detectable: float
-    # Resamples in which both are defined.
+    # Draws in which both are defined.
     n_resamples: int
+    # Why gates do not judge by the interval.
+    refused: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

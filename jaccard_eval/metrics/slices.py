@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 from typing import Protocol as TypingProtocol
 
-from jaccard_eval.data.document import Interval, MetricValue
+from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import USUAL_IOU, Protocol
 from jaccard_eval.data.result import SliceRow
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 
 SHOWN_NAMES = 3
 Metrics = TypeVar("Metrics", bound="Divisible")
-
-IntervalsOf = Callable[[Any, Sequence[MetricRef]], Mapping[str, Interval | None]]
 
 
 class Divisible(TypingProtocol):
@@ -41,18 +38,15 @@ class Divisible(TypingProtocol):
         """Measure some images alone, given as ascending rows."""
 
 
-def measure_slices(
-    measured: Divisible, slices: Sequence[Slice], refs: Sequence[MetricRef], *, intervals: IntervalsOf | None = None
-) -> tuple[SliceRow, ...]:
-    """Measure every slice, with `intervals` of its metrics where these are given; slices may overlap."""
+def measure_slices(measured: Divisible, slices: Sequence[Slice], refs: Sequence[MetricRef]) -> tuple[SliceRow, ...]:
+    """Measure every slice; slices may overlap."""
     # The command line asks this before it reads anything; here it is asked of calls from Python.
     require_names(slices)
     rows = []
     for images in tracked(slices, "measuring slices"):
         chosen = chosen_images(images, measured.image_names)
         part = measured.restrict(chosen)
-        found = {} if intervals is None else intervals(part, refs)
-        values = {str(ref): replace(part.value(ref), interval=found.get(str(ref))) for ref in refs}
+        values = {str(ref): part.value(ref) for ref in refs}
         rows.append(SliceRow(name=images.name, digest=slice_digest(images), images=len(chosen), values=values))
     return tuple(rows)
 

@@ -10,7 +10,7 @@ from jaccard_eval.data.verdict import GateVerdict, Status, counted_statuses
 from jaccard_eval.findings import Finding, Severity, Where, in_text_report
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.report import Reportable
-from jaccard_eval.report.numbers import signed_text, value_text
+from jaccard_eval.report.numbers import p_text, signed_text, value_text
 from jaccard_eval.text import printable
 
 GATES, FINDINGS = "gates", "findings"
@@ -120,12 +120,15 @@ def spread_texts(verdict: GateVerdict) -> list[str]:
         return []
     level = f"{100 * spread.drawn['confidence_level']:g} %"
     if spread.paired is None:
-        return [f"{level} interval {' to '.join(map(value_text, spread.interval))}"]
+        n_units, unit = spread.drawn["n_units"], spread.drawn["unit"]
+        return [
+            f"{level} interval {' to '.join(map(value_text, spread.interval))} for sets of {n_units:,} such {unit}s"
+        ]
     bounds = " to ".join(map(signed_text, spread.interval))
     detectable = spread.paired.detectable  # 0 for equal predictions, which measure no noise
     return [
         f"delta {signed_text(verdict.delta)}, {level} interval {bounds}",
-        f"p = {1 - spread.paired.probability:.3f}",
+        f"p {p_text(1 - spread.paired.probability)}",
         *([f"smallest detectable difference {detectable:.2g}"] if detectable > 0 else []),
     ]
 

@@ -15,6 +15,7 @@ DECIMALS = 4
 MOST_DECIMALS = 12  # of a value that must differ from a limit
 NEGLIGIBLE = 1e-9  # a margin that is a rounding error
 EXACT = 1e-12  # pycocotools adds 2.2e-16 to the number of detections, so that a perfect class may miss 1 by an ulp
+LEAST_P = 0.001  # p-values are approximations: smaller ones claim too much
 
 
 def metric_text(value: float, decimals: int = DECIMALS) -> str:
@@ -97,6 +98,13 @@ def delta_text(delta: float, decimals: int = DECIMALS) -> str:
     if abs(delta) <= EXACT:
         return f"{0:.{decimals}f}"
     return f"{math.copysign(max(abs(delta), 10.0**-decimals), delta):+.{decimals}f}"
+
+
+def p_text(p_value: float) -> str:
+    """Return a p-value behind its sign: "= 0.004", "< 0.001"."""
+    if p_value < LEAST_P:
+        return f"< {LEAST_P}"
+    return f"= {p_value:.2f}" if p_value >= 0.1 else f"= {metric_text(p_value, 3)}"
 
 
 def size_text(size: float) -> str:

@@ -10,18 +10,22 @@ from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
 from jaccard_eval.cli.inputs import MAPS, InputPath, InputText
 from jaccard_eval.cli.options import (
+    BOOTSTRAP_OPTIONS,
     FINDING_OPTIONS,
     GALLERY,
     NAMES,
     OUTPUT_OPTIONS,
+    SLICE_OPTIONS,
     SectionedCommand,
     class_table_options,
     completed_from,
+    read_bootstrap,
     section,
 )
 from jaccard_eval.cli.parse import OneOf, RunOptions, WholeNumber, is_map_file, parse_class_map, parsed_by
 from jaccard_eval.cli.reading import with_findings
 from jaccard_eval.cli.run import report_findings
+from jaccard_eval.cli.slices import read_slices
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS
 from jaccard_eval.errors import ExitCode
 from jaccard_eval.findings import FindingLog
@@ -70,6 +74,8 @@ def pixels(
         background=background,
         drop_background=drop_background,
         list_file=list_file,
+        bootstrap=read_bootstrap(options),
+        slices=read_slices(options),
     )
     result = keeper.judge(with_findings(log, counted))
     report_findings(result.findings, options)
@@ -147,6 +153,8 @@ COMMAND = SectionedCommand(
             help="Ignore pixels that are background in the ground truth, in the prediction, or in either.",
         ),
         *GATE_OPTIONS,
+        *BOOTSTRAP_OPTIONS,
+        *SLICE_OPTIONS,
         *class_table_options(COLUMNS),
         GALLERY,
         *OUTPUT_OPTIONS,

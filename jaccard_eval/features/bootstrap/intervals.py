@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,23 +12,32 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from jaccard_eval.data.document import Interval, MetricValue, Rows
+from jaccard_eval.data.document import MetricValue, Rows
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.result import EvaluationResult, Resamples, SliceRow
+from jaccard_eval.data.result import Estimate, EvaluationResult, Resamples, RestDifference, SliceRow
 from jaccard_eval.data.signature import quoted, with_choices
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.bootstrap.compute import Resampled, Run, intervals, resample
+from jaccard_eval.features.bootstrap.compute import (
+    HALVES,
+    MIN_UNITS,
+    Resampled,
+    Run,
+    estimates,
+    resample,
+    t_probability,
+    t_quantile,
+)
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where, as_settings
 from jaccard_eval.metrics.detection import DetectionMetrics
-from jaccard_eval.metrics.slices import measure_slices, slice_digest, slice_refs
+from jaccard_eval.metrics.slices import chosen_images, measure_slices, slice_digest, slice_refs
 from jaccard_eval.options import BY_FOLDER, Bootstrap, Slice
-from jaccard_eval.progress import Stage
+from jaccard_eval.progress import Stage, tracked
 from jaccard_eval.reading.files import read_lines
 from jaccard_eval.reading.remote import path_of
 from jaccard_eval.text import pluralise, quoted_value
 
-FEW_UNITS = 30  # 95 % intervals of fewer images hold the true AP in less than 91 of 100 sets, as docs/noise.md measures
+FEW_UNITS = 30  # differences of models on fewer images are called significant too often, as docs/noise.md measures
 SHOWN_SLICES = 3  # of those whose intervals are doubtful
 
 _GROUP_FIX = "Add a row image,group for every image, such as a/001.jpg,video-a."
@@ -49,14 +59,15 @@ def resampled(result: Measured, settings: Bootstrap, *, workers: int | None = No
     """Return a result of any feature that measures images, with intervals of its summary and classes."""
     given: Any = result
     metrics = given.measured
-    resamples = resample_alike([metrics], settings, run=partial(map_in_order, workers=workers))[0]
-    found = intervals(resamples)
+    drawn = resample_alike([metrics], settings, run=partial(map_in_order, workers=workers))[0]
+    found = estimates(drawn)
+    drawn = replace(drawn, estimates=found)
     bounded_result: Measured = given.with_part(
-        resamples,
+        drawn,
         metrics=bounded(given.metrics, None, found),
         per_class=tuple(replace(row, values=bounded(row.values, row.name, found)) for row in given.per_class),
-        signature=with_choices(given.signature, resamples.choice),
-        findings=(*given.findings, *remarks(resamples, metrics.image_names, given.pred.path)),
+        signature=with_choices(given.signature, drawn.choice),
+        findings=(*given.findings, *interval_remarks(drawn, given.pred.path, metrics.image_names)),
     )
     return bounded_result
 
@@ -78,10 +89,18 @@ def sliced(
 ) -> Measured:
     """Return a result of any feature that measures images, with some metrics of each slice."""
     given: Any = result
-    rows, n_units = slice_rows(given.measured, slices, refs, settings, workers=workers)
-    findings = FindingLog()
+    rows = measure_slices(given.measured, slices, refs)
     if settings is not None:
-        warn_of_few([row.name for row in rows], n_units, findings, given.pred.path)
+        draw = partial(resample_alike, refs=refs, run=partial(map_in_order, workers=workers))
+        parts = (chosen_images(images, given.measured.image_names) for images in tracked(slices, "resampling slices"))
+        paired = zip(rows, parts, strict=True)
+        rows = with_verdicts([_with_rest(row, given.measured, part, settings, draw) for row, part in paired], settings)
+    findings = FindingLog()
+    refused = {row.name: metric.refused for row in rows for metric in row.values.values() if metric.refused}
+    if refused:
+        more = f"; and {len(refused) - SHOWN_SLICES:,} more" if len(refused) > SHOWN_SLICES else ""
+        listed = "; ".join(f"{quoted_value(name)} ({reason})" for name, reason in [*refused.items()][:SHOWN_SLICES])
+        findings.warning("bootstrap-few", Where(given.pred.path), f"slices without intervals: {listed}{more}")
     sliced_result: Measured = given.with_part(
         Rows("slices", rows),
         signature=with_choices(given.signature, slices_choice(slices)),
@@ -90,28 +109,56 @@ def sliced(
     return sliced_result
 
 
-def slice_rows(
-    measured: Any,
-    slices: Sequence[Slice],
-    refs: Sequence[MetricRef],
-    settings: Bootstrap | None,
-    *,
-    workers: int | None,
-) -> tuple[tuple[SliceRow, ...], list[int]]:
-    """Measure every slice, with intervals if there are settings, and return how many images or groups each draws."""
-    n_units: list[int] = []
+N_SUBSETS = 60  # draws of the larger part, whose mean is its value at the size of the smaller one
 
-    def intervals_of(part: Any, refs: Sequence[MetricRef]) -> dict[str, Interval | None]:
-        if settings is None:
-            return {}
-        n_units.append(count_units(part.image_names, settings))
-        # One image, or one group, leaves nothing to draw: such a slice has values and no intervals.
-        if n_units[-1] < 2:
-            return {}
-        run = partial(map_in_order, workers=workers)
-        return intervals(resample_alike([part], settings, refs=refs, run=run)[0])
 
-    return measure_slices(measured, slices, refs, intervals=intervals_of), n_units
+def _with_rest(
+    row: SliceRow, measured: Any, rows: Sequence[int], settings: Bootstrap, draw: Callable[..., list[Resamples]]
+) -> SliceRow:
+    """Return a slice with intervals, and with its differences from the rest of the images at equal size."""
+    others = sorted(set(range(len(measured.image_names))) - set(rows))
+    parts = [measured.restrict(chosen) for chosen in (rows, others)]
+    drawn = [draw([part], settings)[0] for part in parts]
+    found, of_rest = map(estimates, drawn)
+    row = replace(row, values=bounded(row.values, None, found))
+    # AP is higher on fewer images: the larger part is drawn down to as many as the other one has.
+    larger, size = int(drawn[1].n_units > drawn[0].n_units), min(part.n_units for part in drawn)
+    values = [part.estimate.tolist() for part in drawn]
+    if size >= MIN_UNITS and drawn[0].n_units != drawn[1].n_units:
+        subsets = draw([parts[larger]], replace(settings, n_resamples=N_SUBSETS), size=size)[0].values
+        values[larger] = [float(np.mean(column[~np.isnan(column)])) for column in subsets.T]
+    freedom = max(min(size - 1, settings.n_resamples // 2), 1)
+    quantile = t_quantile((1 + settings.confidence_level) / 2, freedom)
+    rest = {}
+    for ref, value, other in zip(found, *values, strict=True):
+        sides = {row.name: found[ref], "rest": of_rest[ref]}
+        refused = next((f"{name}: {side.refused}" for name, side in sides.items() if side.refused), None)
+        error = math.hypot(*(side.error for side in sides.values()))
+        delta, wide = value - other, quantile * error
+        tested = refused is None and error > 0
+        rest[ref] = RestDifference(
+            n_units=size,
+            value=value,
+            rest=other,
+            interval=(delta - wide, delta + wide) if tested else None,
+            p_value=1 - t_probability(delta / error, freedom) if tested else math.nan,
+            refused=refused,
+        )
+    return replace(row, unit=drawn[0].unit, n_units=drawn[0].n_units, rest=rest)
+
+
+def with_verdicts(rows: Sequence[SliceRow], settings: Bootstrap) -> tuple[SliceRow, ...]:
+    """Return slices with verdicts, by p-values that allow for how many slices are looked at (Holm 1979)."""
+    tested = [dict(row.rest) for row in rows]
+    for ref in dict.fromkeys(ref for row in tested for ref in row):
+        order = sorted((row for row in tested if not math.isnan(row[ref].p_value)), key=lambda row: row[ref].p_value)
+        highest = 0.0
+        for i, row in enumerate(order):
+            highest = max(highest, min((len(order) - i) * row[ref].p_value, 1.0))
+            direction = "better" if row[ref].delta > 0 else "worse"  # of these metrics, higher is better
+            verdict = direction if highest <= 1 - settings.confidence_level else "no different"
+            row[ref] = replace(row[ref], p_value=highest, verdict=verdict)
+    return tuple(replace(row, rest=rest) for row, rest in zip(rows, tested, strict=True))
 
 
 def slices_choice(slices: Sequence[Slice]) -> str:
@@ -125,11 +172,15 @@ def resample_alike(
     *,
     refs: Sequence[MetricRef] | None = None,
     run: Run = map,
+    method: str | None = HALVES,
+    size: int | None = None,
+    least: int | None = None,
 ) -> list[Resamples]:
     """Resample the images of all runs in the same way, or their groups; the runs have the same images, in any order.
 
-    The summary and every class are measured, or the averages `refs` alone.
+    The summary and every class are measured, or the averages `refs` alone. See `resample` for the other options.
     """
+    how = partial(resample, refs=refs, method=method, size=size, least=least)
     names = runs[0].image_names
     odd = sorted({name for metrics in runs for name in set(names) ^ set(metrics.image_names)})
     if odd:
@@ -150,10 +201,10 @@ def resample_alike(
 
         if settings.group_by is None:
             # The first run's order is drawn from for all: each may list the images in another one.
-            return [resample(metrics, settings, refs=refs, order=names, run=advancing) for metrics in runs]
+            return [how(metrics, settings, order=names, run=advancing) for metrics in runs]
         groups = ([group[name] for name in metrics.image_names] for metrics in runs)
         return [
-            resample(metrics, settings, refs=refs, groups=drawn, unit="group", run=advancing)
+            how(metrics, settings, groups=drawn, unit="group", run=advancing)
             for metrics, drawn in zip(runs, groups, strict=True)
         ]
 
@@ -222,28 +273,70 @@ def warn_of_few(names: Sequence[str], n_units: Sequence[int], findings: FindingL
 
 
 def bounded(
-    values: Mapping[str, MetricValue], class_name: str | None, found: Mapping[str, Interval | None]
+    values: Mapping[str, MetricValue], class_name: str | None, found: Mapping[str, Estimate]
 ) -> dict[str, MetricValue]:
     """Return the values of a class, or those over all classes, with their intervals."""
-    # Rows of classes name their metrics without the class, resamples name them with it.
-    return {
-        name: replace(metric, interval=found.get(str(replace(metric.ref, class_name=class_name))))
-        for name, metric in values.items()
-    }
+    bounds = {}
+    for name, metric in values.items():
+        # Rows of classes name their metrics without the class, resamples name them with it.
+        estimate = found.get(str(replace(metric.ref, class_name=class_name)))
+        if estimate is None or math.isnan(metric.value):
+            estimate = Estimate()
+        bounds[name] = replace(metric, interval=estimate.interval, refused=estimate.refused)
+    return bounds
 
 
-def remarks(resamples: Resamples, names: Sequence[str], path: str) -> tuple[Finding, ...]:
-    """Report what makes intervals doubtful, and which rows of the group file match no image."""
+def interval_remarks(drawn: Resamples, path: str, names: Sequence[str]) -> tuple[Finding, ...]:
+    """Report what has no interval and why, and which metric depends on how many images there are."""
     findings = FindingLog()
-    if resamples.settings.group_by not in (None, BY_FOLDER):
-        table = path_of(str(resamples.settings.group_by))
+    findings.extend(group_remarks(drawn, names))
+    if drawn.n_units < MIN_UNITS:
+        detail = f"no intervals: {pluralise(drawn.n_units, drawn.unit)}; an interval needs {MIN_UNITS}"
+        findings.warning("bootstrap-few", Where(path), detail)
+        return findings.findings()
+    found = drawn.estimates
+    values = dict(zip(drawn.refs, drawn.estimate.tolist(), strict=True))
+    refused = [ref for ref, row in found.items() if row.refused is not None and not math.isnan(values[ref])]
+    if refused:
+        detail = f"{len(refused):,} of {len(found):,} metrics have no interval, such as {refused[0]}"
+        findings.note("bootstrap-undefined", Where(path), f"{detail}: {found[refused[0]].refused}")
+    biased = [ref for ref, row in found.items() if row.biased and "class=" not in ref]
+    for ref in biased[:1]:
+        row, value = found[ref], values[ref]
+        more = f" So do {pluralise(len(biased) - 1, 'more metric')}." if len(biased) > 1 else ""
+        end = f"{row.unknown}: how far it lies above its value for all such images cannot be told"
+        if row.population is not None:
+            low, high = row.population
+            end = f"with more such images it would fall, in the end to between {low:.4f} and {high:.4f}"
+        findings.note(
+            "bootstrap-biased",
+            Where(path),
+            f"{ref} depends on the size of the set: halves of it have {row.halves:.4f}, it has {value:.4f};"
+            f" {end}.{more}",
+            fix=f"Compare {ref} on the same images only, or on as many.",
+        )
+    return findings.findings()
+
+
+def group_remarks(drawn: Resamples, names: Sequence[str]) -> tuple[Finding, ...]:
+    """Report which rows of the group file match no image."""
+    findings = FindingLog()
+    if drawn.settings.group_by not in (None, BY_FOLDER):
+        table = path_of(str(drawn.settings.group_by))
         unused = sorted(set(_read_groups(table)) - set(names))
         if unused:
             images = pluralise(len(unused), "image")
             detail = f"ignored {images} not in the evaluation, such as {quoted_value(unused[0])}"
             findings.note("group-unused", Where(str(table)), detail)
+    return findings.findings()
+
+
+def remarks(resamples: Resamples, names: Sequence[str], path: str) -> tuple[Finding, ...]:
+    """Report what makes intervals of differences doubtful, and which rows of the group file match no image."""
+    findings = FindingLog()
+    findings.extend(group_remarks(resamples, names))
     warn_if_few(resamples.n_units, resamples.unit, Where(path), findings)
-    # A class that few images show is in some resamples not drawn at all.
+    # A class that few images show is in some draws not there at all.
     absent = np.isnan(resamples.values).any(axis=0) & ~np.isnan(resamples.estimate)
     if absent.any():
         undefined = [ref for ref, gone in zip(resamples.refs, absent, strict=True) if gone]

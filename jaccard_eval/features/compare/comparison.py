@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, count, islice
 from string import ascii_uppercase
 from typing import Any
@@ -200,8 +201,13 @@ def with_noise(
     `runs` are the matches of all, the baseline's from `path` first; `refs` are measured on slices.
     """
     findings = FindingLog()
+    n_drawn, unit = count_units(runs[0].image_names, settings), "image" if settings.group_by is None else "group"
+    if n_drawn < 2:
+        raise UsageError(f"the bootstrap needs at least 2 {unit}s, got {n_drawn}")
+    # Differences are tested on fewer images than intervals of one run are made of.
+    draw = partial(resample_alike, settings=settings, run=run, method=None, least=2)
     # All predictions are resampled on the same images: what is hard for all of them cancels out in a difference.
-    base, *rest = resample_alike(runs, settings, run=run)
+    base, *rest = draw(runs)
     deltas = [
         with_intervals(beside.deltas, paired_deltas(base, drawn)) for beside, drawn in zip(others, rest, strict=True)
     ]
@@ -210,15 +216,14 @@ def with_noise(
     for i, images in enumerate(tracked(slices, "resampling slices")):
         restricted = [part_of(metrics, images) for metrics in runs]
         n_units.append(count_units(restricted[0].image_names, settings))
-        # A slice draws from its own images. One image, or one group, leaves nothing to draw.
-        if n_units[-1] > 1:
-            base_part, *rest_parts = resample_alike(restricted, settings, refs=refs, run=run)
-            for of_slices, drawn in zip(parts, rest_parts, strict=True):
-                weighed = with_intervals(of_slices[i].deltas, paired_deltas(base_part, drawn))
-                of_slices[i] = replace(of_slices[i], deltas=weighed)
+        # A slice draws from its own images.
+        base_part, *rest_parts = draw(restricted, refs=refs)
+        for of_slices, drawn in zip(parts, rest_parts, strict=True):
+            weighed = with_intervals(of_slices[i].deltas, paired_deltas(base_part, drawn))
+            of_slices[i] = replace(of_slices[i], deltas=weighed)
     warn_of_few([images.name for images in slices], n_units, findings, path)
     weighed_others = [
-        replace(beside, deltas=of_all, slices=tuple(of_slices), verdict=verdict(of_all[0], settings))
+        replace(beside, deltas=of_all, slices=tuple(of_slices), verdict=verdict(of_all[0], base))
         for beside, of_all, of_slices in zip(others, deltas, parts, strict=True)
     ]
     return weighed_others, base, (*remarks(base, runs[0].image_names, path), *findings.findings())

@@ -13,9 +13,10 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import SEGMENT_METRICS, MetricRef
-from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.data.result import EvaluationResult, Resamples
 from jaccard_eval.data.verdict import PairedDelta
 from jaccard_eval.errors import UsageError
+from jaccard_eval.features.bootstrap.compute import REPEATS
 from jaccard_eval.features.compare.result import (
     BoxState,
     Change,
@@ -34,7 +35,7 @@ from jaccard_eval.matching.order import Blocks, IntArray, stable_order, starts_o
 from jaccard_eval.matching.ranking import ALL_SIZES
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.metrics.slices import Divisible, measure_slices, slice_refs
-from jaccard_eval.options import Bootstrap, Slice
+from jaccard_eval.options import Slice
 from jaccard_eval.progress import staged
 from jaccard_eval.text import quoted_value
 
@@ -291,11 +292,12 @@ def with_intervals(deltas: Iterable[Delta], paired: Iterable[PairedDelta]) -> tu
     return tuple(weighed)
 
 
-def verdict(delta: Delta, settings: Bootstrap) -> Verdict | None:
+def verdict(delta: Delta, drawn: Resamples) -> Verdict | None:
     """Judge a difference by its interval and p-value; both have to exclude chance. None where they cannot."""
-    chance = 1 - settings.confidence_level
-    # With 20 resamples p is at least 2 / 21: nothing would ever be significant at 95 %.
-    if delta.interval is None or math.isnan(delta.delta) or 2 / (settings.n_resamples + 1) > chance:
+    chance = 1 - drawn.settings.confidence_level
+    # With 20 draws with repeats p is at least 2 / 21: nothing would ever be significant at 95 %.
+    least = 2 / (drawn.settings.n_resamples + 1) if drawn.method == REPEATS else 0.0
+    if delta.interval is None or math.isnan(delta.delta) or least > chance:
         return None
     # Interval and p-value count the same resamples, but round differently at the edge: the stricter one decides. And a
     # percentile interval need not hold the difference itself.

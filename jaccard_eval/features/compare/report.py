@@ -14,6 +14,7 @@ from functools import partial
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.data.result import Resamples
 from jaccard_eval.data.signature import overlap_name
+from jaccard_eval.features.bootstrap.compute import HALVES
 from jaccard_eval.features.bootstrap.intervals import FEW_UNITS
 from jaccard_eval.features.compare.result import (
     BoxState,
@@ -41,7 +42,7 @@ from jaccard_eval.report.model import (
     Table,
     columns,
 )
-from jaccard_eval.report.numbers import DECIMALS, delta_text, metric_text, side_text, threshold_text
+from jaccard_eval.report.numbers import DECIMALS, delta_text, metric_text, p_text, side_text, threshold_text
 from jaccard_eval.report.sections import findings_section
 from jaccard_eval.text import SHOWN_PATH_LENGTH, pluralise
 
@@ -151,11 +152,7 @@ def _headline_delta(delta: float) -> str:
 
 def _evidence(delta: Delta, bootstrap: Resamples) -> str:
     low, high = map(_headline_delta, _interval(delta))
-    return f"{interval_title(bootstrap)} {low} to {high}, p = {_p_text(delta.p_value)}"
-
-
-def _p_text(p_value: float) -> str:
-    return f"{p_value:.2f}" if p_value >= 0.1 else metric_text(p_value, 3)
+    return f"{interval_title(bootstrap)} {low} to {high}, p {p_text(delta.p_value)}"
 
 
 def _summary(result: ComparisonResult) -> Section:
@@ -184,14 +181,15 @@ def _summary(result: ComparisonResult) -> Section:
         if versus.verdict is not None:
             blocks.append(
                 Note(
-                    f"{versus.contender.name} {differs} from {baseline} in {delta.metric} (p ="
-                    f" {_p_text(delta.p_value)}). Smallest detectable difference with these images:"
+                    f"{versus.contender.name} {differs} from {baseline} in {delta.metric} (p"
+                    f" {p_text(delta.p_value)}). Smallest detectable difference with these images:"
                     f" {metric_text(delta.detectable, HEADLINE_DECIMALS)}."
                 )
             )
     settings, units = bootstrap.settings, pluralise(bootstrap.n_units, bootstrap.unit)
     few = f" With fewer than {FEW_UNITS} they are too narrow." if bootstrap.n_units < FEW_UNITS else ""
-    how = f"Intervals: {settings.n_resamples:,} paired resamples of {units}, seed {settings.rng}.{few}"
+    paired = "paired halves" if bootstrap.method == HALVES else "paired resamples"
+    how = f"Intervals of the differences: {settings.n_resamples:,} {paired} of {units}, seed {settings.rng}.{few}"
     return Section("Metrics", (*blocks, Note(how)))
 
 

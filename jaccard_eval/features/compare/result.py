@@ -66,7 +66,7 @@ class Delta:
 
     @property
     def p_value(self) -> float:
-        """Two-sided, by resampling the images; at least 2 / (resamples + 1), NaN without an interval."""
+        """Two-sided, by resampling the images; NaN without an interval."""
         return 1 - self.probability
 
     def to_document(self) -> dict[str, Any]:

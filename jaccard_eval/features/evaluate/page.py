@@ -11,7 +11,7 @@ import numpy as np
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.result import EvaluationResult, InputSummary
 from jaccard_eval.data.signature import overlap_name
-from jaccard_eval.features.bootstrap.report import slices_section
+from jaccard_eval.features.bootstrap.report import interval_text, slices_section
 from jaccard_eval.features.errors.result import BACKGROUND
 from jaccard_eval.features.evaluate.report import (
     class_metrics,
@@ -53,7 +53,6 @@ from jaccard_eval.report.model import (
     Table,
     columns,
 )
-from jaccard_eval.report.numbers import metric_text
 from jaccard_eval.report.recall_charts import recall_charts
 from jaccard_eval.report.sections import PROVENANCE, correspondence_facts, gates_section, ignored_text, remarks_sections
 from jaccard_eval.text import pluralise
@@ -101,10 +100,7 @@ def _chosen(metrics: list[tuple[str, MetricValue]]) -> list[tuple[str, MetricVal
 
 
 def _interval(result: EvaluationResult, metric: MetricValue) -> str:
-    if result.bootstrap is None or metric.interval is None:
-        return ""
-    level = f"{100 * result.bootstrap.settings.confidence_level:.6g} % interval"
-    return f"{level} {' to '.join(map(metric_text, metric.interval))}"
+    return "" if result.bootstrap is None else interval_text(metric, result.bootstrap)
 
 
 def _best_f1(result: EvaluationResult) -> Rows:

@@ -132,17 +132,23 @@ def build_album(result: EvaluationResult, options: ReportOptions) -> Album:
 
 def build_data(result: EvaluationResult, options: ReportOptions) -> DataTable:
     """Return one row for all classes, then one per class, in the order of `options.sort`; then one for each slice."""
-    from jaccard_eval.features.bootstrap.report import bound_cells, bound_columns, with_slices
+    from jaccard_eval.features.bootstrap.report import (
+        TARGET_COLUMN,
+        bound_cells,
+        bound_columns,
+        target_cells,
+        with_slices,
+    )
     from jaccard_eval.features.errors.report import error_cells, error_columns
 
     classes = sorted_classes(result, options.sort)
     metrics = tuple(dict.fromkeys([*result.metrics, *class_metrics(classes)]))
-    bounded = metrics if result.bootstrap is not None else ()
+    bounded, target = metrics if result.bootstrap is not None else (), target_cells(result.bootstrap)
 
     def cells(values: Mapping[str, MetricValue], name: str | None) -> list[DataCell]:
         # What a metric is not asked of, as AP_small of a class may be, is empty; what is undefined is NaN.
         numbers: list[DataCell] = [float(values[metric].value) if metric in values else "" for metric in metrics]
-        return [*numbers, *bound_cells(values, bounded), *error_cells(result.errors, name)]
+        return [*numbers, *bound_cells(values, bounded), *target, *error_cells(result.errors, name)]
 
     totals = [sum(getattr(row, count) for row in classes) for count in COUNTS]
     frequency = frequency_heads(classes)
@@ -160,7 +166,9 @@ def build_data(result: EvaluationResult, options: ReportOptions) -> DataTable:
             for row in classes
         ),
     ]
-    header = ("class", *frequency, *COUNTS, *metrics, *bound_columns(bounded), *error_columns(result.errors))
+    target_head = (TARGET_COLUMN,) if target else ()
+    header = ("class", *frequency, *COUNTS, *metrics, *bound_columns(bounded), *target_head)
+    header = (*header, *error_columns(result.errors))
     return with_slices(header, rows, result.slices, all_classes=ALL_CLASSES)
 
 
@@ -231,9 +239,9 @@ def summary_section(result: EvaluationResult, *, verbose: bool) -> Section:
     if ranges and verbose:
         notes.append(Note(f"areas in square pixels, both ends included: {', '.join(ranges)}"))
     if drawn is not None:
-        from jaccard_eval.features.bootstrap.report import drawn_text
+        from jaccard_eval.features.bootstrap.report import interval_notes
 
-        notes.append(Note(drawn_text(drawn)))
+        notes += interval_notes(result.metrics, drawn)
     # Without a single number, only the notes describe what there would be.
     tables = [Table((*heads, Column("gt", "count")), tuple(rows), foldable=True)] if rows else []
     return Section("Summary", (*tables, *notes))

@@ -25,7 +25,7 @@ from jaccard_eval.data.metricref import (
     suggest_metric,
 )
 from jaccard_eval.data.protocol import COCO, AreaRange
-from jaccard_eval.data.result import EvaluationResult, Measured, count_findings
+from jaccard_eval.data.result import NOT_VALUES, EvaluationResult, Measured, count_findings
 from jaccard_eval.data.signature import signature_fields
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, parse_finding
@@ -41,15 +41,6 @@ LISTED = {
     PIXELS: ("label maps", MAP_METRICS, MAP_CLASS_METRICS),
     PANOPTIC: ("segments", SEGMENT_METRICS, SEGMENT_CLASS_METRICS),
 }
-NO_METRICS = (
-    "class",
-    "gt",
-    "ignored",
-    "pred",
-    "frequency",
-    "intervals",
-    "sizes",
-)  # of the rows of classes in a document
 
 Values = dict[Hashable, MetricValue]
 
@@ -299,7 +290,7 @@ def _box_values(document: Mapping[str, Any]) -> Iterator[MetricValue]:
     """Yield the values of the classes and of the operating points."""
     for row in document["per_class"]:
         reason = "no detections" if row["gt"] else "no ground truth"
-        for name in (name for name in row if name not in NO_METRICS):
+        for name in (name for name in row if name not in NOT_VALUES):
             yield _measured(replace(MetricRef.parse(name), class_name=row["class"]), row[name], row["gt"], reason)
     gt = {row["class"]: row["gt"] for row in reversed(document["per_class"])} | {None: 0}
     for text, value in document.get("errors", {}).get("metrics", {}).items():

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from jaccard_eval.data.metricref import METRICS, MetricRef
-from jaccard_eval.data.result import Resamples
+from jaccard_eval.data.result import TARGET, Resamples
 from jaccard_eval.data.verdict import GateVerdict, PairedDelta, Spread, Status
-from jaccard_eval.features.bootstrap.compute import non_inferior, paired_deltas, percentile_interval, significant_drop
+from jaccard_eval.features.bootstrap.compute import estimates, non_inferior, paired_deltas, significant_drop
 from jaccard_eval.features.gates.compute import (
     WITHOUT_BASELINE,
     aggregated,
@@ -33,7 +33,9 @@ from jaccard_eval.metrics.slices import Divisible, part_of
 from jaccard_eval.options import Bootstrap, Slice
 from jaccard_eval.text import quoted_value
 
-Draw = Callable[[Sequence[Any], Bootstrap, Sequence[MetricRef]], Sequence[Resamples]]
+NO_INTERVAL = "no interval: "  # how the reason of a verdict without one begins
+
+Draw = Callable[..., Sequence[Resamples]]  # `resample_alike`
 Drawn = tuple[Resamples | None, Resamples]  # of the baseline and of the run
 
 
@@ -44,24 +46,20 @@ class PairedRuns:
     run: Divisible
     base: Divisible | None
     settings: Bootstrap
-    draw: Draw  # measures metrics of one or several runs at the same resamples of their images
-    count: Callable[[Sequence[str]], int] = len  # how many units the images of some names are
+    draw: Draw  # measures metrics of one or several runs at the same draws of their images
     known: Resamples | None = None  # of the whole run, where it was resampled already
 
-    def measure(self, images: Slice | None, refs: Sequence[MetricRef]) -> Drawn:
-        """Measure both at the same resamples of all images, or of a slice as if these were all."""
-        if self.base is not None:
-            run, base = self.draw([part_of(self.run, images), part_of(self.base, images)], self.settings, refs)
+    def measure(self, images: Slice | None, refs: Sequence[MetricRef], *, paired: bool) -> Drawn:
+        """Measure the run at draws of all images, or of a slice as if these were all; `paired`, with its baseline."""
+        if paired and self.base is not None:
+            parts = [part_of(self.run, images), part_of(self.base, images)]
+            run, base = self.draw(parts, self.settings, refs=refs, method=None)
             return base, run
         # The run itself may have been resampled in just this way, for its own intervals.
         known = self.known if images is None else None
         if known is not None and known.settings == self.settings and {str(ref) for ref in refs} <= set(known.refs):
             return None, known
-        return None, self.draw([part_of(self.run, images)], self.settings, refs)[0]
-
-    def can_draw(self, images: Slice | None) -> bool:
-        """Whether there is more than one unit to draw from."""
-        return self.count(part_of(self.run, images).image_names) > 1
+        return None, self.draw([part_of(self.run, images)], self.settings, refs=refs)[0]
 
 
 def weigh_noise(verdicts: Sequence[GateVerdict], gates: Gates, runs: PairedRuns) -> tuple[GateVerdict, ...]:
@@ -69,12 +67,22 @@ def weigh_noise(verdicts: Sequence[GateVerdict], gates: Gates, runs: PairedRuns)
     rules = {rule.id: rule for rule in gates.rules}
     cases = [_Case(gates, rules[verdict.rule], verdict) for verdict in verdicts]
     refuse((problem for case in cases for problem in case.problems()), None)
-    slices = dict.fromkeys(verdict.slice for verdict in verdicts)  # "": all images
-    drawn = {name: _drawn([case for case in cases if case.verdict.slice == name], runs) for name in slices}
-    return tuple(
-        case.verdict if (found := drawn[case.verdict.slice]) is None or not case.refs else case.weighed(found)
-        for case in cases
+    by_draw: dict[tuple[str, bool], list[_Case]] = {}  # by slice ("": all images), and whether it is of a difference
+    for case in cases:
+        by_draw.setdefault(case.draw, []).append(case)
+    drawn = {draw: _drawn(alike, runs) for draw, alike in by_draw.items()}
+    weighed = [
+        case.verdict if (found := drawn[case.draw]) is None or not case.refs else case.weighed(found) for case in cases
+    ]
+    refuse(
+        (
+            f"rule {quoted_value(verdict.rule)}: {verdict.metric} has {verdict.reason}"
+            for verdict in weighed
+            if verdict.significance and verdict.reason.startswith(NO_INTERVAL)
+        ),
+        None,
     )
+    return tuple(weighed)
 
 
 def drop_breaks(verdict: GateVerdict, delta: PairedDelta, epsilon: float) -> Callable[[float], bool]:
@@ -121,6 +129,11 @@ class _Case:
             yield f"rule {quoted_value(verdict.rule)}: {verdict.metric} cannot be resampled, because {why}"
 
     @property
+    def draw(self) -> tuple[str, bool]:
+        """The slice, and whether a difference is judged: which draws it takes."""
+        return self.verdict.slice, self.verdict.check in AGAINST_BASELINE
+
+    @property
     def refs(self) -> tuple[MetricRef, ...]:
         """What has to be resampled; nothing where no interval is asked for, or nothing was compared."""
         asked = self.gates.bootstrap is not None or self.verdict.significance is not None
@@ -131,16 +144,21 @@ class _Case:
         """Return the verdict with its spread, judged again where that is asked for."""
         verdict, (of_base, of_run) = self.verdict, drawn
         run = self._combined(of_run)
-        if of_base is not None and verdict.check in AGAINST_BASELINE:
+        if of_base is not None:
             (delta,) = paired_deltas(self._combined(of_base), run)
-            return self._of_delta(delta, run.to_document())
+            return self._refused(delta.refused) if delta.refused else self._of_delta(delta, run.drawn_document())
         if verdict.significance:
             status = WITHOUT_BASELINE[self.gates.missing_baseline]
             return replace(verdict, status=status, margin=math.nan, reason="the baseline has no match table")
-        interval = percentile_interval(run.values[:, 0], run.settings.confidence_level)
-        return (
-            verdict if interval is None else replace(verdict, spread=Spread(interval=interval, drawn=run.to_document()))
-        )
+        found = estimates(run)[verdict.metric]
+        if found.interval is None:
+            return self._refused(found.refused) if found.refused else verdict
+        return replace(verdict, spread=Spread(interval=found.interval, drawn=run.drawn_document() | {"target": TARGET}))
+
+    def _refused(self, reason: str) -> GateVerdict:
+        """Return the verdict with the reason why there is no interval."""
+        why = f"{NO_INTERVAL}{reason}"
+        return replace(self.verdict, reason="; ".join(filter(None, (why, self.verdict.reason))))
 
     def _combined(self, drawn: Resamples) -> Resamples:
         """Make one column of those of the cells, as the rule makes one value of them."""
@@ -150,7 +168,14 @@ class _Case:
             rows = (row[~np.isnan(row)].tolist() for row in values[:, columns])
             made = [aggregated(self.rule, row, self.gates.epsilon) if row else math.nan for row in rows]
             combined.append(np.array(made))
-        return replace(drawn, refs=(self.verdict.metric,), estimate=combined[0], values=combined[1][:, None])
+        shown = [drawn.shown[column] for column in columns]
+        # The lowest class may be any of them; what stands for all of them rests on the images of all.
+        fewest, is_count = self.rule.aggregate == "min", self.rule.aggregate == "count-below"
+        units = (min if fewest else max)(row.units for row in shown)
+        about = replace(shown[0], units=units, top=math.inf if is_count else shown[0].top)
+        return replace(
+            drawn, refs=(self.verdict.metric,), estimate=combined[0], values=combined[1][:, None], shown=(about,)
+        )
 
     def _of_delta(self, delta: PairedDelta, drawn: Mapping[str, Any]) -> GateVerdict:
         """Return the verdict on a difference, judged by its interval where that is asked for."""
@@ -183,13 +208,12 @@ class _Case:
 
 
 def _drawn(cases: Sequence[_Case], runs: PairedRuns) -> Drawn | None:
-    """Measure what the verdicts on one slice need; None where that is nothing, or nothing can be drawn or has to be."""
+    """Measure what the verdicts on one slice need; None where that is nothing."""
     refs = tuple(dict.fromkeys(ref for case in cases for ref in case.refs))
     if not refs:
         return None
     images = cases[0].gates.slice_of(cases[0].rule)
-    has_to = any(case.verdict.significance for case in cases)
-    return runs.measure(images, refs) if has_to or runs.can_draw(images) else None
+    return runs.measure(images, refs, paired=cases[0].draw[1])
 
 
 def _is_resampled(ref: MetricRef) -> bool:

@@ -314,9 +314,21 @@ class PanopticWeighing:
         ]
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the metrics, in the order of `measure`."""
-        return tuple(map(str, self._refs))
+    def refs(self) -> tuple[MetricRef, ...]:
+        """The metrics, in the order of `measure`."""
+        return tuple(self._refs)
+
+    def objects(self, ref: MetricRef | None) -> tuple[IntArray, IntArray]:
+        """Return image and class of each segment of the ground truth that a metric rests on, or of all."""
+        metrics = self._metrics
+        image, label = (np.concatenate(pair) for pair in zip(metrics.tp, metrics.fn, strict=True))
+        is_in = np.ones(len(metrics.class_names), dtype=np.bool_)
+        if ref is not None and ref.class_name is not None:
+            is_in = np.arange(len(is_in)) == metrics.class_names.index(ref.class_name)
+        elif ref is not None:
+            _, end, subset = ref.name.partition("_")
+            is_in = metrics.subsets()[f"{end}{subset}"]
+        return image[is_in[label]], label[is_in[label]]
 
     def measure(self, weights: IntArray) -> FloatArray:
         """Return all metrics for weights of the images."""

@@ -64,18 +64,25 @@ def page_sections(result: PanopticResult, options: ReportOptions) -> list[Sectio
 
 def build_data(result: PanopticResult, options: ReportOptions) -> DataTable:
     """Return one row for all classes, then one per class, in the order of `options.sort`; then one for each slice."""
-    from jaccard_eval.features.bootstrap.report import bound_cells, bound_columns, with_slices
+    from jaccard_eval.features.bootstrap.report import (
+        TARGET_COLUMN,
+        bound_cells,
+        bound_columns,
+        target_cells,
+        with_slices,
+    )
 
     metrics = tuple(result.metrics)
-    bounded = metrics if result.bootstrap is not None else ()
+    bounded, target = metrics if result.bootstrap is not None else (), target_cells(result.bootstrap)
 
     def cells(values: Mapping[str, MetricValue]) -> list[DataCell]:
         numbers: list[DataCell] = [values[name].value if name in values else "" for name in metrics]
-        return [*numbers, *bound_cells(values, bounded)]
+        return [*numbers, *bound_cells(values, bounded), *target]
 
     rows = sorted_rows(result.per_class, options.sort, SORT_COUNTS, QUALITIES)
     totals = [sum(getattr(row, name) for row in rows) for name in ("gt", "pred", "tp", "fp", "fn")]
-    header = ("class", "kind", "gt", "pred", *COUNTS, *metrics, *bound_columns(bounded))
+    target_head = (TARGET_COLUMN,) if target else ()
+    header = ("class", "kind", "gt", "pred", *COUNTS, *metrics, *bound_columns(bounded), *target_head)
     table: list[tuple[DataCell, ...]] = [(ALL_CLASSES, ALL_CLASSES, *totals, *cells(result.metrics))]
     table += [(row.name, row.kind, row.gt, row.pred, row.tp, row.fp, row.fn, *cells(row.values)) for row in rows]
     return with_slices(header, table, result.slices, all_classes=ALL_CLASSES)
@@ -134,7 +141,7 @@ def _summary(result: PanopticResult) -> Section:
     blocks: list[Table | Note] = [Table(tuple(heads), tuple(rows))]
     blocks += [*undefined_notes(result.metrics.items()), Note("n: classes with segments; gt: segments to find")]
     if drawn is not None:
-        from jaccard_eval.features.bootstrap.report import drawn_text
+        from jaccard_eval.features.bootstrap.report import interval_notes
 
         bounds = tuple(
             (name, metric.value, *metric.interval)
@@ -143,7 +150,7 @@ def _summary(result: PanopticResult) -> Section:
         )
         blocks += [
             Table((Column("metric"), *columns("metric", "value", "low", "high")), bounds),
-            Note(drawn_text(drawn)),
+            *interval_notes(result.metrics, drawn),
         ]
     return Section("Summary", tuple(blocks))
 

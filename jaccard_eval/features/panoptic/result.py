@@ -17,7 +17,14 @@ from jaccard_eval.data.document import (
 )
 from jaccard_eval.data.from_document import dig, in_order
 from jaccard_eval.data.metricref import SEGMENT_METRICS, MetricRef
-from jaccard_eval.data.result import Resamples, SliceRow, WithParts, metrics_document, metrics_fields
+from jaccard_eval.data.result import (
+    Resamples,
+    SliceRow,
+    WithParts,
+    intervals_document,
+    metrics_document,
+    metrics_fields,
+)
 from jaccard_eval.data.result_base import values_text
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import UsageError
@@ -95,14 +102,13 @@ class PanopticClassRow:
         """Return the counts with their values."""
         counts = {"class": self.name, "isthing": self.is_thing, "gt": self.gt, "pred": self.pred}
         values = {name: to_document(metric.value) for name, metric in self.values.items()}
-        bounds = {name: list(metric.interval) for name, metric in self.values.items() if metric.interval is not None}
         counts |= {"TP": self.tp, "FP": self.fp, "FN": self.fn}
-        return counts | values | ({"intervals": bounds} if bounds else {})
+        return counts | values | intervals_document(self.values)
 
     @staticmethod
     def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
         """Return the name, the counts, and the values with what they rest on."""
-        bounds = document.get("intervals", {})
+        bounds, refused = document.get("intervals", {}), document.get("refused", {})
         return {
             "name": dig(document, "class"),
             **{name.lower(): dig(document, name) for name in COUNTS},
@@ -113,6 +119,7 @@ class PanopticClassRow:
                     "n": document["gt"],
                     "reason": UNDEFINED if document[name] is None else None,
                     "interval": bounds.get(name),
+                    "refused": refused.get(name),
                 }
                 for name in QUALITIES
             },
@@ -259,7 +266,6 @@ class PanopticResult(WithParts):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
-        bounds = {name: list(metric.interval) for name, metric in self.metrics.items() if metric.interval is not None}
         return result_document(
             self.kind,
             self.version,
@@ -268,7 +274,7 @@ class PanopticResult(WithParts):
             protocol=self.protocol,
             inputs={"gt": self.gt, "pred": self.pred},
             **metrics_document(self.metrics),
-            **({"intervals": bounds} if bounds else {}),
+            **intervals_document(self.metrics),
             per_class=self.per_class,
             **{"gates": (), **{part.kind: part for part in self.parts}},
         )

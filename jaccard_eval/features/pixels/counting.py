@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.signature import FINGERPRINT, FINGERPRINT_DIGITS
-from jaccard_eval.features.pixels.compute import pixel_metrics
+from jaccard_eval.features.pixels.compute import PixelMetrics, pixel_metrics
 from jaccard_eval.features.pixels.numbering import better_numbering, renumbered
 from jaccard_eval.features.pixels.result import MapsSummary, PixelProtocol, PixelsResult
 from jaccard_eval.findings import DataError, Example, Finding, FindingLog, Severity, Where
@@ -230,6 +231,7 @@ class Tally:
 
     def __init__(self) -> None:
         self._parts: list[ConfusionCounts] = []
+        self.by_image: list[tuple[str, ConfusionCounts]] = []
         self._digests: list[tuple[str, bytes, bytes]] = []
         self._errors: dict[tuple[str, Fix | None], list[Finding]] = {}
         self._colors: dict[int, tuple[Color, str]] = {}
@@ -253,8 +255,10 @@ class Tally:
         order = sorted(self._worst, key=lambda row: (-row.wrong / max(row.pixels, 1), row.pair.name))
         return tuple(order[:MOST_SHOWN])
 
-    def add(self, counted: PairCount) -> None:
-        """Add one pair."""
+    def add(self, counted: PairCount, *, kept: bool = False) -> None:
+        """Add one pair; what is `kept` can be drawn."""
+        if kept:
+            self.by_image.append((counted.pair.name, counted.counts))
         self._parts.append(counted.counts)
         if len(self._parts) == AT_ONCE:
             self._parts = [ConfusionCounts.merge(self._parts)]
@@ -330,6 +334,7 @@ class CountedMaps:
     findings: tuple[Finding, ...] = ()
     worst: tuple[MapDifference, ...] = ()
     reader: MapReader | None = None
+    by_image: tuple[tuple[str, ConfusionCounts], ...] = ()  # name and counts of each pair, where these are to be drawn
 
 
 def pixels_result(
@@ -344,8 +349,9 @@ def pixels_result(
     counts = maps.counts.indexed(classes)
     places = [] if protocol.background is None else np.flatnonzero(classes == protocol.background).tolist()
     background = places[0] if places else None
-    measure = partial(pixel_metrics, background=background, drop_background=protocol.drop_background)
-    metrics = measure(counts, names)
+    rules: dict[str, Any] = {"background": background, "drop_background": protocol.drop_background}
+    metrics = pixel_metrics(counts, names, **rules)
+    by_image = [(name, part.indexed(classes)) for name, part in maps.by_image]
     # Ignored ground truth belongs to no class; a prediction of none is a column of its own.
     kept = counts.take(counts.gt != NO_CLASS)
     rows = zip(kept.gt.tolist(), kept.pred.tolist(), kept.pixels.tolist(), strict=True)
@@ -362,6 +368,7 @@ def pixels_result(
         metrics=metrics.overall,
         per_class=metrics.per_class,
         confusion=confusion,
+        measured=PixelMetrics.of(by_image, names, **rules) if by_image else None,
         findings=(*maps.findings, *_audit(maps, protocol, metrics.overall["mIoU"].value, doubts, stops)),
     )
 
@@ -477,14 +484,15 @@ def count_label_maps(
     colors: ColorTable | None = None,
     list_file: Path | None = None,
     run: Run = map,
+    by_image: bool = False,
 ) -> CountedMaps:
-    """Count the pixels of all pairs of label maps."""
+    """Count the pixels of all pairs of label maps, and keep those of each pair where they are to be drawn."""
     findings = FindingLog()
     pairing = pair_maps(gt, pred, list_file, findings)
     tally, reader = Tally(), MapReader(protocol, colors, {})
     done = run(partial(count_pair, protocol=protocol, colors=colors), pairing.pairs)
     for pair in tracked(done, "counting pixels", len(pairing.pairs)):
-        tally.add(pair)
+        tally.add(pair, kept=by_image)
         tally.keep_worst(reader.difference(pair))
     tally.report_to(findings)
     findings.raise_errors()
@@ -502,4 +510,6 @@ def count_label_maps(
         findings=findings.findings(),
         worst=tally.worst,
         reader=replace(reader, palette=tally.colors),
+        # By name: the order of files changes no draw.
+        by_image=tuple(sorted(tally.by_image, key=itemgetter(0))),
     )

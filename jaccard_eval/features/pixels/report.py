@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS
 from jaccard_eval.features.pixels.result import PixelClassRow, PixelProtocol, PixelsResult
@@ -12,6 +14,7 @@ from jaccard_eval.report.model import Column, DataCell, KeyValues, Note, Report,
 from jaccard_eval.report.sections import findings_section, gates_section, ignored_text, sorted_rows, undefined_notes
 
 ALL_CLASSES = "all"
+UNBOUNDED = (math.nan, math.nan)
 FEW_CLASSES = 30  # up to this many, the classes are listed without being asked for
 COUNTS = ("gt_pixels", "pred_pixels")
 SORT_COUNTS = {"gt": "gt_pixels", "pred": "pred_pixels"}
@@ -19,12 +22,29 @@ SORT_COUNTS = {"gt": "gt_pixels", "pred": "pred_pixels"}
 
 def build_report(result: PixelsResult, options: ReportOptions) -> Report:
     """Return the report of `result` for people."""
-    heads = (Column("metric"), Column("value", "metric"), Column("pixels", "count"))
-    rows = tuple((name, metric.value, metric.n) for name, metric in result.metrics.items())
-    summary = Section("Summary", (Table(heads, rows), *undefined_notes(result.metrics.items())))
+    heads: tuple[Column, ...] = (Column("metric"), Column("value", "metric"), Column("pixels", "count"))
+    drawn, notes = result.bootstrap, undefined_notes(result.metrics.items())
+    if drawn is not None:
+        from jaccard_eval.features.bootstrap.report import interval_notes
+
+        heads = (*heads[:2], *columns("metric", "low", "high"), *heads[2:])
+        notes += interval_notes(result.metrics, drawn)
+    rows = tuple(
+        (name, metric.value, *((metric.interval or UNBOUNDED) if drawn else ()), metric.n)
+        for name, metric in result.metrics.items()
+    )
+    summary = Section("Summary", (Table(heads, rows), *notes))
     sections = [_inputs(result), _rules(result, verbose=options.verbose), summary, *gates_section(result.gates)]
     if options.lists_classes or len(result.per_class) <= FEW_CLASSES:
         sections += _classes(result, options)
+    if drawn is not None and options.per_class:
+        from jaccard_eval.features.bootstrap.report import intervals_section
+
+        sections.append(intervals_section(result.per_class, drawn))
+    if result.slices:
+        from jaccard_eval.features.bootstrap.report import slices_section
+
+        sections.append(slices_section(result.slices))
     sections += findings_section(result.findings)
     values = {name: metric.value for name, metric in result.metrics.items()}
     headline = gates_headline(result.gates) if result.gates else metrics_headline(values, result.findings)
@@ -40,20 +60,33 @@ def page_sections(result: PixelsResult, options: ReportOptions) -> list[Section]
 
 
 def build_data(result: PixelsResult, options: ReportOptions) -> DataTable:
-    """Return one row for all classes, then one per class; in the order of `options.sort`."""
-    header = ("class", *COUNTS, *MAP_CLASS_METRICS, *result.metrics)
+    """Return one row for all classes, then one per class, in the order of `options.sort`; then one for each slice."""
+    from jaccard_eval.features.bootstrap.report import (
+        TARGET_COLUMN,
+        bound_cells,
+        bound_columns,
+        target_cells,
+        with_slices,
+    )
+
+    target = target_cells(result.bootstrap)
+    bounded = (*MAP_CLASS_METRICS, *result.metrics) if target else ()
+    header = ("class", *COUNTS, *MAP_CLASS_METRICS, *result.metrics, *bound_columns(bounded))
+    header = (*header, *((TARGET_COLUMN,) if target else ()))
     totals = [sum(getattr(row, count) for row in result.per_class) for count in COUNTS]
     pooled = (
         ALL_CLASSES,
         *totals,
         *("" for _ in MAP_CLASS_METRICS),
         *(metric.value for metric in result.metrics.values()),
+        *bound_cells(result.metrics, bounded),
+        *target,
     )
     rows = (
-        (*_class_cells(row), *("" for _ in result.metrics))
+        (*_class_cells(row), *("" for _ in result.metrics), *bound_cells(row.values, bounded), *target)
         for row in sorted_rows(result.per_class, options.sort, SORT_COUNTS, MAP_CLASS_METRICS)
     )
-    return DataTable(header, (pooled, *rows))
+    return with_slices(header, [pooled, *rows], result.slices, all_classes=ALL_CLASSES)
 
 
 def _inputs(result: PixelsResult) -> Section:

@@ -10,7 +10,14 @@ from typing import Any, ClassVar
 from jaccard_eval.data.document import PIXELS, MetricValue, result_document, to_document, value_of
 from jaccard_eval.data.from_document import dig, each, in_order
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS, MAP_METRICS, MetricRef
-from jaccard_eval.data.result import WithParts, metrics_document, metrics_fields
+from jaccard_eval.data.result import (
+    Resamples,
+    SliceRow,
+    WithParts,
+    intervals_document,
+    metrics_document,
+    metrics_fields,
+)
 from jaccard_eval.data.result_base import values_text
 from jaccard_eval.data.signature import signature_dict
 from jaccard_eval.errors import UsageError
@@ -108,7 +115,8 @@ class PixelClassRow:
     def to_document(self) -> dict[str, Any]:
         """Return the counts with their values."""
         counts = {"class": self.name, "gt_pixels": self.gt_pixels, "pred_pixels": self.pred_pixels}
-        return counts | {name: to_document(metric.value) for name, metric in self.values.items()}
+        numbers = {name: to_document(metric.value) for name, metric in self.values.items()}
+        return counts | numbers | intervals_document(self.values)
 
     @staticmethod
     def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,6 +132,8 @@ class PixelClassRow:
                     "value": value,
                     "n": n,
                     "reason": reason if value is None else None,
+                    "interval": document.get("intervals", {}).get(name),
+                    "refused": document.get("refused", {}).get(name),
                 }
                 for name, value in values.items()
             },
@@ -166,7 +176,7 @@ class PixelsResult(WithParts):
     findings : tuple of Finding
         Warnings and notes.
     parts : tuple of Part
-        Verdicts of quality gates, where there were any; the property `gates` names it.
+        What was asked for besides; the properties `gates`, `bootstrap` and `slices` name it.
 
     Examples
     --------
@@ -189,6 +199,7 @@ class PixelsResult(WithParts):
     per_class: tuple[PixelClassRow, ...]
     confusion: tuple[tuple[str, str | None, int], ...]
     findings: tuple[Finding, ...]
+    measured: Any = None  # `PixelMetrics`, where intervals or slices were asked for
     images: Any = None  # the worst maps, `WorstMaps`; None where the files are not at hand
 
     @staticmethod
@@ -223,6 +234,17 @@ class PixelsResult(WithParts):
         values = {row.name: row.values for row in self.per_class}
         return values[ref.class_name][ref.name]
 
+    @property
+    def bootstrap(self) -> Resamples | None:
+        """Every metric at every draw, where intervals were asked for."""
+        found: Resamples | None = self.part("bootstrap")
+        return found
+
+    @property
+    def slices(self) -> tuple[SliceRow, ...]:
+        """The slices that were asked for."""
+        return self._rows("slices")
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
         return result_document(
@@ -234,6 +256,7 @@ class PixelsResult(WithParts):
             inputs={"gt": self.gt, "pred": self.pred},
             correspondence={"image_strategy": self.image_strategy, "matched_images": self.gt.images},
             **metrics_document(self.metrics),
+            **intervals_document(self.metrics),
             per_class=self.per_class,
             confusion=[{"gt": gt, "pred": pred, "pixels": pixels} for gt, pred, pixels in self.confusion],
             **{"gates": (), **{part.kind: part for part in self.parts}},

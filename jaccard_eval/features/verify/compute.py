@@ -150,7 +150,8 @@ def compared_values(document: Mapping[str, Any]) -> dict[str, Values]:
         values.update(_leaves(place, {name: value for name, value in point.items() if name != "iou"}, but="class"))
     # The file of groups may have moved; the digest of the groups is compared.
     values.update(_leaves("bootstrap", document.get("bootstrap", {}), but="group_by"))
-    values.update(_leaves("intervals", document.get("intervals", {})))
+    for part in ("intervals", "refused"):
+        values.update(_leaves(part, document.get(part, {})))
     for row in document.get("slices", ()):
         values.update(_leaves(f"slices.{row.get('slice')}", row, but="slice"))
     # As texts, for a signature may be edited and its fields left alone; the version is compared as one of these.

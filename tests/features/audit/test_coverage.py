@@ -1,7 +1,9 @@
 """Intervals hold the truth as often as they say: many sets are drawn from a population whose AP is known by hand."""
 
+import runpy
 from collections.abc import Iterator
 from math import comb
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import VOC2012
-from jaccard_eval.features.bootstrap.compute import percentile_interval, resample
+from jaccard_eval.features.bootstrap.compute import estimates, resample
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.options import Bootstrap
@@ -47,7 +49,7 @@ def shares_found(n_units: int) -> Iterator[np.ndarray]:
 
 def covers(metrics: DetectionMetrics, groups: list[str] | None = None) -> bool:
     drawn = resample(metrics, SETTINGS, refs=[AP], groups=groups)
-    low, high = percentile_interval(drawn.values[:, 0], SETTINGS.confidence_level) or (1.0, 0.0)
+    low, high = estimates(drawn)["AP"].interval or (1.0, 0.0)
     return low <= FOUND <= high
 
 
@@ -73,3 +75,14 @@ def test_frames_that_are_alike_hold_it_by_groups_and_not_by_images() -> None:
     videos = [one_set(np.repeat(found, FRAMES)) for found in shares_found(N_IMAGES)]
     by_groups, by_images = (sum(covers(one, of) for one in videos) for of in (groups, None))
     assert by_images < fewest(0.95, N_SETS) <= by_groups
+
+
+@pytest.mark.parametrize(("n_classes", "n_images"), [(3, 100), (20, 100)])
+def test_intervals_hold_the_expected_value_of_sets_of_their_size(n_classes: int, n_images: int) -> None:
+    # A small version of benchmarks/coverage.py, which has the table of docs/noise.md.
+    path = Path(__file__).parents[3] / "benchmarks" / "coverage.py"
+    coverage = runpy.run_path(str(path), run_name="coverage")
+    cell = coverage["measure"](n_classes, n_images, coverage["KINDS"]["hard"], N_SETS, 60)
+    assert (cell.given, cell.own) == (1.0, 1.0)
+    assert min(cell.covered) >= fewest(0.93, N_SETS) / N_SETS
+    assert cell.population >= fewest(0.93, N_SETS) / N_SETS

@@ -2,39 +2,54 @@
 
 import csv
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command_line import write_pair
+from pictures import det, gt
+from pictures import evaluate as evaluate_pictures
 from resampled import as_drawn, draw_scene
 
 from jaccard_eval import CompareOptions, compare, evaluate, to_frame, verify
 from jaccard_eval.cli import run
+from jaccard_eval.data.result import Resamples, Shown
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.bootstrap.intervals import image_groups, resample_alike, with_intervals
+from jaccard_eval.features.bootstrap.compute import estimates
+from jaccard_eval.features.bootstrap.intervals import (
+    image_groups,
+    interval_remarks,
+    resample_alike,
+    with_intervals,
+)
 from jaccard_eval.findings import DataError
 from jaccard_eval.options import Bootstrap
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.outputs import csv_, markdown
 
+N = 24
 FEW = Bootstrap(n_resamples=20, rng=1)
 
 
 def test_the_summary_and_every_class_have_intervals() -> None:
-    result = with_intervals(as_drawn(draw_scene(3)), FEW)
+    result = with_intervals(as_drawn(draw_scene(3, N), N), FEW)
     low, high = result.metrics["AP50"].interval or (1.0, 0.0)
     assert low <= result["AP50"] <= high
     document = result.to_dict()
     assert document["intervals"]["AP50"] == [low, high]
     assert all(set(row["intervals"]) == set(result.per_class[0].values) for row in document["per_class"])
+    about = document["bootstrap"].pop("metrics")
+    assert about["AP"]["halves"] == pytest.approx(result.bootstrap.values[:, 0].mean(), abs=1e-12)  # type: ignore[union-attr]
     assert document["bootstrap"] == {
-        "method": "percentile",
+        "method": "halves",
+        "target": "expected value on sets of this size",
         "n_resamples": 20,
         "confidence_level": 0.95,
         "rng": 1,
         "unit": "image",
-        "n_units": 6,
+        "n_units": N,
     }
 
 
@@ -42,7 +57,7 @@ def test_evaluate_resamples_as_often_as_it_is_told(tmp_path: Path) -> None:
     pair = write_pair(tmp_path)
     plain, often = evaluate(*pair), evaluate(*pair, bootstrap=15)
     assert often.to_dict()["bootstrap"]["n_resamples"] == 15
-    assert often.signature == plain.signature.replace("|gt=", "|bootstrap=15,0.95,0|gt=")
+    assert often.signature == plain.signature.replace("|gt=", "|bootstrap=halves,15,0.95,0|gt=")
     assert often.to_dict() == evaluate(*pair, bootstrap=Bootstrap(n_resamples=15)).to_dict()
     with pytest.raises(UsageError, match="n_resamples must be a whole number >= 2, got 1"):
         evaluate(*pair, bootstrap=1)
@@ -92,11 +107,12 @@ def test_a_cell_without_end_is_refused(tmp_path: Path) -> None:
 
 
 def test_tables_have_the_bounds_of_each_class() -> None:
-    result = with_intervals(as_drawn(draw_scene(3)), FEW)
+    result = with_intervals(as_drawn(draw_scene(3, N), N), FEW)
     frame = to_frame(result)
     for row, low, high in zip(result.per_class, frame["AP50_low"], frame["AP50_high"], strict=True):
         assert (low, high) == row.values["AP50"].interval
-    assert "AP_low" not in to_frame(as_drawn(draw_scene(3))).columns
+    assert set(frame["intervals_for"]) == {"sets of 24 such images"}
+    assert "AP_low" not in to_frame(as_drawn(draw_scene(3, N), N)).columns
 
 
 @pytest.mark.parametrize(
@@ -114,21 +130,49 @@ def test_settings_out_of_range_are_named_by_their_options(
 
 
 def test_a_result_without_bootstrap_says_nothing_of_intervals() -> None:
-    document = as_drawn(draw_scene(3)).to_dict()
+    document = as_drawn(draw_scene(3, N), N).to_dict()
     assert not {"bootstrap", "intervals"} & set(document)
     assert not any("intervals" in row for row in document["per_class"])
 
 
 def test_the_metrics_stay_what_they_are() -> None:
-    plain = as_drawn(draw_scene(3))
+    plain = as_drawn(draw_scene(3, N), N)
     assert with_intervals(plain, FEW).to_dict()["metrics"] == plain.to_dict()["metrics"]
 
 
 def test_few_images_are_warned_of_and_rare_classes_noted() -> None:
     plain = as_drawn(draw_scene(3))
-    found = with_intervals(plain, FEW).findings[len(plain.findings) :]
-    assert [one.code for one in found] == ["bootstrap-few", "bootstrap-undefined"]
-    assert "based on 6 images" in found[0].message
+    result = with_intervals(plain, FEW)
+    (few,) = result.findings[len(plain.findings) :]
+    assert (few.code, "no intervals: 6 images; an interval needs 20" in few.message) == ("bootstrap-few", True)
+    assert result.to_dict()["refused"]["AP"] == "6 images; an interval needs 20"
+    # One fox on four of 24 images.
+    foxes = [gt("fox 0 0 10 10", f"i{i}") for i in range(4)]
+    cats = [gt("cat 0 0 10 10", f"i{i}") for i in range(24)]
+    found = [det("cat 0 0 10 10", 0.9 - i / 100, f"i{i}") for i in range(0, 24, 2)]
+    rare = with_intervals(evaluate_pictures([*cats, *foxes], [*found, det("fox 0 0 10 9", 0.5, "i1")]), FEW)
+    notes = {one.code: one.message for one in rare.findings}
+    assert "such as AP[class=fox]: objects in 4 images; an interval needs 5" in notes["bootstrap-undefined"]
+
+
+def test_a_value_that_depends_on_the_size_of_the_set_is_noted_with_its_range() -> None:
+    values = [0.24, 0.26] * 10
+    drawn = Resamples(
+        settings=FEW,
+        method="halves",
+        unit="image",
+        n_units=500,
+        refs=("AP",),
+        estimate=np.array([0.2]),
+        values=np.array(values)[:, None],
+        shown=(Shown(500, 0, 80),),
+    )
+    (note,) = interval_remarks(replace(drawn, estimates=estimates(drawn)), "pred.json", ())
+    assert (note.code, str(note.severity)) == ("bootstrap-biased", "note")
+    assert "AP depends on the size of the set: halves of it have 0.2500, it has 0.2000" in note.message
+    sparse = replace(drawn, shown=(Shown(500, 79, 80),))
+    (note,) = interval_remarks(replace(sparse, estimates=estimates(sparse)), "pred.json", ())
+    assert "79 of 80 classes are shown by fewer than 10 images: how far it lies above" in note.message
 
 
 def test_runs_of_different_images_are_not_resampled_alike() -> None:
@@ -177,13 +221,15 @@ def test_a_row_is_an_image_and_its_only_group(tmp_path: Path, row: str) -> None:
 
 
 def test_markdown_shows_the_bounds_of_each_metric() -> None:
-    text = markdown.render(with_intervals(as_drawn(draw_scene(3)), FEW), ReportOptions(per_class=True))
+    text = markdown.render(with_intervals(as_drawn(draw_scene(3, N), N), FEW), ReportOptions(per_class=True))
     assert "Intervals (95 %)" in text
-    assert "percentiles of 20 resamples of 6 images, seed 1" in text
+    assert "20 halves of 24 images, seed 1" in text
+    assert "interval of the expected value on sets of 24 such images" in text
+    assert re.search(r"AP 0\.\d{4}, 95 % interval 0\.\d{4} to 0\.\d{4} for sets of 24 such images", text)
 
 
 def test_csv_has_two_columns_for_the_bounds_of_each_metric() -> None:
-    result = with_intervals(as_drawn(draw_scene(3)), FEW)
+    result = with_intervals(as_drawn(draw_scene(3, N), N), FEW)
     header, pooled, *_ = csv.reader(csv_.render(result, ReportOptions()).splitlines())
     low, high = (float(pooled[header.index(name)]) for name in ("AP50_low", "AP50_high"))
     assert (low, high) == result.metrics["AP50"].interval

@@ -1,6 +1,8 @@
 import csv
+import html
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ from command_line import box, write_json, write_pair
 
 from jaccard_eval.cli import run as _run
 from jaccard_eval.cli import streams
+from jaccard_eval.features.bootstrap.compute import t_probability, t_quantile
 
 SAMPLE = Path(__file__).parents[3] / "sample_data" / "coco"
 COMMENT_LIMIT = 65_536  # characters that GitHub takes in a comment
@@ -127,17 +130,22 @@ def test_slices_that_are_not_right_are_refused(
 def test_a_bootstrap_adds_intervals_and_what_they_mean(
     three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Of two images, resamples draw a twice (AP 51/101 to 0), b twice (0 to 1) or both.
+    # Halves are one image each: a loses 51/101, b wins 1. With one degree of freedom nothing is out of reach.
     assert run(*three, "--bootstrap", "200", "--confidence", "0.9", "--seed", "7") == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "metric A B B - A 90 % CI gt" in lines
-    assert "AP 0.2525 0.5000 +0.2475 -0.5050 to +1.0000 3" in lines
+    error = (1 + 51 / 101) / 2 * (200 / 199) ** 0.5
+    wide = t_quantile(0.95, 1) * error
+    delta = 1 / 2 - 51 / 202
+    assert f"AP 0.2525 0.5000 +0.2475 {delta - wide:+.4f} to {delta + wide:+.4f} 3" in lines
     assert any(
-        line.startswith("Intervals: 200 paired resamples of 2 images, seed 7. With fewer than 30 they")
+        line.startswith("Intervals of the differences: 200 paired halves of 2 images, seed 7. With fewer than 30")
         for line in lines
     )
     assert any(line.startswith("B does not differ significantly from A in AP (p = 0.") for line in lines)
-    assert lines[-1].startswith("B is no different from A: AP +0.248 (90 % CI -0.505 to +1.000, p = 0.")
+    assert lines[-1].startswith(
+        f"B is no different from A: AP +0.248 (90 % CI {0.2475 - wide:+.3f} to {0.2475 + wide:+.3f}, p = 0."
+    )
 
 
 def test_the_verdict_is_the_last_line_and_all_that_quiet_leaves(
@@ -151,11 +159,15 @@ def test_the_verdict_is_the_last_line_and_all_that_quiet_leaves(
     (versus,) = document["comparisons"]
     ap = versus["metrics"][0]
     low, high = ap["interval"]
-    # All 1,000 resamples are below 0: p = 2 / 1,001.
-    assert (versus["verdict"], ap["p_value"]) == ("worse", pytest.approx(2 / 1001, abs=1e-12))
-    assert line == f"B is worse than A: AP {ap['delta']:+.3f} (95 % CI {low:+.3f} to {high:+.3f}, p = 0.002)"
+    # Its classes are on few of the 12 images: halves, and t with 11 degrees of freedom.
+    assert document["bootstrap"]["method"] == "halves"
+    error = (high - low) / 2 / t_quantile(0.975, 11)
+    assert ap["p_value"] == pytest.approx(1 - t_probability(ap["delta"] / error, 11), abs=1e-9)
+    assert (versus["verdict"], ap["p_value"] < 0.01) == ("worse", True)
+    p = f"= {ap['p_value']:.3f}" if ap["p_value"] >= 0.001 else "< 0.001"
+    assert line == f"B is worse than A: AP {ap['delta']:+.3f} (95 % CI {low:+.3f} to {high:+.3f}, p {p})"
     assert outputs[0].read_text().splitlines()[-1] == line
-    assert outputs[1].read_text().splitlines()[-1] == line
+    assert html.unescape(outputs[1].read_text().splitlines()[-1]) == line
 
 
 @pytest.mark.parametrize(("order", "color"), [(("better", "worse"), "31"), (("worse", "better"), "32")])
@@ -192,10 +204,17 @@ def test_a_data_set_that_takes_long_says_how_to_ask_for_intervals(
     assert "intervals" not in captured.out + captured.err
 
 
-def test_too_few_resamples_to_tell_are_said_to_be(capsys: pytest.CaptureFixture[str]) -> None:
-    # 2 / 21 is above 0.05, whatever the resamples are.
-    assert run(*(SAMPLE / f"{name}.json" for name in ("gt", "better", "worse")), "--bootstrap", "20", "-q") == 0
-    line = "B scores lower than A: AP -0.315 (significance not tested: 20 resamples are too few)\n"
+def test_too_few_resamples_to_tell_are_said_to_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # 2 / 21 is above 0.05, whatever the resamples are; of 12 images with a cat each, they are drawn with repeats.
+    gt = {
+        "images": [{"id": i, "file_name": f"{i}.jpg"} for i in range(12)],
+        "annotations": [{"id": 1 + i, "iscrowd": 0, "area": 100, **box(i, 1, [0, 0, 10, 10])} for i in range(12)],
+        "categories": [{"id": 1, "name": "cat"}],
+    }
+    pred = [box(i, 1, [0, 0, 10, 10], score=0.9) for i in range(12)]
+    sides = [write_json(tmp_path / f"{name}.json", one) for name, one in (("gt", gt), ("a", pred), ("b", pred[:6]))]
+    assert run(*sides, "--bootstrap", "20", "-q") == 0
+    line = "B scores lower than A: AP -0.495 (significance not tested: 20 resamples are too few)\n"
     assert capsys.readouterr().out == line
 
 
@@ -247,7 +266,7 @@ def test_groups_of_images_are_drawn_as_a_whole(three: tuple[Path, ...], capsys: 
     assert run(*three, "--bootstrap", "20", "--group-by", groups, "--json") == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["bootstrap"]["unit"], document["bootstrap"]["n_units"]) == ("group", 2)
-    assert document["signature"].endswith(f"|bootstrap=20,0.95,0,{document['bootstrap']['grouping']}")
+    assert document["signature"].endswith(f"|bootstrap=halves,20,0.95,0,{document['bootstrap']['grouping']}")
     assert run(*three, "--bootstrap", "20", "--group-by", "folder") == 2
     assert "the bootstrap needs at least 2 groups, got 1" in capsys.readouterr().err
 
@@ -276,7 +295,7 @@ def test_three_predictions_with_intervals_fit_into_80_columns(
     assert max(len(line) for line in lines if str(three[0].parent) not in line) <= 80  # paths stay whole
     texts = [" ".join(line.split()) for line in lines]
     assert "metric B - A, 95 % CI C - A, 95 % CI" in texts
-    assert "AP -0.5050 to +1.0000 0.0000 to 0.0000" in texts
+    assert any(re.fullmatch(r"AP -\d\.\d{4} to \+\d\.\d{4} 0\.0000 to 0\.0000", text) for text in texts)
 
 
 def test_every_kind_of_change_is_shown_before_the_second_of_any(

@@ -12,7 +12,7 @@ from pictures import det, evaluate, gt
 
 import jaccard_eval
 from jaccard_eval import BoxTable, DataError, Slice, UsageError, compare
-from jaccard_eval.data.result import Resamples
+from jaccard_eval.data.result import Resamples, Shown
 from jaccard_eval.features.bootstrap.compute import paired_deltas
 from jaccard_eval.features.compare.comparison import CompareOptions, _affordable, compare_results, side_names
 from jaccard_eval.features.compare.compute import verdict, with_intervals
@@ -113,7 +113,7 @@ def test_differences_have_intervals_by_paired_resamples() -> None:
     assert deltas["AP50", "dog"].interval == (0.0, 0.0)
     document = result.to_dict()["bootstrap"]
     assert (document["n_resamples"], document["unit"], document["n_units"]) == (50, "image", 2)
-    assert result.signature.endswith("|bootstrap=50,0.95,0")
+    assert result.signature.endswith("|bootstrap=halves,50,0.95,0")
 
 
 def test_slices_have_intervals_of_their_own_images() -> None:
@@ -211,19 +211,23 @@ def test_a_word_that_is_no_way_to_resample_is_refused() -> None:
         CompareOptions(bootstrap="often")
 
 
+def drawn_of(values: list[float]) -> Resamples:
+    """AP at some draws with repeats."""
+    return Resamples(
+        settings=Bootstrap(n_resamples=len(values)),
+        method="percentile",
+        unit="image",
+        n_units=50,
+        refs=("AP",),
+        estimate=np.array([np.mean(values)]),
+        values=np.array(values)[:, None],
+        shown=(Shown(50, 0, 1),),
+    )
+
+
 def paired(deltas: list[float]) -> Delta:
     """A difference of AP with the interval and p-value of some resamples of it."""
-    drawn = [
-        Resamples(
-            settings=Bootstrap(n_resamples=len(deltas)),
-            unit="image",
-            n_units=50,
-            refs=("AP",),
-            estimate=np.array([estimate]),
-            values=values[:, None],
-        )
-        for estimate, values in ((0.0, np.zeros(len(deltas))), (float(np.mean(deltas)), np.array(deltas)))
-    ]
+    drawn = drawn_of([0.0] * len(deltas)), drawn_of(deltas)
     delta = Delta(metric="AP", class_name=None, baseline=0.0, value=float(np.mean(deltas)), n=1)
     return with_intervals([delta], paired_deltas(*drawn))[0]
 
@@ -245,12 +249,12 @@ def paired(deltas: list[float]) -> Delta:
 def test_a_verdict_is_that_of_hand_arithmetic(deltas: list[float], p_value: float, expected: str | None) -> None:
     delta = paired(deltas)
     assert delta.p_value == pytest.approx(p_value, abs=1e-12)
-    assert verdict(delta, Bootstrap(n_resamples=len(deltas))) == expected
+    assert verdict(delta, drawn_of(deltas)) == expected
 
 
 def test_a_difference_that_its_interval_does_not_hold_is_none() -> None:
     # Percentiles need not: here every resample is above 0, and the difference itself is not.
-    assert verdict(replace(paired([0.1] * 99), value=-0.01), Bootstrap(n_resamples=99)) == "no different"
+    assert verdict(replace(paired([0.1] * 99), value=-0.01), drawn_of([0.1] * 99)) == "no different"
 
 
 def test_names_stand_in_place_of_letters() -> None:

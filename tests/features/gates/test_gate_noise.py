@@ -15,9 +15,16 @@ from resampled import as_drawn, difference, draw_scene, repeat_images
 
 from jaccard_eval import EvaluationResult, Gates, GateVerdict, Rule, Slice, UsageError, gate
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.result import Resamples
+from jaccard_eval.data.result import Resamples, Shown
 from jaccard_eval.data.verdict import Status
-from jaccard_eval.features.bootstrap.compute import draw_weights, percentile_interval
+from jaccard_eval.features.bootstrap.compute import (
+    HALVES,
+    REPEATS,
+    draw_weights,
+    half_weights,
+    percentile_interval,
+    t_quantile,
+)
 from jaccard_eval.features.bootstrap.intervals import with_intervals
 from jaccard_eval.features.gates.compute import judge
 from jaccard_eval.features.gates.lookup import answers_of
@@ -27,6 +34,8 @@ from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.options import Bootstrap
 
 FEW = Bootstrap(n_resamples=20, rng=7)
+N = 40
+NAMES = sorted(f"i{i}" for i in range(N))  # as images are drawn
 
 PAIR = difference(1.0, 1.0, (0.0, 0.0), probability=0.0, detectable=0.0)
 DROP = GateVerdict(
@@ -45,12 +54,16 @@ DROP = GateVerdict(
 LOST = 50 / 101
 DOGS = [gt("dog 0 0 10 10", "a"), gt("dog 0 0 10 10", "b")]
 BOTH = [det("dog 0 0 10 10", 0.9, "a"), det("dog 0 0 10 10", 0.8, "b")]
+MANY_DOGS = [gt("dog 0 0 10 10", f"i{i}") for i in range(20)]
+FOUND = [det("dog 0 0 10 10", 0.9 - i / 100, f"i{i}") for i in range(20)]
 ALL_DRAWS = tuple(product(range(2), repeat=2))
 LOW = -1 + 0.075 * (1 - LOST)  # quantile .025 of -1, -LOST, -LOST, 0 lies at 3 * .025 of the way from the first
 HIGH = -LOST + 0.925 * LOST  # quantile .975 lies at 3 * .975 - 2 of the way to the last
 
 
-def draw_all(runs: Sequence[DetectionMetrics], settings: Bootstrap, refs: Sequence[MetricRef]) -> list[Resamples]:
+def draw_all(
+    runs: Sequence[DetectionMetrics], settings: Bootstrap, *, refs: Sequence[MetricRef], method: str | None
+) -> list[Resamples]:
     """Enumerate the resamples of two images; copies of images that are found count as often as they are drawn."""
     return [_enumerated(one, settings, refs) for one in runs]
 
@@ -62,8 +75,10 @@ def _enumerated(run: DetectionMetrics, settings: Bootstrap, refs: Sequence[Metri
     estimate = np.array([run.value(ref).value for ref in refs])
     return Resamples(
         settings=settings,
+        method=REPEATS,
         unit="image",
-        n_units=2,
+        n_units=20,  # as if there were enough
+        shown=(Shown(20, 0, 1),) * len(refs),
         refs=tuple(map(str, refs)),
         estimate=estimate,
         values=np.repeat(values, len(refs), axis=1),
@@ -80,24 +95,50 @@ def enumerated(**keys: Any) -> GateVerdict:
 
 
 def pair_of(seed: int) -> tuple[EvaluationResult, EvaluationResult]:
-    """A scene of six images, and the same without the detections of the fourth image on."""
-    truth, found = draw_scene(seed)
-    return as_drawn((truth, found)), as_drawn((truth, [box for box in found if box.image < "i3"]))
+    """A scene of 40 images, and the same without the detections of those from i3 on."""
+    truth, found = draw_scene(seed, N)
+    return as_drawn((truth, found), N), as_drawn(_less(seed), N)
+
+
+def drawn_weights(i: int, method: str, images: Sequence[int] = range(N)) -> list[int]:
+    """How often each of the images i0, i1, ... is in draw `i` of some rows; images are in the order of their names."""
+    rows, n = np.arange(len(images)), len(images)
+    weights = np.zeros(N, dtype=np.int64)
+    weights[list(images)] = (
+        draw_weights(rows, n, (FEW.rng, i)) if method == REPEATS else half_weights(rows, n, (FEW.rng, i // 2))[i % 2]
+    )
+    by_name = dict(zip(NAMES, weights.tolist(), strict=True))
+    return [by_name[f"i{i}"] for i in range(N)]
+
+
+def paired_interval(deltas: Sequence[float], verdict: GateVerdict) -> tuple[float, float] | None:
+    """Percentiles of draws with repeats; of halves the difference with t of their deviation."""
+    assert verdict.spread is not None
+    if verdict.spread.drawn["method"] == REPEATS:
+        return percentile_interval(np.array(deltas), FEW.confidence_level)
+    wide = t_quantile(0.975, 10) * float(np.std(deltas, ddof=1))
+    return verdict.delta - wide, verdict.delta + wide
+
+
+def value_interval(values: Sequence[float], value: float, *, is_share: bool, freedom: int = 10) -> tuple[float, float]:
+    """Of halves: on the scale of log-odds, of a mean count on that of logarithms."""
+    wide = t_quantile(0.975, freedom) * float(np.std(values, ddof=1))
+    if not is_share:
+        return value * math.exp(-wide / value), value * math.exp(wide / value)
+    odds, by = math.log(value / (1 - value)), wide / value / (1 - value)
+    return 1 / (1 + math.exp(by - odds)), 1 / (1 + math.exp(-by - odds))
 
 
 def judged(run: EvaluationResult, base: EvaluationResult, *rules: Rule, **keys: Any) -> tuple[GateVerdict, ...]:
     return gate(run, Gates(rules=rules, bootstrap=FEW, **keys), baseline=base)
 
 
-def brute_force(seed: int, ref: str, images: Sequence[int] = range(6)) -> list[float]:
-    """Evaluate the images of every resample as plain pictures, for both models, and subtract."""
-    truth, found = draw_scene(seed)
-    less = [box for box in found if box.image < "i3"]
+def brute_force(seed: int, ref: str, method: str, images: Sequence[int] = range(N)) -> list[float]:
+    """Evaluate the images of every draw as plain pictures, for both models, and subtract."""
     deltas = []
     for i in range(FEW.n_resamples):
-        weights = np.zeros(6, dtype=np.int64)
-        weights[list(images)] = draw_weights(np.arange(len(images)), len(images), (FEW.rng, i))
-        base, run = (repeat_images((truth, boxes), weights.tolist())[ref] for boxes in (found, less))
+        weights = drawn_weights(i, method, images)
+        base, run = (repeat_images(scene, weights)[ref] for scene in (draw_scene(seed, N), _less(seed)))
         deltas.append(run - base)
     return deltas
 
@@ -117,18 +158,19 @@ def test_the_interval_is_that_of_plain_evaluations_of_the_images_drawn(ref: str)
     base, run = pair_of(5)
     (verdict,) = judged(run, base, Rule(metric=ref, max_drop=0.9, significance="non-inferior"))
     assert verdict.spread is not None
-    expected = percentile_interval(np.array(brute_force(5, ref)), FEW.confidence_level)
+    expected = paired_interval(brute_force(5, ref, verdict.spread.drawn["method"]), verdict)
     assert verdict.spread.interval == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_slice_is_drawn_as_if_its_images_were_all() -> None:
     base, run = pair_of(5)
     rule = Rule(metric="AP", max_drop=0.9, significance="significant-drop", slice="some")
-    (verdict,) = judged(run, base, rule, slices=(Slice(name="some", patterns=("i[1245]",)),))
+    (verdict,) = judged(run, base, rule, slices=(Slice(name="some", patterns=("i[12]*",)),))
     assert verdict.spread is not None
-    expected = percentile_interval(np.array(brute_force(5, "AP", (1, 2, 4, 5))), FEW.confidence_level)
+    images = [row for row, name in enumerate(NAMES) if name[1] in "12"]
+    expected = paired_interval(brute_force(5, "AP", verdict.spread.drawn["method"], images), verdict)
     assert verdict.spread.interval == pytest.approx(expected, abs=1e-12)
-    assert verdict.spread.drawn["n_units"] == 4
+    assert verdict.spread.drawn["n_units"] == 22
 
 
 @pytest.mark.parametrize(("aggregate", "summary"), [("mean", np.mean), ("min", np.min), ("median", np.median)])
@@ -138,17 +180,15 @@ def test_an_aggregate_is_made_of_the_classes_at_each_resample(aggregate: str, su
         metric="AP", classes=("cat", "dog", "fox"), aggregate=aggregate, max_drop=0.9, significance="non-inferior"
     )
     (verdict,) = judged(run, base, rule)
-    truth, found = draw_scene(5)
-    less = [box for box in found if box.image < "i3"]
+    assert verdict.spread is not None
     deltas = []
     for i in range(FEW.n_resamples):
-        weights = draw_weights(np.arange(6), 6, (FEW.rng, i)).tolist()
-        sides = [repeat_images((truth, boxes), weights) for boxes in (found, less)]
+        weights = drawn_weights(i, verdict.spread.drawn["method"])
+        sides = [repeat_images(scene, weights) for scene in (draw_scene(5, N), _less(5))]
         values = [[side[f"AP[class={name}]"] for name in ("cat", "dog", "fox")] for side in sides]
         defined = [[value for value in side if not math.isnan(value)] for side in values]
         deltas.append(summary(defined[1]) - summary(defined[0]))
-    assert verdict.spread is not None
-    expected = percentile_interval(np.array(deltas), FEW.confidence_level)
+    expected = paired_interval(deltas, verdict)
     assert verdict.spread.interval == pytest.approx(expected, abs=1e-12)
 
 
@@ -168,15 +208,15 @@ def test_a_drop_within_the_limit_passes_however_sure_it_is() -> None:
 
 
 def test_a_drop_beyond_the_limit_that_may_be_chance_passes_and_says_why() -> None:
-    # Each model finds what the other one misses, one of four dogs: drawing another four turns the difference around.
-    truth = [gt("dog 0 0 10 10", image) for image in "abcdefgh"]
-    found = [det("dog 0 0 10 10", 0.9 - i / 100, image) for i, image in enumerate("abcdefgh")]
+    # Each model finds some of what the other one misses: drawing others turns the difference around.
+    truth = [gt("dog 0 0 10 10", image) for image in "abcdefghijklmnopqrstuvwx"]
+    found = [det("dog 0 0 10 10", 0.9 - i / 100, box.image) for i, box in enumerate(truth)]
     (verdict,) = judged(
-        evaluate(truth, found[3:]),
-        evaluate(truth, found[:6]),
+        evaluate(truth, found[9:]),
+        evaluate(truth, found[:18]),
         Rule(metric="AP50", max_drop=0.1, significance="significant-drop"),
     )
-    assert verdict.delta < -0.1  # 5 of 8 dogs instead of 6
+    assert verdict.delta < -0.1  # 15 of 24 dogs instead of 18
     assert verdict.status is Status.PASS
     assert verdict.reason == "the drop exceeds the limit but is not statistically significant (the interval includes 0)"
 
@@ -219,7 +259,7 @@ def test_levels_and_severities_are_those_of_any_rule(keys: dict[str, Any], statu
 def test_other_limits_of_the_rule_are_judged_by_the_value() -> None:
     rule = Rule(metric="AP50", min=0.5, max_drop=0.9, significance="significant-drop")
     gates = Gates(rules=(rule,), bootstrap=FEW)
-    floor, drop = gate(evaluate(DOGS, BOTH[:1]), gates, baseline=evaluate(DOGS, BOTH))
+    floor, drop = gate(evaluate(MANY_DOGS, FOUND[:19]), gates, baseline=evaluate(MANY_DOGS, FOUND))
     assert (floor.check, floor.status, floor.significance) == ("min", Status.PASS, None)
     assert drop.significance == "significant-drop"
 
@@ -248,13 +288,13 @@ def test_when_resamples_are_asked_for_every_rule_is_told_with_its_interval() -> 
     assert floor.spread is not None
     assert drop.spread.paired is not None
     assert floor.spread.paired is None
-    values = [repeat_images(_less(5), draw_weights(np.arange(6), 6, (7, i)).tolist())["AP"] for i in range(20)]
-    assert floor.spread.interval == pytest.approx(percentile_interval(np.array(values), 0.95), abs=1e-12)
+    values = [repeat_images(_less(5), drawn_weights(i, HALVES))["AP"] for i in range(20)]
+    assert floor.spread.interval == pytest.approx(value_interval(values, floor.value, is_share=True), abs=1e-12)
     assert recall.spread is None
 
 
 def _less(seed: int) -> tuple[Any, Any]:
-    truth, found = draw_scene(seed)
+    truth, found = draw_scene(seed, N)
     return truth, [box for box in found if box.image < "i3"]
 
 
@@ -267,15 +307,15 @@ def test_values_below_the_least_support_are_not_resampled() -> None:
 def test_false_positives_per_image_are_those_of_as_many_images_as_there_are() -> None:
     _, run = pair_of(5)
     (verdict,) = judged(run, run, Rule(metric="FPPI", iou=0.5, score=0.4, max=9.0))
-    drawn = (draw_weights(np.arange(6), 6, (7, i)).tolist() for i in range(20))
-    values = [repeat_images(_less(5), weights)["FPPI[iou=0.5,score=0.4]"] for weights in drawn]
+    values = [repeat_images(_less(5), drawn_weights(i, HALVES))["FPPI[iou=0.5,score=0.4]"] for i in range(20)]
     assert verdict.spread is not None
-    assert verdict.spread.interval == pytest.approx(percentile_interval(np.array(values), 0.95), abs=1e-12)
+    assert verdict.spread.interval == pytest.approx(value_interval(values, verdict.value, is_share=False), abs=1e-12)
 
 
 def test_groups_of_different_sizes_change_how_many_images_are_drawn() -> None:
-    # Groups i0 i1 i2 i3 and i4 i5: a resample has 8, 6 or 4 images.
-    names = [f"g{int(i > 3)}/i{i}" for i in range(6)]
+    # 20 groups: one of 21 images, and 19 of one each. A half has 10 to 30 images.
+    groups = [max(i - 20, 0) for i in range(N)]
+    names = [f"g{group:02d}/i{i:02d}" for i, group in enumerate(groups)]
     boxes = [[replace(box, image=names[int(box.image[1:])]) for box in side] for side in _less(5)]
     run = evaluate(*boxes, images=names, names=("cat", "dog", "fox"))
     gates = Gates(
@@ -283,18 +323,18 @@ def test_groups_of_different_sizes_change_how_many_images_are_drawn() -> None:
         bootstrap=Bootstrap(n_resamples=20, rng=7, group_by="folder"),
     )
     (verdict,) = gate(run, gates)
-    drawn = [draw_weights(np.array([0, 0, 0, 0, 1, 1]), 2, (7, i)).tolist() for i in range(20)]
-    assert {sum(weights) for weights in drawn} == {8, 6, 4}
+    drawn = [half_weights(np.array(groups), 20, (7, i // 2))[i % 2].tolist() for i in range(20)]
+    assert {sum(weights) for weights in drawn} == {10, 30}
     values = [repeat_images(_less(5), weights)["FPPI[iou=0.5,score=0]"] for weights in drawn]
     assert verdict.spread is not None
-    assert verdict.spread.interval == pytest.approx(percentile_interval(np.array(values), 0.95), abs=1e-12)
+    assert verdict.spread.interval == pytest.approx(value_interval(values, verdict.value, is_share=False), abs=1e-12)
 
 
 def test_resamples_that_are_there_are_used_only_when_they_were_drawn_as_asked() -> None:
     _, run = pair_of(5)
     resampled = with_intervals(run, FEW)
     rule, on_some = Rule(metric="AP", min=0.0), Rule(metric="AP", min=0.0, id="some", slice="some")
-    slices = (Slice(name="some", patterns=("i[1245]",)),)
+    slices = (Slice(name="some", patterns=("i[12]*",)),)
     for settings in (FEW, replace(FEW, rng=8)):
         fresh, known = (
             gate(one, Gates(rules=(rule, on_some), slices=slices, bootstrap=settings)) for one in (run, resampled)
@@ -318,7 +358,7 @@ def test_support_on_the_limit_is_enough() -> None:
 
 @pytest.mark.parametrize(("policy", "status"), [("warn", Status.WARN), ("pass", Status.PASS)])
 def test_undefined_classes_that_are_left_out_warn_where_that_is_asked_for(policy: str, status: Status) -> None:
-    run = evaluate(DOGS, BOTH, names=("cat", "dog"))  # no cat anywhere
+    run = evaluate(MANY_DOGS, FOUND, names=("cat", "dog"))  # no cat anywhere
     rule = Rule(
         metric="AP50",
         classes=("*",),
@@ -337,10 +377,31 @@ def test_a_score_that_other_images_would_move_is_refused(metric: str) -> None:
         judged(run, base, Rule(metric=metric, max_drop=0.1, significance="significant-drop"))
 
 
-def test_one_image_cannot_be_resampled() -> None:
+def test_rules_that_need_a_refused_interval_are_named_with_the_reason_all_at_once() -> None:
     alone = evaluate(DOGS[:1], BOTH[:1])
-    with pytest.raises(UsageError, match="needs at least 2 images, got 1"):
-        judged(alone, alone, Rule(metric="AP", max_drop=0.1, significance="significant-drop"))
+    rules = [Rule(metric=metric, max_drop=0.1, significance="significant-drop") for metric in ("AP", "AP50")]
+    with pytest.raises(UsageError) as caught:
+        judged(alone, alone, *rules)
+    assert str(caught.value).splitlines() == [
+        f"rule '{metric} max-drop significant-drop': {metric} has no interval: 1 image; an interval needs 20"
+        for metric in ("AP", "AP50")
+    ]
+
+
+def test_a_class_on_few_images_has_no_significance_and_its_value_is_judged_as_ever() -> None:
+    cats = [gt("cat 0 0 10 10", f"i{i}") for i in range(4)]
+    run = evaluate([*MANY_DOGS, *cats], [*FOUND, det("cat 0 0 10 10", 0.9, "i0")])
+    with pytest.raises(UsageError, match=r"AP50\[class=cat\] has no interval: objects in 4 images"):
+        judged(run, run, Rule(metric="AP50[class=cat]", max_drop=0.1, significance="non-inferior"))
+    floor, lowest = judged(
+        run,
+        run,
+        Rule(metric="AP50[class=cat]", min=0.2),
+        Rule(metric="AP50", classes=("*",), aggregate="min", min=0.2, id="lowest"),
+    )
+    for verdict in (floor, lowest):
+        assert (verdict.status, verdict.spread) == (Status.PASS, None)
+        assert verdict.reason.startswith("no interval: objects in 4 images; an interval needs 5")
 
 
 @pytest.mark.parametrize(

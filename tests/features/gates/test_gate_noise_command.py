@@ -70,7 +70,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 def test_a_real_drop_fails_by_either_rule(bench: Bench) -> None:
-    # 18 of 40 dogs instead of 36: chance does not do that. None of 100 resamples turns it around: 1 - 2 / 101 is 0.980.
+    # 18 of 40 dogs instead of 36: chance does not do that. None of 100 resamples turns it around: 2 / 101 is 0.020.
     assert [bench.evaluate("worse.json", *rule) for rule in (SIGNIFICANT, INFERIOR)] == [1, 1]
     assert "p = 0.02" in bench.out
     assert "FAILED  AP50 may have dropped by more than 0.02: -0." in bench.out.splitlines()[-1]
@@ -138,14 +138,13 @@ def test_a_slice_of_one_image_has_no_interval_and_no_significance(bench: Bench) 
     bench.configure(slices + rules[0] + rules[0].replace('"one"', '"few"'))
     assert bench.evaluate("pred.json", "--bootstrap", "20", "-o", "result.json") == 0
     one, few = bench.document()["gates"]
-    assert (one["spread"], few["spread"]["n_units"]) == (None, 10)
-    assert (
-        "warning[bootstrap-few]: gates: intervals of slice 'few' are based on 10 images; with fewer than 30"
-        in bench.err
+    assert (one["spread"], few["spread"]) == (None, None)
+    assert (one["reason"], few["reason"]) == tuple(
+        f"no interval: {what}; an interval needs 20" for what in ("1 image", "10 images")
     )
     bench.configure(slices + rules[0] + 'significance = "non-inferior"\n')
     assert bench.evaluate("pred.json") == 2
-    assert "needs at least 2 images, got 1" in bench.err
+    assert "AP50 has no interval: 1 image; an interval needs 20" in bench.err
 
 
 def test_the_match_table_of_a_baseline_answers_what_its_document_does_not_hold(bench: Bench) -> None:
@@ -173,12 +172,12 @@ def test_rules_and_their_bootstrap_come_from_a_configuration(bench: Bench) -> No
         'gates.bootstrap = { resamples = 30, seed = 4, confidence = 0.9, group-by = "groups.csv" }\n'
         '[[gates.rules]]\nmetric = "AP50"\nmax-drop = 0.1\nsignificance = "significant-drop"\nclasses = "*"\n'
     )
-    (bench.folder / "groups.csv").write_text("".join(f"v{i % 4}/{i}.jpg,{i % 8}\n" for i in range(N_IMAGES)))
+    (bench.folder / "groups.csv").write_text("".join(f"v{i % 4}/{i}.jpg,{i % 20}\n" for i in range(N_IMAGES)))
     assert bench.evaluate("worse.json", "--json") == 1
     (gate,) = json.loads(bench.out)["gates"]
     assert (gate["rule"], gate["metric"]) == ("AP50 of * max-drop significant-drop", "AP50[class=dog]")
     found = {name: gate["spread"][name] for name in ("n_resamples", "rng", "confidence_level", "unit", "n_units")}
-    assert found == {"n_resamples": 30, "rng": 4, "confidence_level": 0.9, "unit": "group", "n_units": 8}
+    assert found == {"n_resamples": 30, "rng": 4, "confidence_level": 0.9, "unit": "group", "n_units": 20}
     assert bench.evaluate("worse.json", "--bootstrap", "20", "--json") == 1
     assert json.loads(bench.out)["gates"][0]["spread"]["n_units"] == N_IMAGES  # options replace what is configured
 
@@ -186,11 +185,12 @@ def test_rules_and_their_bootstrap_come_from_a_configuration(bench: Bench) -> No
 def test_settings_alone_say_how_a_significance_is_found(bench: Bench) -> None:
     rule = ("--fail-significant-drop", "AP50=0.02", "--baseline", "main.json")
     bench.save("worse.json")
+    (bench.folder / "groups.csv").write_text("".join(f"v{i % 4}/{i}.jpg,{i % 20}\n" for i in range(N_IMAGES)))
     for argv in (("evaluate", "gt.json", "worse.json"), ("gate", "result.json")):
-        assert bench.run(*argv, *rule, "--seed", "4", "--confidence", "0.9", "--group-by", "folder", "--json") == 1
+        assert bench.run(*argv, *rule, "--seed", "4", "--confidence", "0.9", "--group-by", "groups.csv", "--json") == 1
         spread = json.loads(bench.out)["gates"][0]["spread"]
         found = {name: spread[name] for name in ("n_resamples", "rng", "confidence_level", "unit", "n_units")}
-        assert found == {"n_resamples": 1000, "rng": 4, "confidence_level": 0.9, "unit": "group", "n_units": 4}
+        assert found == {"n_resamples": 1000, "rng": 4, "confidence_level": 0.9, "unit": "group", "n_units": 20}
     bench.configure("gates.bootstrap = { resamples = 30, seed = 4 }\n[[gates.rules]]\nmetric = 'AP'\nmin = 0.1\n")
     assert bench.run("gate", "result.json", "--confidence", "0.8", "--json") == 0
     spread = json.loads(bench.out)["gates"][0]["spread"]

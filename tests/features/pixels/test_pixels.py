@@ -11,8 +11,8 @@ from hypothesis.extra import numpy as arrays
 from label_map_builder import label_map
 
 import jaccard_eval.metrics.pixel_counts as module
-from jaccard_eval import UsageError
-from jaccard_eval.features.pixels.compute import PixelMetrics, pixel_metrics
+from jaccard_eval import Bootstrap, Slice, UsageError, pixels
+from jaccard_eval.features.pixels.compute import PixelScores, pixel_metrics
 from jaccard_eval.features.pixels.result import PixelProtocol
 from jaccard_eval.metrics.pixel_counts import NO_CLASS, ConfusionCounts
 
@@ -28,11 +28,11 @@ def counted(gt: str, pred: str) -> ConfusionCounts:
     return ConfusionCounts.from_maps(*(np.where(side == 255, NO_CLASS, side) for side in sides))
 
 
-def scores(gt: str, pred: str, **rule: Any) -> PixelMetrics:
+def scores(gt: str, pred: str, **rule: Any) -> PixelScores:
     return pixel_metrics(counted(gt, pred), NAMES, **rule)
 
 
-def ious(metrics: PixelMetrics) -> list[float]:
+def ious(metrics: PixelScores) -> list[float]:
     return [row.values["IoU"].value for row in metrics.per_class]
 
 
@@ -214,3 +214,26 @@ def test_renaming_classes_permutes_their_scores(order: list[int]) -> None:
 def test_the_rule_of_background_has_the_words_of_release_0_1(drop: str | None, rule: str) -> None:
     protocol = PixelProtocol(classes=("void", "car"), background=0, drop_background=drop)
     assert protocol.background_rule == f"background is 'void' and left out of the means; {rule}"
+
+
+def test_label_maps_have_intervals_and_slices_from_their_images() -> None:
+    # Maps of 100 pixels, all road; at night 40 of them are found, by day 80, one more or less in every second map.
+    names = [f"night/{i:02d}" for i in range(20)] + [f"day/{i:02d}" for i in range(40)]
+    hits = [(40 if name[0] == "n" else 80) + (1 if i % 2 else -1) for i, name in enumerate(names)]
+    gt = {name: np.zeros((10, 10), dtype=np.uint8) for name in names}
+    pred = {name: (np.arange(100).reshape(10, 10) >= n).astype(np.uint8) for name, n in zip(names, hits, strict=True)}
+    night = Slice(name="night", patterns=("night/*",))
+    result = pixels(gt, pred, bootstrap=Bootstrap(n_resamples=400), slices=[night])
+    metric = result.metrics["pixel_accuracy"]
+    # (20 * 40 + 40 * 80) / 6000; the shares of the maps deviate by 0.19.
+    deviation = float(np.std(np.array(hits) / 100, ddof=1)) / 60**0.5
+    assert metric.value == pytest.approx(2 / 3, abs=1e-12)
+    low, high = metric.interval or (0.0, 0.0)
+    assert (high - low) / 2 == pytest.approx(2.0 * deviation, rel=0.15)
+    assert result.per_class[0].values["recall"].interval == pytest.approx((low, high), abs=1e-9)
+    rest = result.slices[0].rest["pixel_accuracy"]
+    assert (rest.n_units, rest.verdict) == (20, "worse")
+    assert rest.delta == pytest.approx(-0.4, abs=0.01)
+    assert pixels(gt, pred).metrics["mIoU"].value == result["mIoU"]
+    few = pixels({"a": gt["day/01"]}, {"a": pred["day/01"]}, bootstrap=20)
+    assert few.metrics["pixel_accuracy"].refused == "1 image; an interval needs 20"
