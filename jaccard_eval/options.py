@@ -86,12 +86,12 @@ class Bootstrap:
     Examples
     --------
     >>> from jaccard_eval import Bootstrap, BoxTable, evaluate
-    >>> boxes = [[0, 0, 10, 10], [0, 0, 20, 20]]
-    >>> gt = BoxTable.from_arrays([0, 1], [0, 0], boxes)
-    >>> pred = BoxTable.from_arrays([0, 1], [0, 0], boxes, score=[0.9, 0.8])
-    >>> low, high = evaluate(gt, pred, bootstrap=Bootstrap(n_resamples=20)).metrics["AP"].interval
-    >>> round(low, 4), round(high, 4)
-    (1.0, 1.0)
+    >>> gt = BoxTable.from_arrays(range(40), [0] * 40, [[0, 0, 10, 10]] * 40)
+    >>> boxes = [[0 if i % 2 else 30, 0, 10, 9.5] for i in range(40)]  # every second one is found
+    >>> pred = BoxTable.from_arrays(range(40), [0] * 40, boxes, score=[1 - i / 100 for i in range(40)])
+    >>> metric = evaluate(gt, pred, bootstrap=Bootstrap(n_resamples=200)).metrics["AP50"]
+    >>> metric.interval[0] < metric.value < metric.interval[1]
+    True
     """
 
     n_resamples: int = 1000
