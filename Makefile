@@ -4,6 +4,7 @@
 #   make check     lint, types, import contracts, fast tests: before each commit
 #   make test      lint, types, import contracts, all tests
 #   make coverage  all tests but those of browser and cluster, and how many lines they cover: at least 95 %
+#   make durations all tests, and with them the list of slow ones anew
 #   make docs      the site in build/site: reference from the code, warnings as errors, links checked
 #   make browser   the pages in chromium, where there is one
 #   make cluster   an object store, and clusters of Dask, on this machine
@@ -34,7 +35,7 @@ FAST := $(PARALLEL) -m 'not slow and not browser and not cluster'
 # Tests start the command thousands of times: compiled once, it starts in half the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo lint check test full docs browser cluster oldest test-oldest newest plain torch fuzz harness clean
+.PHONY: help demo lint check test full durations docs browser cluster oldest test-oldest newest plain torch fuzz harness clean
 .DEFAULT_GOAL := help
 
 help:
@@ -64,6 +65,12 @@ full: $(VENV)/.installed-for-tests
 # Tracing takes a third more of the processor's time, so it runs before a release and not with every change.
 coverage: $(VENV)/.installed-for-tests
 	$(RUN) $(BIN)/$(PARALLEL) -m 'not browser and not cluster' --cov=jaccard_eval --cov-report= --cov-fail-under=95
+
+# Renews the list of tests that `make check` leaves out.
+durations: $(VENV)/.installed-for-tests
+	@mkdir -p build
+	$(RUN) $(BIN)/$(PARALLEL) -m 'not browser and not cluster' --durations=0 -vv > build/durations.txt
+	$(BIN)/python tests/slow_list.py build/durations.txt
 
 docs: $(VENV)/.installed-for-tests
 	$(BIN)/python docs/site/build.py build/site

@@ -11,6 +11,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 from planting import SETS, Pair
+from slow_list import listed
 
 from jaccard_eval import native
 from jaccard_eval.engine import disk
@@ -47,7 +48,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs an optional package that is not installed: by its name or parameters, or marked `needs`."""
+    """Mark what the list of slow tests names, and skip what needs an optional package that is not installed.
+
+    The latter by its name or parameters, or marked `needs`.
+    """
+    slow = listed()
+    for item in items:
+        if item.nodeid.partition("[")[0] in slow:
+            item.add_marker(pytest.mark.slow)
     for package, words in OPTIONAL.items():
         if importlib.util.find_spec(package) is not None:
             continue

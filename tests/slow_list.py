@@ -1,0 +1,35 @@
+"""Rewrite the list of slow tests from the durations that pytest printed: `make durations`.
+
+A test of more than 50 ms (the mean of its parameters) comes onto the list, one of less than 30 ms leaves it: between the
+two it stays as it was, so that the list does not change with the machine.
+"""
+
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+LIST = Path(__file__).with_name("slow_tests.txt")
+IN, OUT = 0.05, 0.03  # seconds
+LINE = re.compile(r"^\s*([\d.]+)s (?:setup|call|teardown)\s+(\S+?)(?:\[.*)?$")
+
+
+def listed() -> frozenset[str]:
+    """Return the tests of the list, without parameters: `file::function`."""
+    return frozenset(LIST.read_text(encoding="utf-8").splitlines()) if LIST.is_file() else frozenset()
+
+
+def rewritten(durations: str, known: frozenset[str]) -> list[str]:
+    """Return the new list."""
+    seconds: dict[str, float] = defaultdict(float)
+    items: dict[str, set[str]] = defaultdict(set)
+    for line in durations.splitlines():
+        if found := LINE.match(line):
+            seconds[found[2]] += float(found[1])
+            items[found[2]].add(line.split(maxsplit=2)[2])
+    means = {name: seconds[name] / len(items[name]) for name in seconds}
+    return sorted(name for name, mean in means.items() if mean > IN or (mean > OUT and name in known))
+
+
+if __name__ == "__main__":
+    LIST.write_text("".join(f"{name}\n" for name in rewritten(Path(sys.argv[1]).read_text(), listed())), encoding="utf-8")

@@ -1,0 +1,24 @@
+"""The list of slow tests: what comes onto it, what leaves it, and that it names tests."""
+
+from pathlib import Path
+
+from slow_list import listed, rewritten
+
+PRINTED = """
+0.40s call     tests/a.py::test_slow[one]
+0.20s setup    tests/a.py::test_slow[one]
+0.00s call     tests/a.py::test_slow[two]
+0.04s call     tests/a.py::test_between
+0.04s call     tests/a.py::test_between_and_known
+0.01s call     tests/a.py::test_quick
+"""
+
+
+def test_slow_tests_come_onto_the_list_and_quick_ones_leave_it() -> None:
+    known = frozenset({"tests/a.py::test_between_and_known", "tests/a.py::test_quick", "tests/a.py::test_gone"})
+    assert rewritten(PRINTED, known) == ["tests/a.py::test_between_and_known", "tests/a.py::test_slow"]
+
+
+def test_the_list_names_files_that_exist() -> None:
+    root = Path(__file__).parents[1]
+    assert not {name for name in listed() if not (root / name.partition("::")[0]).is_file()}
