@@ -87,7 +87,7 @@ class Bootstrap:
     --------
     >>> from jaccard_eval import Bootstrap, BoxTable, evaluate
     >>> gt = BoxTable.from_arrays(range(40), [0] * 40, [[0, 0, 10, 10]] * 40)
-    >>> boxes = [[0 if i % 2 else 30, 0, 10, 9.5] for i in range(40)]  # every second one is found
+    >>> boxes = [[0, 0, 10, 9.5] if i % 2 else [30, 0, 40, 10] for i in range(40)]  # every second one is found
     >>> pred = BoxTable.from_arrays(range(40), [0] * 40, boxes, score=[1 - i / 100 for i in range(40)])
     >>> metric = evaluate(gt, pred, bootstrap=Bootstrap(n_resamples=200)).metrics["AP50"]
     >>> metric.interval[0] < metric.value < metric.interval[1]
