@@ -334,6 +334,12 @@ def read_both(gt: Input, pred: Input) -> Readings:
                 fix = Fix.missing("Pass {options}.", gt=truth.path, pred=results.path)
             swapped = DataError.single("sides-swapped", Where(truth.path), detail, fix=fix)
             return Readings(truth, results, swapped.findings)
+        if truth is not None and gt_side is not None and _are_alike(gt_side, truth):
+            detail = "holds the boxes of the ground truth and no scores: the labels are given twice"
+            twice = DataError.single(
+                "pred-copies-gt", Where(truth.path), detail, fix="Pass the predictions of a model."
+            )
+            return Readings(gt_side, None, twice.findings)
         if are_files and gt_side is not None and gt_side.format == "instances":
             pred_errors = _with_pixels(pred_errors, *map(path_of, paths))
     if are_files and gt_side is not None and pred_side is not None:
@@ -342,6 +348,15 @@ def read_both(gt: Input, pred: Input) -> Readings:
             _with_names_above(pred_side, gt_side, pred),
         )
     return Readings(gt_side, pred_side, (*gt_errors, *pred_errors))
+
+
+def _are_alike(gt: Dataset, other: Dataset) -> bool:
+    """Whether two sides, in memory, have the same boxes of the same classes."""
+    tables = [side.boxes for side in (gt, other) if isinstance(side.boxes, BoxTable) and len(side.boxes)]
+    if len(tables) < 2 or len(tables[0]) != len(tables[1]) or gt.labels.names != other.labels.names:
+        return False
+    first, second = tables
+    return bool((first.xywh == second.xywh).all() and (first.label == second.label).all())
 
 
 def _with_pixels(errors: Sequence[Finding], gt: Path, pred: Path) -> tuple[Finding, ...]:

@@ -61,7 +61,7 @@ def test_swapped_sides_are_recognised_with_the_repair(tmp_path: Path, layout: st
     readings = read_both(results, truth)  # the wrong way round
     assert readings.gt is not None and readings.pred is not None
     assert (readings.gt.path, readings.pred.path) == (str(truth.source), str(results.source))
-    assert [(error.code, error.fix) for error in readings.errors] == [
+    assert [(error.code, str(error.fix)) for error in readings.errors] == [
         ("sides-swapped", f"Pass --gt {truth.source} --pred {results.source}.")
     ]
     with pytest.raises(DataError, match="sides-swapped"):
@@ -69,7 +69,7 @@ def test_swapped_sides_are_recognised_with_the_repair(tmp_path: Path, layout: st
 
 
 def test_predictions_without_scores_are_not_taken_for_swapped(tmp_path: Path) -> None:
-    assert error_codes(coco(tmp_path, "gt.json", TRUTH), coco(tmp_path, "pred.json", TRUTH)) == ["score-missing"]
+    assert error_codes(coco(tmp_path, "gt.json", TRUTH), coco(tmp_path, "pred.json", TRUTH)) == ["pred-copies-gt"]
 
 
 def test_one_input_is_predictions_where_it_has_scores(tmp_path: Path) -> None:

@@ -37,12 +37,13 @@ Check = Callable[[AuditContext, FindingLog], None]
 
 # Where check_readings explains poor agreement by the boxes, the others do not blame classes or images for it; what
 # check_outside and check_rows report is not repeated by check_rows and check_scores.
+# Copied ground truth comes first: it explains more than any advice.
 CHECKS: tuple[Check, ...] = (
+    check_copies,
     check_resized,
     check_readings,
     check_outside,
     check_rows,
-    check_copies,
     check_difficult,
     check_zero_id,
     check_offsets,

@@ -1,10 +1,13 @@
 """Predictions that hold the ground truth itself, and objects marked as difficult where nobody asks."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from planting import Pair, run_evaluate
+
+from jaccard_eval import DataError, evaluate
 
 Loader = Callable[[str], Pair]
 
@@ -99,3 +102,15 @@ def test_difficult_objects_are_what_the_option_says(
     # Counted, the first is a third hit, and the second a false positive at rank 2: precision 1, then 3/4.
     expected = 67 / 101 if objects == 3 else (26 + 50 * 0.75) / 101
     assert outcome.ap == pytest.approx(expected, abs=1e-9)
+
+
+def test_labels_that_are_given_twice_are_called_so(tmp_path: Path) -> None:
+    rows = [f"a.jpg,dog,{20 * row},0,{20 * row + 10},10" for row in range(4)]
+    for name in ("gt.csv", "pred.csv"):
+        (tmp_path / name).write_text("\n".join(["image,class,xmin,ymin,xmax,ymax", *rows]))
+    with pytest.raises(DataError, match="the labels are given twice") as caught:
+        evaluate(tmp_path / "gt.csv", tmp_path / "pred.csv")
+    assert [finding.code for finding in caught.value.findings] == ["pred-copies-gt"]
+    (tmp_path / "pred.csv").write_text("image,class,xmin,ymin,xmax,ymax\na.jpg,dog,0,0,10,10")
+    with pytest.raises(DataError, match="score-missing"):
+        evaluate(tmp_path / "gt.csv", tmp_path / "pred.csv")
