@@ -28,6 +28,7 @@ UPRIGHT = 0.97  # share of boxes with positive sides, from which an encoding is 
 
 PAIRED, WORTH = 0.4, 0.35  # IoU from which a pair counts, and what is subtracted: a right scale outweighs one near it
 SAME = 0.5  # IoU of boxes that are one object
+FEWEST_MATCHED = 8  # objects that a form has to explain; of fewer boxes nothing is estimated
 BIN, KERNEL, PEAKS = 0.02, (1, 2, 3, 2, 1), 3  # of logarithms of factors
 FARTHEST_BIN = 20_000
 ROUNDS = 0.4, 0.5, 0.55, 0.6  # IoU of the pairs that parameters are fitted to, one after the other
@@ -94,6 +95,8 @@ def find_resizing(
     as `encoding`.
     """
     gt, pred = _usable(gt, pred, sizes)
+    if min(len(gt.image), len(pred.image)) < FEWEST_MATCHED:
+        return None
     with np.errstate(all="ignore"):  # of numbers that no reading makes boxes of
         for any_class in (False, True):
             sample = _Sample.of(gt, pred, sizes, any_class=any_class)
@@ -169,7 +172,7 @@ class _Sample:
         """Whether predictions lie on objects as they were read, and no form explains more."""
         view = _View(self, encoding)
         given = view.as_read
-        if given.matched < max(8, 0.35 * view.n_objects) or not given.is_level(slope=(0.004, 4.0), offset=(0.03, 3.0)):
+        if given.matched < max(FEWEST_MATCHED, 0.35 * view.n_objects) or not given.is_level(slope=(0.004, 4.0), offset=(0.03, 3.0)):
             return False
         rest = given.unmatched()
         breadth = BROAD if given.matched < 0.6 * view.n_objects else NARROW
@@ -525,7 +528,7 @@ class _Fit:
     def is_proved(self) -> bool:
         """Whether it explains the predictions as nothing else does, and not in a part of the images."""
         view, given = self.view, self.view.as_read
-        if self.matched < max(8, 0.12 * view.n_objects) or self.score <= 1.6 * view.chance[0] + 0.8:
+        if self.matched < max(FEWEST_MATCHED, 0.12 * view.n_objects) or self.score <= 1.6 * view.chance[0] + 0.8:
             return False
         if self.score <= 1.03 * given.score or not self.is_steady():
             return False
