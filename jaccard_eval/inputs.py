@@ -102,7 +102,12 @@ class Readings:
 
 
 def load(
-    source: Source, *, role: str = "gt", format_name: str | None = None, options: ReadOptions | None = None
+    source: Source,
+    *,
+    role: str = "gt",
+    format_name: str | None = None,
+    options: ReadOptions | None = None,
+    skip_invalid: bool = False,
 ) -> Dataset:
     """Read one side of an evaluation.
 
@@ -116,6 +121,8 @@ def load(
         Name of the format; detected if None.
     options : ReadOptions, optional
         Encoding, units, class names, images.
+    skip_invalid : bool
+        Leave out records and lines that cannot be used, and count them, as ``ReadOptions(skip_invalid=True)`` does.
 
     Returns
     -------
@@ -135,6 +142,7 @@ def load(
     >>> load(results, role="pred").boxes.score.tolist()
     [0.9]
     """
+    (options,) = skipping(skip_invalid, options)
     if isinstance(source, Dataset | BoxTable):
         dataset = _wrap(source, role) if isinstance(source, BoxTable) else source
         if role == "pred" and dataset.boxes.score is None:
@@ -161,6 +169,11 @@ def with_shapes(options: ReadOptions | None, iou_type: str) -> ReadOptions | Non
     from jaccard_eval.similarity import KINDS
 
     return options if KINDS[iou_type].shapes is None else replace(options or ReadOptions(), iou_type=iou_type)
+
+
+def skipping(skip_invalid: bool, *options: ReadOptions | None) -> tuple[ReadOptions | None, ...]:
+    """Return the options of sides, which also leave out records that cannot be used if that is asked of all."""
+    return tuple(replace(each or ReadOptions(), skip_invalid=True) if skip_invalid else each for each in options)
 
 
 # What can be compared besides boxes, and how; in the order of preference.

@@ -25,6 +25,7 @@ from jaccard_eval.inputs import (
     read_both,
     refuse_shapes,
     settle_iou_type,
+    skipping,
     usual_iou_type,
     with_shapes,
 )
@@ -80,6 +81,7 @@ def evaluate(
     pred_format: str | None = None,
     gt_options: ReadOptions | None = None,
     pred_options: ReadOptions | None = None,
+    skip_invalid: bool = False,
     allow: Sequence[str] = (),
     engine: str = "auto",
     memory_limit: int | str | None = None,
@@ -158,6 +160,8 @@ def evaluate(
     images_in_common : bool
         Evaluate only the images that both sides list; refused where one side does not list its images.
     gt_format, pred_format, gt_options, pred_options : str and ReadOptions, optional
+    skip_invalid : bool
+        Leave out records and lines of either side that cannot be used, and count them.
     allow : sequence of str
         Codes of findings that do not stop the evaluation of files, such as "box-encoding".
     engine : {"auto", "memory", "disk", "dask"}
@@ -198,6 +202,7 @@ def evaluate(
     >>> round(evaluate(gt, pred)["AP50"], 4)
     0.505
     """
+    gt_options, pred_options = skipping(skip_invalid, gt_options, pred_options)
     keywords = locals() | {"bootstrap": Bootstrap(n_resamples=bootstrap) if isinstance(bootstrap, int) else bootstrap}
     asked, where = _asked(ProtocolOptions, keywords), _asked(EngineOptions, keywords)
     asked.rules()  # a slip is reported before anything is read
@@ -234,6 +239,7 @@ def compare(
     pred_format: str | None = None,
     gt_options: ReadOptions | None = None,
     pred_options: ReadOptions | None = None,
+    skip_invalid: bool = False,
     allow: Sequence[str] = (),
 ) -> ComparisonResult:
     """Compare predictions with the first of them, on one ground truth, which is read once.
@@ -255,7 +261,7 @@ def compare(
         What is chosen from both sides, as in `evaluate`.
     class_map, match_images, extra_images, images_in_common
         How both sides are brought together, as in `evaluate`.
-    gt_format, pred_format, gt_options, pred_options, allow
+    gt_format, pred_format, gt_options, pred_options, skip_invalid, allow
         How they are read, and what does not stop, as in `evaluate`.
 
     Raises
@@ -274,6 +280,7 @@ def compare(
     >>> [(str(change.kind), change.row) for change in compare(gt, a, b).others[0].changes]
     [('lost', 0), ('found', 1)]
     """
+    gt_options, pred_options = skipping(skip_invalid, gt_options, pred_options)
     keywords = locals()
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.engine.threads import map_in_order
@@ -327,6 +334,7 @@ def inspect(
     pred_format: str | None = None,
     gt_options: ReadOptions | None = None,
     pred_options: ReadOptions | None = None,
+    skip_invalid: bool = False,
 ) -> Inspection:
     """Read one input, or both sides of an evaluation, and show what they hold and what is odd about them.
 
@@ -338,7 +346,9 @@ def inspect(
         Ground truth and predictions, as in `evaluate`, or either side alone.
     role : {"gt", "pred"}, optional
         What `path` is where it is alone; detected by its scores if None.
-    class_map, match_images, extra_images, images_in_common, gt_format, pred_format, gt_options, pred_options
+    class_map, match_images, extra_images, images_in_common
+        As for `evaluate`.
+    gt_format, pred_format, gt_options, pred_options, skip_invalid
         As for `evaluate`.
     iou_type : {"bbox", "segm", "boundary", "keypoints", "obb", "probiou"}, optional
         What is looked at; boxes around shapes are counted. If None, boxes, else the only shapes that there are.
@@ -361,6 +371,7 @@ def inspect(
     >>> found.pairing.objects, found.pairing.located
     (2, 1)
     """
+    gt_options, pred_options = skipping(skip_invalid, gt_options, pred_options)
     keywords = locals()
     from jaccard_eval.features.inspect.compute import inspect_sides
 
@@ -418,6 +429,7 @@ def sensitivity(
     pred_format: str | None = None,
     gt_options: ReadOptions | None = None,
     pred_options: ReadOptions | None = None,
+    skip_invalid: bool = False,
     allow: Sequence[str] = (),
 ) -> SensitivityResult:
     """Analyse what the size of objects does to the score: errors in pixels, what they cost, and the ceiling.
@@ -434,7 +446,7 @@ def sensitivity(
         What is chosen from both sides, as in `evaluate`.
     class_map, match_images, extra_images, images_in_common
         How both sides are brought together, as in `evaluate`.
-    gt_format, pred_format, gt_options, pred_options, allow
+    gt_format, pred_format, gt_options, pred_options, skip_invalid, allow
         How they are read, and what does not stop, as in `evaluate`.
 
     Raises
@@ -453,6 +465,7 @@ def sensitivity(
     >>> row.dx, row.dy, round(row.iou, 4)
     (1.0, 1.0, 0.6807)
     """
+    gt_options, pred_options = skipping(skip_invalid, gt_options, pred_options)
     keywords = locals()
     from jaccard_eval.features.scale.compute import analyse_sides
     from jaccard_eval.features.scale.result import ScaleOptions
@@ -497,6 +510,7 @@ def explain(
     pred_format: str | None = None,
     gt_options: ReadOptions | None = None,
     pred_options: ReadOptions | None = None,
+    skip_invalid: bool = False,
     allow: Sequence[str] = (),
 ) -> ExplanationResult:
     """Explain a metric: from the number to what it is made of, to the boxes that cost most.
@@ -523,7 +537,7 @@ def explain(
         What is chosen from both sides, as in `evaluate`.
     class_map, match_images, extra_images, images_in_common
         How both sides are brought together, as in `evaluate`.
-    gt_format, pred_format, gt_options, pred_options, allow
+    gt_format, pred_format, gt_options, pred_options, skip_invalid, allow
         How they are read, and what does not stop, as in `evaluate`.
 
     Raises
@@ -541,6 +555,7 @@ def explain(
     >>> [(fix.kind, fix.row, round(fix.gain, 4)) for fix in explain(result, metric="AP50").fixes]
     [('missed', 1, 0.495)]
     """
+    gt_options, pred_options = skipping(skip_invalid, gt_options, pred_options)
     keywords = locals()
     from jaccard_eval.data.result import EvaluationResult
     from jaccard_eval.features.explain.compute import Question, explain_sides

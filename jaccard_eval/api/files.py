@@ -149,6 +149,7 @@ def convert(
     gt: Source | None = None,
     gt_format: str | None = None,
     gt_options: ReadOptions | None = None,
+    skip_invalid: bool = False,
     match_images: str | None = None,
     extra_images: str = "error",
     images_in_common: bool = False,
@@ -176,6 +177,8 @@ def convert(
         Ground truth of the predictions `source`: `target` gets its image names, image sizes, ids and classes.
     gt_format, gt_options
         How to read it.
+    skip_invalid : bool
+        Leave out records that cannot be used, of both sides.
     match_images, extra_images, images_in_common, class_map
         How the two correspond; see `evaluate`.
     iou_type : {"bbox", "segm", "keypoints", "obb"}, optional
@@ -205,8 +208,9 @@ def convert(
     from jaccard_eval.evaluation import load_as_in_ground_truth
     from jaccard_eval.features.convert.write import convert_input, target_format
     from jaccard_eval.formats import format_module
-    from jaccard_eval.inputs import Input, needing_boxes, read_alone, read_to_write, with_shapes
+    from jaccard_eval.inputs import Input, needing_boxes, read_alone, read_to_write, skipping, with_shapes
 
+    options, gt_options = skipping(skip_invalid, options, gt_options)
     path = path_of(target)
     name = target_format(path, to)
     given = Input(source, source_format, options)

@@ -356,7 +356,7 @@ def align(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignment:
         classes = _only_class(gt, pred, findings)
     else:
         classes = match_classes(gt.labels, pred.labels, options.class_map, Where(pred.path), findings)
-        _check_classes(gt, pred, classes, findings)
+        _check_classes(gt, pred, classes, findings, settled=placed is not None)
     findings.raise_errors()
     if placed is None:
         raise DataError(findings.findings())
@@ -448,8 +448,11 @@ def _mapped_back(table: BoxTable, *, resizing: Resizing, sizes: FloatArray) -> B
         return resizing.mapped_back(table, sizes)
 
 
-def _check_classes(gt: Dataset, pred: Dataset, classes: ClassMatch, findings: FindingLog) -> None:
-    """Warn of prediction classes that the ground truth lacks; stop when it lacks them all."""
+def _check_classes(gt: Dataset, pred: Dataset, classes: ClassMatch, findings: FindingLog, *, settled: bool) -> None:
+    """Warn of prediction classes that the ground truth lacks; stop when it lacks them all.
+
+    Before boxes are in common units it is not settled how numbered classes count: some that lack may have others' ids.
+    """
     unknown = np.flatnonzero(classes.rows < 0)
     if not len(unknown):
         return
@@ -469,7 +472,7 @@ def _check_classes(gt: Dataset, pred: Dataset, classes: ClassMatch, findings: Fi
                 class_map=None,
             ),
         )
-    elif boxes:
+    elif boxes and settled:
         what = f"{pluralise(boxes, 'prediction')} of {pluralise(len(unknown), 'class', 'classes')}"
         detail = f"{what} not in the ground truth ignored: {example_keys(names, 10)}"
         findings.warning("class-unknown", where, detail)

@@ -338,7 +338,8 @@ class Draft:
         detail = f"{n:,} of {len(xywh):,} {has} in another order, as they were drawn: sorted"
         self.findings.note("corners-sorted", Where(self.path, field="bbox"), detail)
         self.details.append(f"corners of {n:,} boxes sorted")
-        low = np.minimum(xywh[:, :2], xywh[:, :2] + xywh[:, 2:])
+        with np.errstate(invalid="ignore"):  # what is not finite is reported later
+            low = np.minimum(xywh[:, :2], xywh[:, :2] + xywh[:, 2:])
         return np.concatenate((low, np.abs(xywh[:, 2:])), axis=1)
 
     def _sound(self, raw: RawBoxes) -> RawBoxes:

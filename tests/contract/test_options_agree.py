@@ -60,13 +60,15 @@ def parameters(command: click.Command) -> set[str]:
 
 
 SHAPES = {"iou_type", "sigmas", "dilation_ratio"}  # sensitivity looks at boxes alone
+READ = {"skip_invalid"}  # of both sides, as on the command line
 VERBS = {
-    "evaluate": names(EvaluateOptions) | names(ProtocolOptions) | names(EngineOptions),
-    "compare": names(SideOptions) | names(ProtocolOptions) | {"options", "names"},
-    "explain": names(SideOptions) | names(ProtocolOptions) | {"against", "boxes"},
-    "sensitivity": names(SideOptions) | names(ProtocolOptions) - {"areas", *SHAPES} | {"scale"},
+    "evaluate": READ | names(EvaluateOptions) | names(ProtocolOptions) | names(EngineOptions),
+    "compare": READ | names(SideOptions) | names(ProtocolOptions) | {"options", "names"},
+    "explain": READ | names(SideOptions) | names(ProtocolOptions) | {"against", "boxes"},
+    "sensitivity": READ | names(SideOptions) | names(ProtocolOptions) - {"areas", *SHAPES} | {"scale"},
     # inspect tells of everything and stops at nothing
-    "inspect": names(SideOptions) - {"classes", "exclude_classes", "score_min", "nms", "drop_duplicates", "allow"}
+    "inspect": READ
+    | names(SideOptions) - {"classes", "exclude_classes", "score_min", "nms", "drop_duplicates", "allow"}
     | SHAPES
     | {"role"},
 }
@@ -75,6 +77,12 @@ VERBS = {
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_writes_out_the_options_that_it_passes_on(verb: str) -> None:
     assert set(keywords(verb)) == VERBS[verb]
+
+
+@pytest.mark.parametrize("verb", [*VERBS, "convert", "load"])
+def test_what_commands_read_of_both_sides_is_a_keyword_of_every_verb_that_reads(verb: str) -> None:
+    assert {name: one.default for name, one in keywords(verb).items() if name in READ} == dict.fromkeys(READ, False)
+    assert verb == "load" or parameters(commands()[verb]) >= READ
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jaccard_eval import DataError, Dataset, ReadOptions, evaluate, load
+from jaccard_eval import DataError, Dataset, JaccardEvalWarning, ReadOptions, evaluate, load
 from jaccard_eval.cli.run import run
 from jaccard_eval.reading.skipping import FAULTS, is_of_record
 
@@ -190,6 +190,20 @@ def test_the_error_names_all_faults_whatever_stage_finds_them_and_the_option(tmp
     found = {(finding.code, finding.count) for finding in raised.value.findings}
     assert found == {("bbox-length", 2), ("number-not-finite", 1)}
     assert str(raised.value).count("skip_invalid=True") == 1
+
+
+def test_a_verb_skips_records_of_both_sides(tmp_path: Path) -> None:
+    gt = written(tmp_path / "gt.json", truth(bbox=[]))
+    pred = written(tmp_path / "pred.json", results({"bbox": [1, 2, 3]}))
+    with pytest.raises(DataError, match="pass skip_invalid=True"):
+        evaluate(gt, pred)
+    with pytest.warns(JaccardEvalWarning, match="record-skipped"):
+        result = evaluate(gt, pred, skip_invalid=True)
+    options = ReadOptions(skip_invalid=True)
+    with pytest.warns(JaccardEvalWarning, match="record-skipped"):
+        same = evaluate(gt, pred, gt_options=options, pred_options=options)
+    assert result.signature == same.signature
+    assert ("gt_skipped=1" in result.signature, "pred_skipped=1" in result.signature) == (True, True)
 
 
 def test_a_side_without_a_usable_record_still_stops(tmp_path: Path) -> None:

@@ -46,6 +46,15 @@ CASES = {
     "oriented predictions of Ultralytics": Case(
         "r05_obb/data.yaml r05_obb/predictions.json --class-map id-1", value="AP 1.0000"
     ),
+    "oriented predictions of Ultralytics as they are": Case(
+        "r05_obb/labels r05_obb/predictions.json", code=3, said="Rerun with --class-map id-1"
+    ),
+    "oriented predictions of Ultralytics without images": Case(
+        "ultralytics_obb/labels ultralytics_obb/predictions.json",
+        code=3,
+        said="Pass the image folder with --gt-images DIR",
+        unsaid="class-unknown",
+    ),
     "labelIds against trainIds": Case(
         "pixels cityscapes_train_ids/gt cityscapes_train_ids/pred --list cityscapes_train_ids/list.txt",
         code=3,

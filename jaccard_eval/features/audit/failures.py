@@ -19,7 +19,7 @@ from jaccard_eval.features.audit.agreement import (
     take_sample,
     ways_to_match,
 )
-from jaccard_eval.features.audit.class_maps import Confusion, judge, rerun_with
+from jaccard_eval.features.audit.class_maps import COUNTINGS, Confusion, judge, rerun_with
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.options import SideOptions
@@ -153,9 +153,13 @@ def _explain_classes(finding: Finding, gt: Dataset, pred: Dataset, options: Side
     confusion = Confusion.of(take_sample(placed.gt, placed.pred, len(placed.images.table)))
     given = match_classes(gt.labels, pred.labels, options.class_map, Where(pred.path), FindingLog()).rows
     verdict = judge(gt.labels, pred.labels, confusion, given)
-    if confusion.pairs < FEWEST_PAIRS or not verdict.candidates:
+    if not verdict.candidates:
         return finding
     best = verdict.candidates[0]
+    # A way to count that all objects confirm is worth naming from the first on: as given there is nothing to lose.
+    is_counting = best.agreement == 1 and best.class_map in COUNTINGS
+    if confusion.pairs < (1 if is_counting else FEWEST_PAIRS):
+        return finding
     if verdict.better is None and best.agreement < 1:
         return replace(finding, table=verdict.table())
     return replace(finding, table=verdict.table(), fix=rerun_with(verdict.better or best, verdict.given))
