@@ -5,6 +5,7 @@ import json
 import shutil
 from dataclasses import fields, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from jaccard_eval.formats import format_module, format_names, format_writer, wri
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.images import ImageFolder
 from jaccard_eval.reading.writing import exact_coords
+from jaccard_eval.similarity.quads import Quads
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 SHARED = Path(__file__).parents[2] / "../shared/data"
@@ -185,6 +187,92 @@ def test_class_ids_with_gaps_are_numbered_anew_and_named(tmp_path: Path) -> None
     assert any("numbered 0 to 4 in the order of their keys" in one.message for one in findings)
     described = yaml.safe_load((tmp_path / "labels/data.yaml").read_text())
     assert described["names"] == dict(enumerate(dataset.labels.names))
+
+
+BEYOND = [
+    ("gt", [-20, 10, 10, 40], [0, 10, 10, 40]),  # centre at -5 px
+    ("gt", [-10, 10, 120, 40], [0, 10, 100, 40]),  # wider than the image
+    ("gt", [150, 10, 170, 40], [100, 10, 100, 40]),  # nothing of it lies in the image
+    ("pred", [-10, 10, 250, 40], [0, 10, 100, 40]),  # 2.6 images wide
+]
+SEEN = [
+    ("gt", [-9, 10, 40, 40]),
+    ("pred", [-20, 10, 10, 40]),
+    ("pred", [-10, 10, 120, 40]),
+]
+
+
+@pytest.mark.parametrize(("role", "box", "cut"), BEYOND)
+def test_boxes_that_label_files_may_not_hold_are_cut_only_if_asked(
+    role: str, box: list[float], cut: list[float], tmp_path: Path
+) -> None:
+    dataset = scene((0, 0, [10, 10, 40, 40]), (1, 1, box), role=role)
+    message = "1 box leaves its image, which labels cannot hold; cut at the border"
+    with pytest.raises(DataError, match=message) as caught:
+        write_dataset(dataset, tmp_path / "out", format_name="yolo", lossy=False)
+    assert "--lossy" in str(caught.value)
+    assert not (tmp_path / "out").exists()
+    write_dataset(dataset, tmp_path / "out", format_name="yolo", lossy=True)
+    options = ReadOptions(images=_pictures(tmp_path / "images"), box="cxcywh")
+    again = load(tmp_path / "out", role=role, options=options)
+    left, top, width, height = again.boxes.xywh[1].tolist()
+    assert [left, top, left + width, top + height] == pytest.approx(cut, abs=1e-9)
+    assert again.boxes.xywh[0].tolist() == [10, 10, 30, 30]
+
+
+@pytest.mark.parametrize(("role", "box"), SEEN)
+def test_boxes_that_are_read_back_are_not_cut(role: str, box: list[float], tmp_path: Path) -> None:
+    dataset = scene((0, 0, [10, 10, 40, 40]), (1, 1, box), role=role)
+    write_dataset(dataset, tmp_path / "out", format_name="yolo")
+    options = ReadOptions(images=_pictures(tmp_path / "images"), box="cxcywh")
+    again = load(tmp_path / "out", role=role, options=options)
+    assert again.boxes.xywh == pytest.approx(dataset.boxes.xywh, abs=1e-12)
+
+
+@pytest.mark.parametrize("role", ["gt", "pred"])
+@given(data=st.data())
+def test_whatever_is_written_as_labels_is_read_again(role: str, data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    boxes = [(0, 0, [10.0, 10.0, 40.0, 40.0])] * 20  # most are boxes in pixels
+    boxes += [(int(rng.integers(2)), 0, rng.uniform(-250, 350, 4).tolist()) for _ in range(5)]
+    boxes = [(image, label, np.sort(np.reshape(xyxy, (2, 2)), axis=0).ravel().tolist()) for image, label, xyxy in boxes]
+    dataset = scene(*boxes, role=role)
+    if role == "pred":  # a box inside out: nothing of it is left
+        xywh = dataset.boxes.xywh * np.where(np.arange(25) == 20, -1.0, 1.0)[:, None] ** [0, 0, 1, 0]
+        dataset = replace(dataset, boxes=replace(dataset.boxes, xywh=xywh))
+    with TemporaryDirectory() as folder:
+        write_dataset(dataset, Path(folder) / "out", format_name="yolo", lossy=True)
+        assert len(load(Path(folder) / "out", role=role, options=ReadOptions(box="cxcywh")).boxes) == 25
+
+
+def test_polygons_that_leave_their_image_are_cut_along_its_pixels_only_if_asked(tmp_path: Path) -> None:
+    polygon = [-10, 10, 30, 10, 30, 40, -10, 40]  # the part in the image is 30 x 30 px
+    record = {"id": 1, "image_id": 1, "category_id": 0, "bbox": [-10, 10, 40, 30], "area": 1200, "iscrowd": 0}
+    document = {
+        "images": [{"id": 1, "file_name": "a.png", "width": 100, "height": 50}],
+        "categories": [{"id": 0, "name": "cat"}],
+        "annotations": [record | {"segmentation": [polygon]}],
+    }
+    (tmp_path / "gt.json").write_text(json.dumps(document))
+    dataset = load(tmp_path / "gt.json", role="gt", options=ReadOptions(iou_type="segm"))
+    with pytest.raises(DataError, match="1 polygon leaves its image, which labels cannot hold; cut at the border"):
+        write_dataset(dataset, tmp_path / "out", format_name="yolo", lossy=False)
+    write_dataset(dataset, tmp_path / "out", format_name="yolo", lossy=True)
+    options = ReadOptions(iou_type="segm", images=_pictures(tmp_path / "images"))
+    again = load(tmp_path / "out", role="gt", options=options)
+    assert again.boxes.xywh[0].tolist() == pytest.approx([0, 10, 30, 30])
+    sizes = np.array([[50, 100]])
+    wanted, got = (one.boxes.shapes.in_images(sizes).runs.edges for one in (dataset, again))
+    assert got.tolist() == wanted.tolist()
+
+
+def test_oriented_boxes_that_leave_their_image_are_not_written_as_labels(tmp_path: Path) -> None:
+    corners = np.array([[[-20.0, 25], [10, 10], [25, 25], [0, 45]]])
+    dataset = scene((0, 0, [-20, 10, 25, 45]))
+    dataset = replace(dataset, boxes=replace(dataset.boxes, shapes=Quads(corners)))
+    with pytest.raises(DataError, match="1 oriented box leaves its image, which labels cannot hold"):
+        write_dataset(dataset, tmp_path / "out", format_name="yolo", lossy=True)
+    assert not (tmp_path / "out").exists()
 
 
 def test_pixels_without_sizes_are_no_yolo_labels(tmp_path: Path) -> None:

@@ -560,7 +560,7 @@ def test_images_in_two_places_are_not_guessed_from(load: Load, tmp_path: Path) -
     data = load(BOX)
     assert (data.units, data.images.listed) == ("norm", False)
     assert said(data) == ["images-beside"]
-    assert "--images" in str(data.findings[0])
+    assert "--gt-images" in str(data.findings[0])
 
 
 def test_images_that_are_not_those_of_the_labels_are_not_used(load: Load, tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import CORNER_ORDER, BoolArray, FloatArray
+from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.findings import Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.formats._yolo.columns import MIN_POINTS, Columns
-from jaccard_eval.formats._yolo.encodings import FIELDS, HIGH, LOW, PIXEL_LOOK, is_normalised
+from jaccard_eval.formats._yolo.encodings import FIELDS, HIGH, LOW, PIXEL_LOOK, is_normalised, outside_image
 from jaccard_eval.formats._yolo.lines import IntArray, LabelLines
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading.draft import Draft
@@ -153,11 +153,7 @@ def check_units(reporter: LineReporter, rows: IntArray, coords: FloatArray, unit
         alike = "Use the same units in all files."
         reporter.report("units-mixed", mixed, lambda line: detail.format(quoted_value(box(line).tolist())), alike)
         return
-    outside = ((coords < LOW) | (coords > HIGH)).any(axis=1)
-    negative = (coords[:, 2:] < LOW).any(axis=1) & (encoding not in CORNER_ORDER)
-    # A detector may draw a box beyond the image: up to the size of the image that is a warning. Ground truth is not
-    # drawn so, and Ultralytics refuses it.
-    far = outside & ((reporter.draft.options.role == "gt") | negative | (np.abs(coords) > PIXEL_LOOK).any(axis=1))
+    outside, far = outside_image(coords, encoding, reporter.draft.options.role)
 
     def describe(line: int) -> str:
         numbers = box(line)

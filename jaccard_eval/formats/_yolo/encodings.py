@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, FloatArray, to_xywh
+from jaccard_eval.data.boxtable import CORNER_ORDER, BoolArray, FloatArray, to_xywh
 from jaccard_eval.findings import Severity
 from jaccard_eval.frozen import dataclass
 
@@ -99,6 +99,16 @@ def distinct_rows(numbers: FloatArray, frame: Frame) -> npt.NDArray[np.int64]:
     # Rows as one integer each: to find distinct rows of an array takes NumPy twenty times as long.
     _, rows = np.unique(cells @ 2001 ** np.arange(numbers.shape[1]), return_index=True)
     return np.sort(rows)[:: max(1, len(rows) // _MOST_ROWS)]
+
+
+def outside_image(coords: FloatArray, encoding: str, role: str) -> tuple[BoolArray, BoolArray]:
+    """Return which fractions (n, 4) leave 0..1, and which of these labels of the `role` must not hold."""
+    outside: BoolArray = ((coords < LOW) | (coords > HIGH)).any(axis=1)
+    negative = (coords[:, 2:] < LOW).any(axis=1) & (encoding not in CORNER_ORDER)
+    # A detector may draw a box beyond the image: up to the size of the image that is a warning. Ground truth is not
+    # drawn so, and Ultralytics refuses it.
+    refused: BoolArray = outside & ((role == "gt") | negative | (np.abs(coords) > PIXEL_LOOK).any(axis=1))
+    return outside, refused
 
 
 def contradictions(coords: FloatArray, encoding: str, frame: Frame) -> BoolArray:

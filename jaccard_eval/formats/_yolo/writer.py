@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
+
 from jaccard_eval.atomic import replace_folder
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset
@@ -12,7 +14,7 @@ from jaccard_eval.data.imagekeys import without_suffix
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.formats._yolo.sources import twin_folder
-from jaccard_eval.formats._yolo.written_shapes import shape_rows
+from jaccard_eval.formats._yolo.written_shapes import box_fractions, shape_rows
 from jaccard_eval.reading.files import is_label_name
 from jaccard_eval.reading.writing import (
     UNIVERSE,
@@ -50,10 +52,14 @@ def write_folder(dataset: Dataset, path: Path, findings: FindingLog, *, as_read:
     files = _file_names(dataset, path, findings)
     numbers, names = _classes(dataset, path, findings)
     boxes = dataset.boxes
+    coords = np.zeros((0, 4))
     rows = None if in_pixels else shape_rows(dataset, path, findings)
+    if rows is None and not in_pixels:
+        coords, exact = box_fractions(dataset, path, findings)
+        report_rounded(exact, path, findings)
     findings.raise_errors()
     if rows is None:
-        rows = number_rows(_pixels(dataset, path, findings) if in_pixels else _fractions(dataset, path, findings), " ")
+        rows = number_rows(_pixels(dataset, path, findings) if in_pixels else coords, " ")
     if boxes.score is not None:
         rows = [f"{row} {score}" for row, score in zip(rows, number_rows(boxes.score[:, None], " "), strict=True)]
     lines: list[list[str]] = [[] for _ in files]
@@ -103,14 +109,6 @@ def _classes(dataset: Dataset, path: Path, findings: FindingLog) -> tuple[list[i
         fix="Rename the class: one line, no spaces at the ends.",
     )
     return list(range(len(labels))), labels.names
-
-
-def _fractions(dataset: Dataset, path: Path, findings: FindingLog) -> FloatArray:
-    """Return centres and sizes (n, 4) as fractions of the image, and report which boxes lose their last bits."""
-    sizes = None if dataset.units == "norm" else dataset.images.sizes[dataset.boxes.image]
-    coords, exact = exact_coords(dataset.boxes.xywh, "cxcywh", sizes)
-    report_rounded(exact, path, findings)
-    return coords
 
 
 def _pixels(dataset: Dataset, path: Path, findings: FindingLog) -> FloatArray:
