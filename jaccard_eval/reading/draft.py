@@ -25,7 +25,7 @@ from jaccard_eval.data.dataset import Dataset, ImageTable, IntegerKeys, Key, Lab
 from jaccard_eval.data.imagelabels import FACTS, ClassFacts, ImageLabels
 from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.fixes import NO_SCORES, Fix
 from jaccard_eval.options import AS_WRITTEN, MASK_AXES, ReadOptions
 from jaccard_eval.reading.rawboxes import (
@@ -417,7 +417,10 @@ class Draft:
         if assumed is None:
             why, fix = raw.no_score or ("", NO_SCORES)
             detail = "predictions have no score; average precision ranks boxes by their score" + why
-            self.findings.error("score-missing", raw.place(0), detail, fix=fix)
+            found = DataError.single("score-missing", raw.place(0), detail, fix=fix).findings
+            # What none has is no fault of a record.
+            log = self.findings
+            (log.extend_as_they_are if isinstance(log, SkippingLog) else log.extend)(found)
         else:
             detail = f"none of the {len(raw.coords):,} predictions has one; all rank equally with {assumed:g}"
             self.findings.note("score-assumed", Where(self.path, field="score"), detail)

@@ -12,12 +12,20 @@ from jaccard_eval.fixes import ON, Fix
 from jaccard_eval.text import pluralise
 
 # What can be wrong with one record while all others are sound. What a class or an image is called is not among it, nor
-# what is the same mistake in all records: boxes of another encoding, a column that is missing.
+# what is the same mistake in all records: boxes of another encoding, a column that is missing, scores that none has.
 FAULTS = frozenset(
-    {"bbox-length", "bbox-type", "box-too-large", "class-invalid", "columns", "coordinate-range", "csv-bbox"}
-    | {"csv-box-partial", "csv-cell-empty", "csv-flag", "csv-number", "csv-prediction-string", "element-repeated"}
+    {"bbox-length", "bbox-type", "box-too-large", "class-invalid", "class-unknown", "columns", "coordinate-range"}
+    | {
+        "csv-bbox",
+        "csv-box-partial",
+        "csv-cell-empty",
+        "csv-flag",
+        "csv-number",
+        "csv-prediction-string",
+        "element-repeated",
+    }
     | {"field-missing", "flag-value", "id-range", "id-type", "keypoints-invalid", "number-invalid"}
-    | {"number-not-finite", "number-type", "record-type", "segmentation-invalid", "units-mixed"}
+    | {"number-not-finite", "number-type", "record-type", "score-missing", "segmentation-invalid", "units-mixed"}
 )
 SKIPPED = "invalid"  # how many are counted among what is ignored of a side
 # Objects of a file that are no boxes: without them boxes would lose their image or their class.

@@ -277,3 +277,28 @@ def test_short_polygons_go_on_counted() -> None:
     result = evaluate(gt, pred, iou_type="segm", gt_options=SKIP)
     assert result.gt.ignored == {"invalid": 2}
     assert result.metrics["AP"].value == pytest.approx(1)
+
+
+SCORELESS = {"image_id": 2, "category_id": 1, "bbox": [0, 0, 5, 5]}
+
+
+def test_a_record_without_a_score_is_left_out_unless_none_has_one(tmp_path: Path) -> None:
+    good = [SCORELESS | {"score": score} for score in (0.5, 0.6)]
+    path = written(tmp_path / "pred.json", [*good, SCORELESS])
+    found = load(path, role="pred", options=SKIP)
+    assert (len(found.boxes), found.ignored["invalid"]) == (2, 1)
+    (tmp_path / "pred.csv").write_text("image,class,xmin,ymin,xmax,ymax\na,cat,0,0,5,5\nb,cat,0,0,5,5\n")
+    for source in (written(tmp_path / "none.json", [SCORELESS] * 2), tmp_path / "pred.csv"):
+        with pytest.raises(DataError, match="score-missing") as raised:
+            load(source, role="pred", options=SKIP)
+        assert "skip" not in str(raised.value)
+
+
+def test_a_class_index_beyond_the_names_is_left_out(tmp_path: Path) -> None:
+    folder = tmp_path / "labels"
+    folder.mkdir()
+    (folder / "a.txt").write_text("0 0.5 0.5 0.2 0.2\n5 0.4 0.4 0.1 0.1\n1 0.3 0.3 0.2 0.2\n")
+    with pytest.raises(DataError, match=r"class 5 is outside 0 to 1.* pass skip_invalid=True"):
+        load(folder, options=ReadOptions(names=("a", "b")))
+    found = load(folder, options=ReadOptions(names=("a", "b"), skip_invalid=True))
+    assert (found.boxes.label.tolist(), found.ignored["invalid"]) == ([0, 1], 1)

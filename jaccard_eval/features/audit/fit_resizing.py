@@ -172,7 +172,9 @@ class _Sample:
         """Whether predictions lie on objects as they were read, and no form explains more."""
         view = _View(self, encoding)
         given = view.as_read
-        if given.matched < max(FEWEST_MATCHED, 0.35 * view.n_objects) or not given.is_level(slope=(0.004, 4.0), offset=(0.03, 3.0)):
+        if given.matched < max(FEWEST_MATCHED, 0.35 * view.n_objects) or not given.is_level(
+            slope=(0.004, 4.0), offset=(0.03, 3.0)
+        ):
             return False
         rest = given.unmatched()
         breadth = BROAD if given.matched < 0.6 * view.n_objects else NARROW
