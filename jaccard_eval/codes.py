@@ -50,6 +50,7 @@ CODES = frozenset(
         "bootstrap-few",
         "bootstrap-skipped",
         "bootstrap-undefined",
+        "boundary-whole",
         "box-assumed",
         "box-axes",
         "box-empty",

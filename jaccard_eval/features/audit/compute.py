@@ -96,10 +96,16 @@ def audit(
 
 def _checks_of_shapes() -> tuple[Check, ...]:
     # Most evaluations are of boxes, and import no more than these need.
-    from jaccard_eval.features.audit.mask_axes import check_masks
+    from jaccard_eval.features.audit.mask_axes import check_boundaries, check_masks
     from jaccard_eval.features.audit.shape_readings import check_angles, check_keypoints
 
-    return (check_masks, check_keypoints, check_angles, *(check for check in CHECKS if check not in OF_BOXES))
+    return (
+        check_masks,
+        check_boundaries,
+        check_keypoints,
+        check_angles,
+        *(check for check in CHECKS if check not in OF_BOXES),
+    )
 
 
 def is_doubtful(aligned: Alignment) -> bool:

@@ -35,8 +35,10 @@ from jaccard_eval.fixes import Fix, Value
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import measure_aligned
 from jaccard_eval.options import AS_WRITTEN, MASK_AXES
-from jaccard_eval.similarity.masks import Outlines, filled, outlines_of
+from jaccard_eval.similarity.boundary import boundaries, boundary_width
+from jaccard_eval.similarity.masks import Outlines, filled, masks_of, outlines_of
 
+THIN_AT_ONCE = 256  # objects whose boundaries are made at once
 FEWEST_FOUND = 3  # objects that one reading of sizes must find for its option to be named
 
 
@@ -143,6 +145,31 @@ def check_masks(context: AuditContext, findings: FindingLog) -> None:
         where = Where(drawn.sides[best.role].path, field="segmentation")
         fix = Fix.reading(best.option, metric="AP50", before=as_given, after=right)
         findings.warning("mask-axes", where, f"masks look written in another order: {detail}", fix=fix)
+
+
+def check_boundaries(context: AuditContext, findings: FindingLog) -> None:
+    """Note that every object is thinner than the boundary, which then is the whole mask."""
+    rules = context.metrics.protocol
+    if rules.iou_type != "boundary":
+        return
+    n_objects, widths = 0, set[int]()
+    for table in context.aligned.gt.tables():
+        masks = masks_of(table.take(np.flatnonzero(~table.crowd)))
+        areas = masks.areas()
+        for start in range(0, len(areas), THIN_AT_ONCE):  # data with one thick object ends here, as most do
+            rows = np.arange(start, min(start + THIN_AT_ONCE, len(areas)))
+            if (boundaries(masks.take(rows), rules.dilation_ratio).areas() < areas[rows]).any():
+                return
+        n_objects += int(np.count_nonzero(areas))
+        sizes = np.unique(masks.sizes[areas > 0], axis=0).tolist()
+        widths.update(boundary_width(height, width, rules.dilation_ratio) for height, width in sizes)
+    if n_objects:
+        span = " to ".join(f"{width}" for width in sorted({min(widths), max(widths)}))
+        them = "the object is" if n_objects == 1 else f"all {n_objects:,} objects are"
+        detail = f"{them} thinner than the boundary ({span} px on each side), so it is the whole mask"
+        words = "Pass a smaller {dilation_ratio}, or compare masks with {iou_type}."
+        fix = Fix.missing(words, dilation_ratio=None, iou_type="segm")
+        findings.note("boundary-whole", Where(context.gt.path, field="segmentation"), detail, fix=fix)
 
 
 def _trials(drawn: _Drawn) -> Iterator[_Trial]:

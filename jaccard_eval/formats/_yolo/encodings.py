@@ -103,11 +103,11 @@ def distinct_rows(numbers: FloatArray, frame: Frame) -> npt.NDArray[np.int64]:
 
 def outside_image(coords: FloatArray, encoding: str, role: str) -> tuple[BoolArray, BoolArray]:
     """Return which fractions (n, 4) leave 0..1, and which of these labels of the `role` must not hold."""
-    outside: BoolArray = ((coords < LOW) | (coords > HIGH)).any(axis=1)
+    outside = np.asarray(((coords < LOW) | (coords > HIGH)).any(axis=1))
     negative = (coords[:, 2:] < LOW).any(axis=1) & (encoding not in CORNER_ORDER)
     # A detector may draw a box beyond the image: up to the size of the image that is a warning. Ground truth is not
     # drawn so, and Ultralytics refuses it.
-    refused: BoolArray = outside & ((role == "gt") | negative | (np.abs(coords) > PIXEL_LOOK).any(axis=1))
+    refused = np.asarray(outside & ((role == "gt") | negative | (np.abs(coords) > PIXEL_LOOK).any(axis=1)))
     return outside, refused
 
 
