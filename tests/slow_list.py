@@ -32,4 +32,6 @@ def rewritten(durations: str, known: frozenset[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    LIST.write_text("".join(f"{name}\n" for name in rewritten(Path(sys.argv[1]).read_text(), listed())), encoding="utf-8")
+    LIST.write_text(
+        "".join(f"{name}\n" for name in rewritten(Path(sys.argv[1]).read_text(), listed())), encoding="utf-8"
+    )

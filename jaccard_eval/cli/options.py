@@ -72,7 +72,9 @@ class SectionOption(click.Option):
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         """Return what a text means; an empty one, as of a variable that is not set, means nothing in any option."""
         if value == "" or (isinstance(value, tuple | list) and "" in value):
-            raise click.BadParameter("expected a value, got an empty text", ctx, self)
+            raise click.BadParameter(
+                f"expected a {'path' if isinstance(self.type, AnyPath) else 'value'}, got an empty text", ctx, self
+            )
         return super().type_cast_value(ctx, value)
 
     def get_help_extra(self, ctx: click.Context) -> click.types.OptionHelpExtra:
@@ -259,7 +261,7 @@ def completed_from(
 
 PROTOCOL: dict[str, Any] = {"metavar": "NAME", "shell_complete": completed_from(lambda: RULES)}
 SCORE: dict[str, Any] = {
-    "metavar": "NUMBER|best-f1|precision=P|recall=R|fppi=N",
+    "metavar": "SCORE",
     "callback": parsed_by(parse_score),
     "shell_complete": completed_from(lambda: [BEST_F1, *(f"{aim}=" for aim in AIMS)]),
 }
@@ -404,8 +406,7 @@ PAIR_OPTIONS: list[click.Parameter] = [
         basic=True,
         shell_complete=completed_from(lambda: ["auto"], or_files=True),
         callback=parsed_by(parse_class_map),
-        help="Map prediction classes: pred=gt,..., a .json or .yaml file, or a rule such as id+1. auto: infer from"
-        " overlapping boxes.",
+        help="Map prediction classes: pred=gt,..., a .json or .yaml file, id+1, or auto (by overlap).",
     ),
 ]
 

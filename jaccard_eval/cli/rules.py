@@ -78,7 +78,7 @@ PROTOCOL_OPTIONS: list[click.Parameter] = [
         "--score",
         **SCORE,
         basic=True,
-        help="Also precision, recall and F1 at a score threshold.",
+        help="Also precision, recall and F1 at a score: 0.4, best-f1, precision=0.9, recall=0.8 or fppi=1.",
     ),
 ]
 

@@ -26,7 +26,7 @@ FORMAT = Format(
     name="icdar",
     summary="ICDAR text, one file per image: x1,y1,x2,y2,x3,y3,x4,y4 and the word, or a score",
     source="https://rrc.cvc.uab.es/?ch=4&com=tasks",
-    example="10,20,110,20,110,60,10,60,EXIT\n300,20,360,24,358,50,298,46,###\n",
+    example="10,20,110,20,110,60,10,60,EXIT\n200,30,280,36,278,60,198,54,TAXI\n300,20,360,24,358,50,298,46,###\n",
     carries=("images", "scores", "crowd"),
 )
 

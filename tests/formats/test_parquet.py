@@ -391,7 +391,7 @@ def test_without_pyarrow_the_install_command_is_told(monkeypatch: pytest.MonkeyP
     pq.write_table(pa.table(DOG), tmp_path / "gt.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert detect_format(tmp_path / "gt.parquet") == "parquet"
-    with pytest.raises(MachineError, match=r"pip install 'jaccard-eval\[parquet\]'"):
+    with pytest.raises(MachineError, match=r"pip install '.*\[parquet\]'"):
         read_dataset(tmp_path / "gt.parquet", ReadOptions())
 
 

@@ -177,7 +177,7 @@ COMMAND = SectionedCommand(
             "--score",
             **SCORE,
             basic=True,
-            help="Score threshold (default: the best F1 of each).",
+            help="Score: 0.4, best-f1 (default), precision=0.9, recall=0.8, fppi=1.",
         ),
         _option(
             "--box-iou",
