@@ -1,7 +1,7 @@
 """Rewrite the list of slow tests from the durations that pytest printed: `make durations`.
 
-A test of more than 50 ms (the mean of its parameters) comes onto the list, one of less than 30 ms leaves it: between the
-two it stays as it was, so that the list does not change with the machine.
+A test of more than 50 ms (the mean of its parameters) comes onto the list, one of less than 30 ms leaves it. Between
+the two it stays as it was, so that the list does not change with the machine.
 """
 
 import re
@@ -33,5 +33,8 @@ def rewritten(durations: str, known: frozenset[str]) -> list[str]:
 
 if __name__ == "__main__":
     LIST.write_text(
-        "".join(f"{name}\n" for name in rewritten(Path(sys.argv[1]).read_text(), listed())), encoding="utf-8"
+        "".join(
+            f"{name}\n" for name in rewritten(Path(sys.argv[1]).read_text(encoding="utf-8", errors="replace"), listed())
+        ),
+        encoding="utf-8",
     )
