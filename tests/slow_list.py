@@ -32,9 +32,5 @@ def rewritten(durations: str, known: frozenset[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    LIST.write_text(
-        "".join(
-            f"{name}\n" for name in rewritten(Path(sys.argv[1]).read_text(encoding="utf-8", errors="replace"), listed())
-        ),
-        encoding="utf-8",
-    )
+    printed = Path(sys.argv[1]).read_text(encoding="utf-8", errors="replace")
+    LIST.write_text("".join(f"{name}\n" for name in rewritten(printed, listed())), encoding="utf-8")
