@@ -30,7 +30,8 @@ IntArray = npt.NDArray[np.int64]
 
 SAME_OBJECT = 0.95  # IoU from which two boxes of a class are one object: closer than people draw a box twice
 RARE = 0.001  # share of the ground truth up to which two objects may well stand in one place
-IDENTICAL = 1 - 1e-6  # IoU from which two boxes have the same numbers, up to the arithmetic of units
+# IoU from which two boxes have the same numbers: Ultralytics, which mixes labels in, rounds them to .001 px or six digits.
+IDENTICAL = 0.9995
 FEWEST_COPIES = 10  # objects with an identical prediction, and
 COPIED_SHARE = (
     0.5  # of those looked at, that no detector reaches: none of the public sets has one, made-up ones an eighth
@@ -245,7 +246,7 @@ def check_copies(context: AuditContext, findings: FindingLog) -> None:
     findings.warning(
         "pred-copies-gt",
         Where(context.pred.path, field="box"),
-        f"predictions hold {copied:,} of the {total:,} ground-truth boxes{looked} to the last digit, and {why}",
+        f"predictions hold {copied:,} of the {total:,} ground-truth boxes{looked} up to rounding, and {why}",
         fix="Predict without labels; until then AP does not measure the model.",
     )
 
