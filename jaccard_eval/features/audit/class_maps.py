@@ -122,30 +122,47 @@ def check_classes(context: AuditContext, findings: FindingLog) -> None:
     detail = f"classes differ between the sides: {verdict.evidence()}"
     fix = rerun_with(verdict.better, verdict.given)
     where, table, options = Where(context.pred.path, field="class"), verdict.table(), context.options
-    named = context.aligned.classes.strategy != "id" or options is None or options.class_map is not None
-    if context.stops("class-mapping", named=named) and _is_decisive(verdict, context.sample):
+    # Names of files are statements about the data; those of an option may be of other data, or in another order.
+    by_option = _named_by_option(options)
+    if by_option:
+        detail += f"; the names given for the {' and '.join(by_option)} contradict the boxes"
+    named = (
+        options is None or options.class_map is not None or not (by_option or context.aligned.classes.strategy == "id")
+    )
+    if context.stops("class-mapping", named=named) and _is_decisive(verdict, context):
         findings.error("class-mapping", where, detail, fix=replace(fix, allow="class-mapping"), table=table)
     else:
         findings.warning("class-mapping", where, detail, fix=fix, table=table)
 
 
-def _is_decisive(verdict: Verdict, sample: Sample) -> bool:
+def _named_by_option(options: SideOptions | None) -> list[str]:
+    """Return whose classes an option names: "ground truth", "predictions"."""
+    given = () if options is None else ((options.gt_options, "ground truth"), (options.pred_options, "predictions"))
+    return [side for reading, side in given if reading is not None and reading.names]
+
+
+def _is_decisive(verdict: Verdict, context: AuditContext) -> bool:
     """Whether next to no object has its class as given, and most of those that can be found have by a map with a rule.
 
-    Pairs that were chosen to fit, and classes that changed places, may be weaknesses of the detector. So may a class
-    that lies on another one: many classes must fit, more often than if they had nothing to do with each other.
+    Classes that both give alike are evidence for neither. Pairs that were chosen to fit, and classes that changed
+    places, may be weaknesses of the detector. So may a class that lies on another one: many classes must fit, more
+    often than if they had nothing to do with each other.
     """
-    better, confusion = verdict.better, Confusion.of(sample)
-    if better is None or not isinstance(better.class_map, str) or verdict.given > STOP_GIVEN:
+    better, confusion, given = verdict.better, Confusion.of(context.sample), context.aligned.classes.rows
+    if better is None or not isinstance(better.class_map, str):
         return False
-    if better.agreement * verdict.pairs < STOP_OTHER * place_agreement(sample).possible:
+    if better.agreement * verdict.pairs < STOP_OTHER * place_agreement(context.sample).possible:
         return False
-    in_pred = np.bincount(confusion.pred, weights=confusion.count, minlength=len(better.rows)) / verdict.pairs
-    in_gt = np.append(np.bincount(confusion.gt, weights=confusion.count) / verdict.pairs, 0.0)  # -1: no class
+    differ = better.rows[confusion.pred] != given[confusion.pred]
+    confusion = Confusion(confusion.pred[differ], confusion.gt[differ], confusion.count[differ])
+    if confusion.agreement(given) > STOP_GIVEN:
+        return False
+    in_pred = np.bincount(confusion.pred, weights=confusion.count, minlength=len(better.rows)) / confusion.pairs
+    in_gt = np.append(np.bincount(confusion.gt, weights=confusion.count) / confusion.pairs, 0.0)  # -1: no class
     goal = np.where(better.rows < len(in_gt) - 1, better.rows, -1)
     by_chance = float(in_pred @ in_gt[goal])
-    share = better.agreement
-    return share > by_chance and verdict.pairs * divergence(share, by_chance) >= STOP_SURPRISE
+    share = confusion.agreement(better.rows)
+    return share > by_chance and confusion.pairs * divergence(share, by_chance) >= STOP_SURPRISE
 
 
 def best_class_map(gt: Dataset, pred: Dataset, placed: Placement, findings: FindingLog) -> ClassMap | None:

@@ -30,7 +30,7 @@ IntArray = npt.NDArray[np.int64]
 
 SAME_OBJECT = 0.95  # IoU from which two boxes of a class are one object: closer than people draw a box twice
 RARE = 0.001  # share of the ground truth up to which two objects may well stand in one place
-# IoU from which two boxes have the same numbers: Ultralytics, which mixes labels in, rounds them to .001 px or six digits.
+# IoU from which two boxes have the same numbers: Ultralytics, which mixes labels in, rounds to .001 px or six digits.
 IDENTICAL = 0.9995
 FEWEST_COPIES = 10  # objects with an identical prediction, and
 COPIED_SHARE = (

@@ -1,5 +1,6 @@
 """Mistakes about classes, planted into good data: what is said, and that the flag it names restores the true AP."""
 
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 from planting import SETS, Pair, run_evaluate, suggested_flags
 
 from jaccard_eval import DataError, Dataset, ReadOptions, evaluate, load
+from jaccard_eval.cli.run import run
 from jaccard_eval.reading.images import ImageFolder
 
 Loader = Callable[[str], Pair]
@@ -185,3 +187,34 @@ def test_an_unknown_rule_is_refused_with_a_suggestion(sample_data: Path, capsys:
     outcome = run_evaluate(capsys, *paths, "--class-map", "contigous")
     assert outcome.code == 2
     assert "'contigous'. Did you mean 'contiguous'" in " ".join(outcome.said.split())
+
+
+@pytest.mark.parametrize(("names", "share"), [("dog,car,cat", "0.0%"), ("dog,cat,car", "33.3%")])
+def test_names_in_another_order_than_the_boxes_show_end_the_run(
+    names: str, share: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # 20 images with one object of each class, the classes of predictions counted from 0: cat, dog, car.
+    boxes = [(image, row, [50.0 * row + image, 10.0 * row, 40.0, 30.0]) for image in range(20) for row in range(3)]
+    truth = {
+        "images": [{"id": image, "file_name": f"{image}.jpg", "width": 400, "height": 400} for image in range(20)],
+        "categories": [{"id": row + 1, "name": name} for row, name in enumerate(["cat", "dog", "car"])],
+        "annotations": [
+            {"id": n, "image_id": image, "category_id": row + 1, "bbox": box, "area": 1200, "iscrowd": 0}
+            for n, (image, row, box) in enumerate(boxes, start=1)
+        ],
+    }
+    moved = [(image, row, [box[0] + 1.0, *box[1:]]) for image, row, box in boxes]
+    found = [{"image_id": image, "category_id": row, "bbox": box, "score": 0.9} for image, row, box in moved]
+    paths = [tmp_path / "gt.json", tmp_path / "pred.json"]
+    for path, document in zip(paths, (truth, found), strict=True):
+        path.write_text(json.dumps(document))
+    given = [*map(str, paths), "--pred-names", names]
+    assert run(["evaluate", *given]) == 3
+    message = capsys.readouterr().err
+    assert f"{share} have the same class as given, 100.0% by id+1; the names given for the predictions" in message
+    flags = suggested_flags(message.partition("To go on")[0])
+    assert flags == ["--class-map", "id+1"]
+    # A shift of 1 in 40: IoU 39/41, above nine of ten thresholds and .95 as well.
+    assert run_evaluate(capsys, *given, *flags).ap == 1.0
+    assert run(["evaluate", *given, "--allow", "class-mapping", "-q"]) == 0
+    assert run(["evaluate", *map(str, paths), "--pred-names", "cat,dog,car", "-q"]) == 0
