@@ -300,7 +300,7 @@ def test_who_uses_a_configuration_is_told_its_keys(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     FRAME.to_csv("gt.csv", index=False)
-    FRAME.to_csv("pred.csv", index=False)
+    FRAME.assign(xmax=FRAME["xmax"] + 1).to_csv("pred.csv", index=False)  # no copy of the labels
     Path("jaccard-eval.toml").write_text('[evaluate]\ngt = "gt.csv"\npred = "pred.csv"\n')
     assert run(["evaluate"]) == 3
     assert 'pass assume-score = "1.0" (evaluate in jaccard-eval.toml)' in capsys.readouterr().err

@@ -246,8 +246,8 @@ def test_data_loaded_as_ground_truth_cannot_be_predictions(write_json: Writer) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"score": "best"}, "score must be a finite number or 'best-f1', got 'best'"),
-        ({"score": math.nan}, "score must be a finite number or 'best-f1', got nan"),
+        ({"score": "best"}, "score must be a finite number, 'best-f1' or an aim such as 'precision=0.9', got 'best'"),
+        ({"score": math.nan}, "score must be a finite number, 'best-f1' or an aim such as 'precision=0.9', got nan"),
         ({"score_min": math.inf}, "score_min must be a finite number, got inf"),
         ({"score_min": "best-f1"}, "score_min must be a finite number, got 'best-f1'"),
         ({"protocol": "cocoo"}, "unknown protocol 'cocoo'"),

@@ -53,7 +53,12 @@ def test_reading_issues_what_it_finds(tmp_path: Path) -> None:
 
 
 def test_a_gate_below_the_noise_of_its_test_set_is_a_warning() -> None:
-    result, _ = caught(CALLS["evaluate"])
+    # An interval needs 20 images.
+    images, labels, boxes = range(40), ["dog"] * 40, [[0, 0, 10, 10]] * 40
+    found = [[0, 0, 10, 10 - image % 4] for image in images]
+    truth = BoxTable.from_arrays(images, labels, boxes)
+    pred = BoxTable.from_arrays(images, [*labels[1:], "zebra"], found, score=[1 - image / 100 for image in images])
+    result, _ = caught(lambda: jaccard_eval.evaluate(truth, pred))
     gates = jaccard_eval.Gates(
         rules=(jaccard_eval.Rule(metric="AP", max_drop=0.0001, significance="significant-drop"),),
     )

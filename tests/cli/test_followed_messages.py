@@ -3,6 +3,8 @@
 import json
 import re
 import shlex
+import shutil
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,48 @@ SIDES = (SAMPLE / "gt.json", SAMPLE / "better.json")
 SEGMENTS = SAMPLE.parent / "panoptic"
 OLD = ("--against", str(SEGMENTS / "better.json"))
 WORSE = (SEGMENTS / "gt.json", SEGMENTS / "worse.json")
+
+
+def repeated(source: Path, folder: Path, times: int) -> Path:
+    """Write a set of the sample with each image several times: an interval needs 20."""
+    document = json.loads(source.read_text())
+    first = max(one["id"] for one in json.loads((source.parent / "gt.json").read_text())["images"])
+    lists = {"": document} if isinstance(document, list) else document
+    for name in {"", "images", "annotations"} & lists.keys():
+        copies = []
+        for turn in range(times):
+            for n, one in enumerate(lists[name]):
+                key = {"image_id": one["image_id"] + turn * first} if "image_id" in one else {}
+                number = (
+                    {"id": one["id"] + turn * first} if name == "images" else {"id": 1 + turn * len(lists[name]) + n}
+                )
+                file = {"file_name": f"{turn}_{one['file_name']}"} if "file_name" in one else {}
+                copies.append(one | number | key | file)
+        lists[name] = copies
+    target = folder / source.name
+    target.write_text(json.dumps(lists.get("", document) if "" in lists else lists))
+    maps = source.with_suffix("")
+    if maps.is_dir():
+        (folder / source.stem).mkdir()
+        for turn, path in product(range(times), maps.iterdir()):
+            shutil.copy(path, folder / source.stem / f"{turn}_{path.name}")
+    return target
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The files of the sample with enough images for intervals, by the files that they are of."""
+    folder = tmp_path_factory.mktemp("large")
+    found = {}
+    for times, names in ((2, SIDES), (6, (*WORSE, SEGMENTS / "better.json"))):
+        (folder / str(times)).mkdir()
+        found |= {str(path): str(repeated(path, folder / str(times), times)) for path in names}
+    maps = SEGMENTS / "better"
+    return found | {str(maps): str(folder / "6" / maps.name)}
+
+
+def of_large(large: dict[str, str], *words: Any) -> list[str]:
+    return [large.get(str(word), str(word)) for word in words]
 
 
 @pytest.mark.parametrize(
@@ -117,14 +161,15 @@ def test_a_result_without_the_metric_of_a_rule_is_evaluated_again_with_it(tmp_pa
     assert run_here("gate", "again.json", "--fail-under", "AP85=0", cwd=tmp_path).returncode == 0
 
 
-def test_a_significance_gets_the_runs_that_it_asks_for(tmp_path: Path) -> None:
+def test_a_significance_gets_the_runs_that_it_asks_for(tmp_path: Path, large: dict[str, str]) -> None:
+    sides = of_large(large, *SIDES)
     rule = ("--fail-significant-drop", "AP=0.9", "--baseline", "main.json")
-    assert run_here("evaluate", *SIDES, "-o", "main.json", cwd=tmp_path).returncode == 0
-    refused = run_here("evaluate", *SIDES, *rule, cwd=tmp_path)
+    assert run_here("evaluate", *sides, "-o", "main.json", cwd=tmp_path).returncode == 0
+    refused = run_here("evaluate", *sides, *rule, cwd=tmp_path)
     assert refused.returncode == 2
     assert "Write both: 'jaccard-eval evaluate GT PRED -o main.json -o main.npz'" in refused.stderr
-    assert run_here("evaluate", *SIDES, "-o", "main.json", "-o", "main.npz", cwd=tmp_path).returncode == 0
-    done = run_here("evaluate", *SIDES, *rule, "-o", "new.json", cwd=tmp_path)
+    assert run_here("evaluate", *sides, "-o", "main.json", "-o", "main.npz", cwd=tmp_path).returncode == 0
+    done = run_here("evaluate", *sides, *rule, "-o", "new.json", cwd=tmp_path)
     assert done.returncode == 0
     assert json.loads((tmp_path / "new.json").read_text())["gates"][0]["status"] == "pass"
 
@@ -167,13 +212,13 @@ SIGNIFICANT, DROP = ("--fail-significant-drop", "PQ=0.5"), ("--fail-drop", "PQ=0
     ],
 )
 def test_what_panoptic_asks_for_works(
-    tmp_path: Path, given: tuple[str, ...], named: str, followed: tuple[str, ...]
+    tmp_path: Path, large: dict[str, str], given: tuple[str, ...], named: str, followed: tuple[str, ...]
 ) -> None:
-    assert run_here("panoptic", *WORSE, "-o", "base.json", cwd=tmp_path).returncode == 0
-    refused = run_here("panoptic", *WORSE, *given, cwd=tmp_path)
+    assert run_here("panoptic", *of_large(large, *WORSE), "-o", "base.json", cwd=tmp_path).returncode == 0
+    refused = run_here("panoptic", *of_large(large, *WORSE, *given), cwd=tmp_path)
     assert refused.returncode == 2
     assert named in " ".join(refused.stderr.split())
-    done = run_here("panoptic", *WORSE, *followed, cwd=tmp_path)
+    done = run_here("panoptic", *of_large(large, *WORSE, *followed), cwd=tmp_path)
     assert (done.returncode, "error" in done.stderr) == (0, False)
 
 
@@ -246,5 +291,5 @@ def test_a_saved_run_without_best_scores_names_the_evaluation_that_has_them(tmp_
     assert run_here("evaluate", *SIDES, "-o", "run.npz", cwd=tmp_path).returncode == 0
     refused = run_here("report", "run.npz", "-o", "thresholds.yaml", cwd=tmp_path)
     assert refused.returncode == 2
-    assert "Evaluate the inputs with -o thresholds.yaml (or .json)" in refused.stderr
+    assert "Evaluate the inputs with '-o thresholds.yaml' (or .json), and without --no-errors" in refused.stderr
     assert run_here("evaluate", *SIDES, "-o", "thresholds.yaml", cwd=tmp_path).returncode == 0
