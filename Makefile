@@ -66,7 +66,7 @@ full: $(VENV)/.installed-for-tests
 coverage: $(VENV)/.installed-for-tests
 	$(RUN) $(BIN)/$(PARALLEL) -m 'not browser and not cluster' --cov=jaccard_eval --cov-report= --cov-fail-under=95
 
-# Renews the list of tests that `make check` leaves out.
+# Renews the list of tests that `make check` skips.
 durations: $(VENV)/.installed-for-tests
 	@mkdir -p build
 	$(RUN) $(BIN)/$(PARALLEL) -m 'not browser and not cluster' --durations=0 -vv > build/durations.txt

@@ -36,7 +36,7 @@ class JaccardEvalError(Exception):
     """
 
     exit_code = ExitCode.INTERNAL
-    wording: Any = None  # of `fixes`: as flags where nobody says otherwise
+    wording: Any = None  # of `fixes`: as flags unless set
 
     def __init__(self, message: str = "", *, fix: Any = None) -> None:
         # A `findings.Fix`, which is not known here.

@@ -20,17 +20,17 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import is_numeral
 
 READING, MISSING = "reading", "missing"
-# The value of an option; several, one of which is right; None, which only the user can give; "" to leave it out.
+# The value of an option; several, one of which is right; None, which only the user can give; "" to omit it.
 Value = str | tuple[str, ...] | None
 ON = "true"  # the value of a switch
-COMMAND = "command"  # stands for a whole command line, as in "evaluate GT PRED -o run.npz"
+COMMAND = "command"  # means a whole command line, as in "evaluate GT PRED -o run.npz"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fix:
     """What would help: options by their names (``pred_box``), and a sentence with places for them.
 
-    In the sentence, ``{pred_box}`` stands for the option with its value, ``{pred_box:xyxy}`` for it with this value,
+    In the sentence, ``{pred_box}`` means the option with its value, ``{pred_box:xyxy}`` for it with this value,
     ``{options}`` for all of them, and ``{changes}`` for "with" those that are given and "without" those that are not.
     """
 
@@ -61,12 +61,12 @@ class Fix:
 
     @classmethod
     def missing(cls, words: str, /, **options: Value) -> Fix:
-        """Say what is missing and what for, or what is to be corrected."""
+        """Report what is missing and what for, or what is to be corrected."""
         return cls(kind=MISSING, options=options, words=words)
 
     @classmethod
     def of_side(cls, role: str, words: str, /, **options: Value) -> Fix:
-        """Say what is missing to read one side: ``{box}`` is its own option, ``{pred_box}``."""
+        """Report what is missing to read one side: ``{box}`` is its own option, ``{pred_box}``."""
         named = {f"{role}_{name}": value for name, value in options.items()}
         return cls.missing(_PLACE.sub(partial(_prefixed, role=role, names={*options}), words), **named)
 

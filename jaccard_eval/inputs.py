@@ -122,7 +122,7 @@ def load(
     options : ReadOptions, optional
         Encoding, units, class names, images.
     skip_invalid : bool
-        Leave out records and lines that cannot be used, and count them, as ``ReadOptions(skip_invalid=True)`` does.
+        Skip records and lines that cannot be used, and count them, as ``ReadOptions(skip_invalid=True)`` does.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def with_shapes(options: ReadOptions | None, iou_type: str) -> ReadOptions | Non
 
 
 def skipping(skip_invalid: bool, *options: ReadOptions | None) -> tuple[ReadOptions | None, ...]:
-    """Return the options of sides, which also leave out records that cannot be used if that is asked of all."""
+    """Return the options of sides, which also skip records that cannot be used if that is asked of all."""
     return tuple(replace(each or ReadOptions(), skip_invalid=True) if skip_invalid else each for each in options)
 
 

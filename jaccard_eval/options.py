@@ -169,7 +169,7 @@ class ReadOptions:
     drop_inverted : bool
         Drop boxes of negative width or height, such as corners in the wrong order.
     skip_invalid : bool
-        Leave out records and lines that cannot be used, such as a box without numbers or a polygon of two points; they
+        Skip records and lines that cannot be used, such as a box without numbers or a polygon of two points; they
         are counted in a warning and in the signature.
     angle : {"deg-cw", "deg-ccw", "rad-cw", "rad-ccw"}, optional
         Unit and direction of the angles of oriented boxes, clockwise or not as one sees the image.

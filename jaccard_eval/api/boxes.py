@@ -161,7 +161,7 @@ def evaluate(
         Evaluate only the images that both sides list; refused where one side does not list its images.
     gt_format, pred_format, gt_options, pred_options : str and ReadOptions, optional
     skip_invalid : bool
-        Leave out records and lines of either side that cannot be used, and count them.
+        Skip records and lines of either side that cannot be used, and count them.
     allow : sequence of str
         Codes of findings that do not stop the evaluation of files, such as "box-encoding".
     engine : {"auto", "memory", "disk", "dask"}

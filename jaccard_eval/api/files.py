@@ -178,7 +178,7 @@ def convert(
     gt_format, gt_options
         How to read it.
     skip_invalid : bool
-        Leave out records that cannot be used, of both sides.
+        Skip records that cannot be used, of both sides.
     match_images, extra_images, images_in_common, class_map
         How the two correspond; see `evaluate`.
     iou_type : {"bbox", "segm", "keypoints", "obb"}, optional

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 PROGRAM = "jaccard-eval"
-WORDING = "jaccard_eval.wording"  # in the meta of a context: how fixes are told, where a configuration is used
+WORDING = "jaccard_eval.wording"  # in the meta of a context: how fixes are reported, where a configuration is used
 GIVEN = "jaccard_eval.given"  # in the meta of a context: the arguments of the process
 COMPLETE_VARIABLE = "_JACCARD_EVAL_COMPLETE"  # with it in the environment, a run completes a word for a shell
 DEFAULT_COMMAND = "evaluate"

@@ -176,7 +176,7 @@ def apply_config(command: click.Command, ctx: click.Context, args: Sequence[str]
 def _defaults(
     command: click.Command, config: Config, given: Mapping[str, Any]
 ) -> tuple[dict[str, Any], tuple[Finding, ...]]:
-    """Return what a configuration sets for a command beside the command line, and a note of it in one line."""
+    """Return what a configuration sets for a command next to the command line, and a note of it in one line."""
     table = config.tables[str(command.name)]
     if not isinstance(table, Mapping):
         raise UsageError(

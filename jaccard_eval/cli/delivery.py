@@ -75,7 +75,7 @@ def deliver(
 
         # All are rendered before the first is written: what cannot be rendered leaves every file as it was.
         with Stage("writing"):
-            # What only some files need is not in the others: beside a page a document is what it is alone.
+            # What only some files need is not in the others: next to a page a document is what it is alone.
             rendered = [
                 (output, output.reporter.render(result if _needs_more(output) else shown or result, shape))
                 for output in outputs

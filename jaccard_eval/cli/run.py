@@ -98,7 +98,7 @@ def run(argv: Sequence[str]) -> int:
                     try:
                         code = COMMAND_TABLE.invoke(context)
                     except JaccardEvalError as error:
-                        error.wording = context.meta.get(WORDING, FLAGS)  # as the context is gone when it is told
+                        error.wording = context.meta.get(WORDING, FLAGS)  # as the context is gone when it is reported
                         raise
             except Exit as request:
                 code = request.exit_code

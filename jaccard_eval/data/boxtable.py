@@ -49,7 +49,7 @@ class Shapes(Protocol):
     def hashes(self) -> Words:
         """Return words for each shape, (n, k) or (n,): shapes that differ within equal bounds differ here.
 
-        Inputs are told apart by these: `signature.digest_each` makes words that nobody can forge.
+        Inputs are distinguished by these: `signature.digest_each` makes words that nobody can forge.
         """
 
     def scaled(self, xy: FloatArray) -> Self:

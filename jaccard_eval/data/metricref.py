@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 BOXES, MAPS, MAP_CLASS = "boxes", "label maps", "a class of label maps"
 SEGMENTS, SEGMENT_CLASS = "segments", "a class of segments"
 ANY = "every result"
-# What a metric of boxes is measured on, and by which keys it is told what to measure.
+# What a metric of boxes is measured on, and which keys name what to measure.
 KEYS: dict[str, tuple[str, ...]] = {
     "curves": ("iou", "area", "max_dets", "class"),
     "point": ("iou", "score", "class"),  # detections with at least a score
@@ -162,7 +162,7 @@ LVIS_SUMMARY = (*COCO_SUMMARY[:6], "AP_r", "AP_c", "AP_f", "AR300", *COCO_SUMMAR
 IOU_DIGITS = 9
 
 _AREA_SUFFIX = re.compile(r"[A-Za-z]\w*")
-# The longest name first: oLRP_FP is no area of oLRP.
+# The longest name first: oLRP_FP is not an area of oLRP.
 _KNOWN = sorted((*BOX_METRICS, *FINDING_METRICS), key=len, reverse=True)
 _HEAD = re.compile(rf"(?P<name>{'|'.join(_KNOWN)})(?P<number>\d+)?(?:_(?P<area>{_AREA_SUFFIX.pattern}))?")
 _ITEM = re.compile(r'\s*(?:(?P<key>\w+)\s*=\s*)?(?P<value>"(?:[^"\\]|\\.)*"|(?(key)[^,"]|[^,"=])*?)\s*(?:,|$)')

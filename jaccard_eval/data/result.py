@@ -32,7 +32,7 @@ from jaccard_eval.fixes import Keywords
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import Bootstrap
 
-# Keys of a class in documents that are no metrics of it.
+# Keys of a class in documents that are not metrics of it.
 NOT_VALUES = ("class", "gt", "ignored", "pred", "frequency", "intervals", "refused", "sizes")
 TARGET = "expected value on sets of this size"  # what an interval of halves holds
 
@@ -538,7 +538,7 @@ class EvaluationResult(WithParts):
 
     @property
     def further(self) -> Mapping[int | None, Mapping[str, int | float]]:
-        """Numbers beside the summary by row of the class, None for all: of the operating points, and of the errors."""
+        """Numbers next to the summary by row of the class, None for all: of the operating points, and of the errors."""
         found: dict[int | None, dict[str, int | float]] = {}
         judged = self.protocol.iou_thresholds[self.protocol.judged_threshold]
         # The first point is that of all classes, the others are theirs, in their order.

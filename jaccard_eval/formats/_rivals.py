@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Files that can be an input by themselves; label files of an image each are one together.
 _DOCUMENTS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".pq", ".npz", ".arrow", ".feather")
-# Where formats look for the labels of a folder that has none itself, and what lies beside these.
+# Where formats look for the labels of a folder that has none itself, and what lies next to these.
 _OWN_FOLDERS = frozenset(
     {"labels", "labeltxt", "label_2", "annotations", "images", "image_2", "imagesets", "jpegimages"}
 )
@@ -48,11 +48,11 @@ def _inputs(peek: Peek, recognise: Recognise, skipped: set[Path], levels: int) -
 
 
 def _recognised(peek: Peek, recognise: Recognise) -> str:
-    """Return the format of an input; nothing where only its name speaks for it."""
+    """Return the format of an input; nothing where only its name supports it."""
     from jaccard_eval.formats import format_module
     from jaccard_eval.reading.peek import Likeness
 
-    # A picture folder of a data set may have a hundred thousand members, and none of them is opened.
+    # An image folder of a data set may have a hundred thousand members, and none of them is opened.
     if peek.is_folder and not peek.folders and all(map(is_image_name, peek.files[:FIRST])):
         return ""
     found = recognise(peek)

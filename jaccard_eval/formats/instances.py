@@ -351,7 +351,7 @@ def _read_maps(path: Path, names: Sequence[str], side: _Side) -> None:
     if table is not None:
         table.report_unused(side.draft)
     if colored and not side.image:
-        detail = "no map has an object: the palette gives 0, which is no object, a colour"
+        detail = "no map has an object: the palette gives 0, which is not an object, a colour"
         advice = "Save the ids of objects as pixel values, from 1 on, and 0 where there is none."
         side.draft.findings.error("content-lost", Where(str(path / colored[0])), detail, fix=advice)
 

@@ -31,7 +31,7 @@ class Axes:
     protocol: Protocol
     class_names: tuple[str, ...]
     frequency: tuple[str, ...] = ()  # of each class, where the ground truth has it
-    # Which detections count where a reference does not say: those with a score, all, or (None) it has to say so.
+    # Which detections count where a reference does not name one: those with a score, all, or (None) it has to Report so.
     score: float | str | None = ALL_SCORES
 
     def resolved(self, ref: MetricRef) -> MetricRef:

@@ -109,7 +109,7 @@ class DetectionMetrics:
 
     @property
     def tie_choice(self) -> tuple[str, ...]:
-        """What a signature says about the order of equal scores; nothing where it decides nothing."""
+        """What a signature shows about the order of equal scores; nothing where it decides nothing."""
         names = ("",) if self.protocol.class_agnostic else self.class_names
         orders = sorted((names[label], order) for label, order in self.source.tie_orders.items())
         text = json.dumps(orders).encode()

@@ -1,6 +1,6 @@
-"""Whether numbers in fixed columns are what a format takes them for: lines alone would fit several formats.
+"""Whether numbers in fixed columns are what a format reads them as: lines alone would fit several formats.
 
-A number by itself says nothing; most lines of a file together do. A few may be damaged, which the reader reports.
+A number by itself proves nothing; most lines of a file together do. A few may be damaged, which the reader reports.
 """
 
 from __future__ import annotations

@@ -265,7 +265,7 @@ class Draft:
     def _refuse_lost(self, lost: str, kept: BoolArray) -> None:
         if lost and not kept.any():
             detail = f"nothing is left to evaluate: it only has {lost}"
-            fix = "Export the objects as the warning about them says, or pass another file."
+            fix = "Export the objects as the warning about them names it, or pass another file."
             self.findings.error("content-lost", Where(self.path), detail, fix=fix)
             self.findings.raise_errors()
 
@@ -315,7 +315,7 @@ class Draft:
         return dropped
 
     def _settle_skipped(self, raw: RawBoxes, kept: BoolArray) -> None:
-        """Take boxes that the last checks found faulty out of `kept` (n,), and count all that is left out."""
+        """Take boxes that the last checks found faulty out of `kept` (n,), and count all that is skipped."""
         if isinstance(self.findings, SkippingLog):
             kept[self.findings.faulty([raw.place(row) for row in range(len(kept))])] = False
             if n_skipped := self.findings.settle(int(kept.sum()), self.path):
@@ -343,7 +343,7 @@ class Draft:
         return np.concatenate((low, np.abs(xywh[:, 2:])), axis=1)
 
     def _sound(self, raw: RawBoxes) -> RawBoxes:
-        """Return boxes without those whose records cannot be used, where these may be left out."""
+        """Return boxes without those whose records cannot be used, where these may be skipped."""
         if not isinstance(self.findings, SkippingLog) or not self.findings.places:
             return raw
         faulty = self.findings.faulty([raw.place(row) for row in range(len(raw.coords))])
@@ -418,7 +418,7 @@ class Draft:
             why, fix = raw.no_score or ("", NO_SCORES)
             detail = "predictions have no score; average precision ranks boxes by their score" + why
             found = DataError.single("score-missing", raw.place(0), detail, fix=fix).findings
-            # What none has is no fault of a record.
+            # What none has is not a fault of a record.
             log = self.findings
             (log.extend_as_they_are if isinstance(log, SkippingLog) else log.extend)(found)
         else:

@@ -95,7 +95,7 @@ class TextBoxes:
             lambda row: (self.where(row, name), f"is {values[row]:g}; {expected}"),
             fix=fix,
         )
-        if not findings.has_errors:  # their lines are left out, and any number will do until then
+        if not findings.has_errors:  # their lines are skipped, and any number will do until then
             values[wrong] = allowed.start
             values[np.isnan(values)] = allowed.start
 

@@ -158,7 +158,7 @@ class RawBoxes:
     of_box : bool array (n,), optional
         Which masks are the rectangles of their boxes, as the file has none.
     drawn : bool
-        Whether the format alone says what the numbers are, as drawn by hand: a negative size is then a box that was
+        Whether the format alone defines what the numbers are, as drawn by hand: a negative size is then a box that was
         drawn upwards or to the left.
     no_score : tuple of str, optional
         Why there is no score and what to do, where the format knows more than that there is none.
@@ -207,7 +207,7 @@ def inverted(xywh: FloatArray) -> BoolArray:
 
 
 def are_corners_alone(coords: FloatArray, sizes: FloatArray) -> bool:
-    """Whether corners (n, 4), some in another order, are no sizes: read so, boxes leave their images, (n, 2).
+    """Whether corners (n, 4), some in another order, are not sizes: read so, boxes leave their images, (n, 2).
 
     What the size of an image is not known of leaves that open.
     """

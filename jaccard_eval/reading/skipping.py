@@ -1,4 +1,4 @@
-"""Records and lines that cannot be used: what of them ends a run, and how they are left out where the user says so."""
+"""Records and lines that cannot be used: what of them ends a run, and how they are skipped where the user shows so."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FAULTS = frozenset(
     | {"number-not-finite", "number-type", "record-type", "score-missing", "segmentation-invalid", "units-mixed"}
 )
 SKIPPED = "invalid"  # how many are counted among what is ignored of a side
-# Objects of a file that are no boxes: without them boxes would lose their image or their class.
+# Objects of a file that are not boxes: without them boxes would lose their image or their class.
 _OTHERS = re.compile(r"(images|categories|licenses)(\[\d+\])?")
 _DEEPEST = 99  # while no box is known
 _PARTS = re.compile(r"[.\[]")
@@ -46,7 +46,7 @@ def is_of_record(where: Where) -> bool:
 
 
 class SkippingLog(FindingLog):
-    """Findings of a reader that leaves out records that cannot be used: errors about one record end nothing."""
+    """Findings of a reader that skips records that cannot be used: errors about one record end nothing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class SkippingLog(FindingLog):
         describe: Callable[[int], tuple[Where, str]],
         **more: Any,
     ) -> None:
-        """Record one finding about many rows; of those that are left out all are described."""
+        """Record one finding about many rows; of those that are skipped all are described."""
         if severity is Severity.ERROR and code in FAULTS:
             for row in rows:
                 where, detail = describe(int(row))
@@ -82,14 +82,14 @@ class SkippingLog(FindingLog):
         return self.faults._add(severity, code, examples, *rest, **more)
 
     def faulty(self, places: Sequence[Where]) -> list[int]:
-        """Return which boxes of these places are left out: those of a record with a fault in it."""
+        """Return which boxes of these places are skipped: those of a record with a fault in it."""
         self._depth = min([self._depth, *(_depth(place_of(where)[2]) for where in places)])
         found = [row for row, where in enumerate(places) if place_of(where) in self._around]
         self._left_out.update(place_of(places[row]) for row in found)
         return found
 
     def settle(self, n_left: int, path: str) -> int:
-        """Report how many records were left out of a side, and return that; an error where nothing is left."""
+        """Report how many records were skipped of a side, and return that; an error where nothing is left."""
         # What its reader added no box for is counted by its record.
         others = {
             (where.path, where.line, where.record)
@@ -110,7 +110,7 @@ class SkippingLog(FindingLog):
         return n
 
     def refuse(self) -> NoReturn:
-        """Raise the errors about records, as if none might be left out."""
+        """Raise the errors about records, as if none might be skipped."""
         self.extend_as_they_are(self.faults.findings())
         raise DataError(self.findings())
 

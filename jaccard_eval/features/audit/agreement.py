@@ -170,7 +170,7 @@ STOP_OTHER = 0.5  # share of the possible objects that another reading must find
 STOP_SURPRISE = 14.0  # nats: another reading finds as much by chance in one of a million data sets
 # IoU, and how often a box that has nothing to do with an object of its image reaches it, at most.
 BY_CHANCE = ((0.5, 0.02), (0.75, 0.002), (0.9, 0.0002))
-DISTINCT_OBJECTS = 200  # objects of which those in one place are told apart, at most
+DISTINCT_OBJECTS = 200  # objects of which those in one place are distinguished, at most
 
 
 def is_decisive(given: Sample, other: Sample, *, fitted: int = 0) -> bool:

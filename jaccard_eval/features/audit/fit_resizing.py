@@ -185,7 +185,7 @@ class _Sample:
         """Return what explains the predictions as a whole; read otherwise or turned only where that is needed."""
         best = _best([_View(self, encoding)] if encoding in encodings else [])
         if best is None or best.is_doubtful():
-            # Another encoding moves boxes by parts of themselves, which no form makes up for: those of few pairs tell.
+            # Another encoding moves boxes by parts of themselves, which no form makes up for: few pairs show that.
             small = _Sample.of(
                 self.gt,
                 self.pred,
@@ -469,7 +469,7 @@ class _Fit:
         return free, roundness, self.form == "letterbox-px", -round(self.score, 3), ORDER.index(self.form)
 
     def is_like(self, best: _Fit) -> bool:
-        """Whether it explains as much as the best, but for noise."""
+        """Whether it explains as much as the best, up to noise."""
         less = best.score - self.score
         away = best.gains - self.gains
         is_noise = float(away.sum()) < 2 * float(np.sqrt((away**2).sum()))
@@ -559,7 +559,7 @@ class _Fit:
         for number, error in zip(self.theta, self.errors, strict=True):
             width, round_ = SURE * error, _roundness(self.form, number)
             widest = max(width, 0.0 if self.form == "offset" else self.bias * number)
-            # One of the known sides, or a number with few others as round in reach, is no accident.
+            # One of the known sides, or a number with few others as round in reach, is not an accident.
             is_known = round_ == 0 and self.form not in ("scale", "offset") and width <= 0.005 * number
             steps = _steps(self.form)
             is_rare = round_ < len(steps) and 12 * widest <= steps[round_]

@@ -61,7 +61,7 @@ class Resampled(TypingProtocol):
 
 POWER = 0.8  # of the smallest difference that a set can show: Cohen's convention, four times in five
 # Of fewer images or groups, intervals of halves were not measured; of classes that fewer show, they hold the expected
-# value less often than they say (docs/noise.md).
+# value less often than they name (docs/noise.md).
 MIN_UNITS, MIN_SHOWING = 20, 5
 FEW_SHOWING = 10  # images; where half of the classes are in fewer, halves do not show how AP depends on the set's size
 BIASED = 0.1  # widths of the interval that the mean of halves is higher by: the value is then some 0.2 too high

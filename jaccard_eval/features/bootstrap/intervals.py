@@ -304,7 +304,7 @@ def interval_remarks(drawn: Resamples, path: str, names: Sequence[str]) -> tuple
     for ref in biased[:1]:
         row, value = found[ref], values[ref]
         more = f" So do {pluralise(len(biased) - 1, 'more metric')}." if len(biased) > 1 else ""
-        end = f"{row.unknown}: how far it lies above its value for all such images cannot be told"
+        end = f"{row.unknown}: how far it lies above its value for all such images is not known"
         if row.population is not None:
             low, high = row.population
             end = f"with more such images it would fall, in the end to between {low:.4f} and {high:.4f}"

@@ -105,7 +105,7 @@ def support_of(part: SliceRow) -> int:
 
 
 def interval_notes(metrics: Mapping[str, MetricValue], drawn: Resamples) -> list[Note]:
-    """Say what the bounds of metrics are for, how they were found, and why some are missing."""
+    """Report what the bounds of metrics are for, how they were found, and why some are missing."""
     settings = drawn.settings
     bounded = ((name, metric) for name, metric in metrics.items() if metric.interval is not None)
     notes = [Note(f"{name} {metric_text(metric.value)}, {interval_text(metric, drawn)}") for name, metric in bounded][
@@ -120,7 +120,7 @@ def interval_notes(metrics: Mapping[str, MetricValue], drawn: Resamples) -> list
 
 
 def refused_notes(metrics: Iterable[tuple[str, MetricValue]]) -> list[Note]:
-    """Say which metrics have no interval, by the reason."""
+    """Report which metrics have no interval, by the reason."""
     by_reason: dict[str, list[str]] = {}
     for name, metric in metrics:
         if metric.refused is not None:

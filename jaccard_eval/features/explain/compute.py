@@ -42,7 +42,7 @@ from jaccard_eval.similarity import KINDS
 from jaccard_eval.similarity.quads import areas_of
 from jaccard_eval.text import quoted_value
 
-SPARE = 3  # fixes that are measured for each that is shown: estimates leave out caps and what is ignored
+SPARE = 3  # fixes that are measured for each that is shown: estimates skip caps and what is ignored
 LEAST_MEASURED = 100  # fixes, so that small data is searched whole
 SMALL_GAIN = 0.005  # below, no single box is worth beginning with
 N_CLASSES = 10  # classes that are measured as a whole
@@ -71,7 +71,7 @@ def costliest(
 ) -> tuple[Fix, ...]:
     """Return the `n` fixes that seem to give most average precision, of one class or (None) all, each alone.
 
-    A detection of the wrong class that has a target gets its class, one that lies beside its target is moved there, at
+    A detection of the wrong class that has a target gets its class, one that lies next to its target is moved there, at
     its own score; any other wrong one is removed; a missed box is found at a score above all others. Gains are those at
     one threshold, without caps and without what is ignored. Fixes that gain nothing are ignored.
     """

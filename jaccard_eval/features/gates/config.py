@@ -41,7 +41,7 @@ class Key:
     meaning: str
     choices: tuple[str, ...] = ()
     keys: Mapping[str, Key] | None = None
-    # Whether a text may say what a score is to reach.
+    # Whether a text may name what a score is to reach.
     aims: bool = False
 
 

@@ -169,7 +169,7 @@ class _Case:
             made = [aggregated(self.rule, row, self.gates.epsilon) if row else math.nan for row in rows]
             combined.append(np.array(made))
         shown = [drawn.shown[column] for column in columns]
-        # The lowest class may be any of them; what stands for all of them rests on the images of all.
+        # The lowest class may be any of them; what is of all of them rests on the images of all.
         fewest, is_count = self.rule.aggregate == "min", self.rule.aggregate == "count-below"
         units = (min if fewest else max)(row.units for row in shown)
         about = replace(shown[0], units=units, top=math.inf if is_count else shown[0].top)

@@ -9,7 +9,7 @@ from jaccard_eval.report.numbers import UNDEFINED, threshold_text
 
 def images_section(images: WorstImages, measure: str) -> Section:
     """Return the images with the highest cost."""
-    # What an image is worth beside what it costs would be too wide; files for machines have it.
+    # What an image is worth next to what it costs would be too wide; files for machines have it.
     rows: Rows = tuple(
         tuple(value for name, value in row.items() if name not in ("AP", "mean_IoU")) for row in images.rows(images.n)
     )

@@ -336,7 +336,7 @@ def _summary(
         segments=sum(count.segments[at] for count in done),
         crowds=0 if at else sum(count.crowds for count in done),
         classes=len(gt.categories),
-        # What is a thing decides about means: the ground truth says so for both sides.
+        # What is a thing decides about means: the ground truth decides for both sides.
         fingerprint=_digest((count.digests[at] for count in done), () if at else gt.categories),
         ignored={reason: n for reason, n in ignored.items() if n},
     )

@@ -10,7 +10,7 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.pixel_counts import NO_CLASS, ConfusionCounts, IntArray
 
-MOST_VALUES = 512  # of a side; more are no classes
+MOST_VALUES = 512  # of a side; more are not classes
 FITS = 0.5  # IoU from which a value lies on one of the other side, and is its class
 OWN_AT_MOST = 0.1  # IoU with its own value, or share of all pixels that agree as given, that is next to none
 FEWEST_PIXELS = 100  # that values share, from which they are evidence

@@ -288,7 +288,7 @@ def read_quads(path: Path, data: bytes, content: Content[TruthRecord] | Content[
         lambda at: (replace(places(wrong[at][0]), field=name), wrong[at][1]),
         fix=f"Write every box as {_WRITTEN_AS[usual]}.",
     )
-    for row, _ in wrong:  # which end the reading, or are left out
+    for row, _ in wrong:  # which end the reading, or are skipped
         boxes[row] = _SQUARES[usual]
     numbers = np.array(boxes, dtype=np.float64).reshape(len(boxes), usual)
     if usual == 8:
@@ -348,7 +348,7 @@ def read_keypoints(
     """Return the pose of each record, and which of them do not count because none of their points is labelled."""
     poses: list[list[float]] = []
     lengths = Counter(len(record.keypoints) for record in records if isinstance(record.keypoints, list))
-    # Numbers that are no triples cannot be what the others are measured by.
+    # Numbers that are not triples cannot be what the others are measured by.
     usual = max((length for length in lengths if length % 3 == 0), key=lengths.__getitem__, default=0)
     unlabelled = np.zeros(len(records), dtype=np.bool_)
     uncounted = []
@@ -356,7 +356,7 @@ def read_keypoints(
         problem = _pose_problem(record.keypoints, usual)
         if problem:
             findings.error("keypoints-invalid", replace(places(row), field="keypoints"), problem, fix=_TRIPLES)
-            poses.append([0.0] * usual)  # which ends the reading, or is left out
+            poses.append([0.0] * usual)  # which ends the reading, or is skipped
             continue
         pose: list[float] = record.keypoints or []
         poses.append(pose)

@@ -358,7 +358,7 @@ def _place_score(six: FloatArray, frame: Frame, options: ReadOptions) -> ColumnC
 
 
 def _doubted_points(lines: LabelLines, numbers: IntArray, role: str) -> ColumnChoice | None:
-    """Return what else lines of one length can be than polygons; None where nothing speaks for that."""
+    """Return what else lines of one length can be than polygons; None where nothing supports that."""
     n, ends = int(np.bincount(numbers).argmax()), "-conf" if role == "pred" else ""
     block, _ = _block(lines, numbers, n)
     if len(block) < max(0.9 * len(numbers), 1):
@@ -410,7 +410,7 @@ def _are_angles(column: FloatArray) -> bool:
 
 
 def _doubted_angle(last: FloatArray, role: str) -> ColumnChoice | None:
-    """Return that the last of six columns may be an angle, which is no confidence."""
+    """Return that the last of six columns may be an angle, which is not a confidence."""
     if not _are_angles(last) or (role == "pred" and not (last < 0).any()):
         return None  # detectors write per cent
     names = ("xywhr", "box-conf")

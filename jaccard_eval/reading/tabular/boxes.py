@@ -103,7 +103,7 @@ def add_boxes(table: Table, columns: Columns, cells: BoxCells, draft: Draft) -> 
 
 
 def _doubt_positions(classes: CodedKeys, cells: BoxCells, draft: Draft) -> None:
-    """Report a table without header whose numbers are not what keras-retinanet's stand for in these places."""
+    """Report a table without header whose numbers are not what keras-retinanet's mean in these places."""
     n, least, numbered = len(classes), 5, all(isinstance(key, int) for key in classes.distinct)
     odd = []
     if cells.score is not None and np.count_nonzero((cells.score < 0) | (cells.score > 1)) * 2 > n:

@@ -38,7 +38,7 @@ def _scores(result: Reportable) -> dict[str, Entry]:
             "the best scores per class were not computed. Evaluate the inputs with '-o thresholds.yaml' (or .json), and"
             " without --no-errors."
         )
-    # A class that is called as all of them are stands for itself.
+    # A class that has the name of all of them means itself.
     return {
         str(name): {"score": _number_text(float(score)), "n": str(n), **({"few": str(few)} if few else {})}
         for name, score, n, few in table.rows
