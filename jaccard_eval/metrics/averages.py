@@ -22,6 +22,9 @@ SAME_IOU = 1e-9
 # Of an interval over the orders of ties that is too narrow to mention.
 WIDEST = 1e-6
 ALL_SCORES = -math.inf
+# Values of curves of which no more than one array is kept, 32 MB; and classes whose rows are made at a time.
+LARGE = 4_000_000
+MANY_CLASSES = 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,38 +142,58 @@ class Averages:
     def __init__(self, curves: CurveSource, axes: Axes) -> None:
         self.curves = curves
         self.axes = axes
-        # AP, AP50, AP75 and the table of classes are averages of the same arrays.
-        self._precision: dict[tuple[int, int], FloatArray] = {}
+        # AP, AP50, AP75 and the table of classes are averages of the same arrays: (T, R, k) and the k classes.
+        self._precision: dict[tuple[int, int], tuple[FloatArray, IntArray]] = {}
+        self._class_means: dict[MetricRef, FloatArray] = {}
 
     def mean(self, ref: MetricRef) -> float:
         """Average of an AP or AR; classes without ground truth do not count, NaN if none has any."""
-        label = self.axes.label(ref)
-        values = self._values(ref)
-        classes = self.axes.classes(ref)
+        label, classes = self.axes.label(ref), self.axes.classes(ref)
+        values, kept = self._values(ref)
+        if label is not None and values.size > LARGE:
+            return float(self.class_means(replace(ref, class_name=None))[label])
         if classes is not None:
-            values = values[..., classes]
-        chosen = values if label is None else values[..., label]
+            values, kept = values[..., np.isin(kept, classes)], kept[np.isin(kept, classes)]
+        chosen = np.ravel(values if label is None else values[..., kept == label])
         # One flat mean in the order (T, R, K), as pycocotools takes it: a mean of means would end in another last bit.
-        defined = chosen[~np.isnan(chosen)]
+        undefined = np.isnan(chosen)
+        defined = chosen[~undefined] if undefined.any() else chosen
         return float(np.mean(defined)) if len(defined) else math.nan
 
     def class_means(self, ref: MetricRef) -> FloatArray:
         """Average of each class alone, shape (K,); NaN without ground truth."""
-        values = self._values(ref)
-        # Each class gets a row of its own in memory, so that its sum adds up as if it were alone.
-        by_class = np.ascontiguousarray(values.reshape(math.prod(values.shape[:-1]), values.shape[-1]).T)
-        return np.asarray(by_class.mean(axis=1))
+        if ref not in self._class_means:
+            values, kept = self._values(ref)
+            rows, means = values.reshape(math.prod(values.shape[:-1]), len(kept)), np.full(len(self._objects), np.nan)
+            for start in range(0, len(kept), MANY_CLASSES):
+                # Each class gets a row of its own in memory, so that its sum adds up as if it were alone.
+                by_class = np.ascontiguousarray(rows[:, start : start + MANY_CLASSES].T)
+                means[kept[start : start + MANY_CLASSES]] = by_class.mean(axis=1)
+            self._class_means[ref] = means
+        return self._class_means[ref].copy()
 
-    def _values(self, ref: MetricRef) -> FloatArray:
-        """Values that an average is taken over, classes last: (T, R, K) or (T, K), one threshold or all."""
+    @property
+    def _objects(self) -> IntArray:
+        positives: IntArray = self.curves.positives[0]
+        return positives
+
+    def _values(self, ref: MetricRef) -> tuple[FloatArray, IntArray]:
+        """Values that an average is taken over, (T, R, k) or (T, k), one threshold or all, and their classes (k,)."""
         area, cap, chosen = self.axes.area(ref), self.axes.cap(ref), self.axes.thresholds(ref)
         if ref.name == "AR":
-            return self.curves.final_recall(area, cap)[chosen]
+            return self.curves.final_recall(area, cap)[chosen], np.arange(len(self._objects))
         if self.axes.protocol.interpolation == "area":
-            return self.curves.area_under_envelope(area, cap)[chosen]
+            return self.curves.area_under_envelope(area, cap)[chosen], np.arange(len(self._objects))
         if (area, cap) not in self._precision:
-            self._precision[area, cap] = self.curves.interpolated_precision(area, cap)
-        return self._precision[area, cap][chosen]
+            if any(values.size > LARGE for values, _ in self._precision.values()):
+                self._precision.clear()  # before others are made: of thousands of classes one is kept
+            if isinstance(self.curves, Curves):
+                self._precision[area, cap] = self.curves.defined_precision(area, cap)
+            else:
+                precision = self.curves.interpolated_precision(area, cap)
+                self._precision[area, cap] = precision, np.arange(precision.shape[-1])
+        values, kept = self._precision[area, cap]
+        return values[chosen], kept
 
 
 class TieBounds:

@@ -144,6 +144,19 @@ class Steps:
         highest = np.maximum.accumulate(until_next[:, :, ::-1], axis=2)[:, :, ::-1]
         return self.undefined_without_truth(np.ascontiguousarray(highest.transpose(0, 2, 1)))
 
+    def defined_precision(self, grid: FloatArray) -> tuple[FloatArray, IntArray]:
+        """Return the same of the classes with ground truth, (T, R, k), and which these are, (k,), ascending."""
+        (kept,) = np.nonzero(self.positives > 0)
+        others = self.positives == 0
+        # Images of weight 0 leave hits to a class without objects; without the core, all hits are visited.
+        if others.any() and not (self.stop - self.start)[:, others].any():
+            start, stop = (np.ascontiguousarray(cells[:, kept]) for cells in (self.start, self.stop))
+            steps = Steps(self.protocol, self.total, self.before, start, stop, self.positives[kept])
+            shape = len(start), len(grid), 0
+            return (steps.interpolated_precision(grid) if len(kept) else np.zeros(shape)), kept
+        precision = self.interpolated_precision(grid)
+        return np.ascontiguousarray(precision[..., kept]) if others.any() else precision, kept
+
     def area_under_envelope(self) -> FloatArray:
         """Area below the interpolated precision of each class, shape (T, K).
 
@@ -299,6 +312,10 @@ class Curves:
     def interpolated_precision(self, area: int, cap: int) -> FloatArray:
         """Highest precision at or beyond each recall value, shape (T, R, K)."""
         return self.steps(area, cap).interpolated_precision(self.recall_grid)
+
+    def defined_precision(self, area: int, cap: int) -> tuple[FloatArray, IntArray]:
+        """Return the same of the classes with ground truth, (T, R, k), and which these are, (k,), ascending."""
+        return self.steps(area, cap).defined_precision(self.recall_grid)
 
     def area_under_envelope(self, area: int, cap: int) -> FloatArray:
         """Area below the interpolated precision of each class, shape (T, K)."""

@@ -1,13 +1,19 @@
 """Curves: drawn by hand, undefined where there is no ground truth, and exact at the edges of the recall grid."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from pictures import curves, det, gt
 
+from jaccard_eval import BoxTable
+from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO, VOC2007, VOC2012
+from jaccard_eval.matching.matchtable import match_boxes
+from jaccard_eval.matching.ranking import Ranking
+from jaccard_eval.metrics.averages import Averages, Axes
 from jaccard_eval.metrics.curves import Curves, required_hits
 
 ALL_SIZES, LARGEST_CAP = 0, -1
@@ -146,3 +152,39 @@ def test_required_hits_are_what_a_search_among_all_recalls_finds(n_points: int) 
 
 def test_no_count_of_hits_is_enough_without_ground_truth() -> None:
     assert required_hits(np.array([0]), np.array([0.0, 1.0])).min() == np.iinfo(np.int32).max
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("drawn", [None, [1, 0, 2, 0], [0, 3, 1, 1]])
+def test_curves_are_made_of_classes_with_objects_alone(
+    compiled: bool, drawn: list[int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of 40 classes 5 have objects. With weights of 0, a class can have hits and no objects.
+    rng = np.random.default_rng(7)
+    n, n_pred = 30, 120
+    truth, label = rng.uniform(0, 60, (n, 2)), rng.choice([2, 9, 10, 25, 39], n)
+    image, of = rng.integers(0, 4, n), rng.integers(0, n, n_pred)
+    boxes = np.hstack((truth, np.full((n, 2), 20.0)))
+    found = boxes[of] + rng.normal(0, 2, (n_pred, 4))
+    stray = np.where(rng.uniform(size=n_pred) < 0.7, label[of], rng.integers(0, 40, n_pred))
+    gt = BoxTable.from_arrays(image, label, boxes, encoding="xywh")
+    pred = BoxTable.from_arrays(image[of], stray, found, score=rng.uniform(size=n_pred), encoding="xywh")
+    if not compiled:
+        monkeypatch.setattr("jaccard_eval.native.matching.load_core", lambda: None)
+    made = Curves(Ranking.of(match_boxes(gt, pred, COCO, n_images=4, n_labels=40), 4))
+    made = made if drawn is None else made.weighted(np.array(drawn))
+    whole = made.interpolated_precision(0, 2)
+    values, kept = made.defined_precision(0, 2)
+    assert values.shape == (10, 101, len(kept))
+    assert 3 <= len(kept) <= 5
+    assert np.array_equal(values, whole[..., kept])
+    assert np.isnan(np.delete(whole, kept, axis=2)).all()
+    averages = Averages(made, Axes(COCO, tuple(map(str, range(40)))))
+    assert averages.mean(MetricRef(name="AP")) == np.mean(whole[~np.isnan(whole)])
+    means = np.ascontiguousarray(whole.reshape(1010, 40).T).mean(axis=1)
+    assert np.array_equal(averages.class_means(MetricRef(name="AP")), means, equal_nan=True)
+    monkeypatch.setattr("jaccard_eval.metrics.averages.LARGE", 10)
+    ref = MetricRef.parse("AP[area=small,class=9]")
+    means = averages.class_means(replace(ref, class_name=None))
+    assert np.array_equal(averages.mean(ref), means[9], equal_nan=True)
+    assert len(averages._precision) == 1
