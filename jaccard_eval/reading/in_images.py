@@ -75,8 +75,8 @@ def _filled(side: Dataset, sizes: FloatArray, gt: Dataset, aligned: Alignment, f
     if found.n_pixels and resized is not None and resized.moves:
         detail = f"{pluralise(found.n_pixels, 'mask')} of pixels cannot be mapped back from {resized}"
         words = "Export polygons, or masks of the images themselves without {resized}."
-        fix = Fix.of_side(side.role, words, resized=None)
-        findings.error("mask-size", Where(side.path, field="segmentation"), detail, fix=fix)
+        undo = Fix.of_side(side.role, words, resized=None)
+        findings.error("mask-size", Where(side.path, field="segmentation"), detail, fix=undo)
     found.report_scaled(side, sizes, findings)
     fix = "Export masks at the size of the image, with size as [height, width]."
     findings.add_rows(Severity.ERROR, "mask-size", found.unfit, wrong_size, fix=fix)

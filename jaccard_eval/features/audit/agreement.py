@@ -15,7 +15,7 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import match_by
 from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.findings import DataError, FindingLog
-from jaccard_eval.fixes import Value
+from jaccard_eval.fixes import Fix, Value
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.candidates import candidate_pairs
 from jaccard_eval.matching.order import Blocks, lengths_of_runs, stable_order, starts_of_runs
@@ -170,6 +170,10 @@ STOP_OTHER = 0.5  # share of the possible objects that another reading must find
 STOP_SURPRISE = 14.0  # nats: another reading finds as much by chance in one of a million data sets
 # IoU, and how often a box that has nothing to do with an object of its image reaches it, at most.
 BY_CHANCE = ((0.5, 0.02), (0.75, 0.002), (0.9, 0.0002))
+FAULT_PAIRS = 20  # pairs from which a scale or an offset is distinguished from noise,
+FAULT_SHARE = 0.05  # of the side of an object, by which they then move boxes at least,
+FAULT_ERRORS = 8.0  # and of standard errors
+STRICT_PLACE = 0.75  # IoU that most pairs of a right reading reach
 DISTINCT_OBJECTS = 200  # objects of which those in one place are distinguished, at most
 
 
@@ -223,6 +227,33 @@ def surprise(sample: Sample, fitted: int = 0) -> float:
         n = max(0.0, places - fitted) / share
         most = max(most, n * divergence(share, p)) if share > p else most
     return most
+
+
+def advised(fix: Fix, other: Sample) -> Fix:
+    """Return the fix of another reading, unless boxes that are paired by it leave a certain fault."""
+    words = "Correct the export: of all readings this one fits best, but boxes are still scaled or moved by it."
+    return Fix.missing(words) if leaves_fault(other) else fix
+
+
+def leaves_fault(sample: Sample) -> bool:
+    """Whether boxes of one object have places that differ by a scale or an offset, so that few overlap well."""
+    pred_row, gt_row = sample.objects()
+    pairs = sample.overlap[np.isin(sample.pred_row, pred_row) & np.isin(sample.gt_row, gt_row)]
+    if len(pred_row) < FAULT_PAIRS or np.median(pairs) >= STRICT_PLACE:
+        return False
+    pred, gt = sample.pred.xywh[pred_row], sample.gt.xywh[gt_row]
+    side = float(np.median(np.sqrt(np.prod(gt[:, 2:], axis=1))))
+    for axis in (0, 1):
+        at = gt[:, axis] + gt[:, axis + 2] / 2
+        off = pred[:, axis] + pred[:, axis + 2] / 2 - at
+        at = at - at.mean()
+        slope = float(at @ off / max(float(at @ at), np.finfo(np.float64).tiny))
+        noise = float(np.std(off - off.mean() - slope * at)) / np.sqrt(len(at))
+        # How far the scale moves boxes at the usual distance from the centre, and the offset all of them.
+        for moved in (abs(slope) * float(np.std(at)), abs(float(off.mean()))):
+            if moved > FAULT_SHARE * side and moved > FAULT_ERRORS * noise:
+                return True
+    return False
 
 
 def _distinct_places(boxes: BoxTable, least: float) -> int:

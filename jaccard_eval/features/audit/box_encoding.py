@@ -17,6 +17,7 @@ from jaccard_eval.data.dataset import Dataset, Reading
 from jaccard_eval.features.audit.agreement import (
     Agreement,
     Sample,
+    advised,
     is_better,
     is_decisive,
     pair_by_place,
@@ -219,6 +220,7 @@ def _confirm(context: AuditContext, trial: _Trial, findings: FindingLog) -> bool
             classes = " (classes pooled)" if pooled else ""
             text = f"AP50{classes} {given:.3f} as given, {reread:.3f} {name}"
             fix = _fix(side_of(context, trial.role), trial.reading, "AP50", given, reread)
+            fix = advised(fix, pair_by_place(trial.view.gt, trial.view.pred))
             _report(context, trial.role, trial.reading, text, findings, fix=fix, is_decisive=trial.is_decisive)
             return True
     return False

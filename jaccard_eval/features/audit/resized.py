@@ -11,7 +11,7 @@ from jaccard_eval.data.dataset import Reading
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.data.resizing import Resizing
-from jaccard_eval.features.audit.agreement import is_decisive, pair_by_place, unflagged
+from jaccard_eval.features.audit.agreement import advised, is_decisive, pair_by_place, unflagged
 from jaccard_eval.features.audit.box_encoding import View, changed_options, side_of
 from jaccard_eval.features.audit.context import AuditContext
 from jaccard_eval.features.audit.fit_resizing import RAW_ENCODINGS, Found, Side, find_resizing, lie_well
@@ -138,6 +138,9 @@ def _report(
         kind = "coordinates of turned images"
     detail = f"boxes look like {encoding}{kind}: {text}"
     words = "Rerun {changes}."
+    other = view.reread(role, reading)
+    with np.errstate(over="ignore", invalid="ignore"):
+        paired = pair_by_place(other.gt, other.pred)
     if side.format == "arrays":
         fix = Fix.missing("Map the boxes back to image pixels before evaluating.")
     elif found.unsure:
@@ -148,11 +151,9 @@ def _report(
         )
     else:
         prefixed = {f"{role}_{name}": value for name, value in options.items()}
-        fix = Fix.reading(prefixed, metric="AP50", before=given, after=right, words=words)
+        fix = advised(Fix.reading(prefixed, metric="AP50", before=given, after=right, words=words), paired)
     where = Where(side.path, field="box")
-    sample, other = context.sample, view.reread(role, reading)
-    with np.errstate(over="ignore", invalid="ignore"):
-        certain = is_decisive(sample, pair_by_place(other.gt, other.pred), fitted=2)
+    certain = is_decisive(context.sample, paired, fitted=2)
     if certain and context.stops("box-resized", named=named):
         findings.error("box-resized", where, detail, fix=replace(fix, allow="box-resized"))
     else:

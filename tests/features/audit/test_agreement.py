@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from jaccard_eval.data.boxtable import BoxTable
@@ -5,12 +6,14 @@ from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap, unknow
 from jaccard_eval.features.audit.agreement import (
     Agreement,
     Sample,
+    advised,
     chance_agreement,
     is_better,
     pair_by_place,
     place_agreement,
     ways_to_match,
 )
+from jaccard_eval.fixes import Fix
 
 
 def _boxes(*lefts: tuple[int, float], score: bool = False, **flags: list[bool]) -> BoxTable:
@@ -78,4 +81,37 @@ def test_ways_tell_how_many_images_and_objects_they_match() -> None:
     assert ways.keys() == {"id", "id+1"}  # of -1, 0 and 6 the ground truth has none
     assert (ways["id"].matched, ways["id"].agreement) == (1, Agreement(found=0, possible=1, images=1))
     assert (ways["id+1"].matched, ways["id+1"].agreement) == (2, Agreement(found=2, possible=2, images=2))
-    assert ways["id+1"].flag == "--match-images id+1 --extra-images ignore"
+    assert ways["id+1"].options == {"match_images": "id+1", "extra_images": "ignore"}
+
+
+def _pairs(scale: float, offset: float, noise: float) -> Sample:
+    """Sixty objects of 40 px at random places, one to an image, and predictions that lie where these were moved to."""
+    rng = np.random.default_rng(3)
+    xywh = np.column_stack((rng.uniform(0, 400, (60, 2)), np.full((60, 2), 40.0)))
+    moved = np.column_stack((xywh[:, :2] * scale + offset + rng.normal(0, noise, (60, 2)), xywh[:, 2:]))
+    gt, pred = (
+        BoxTable.from_arrays(range(60), [0] * 60, boxes, score=score, encoding="xywh")
+        for boxes, score in ((xywh, None), (moved, [0.9] * 60))
+    )
+    return pair_by_place(gt, pred)
+
+
+READING = Fix.reading({"pred_box": "xyxy"}, metric="AP50", before=0.0, after=0.9)
+
+
+@pytest.mark.parametrize(
+    ("scale", "offset", "noise", "is_advised"),
+    [
+        (1.0, 0.0, 1.0, True),
+        (1.0, 0.0, 6.0, True),  # a poor detector: few pairs overlap well, and none is moved in one way
+        (1.0, 1.0, 1.0, True),  # a pixel of 40: IoU stays above .75
+        (1.04, 0.0, 1.0, False),  # up to 16 px at the far side
+        (0.96, 0.0, 1.0, False),
+        (1.0, 6.0, 1.0, False),
+    ],
+)
+def test_a_reading_that_leaves_boxes_scaled_or_moved_is_not_advised(
+    scale: float, offset: float, noise: float, is_advised: bool
+) -> None:
+    found = advised(READING, _pairs(scale, offset, noise))
+    assert found == READING if is_advised else (found.kind, found.options) == ("missing", {})
