@@ -20,7 +20,7 @@ from jaccard_eval.data.document import (
     to_document,
     written_as,
 )
-from jaccard_eval.data.from_document import dig
+from jaccard_eval.data.from_document import dig, in_order
 from jaccard_eval.data.metricref import FINDING_METRICS, METRICS, MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result_base import Result, values_text
@@ -116,7 +116,12 @@ class SliceRow:
     @staticmethod
     def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
         """Return the name, and the values with what they rest on."""
-        return {"name": dig(document, "slice"), "values": _value_fields(document, document["support"])}
+        values = _value_fields(document, document["support"])
+        return {
+            "name": dig(document, "slice"),
+            "values": values,
+            "rest": in_order(document.get("rest", {}), METRICS),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

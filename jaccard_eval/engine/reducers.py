@@ -16,7 +16,7 @@ from jaccard_eval.matching.order import IntArray, WholeArray, lengths_of_runs, s
 from jaccard_eval.matching.ranking import Ranking
 from jaccard_eval.metrics.curves import merits, required_hits
 from jaccard_eval.metrics.hits import Hits, running_total
-from jaccard_eval.metrics.ties import TieOrder
+from jaccard_eval.metrics.ties import TieOrder, late_misses, late_of_hits
 
 # Hits of each tie in front of everything else in it, behind, or where they stand.
 TiesFirst = bool | None
@@ -106,6 +106,10 @@ class CurveReducer:
         before = self._before(hits, shared) + np.repeat(self._counted.ravel(), count.ravel())
         if beyond is not None:
             before += np.repeat(beyond[0], count.sum(axis=1))
+        elif self.ties_first is False:
+            start, _ = shared.ties
+            late = late_misses(ranking, self.area, self.cap, start[ranking.candidate])
+            before -= late_of_hits(late, hits, start[hits.detection])
         self.take(hits, before)
         self.count += count
         # Only a class that is cut goes on, and is then alone in its buckets.

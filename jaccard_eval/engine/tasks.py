@@ -29,6 +29,7 @@ from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.any_class import match_part
 from jaccard_eval.metrics.curves import required_hits
 from jaccard_eval.metrics.hits import Hits
+from jaccard_eval.metrics.ties import is_behind, misses_of
 from jaccard_eval.text import pluralise
 
 TableChange = Callable[[MatchTable], MatchTable]
@@ -143,16 +144,24 @@ class ReduceCurves(ChainTask):
         """Return what moves in front of the hits of a piece of a tie: whole pieces before it, or after it, (T,).
 
         With hits in front, what counts in earlier pieces is replaced by their hits; behind, what counts in later
-        pieces and does not hit comes in front as well.
+        pieces and does not hit comes in front as well, but for the `late_misses` of all pieces.
         """
         tied = chain[place].tied
-        pieces = range(place) if cell[2] else range(place + 1, len(chain))
+        area, cap = cell[0], self.rules.caps[cell[1]]
         moved = np.zeros(self.n_thresholds, dtype=np.int64)
-        for other in pieces:
-            if chain[other].tied == tied:
-                ranking = self.load(chain[other])
-                hits = Hits(ranking, cell[0], self.rules.caps[cell[1]], Shared(ranking).candidates_before)
+        earlier = np.zeros(0, dtype=np.int32)  # images of candidates
+        for other, bucket in enumerate(chain):
+            if bucket.tied != tied or (cell[2] and other >= place):
+                continue
+            ranking = self.load(bucket)
+            if cell[2] or other > place:
+                hits = Hits(ranking, area, cap, Shared(ranking).candidates_before)
                 moved += hits.totals() - (hits.stop - hits.start)[:, 0]
+            if not cell[2]:
+                image = ranking.image[ranking.candidate]
+                late = is_behind(np.append(earlier, image))[len(earlier) :]
+                moved -= misses_of(ranking, area, cap, np.flatnonzero(late)).sum(axis=1)
+                earlier = np.union1d(earlier, image)
         return (-moved if cell[2] else moved), moved
 
 

@@ -201,13 +201,17 @@ class TieBounds:
 
     Who matches whom is kept; what moves is where detections with one score stand in the ranking of their class. The
     precision at each hit is highest when the hits of a tie come first, lowest when they come last, and that for all
-    hits at once: so each class attains both bounds at each IoU threshold. The mean over thresholds attains them too
-    where whoever hits at a higher threshold hits at the lower ones; else it lies between them.
+    hits at once: so each class attains both bounds at each IoU threshold. Of candidates of one image the later one may
+    miss only what the earlier one found; it stays behind the hits (`late_misses`), so that further orders may give
+    less. The mean over thresholds attains both bounds where whoever hits at a higher threshold hits at the lower ones;
+    else it lies between them.
     """
 
     def __init__(self, curves: Curves, axes: Axes) -> None:
+        self._own = Averages(curves, axes)
         self._low, self._high = (Averages(curves.ties(best=best), axes) for best in (False, True))
 
     def interval(self, ref: MetricRef) -> tuple[float, float]:
         """Return the lowest and the highest value of an AP; NaN where undefined."""
-        return self._low.mean(ref), self._high.mean(ref)
+        own = self._own.mean(ref)
+        return min(own, self._low.mean(ref)), max(own, self._high.mean(ref))

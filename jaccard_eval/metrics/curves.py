@@ -25,7 +25,7 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import IntArray, WholeArray, descending_order, lengths_of_runs, starts_of_runs
 from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.hits import Hits, running_total
-from jaccard_eval.metrics.ties import TieOrder
+from jaccard_eval.metrics.ties import TieOrder, late_misses, late_of_hits
 from jaccard_eval.native.matching import interpolate
 from jaccard_eval.options import BEST_F1
 
@@ -358,7 +358,18 @@ class Curves:
             row = bounds[tie - hits_first]
             before = hits.weigh(self._weights, hits.places(row)) + total[1:]
             before = before - total[np.repeat(first if hits_first else first + size, size)]
+        if self._hits_first is False:
+            before = before - self._late(hits, area, cap)
         return Steps(self.ranking.protocol, total, before, hits.start, hits.stop, self.positives[area])
+
+    def _late(self, hits: Hits, area: int, cap: int) -> IntArray:
+        """Return the weight of the misses that stay behind each hit in its tie, shape (h,)."""
+        bounds, ranking = self._plan.tie_bounds, self.ranking
+        of_candidate, of_hit = (
+            bounds[np.searchsorted(bounds, rows.astype(np.int32), "right") - 1]
+            for rows in (ranking.candidate, hits.detection)
+        )
+        return late_of_hits(late_misses(ranking, area, self.caps[cap], of_candidate, self._weights), hits, of_hit)
 
     def _hits(self, area: int, cap: int) -> Hits:
         # Resamples ask for the same hits a thousand times, a summary once for each of six cells.

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray
-from jaccard_eval.matching.order import IntArray, lengths_of_runs, starts_of_runs
+from jaccard_eval.matching.order import IntArray, WholeArray, lengths_of_runs, starts_of_runs
 from jaccard_eval.matching.ranking import Ranking
+from jaccard_eval.metrics.hits import Hits
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -84,6 +85,50 @@ class TieOrder:
         """Return the digest of each class that has such ties."""
         self.close()
         return {label: content.hexdigest() for label, content in self._of_class.items()}
+
+
+def late_misses(
+    ranking: Ranking, area: int, cap: int | None, first: WholeArray, weights: IntArray | None = None
+) -> tuple[WholeArray, IntArray]:
+    """Count the misses of each tie, by where it begins (u,), that no order puts before its hits: (T, u).
+
+    `first` is where the tie of each candidate begins, (c,). Of candidates of one image in one tie, only those behind
+    another one are meant: if it stood in front, it might take the object that the other one finds.
+    """
+    rows = ranking.candidate
+    # Candidates of one tie are neighbours; most stand alone.
+    same = first[1:] == first[:-1]
+    tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    late = tied[is_behind(first[tied], ranking.image[rows[tied]])]
+    ties, place = np.unique(first[late], return_inverse=True)
+    misses = misses_of(ranking, area, cap, late)
+    weight = misses if weights is None else misses * weights[ranking.image[rows[late]]]
+    counts = [np.bincount(place, of_threshold, len(ties)) for of_threshold in weight]
+    return ties, np.stack(counts).astype(np.int64)
+
+
+def misses_of(ranking: Ranking, area: int, cap: int | None, candidates: IntArray) -> BoolArray:
+    """Return which of some candidates are false positives within a cap, (T, r)."""
+    within = True if cap is None else ranking.rank[ranking.candidate[candidates]] < cap
+    return np.asarray(ranking.counts[area][:, candidates] & ~ranking.hits[area][:, candidates] & within)
+
+
+def late_of_hits(late: tuple[WholeArray, IntArray], hits: Hits, first: WholeArray) -> IntArray:
+    """Return the `late_misses` in the tie of each hit, which begins at `first`; shape (h,)."""
+    ties, counts = late
+    if not len(ties):
+        return np.zeros(len(first), dtype=np.int64)
+    at = np.minimum(np.searchsorted(ties, first), len(ties) - 1)
+    return np.where(ties[at] == first, counts[hits.threshold, at], 0)
+
+
+def is_behind(*keys: WholeArray) -> BoolArray:
+    """Return which rows have the same keys as an earlier one, (r,)."""
+    order = np.lexsort(keys)
+    same = np.logical_and.reduce([key[order][1:] == key[order][:-1] for key in keys])
+    behind = np.zeros(len(order), dtype=np.bool_)
+    behind[order[1:][same]] = True
+    return behind
 
 
 def outcomes(ranking: Ranking, rows: IntArray) -> tuple[BoolArray, BoolArray]:

@@ -14,7 +14,9 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO, VOC2012
 from jaccard_eval.data.signature import signature_fields
 from jaccard_eval.findings import Severity
+from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.averages import TieBounds
+from jaccard_eval.metrics.detection import DetectionMetrics
 
 AP = MetricRef(name="AP")
 AT_ONE = COCO.with_options(iou_thresholds=(0.5,))
@@ -116,3 +118,33 @@ def test_equal_orders_have_one_digest_and_equal_metrics(seed: int) -> None:
         result = jaccard_eval.evaluate(truth, pred)
         values = {name: metric.value for name, metric in result.metrics.items()}
         np.testing.assert_equal(known.setdefault(result.signature, values), values)
+
+
+def test_detections_that_compete_for_one_object_can_be_in_any_order() -> None:
+    # Whichever comes first takes the object: AP is 1 in both orders, though one of the two is a false positive.
+    truth = BoxTable.from_arrays([0], [0], [BOXES[HIT]])
+    for order in ((0, 1), (1, 0)):
+        boxes = np.array([BOXES[HIT], [0, 0, 10, 9.9]])[[*order]]
+        result = jaccard_eval.evaluate(truth, BoxTable.from_arrays([0, 0], [0, 0], boxes, score=[0.5, 0.5]))
+        assert result["AP50"] == pytest.approx(1)
+        assert not [finding for finding in result.findings if finding.code == "score-ties-interval"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_both_bounds_are_reached_by_files_in_some_order(seed: int) -> None:
+    """Four detections, most of them in one image and tied: no bound is beyond what 24 files give."""
+    rng = np.random.default_rng(seed)
+    shift = rng.integers(0, 3, (3, 4)) * 4 + [0, 0, 9, 9]
+    truth = BoxTable.from_arrays([0, 0, 1], [0] * 3, shift, encoding="xywh")
+    image, boxes = rng.choice([0, 0, 1], 4), rng.integers(0, 4, (4, 4)) * 4 + [0, 0, 9, 9]
+    score, rules, found = rng.choice([0.2, 0.4], 4), AT_ONE.with_options(score_ties="file"), []
+    for order in map(list, permutations(range(4))):
+        pred = BoxTable.from_arrays(image[order], [0] * 4, boxes[order], score=score[order], encoding="xywh")
+        table = match_boxes(truth, pred, rules, n_images=2, n_labels=1)
+        measured = DetectionMetrics(table, ["cat"], ["a", "b"])
+        found.append((measured.value(AP).value, *TieBounds(measured.curves, measured.axes).interval(AP)))
+    values, low, high = np.array(found).T
+    assert (low <= values + 1e-12).all()
+    assert (high >= values - 1e-12).all()
+    assert low.min() >= values.min() - 1e-12
+    assert high.max() <= values.max() + 1e-12

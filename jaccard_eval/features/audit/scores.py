@@ -307,6 +307,6 @@ def check_ties(context: AuditContext, findings: FindingLog) -> None:
             Severity.WARNING if high - low > WORTH_A_WARNING else Severity.NOTE,
             "score-ties-interval",
             Where(context.pred.path, field="score"),
-            f"tied scores: AP is between {low:.4f} and {high:.4f} depending on how ties are broken",
+            f"tied scores: AP can be {low:.4f} or {high:.4f} depending on how ties are broken",
             fix="Export more decimals.",
         )

@@ -42,7 +42,7 @@ class Fix:
     row: int
     source: int
     # Row of the object that the detection is meant for, in the ground truth as aligned; -1 for none.
-    target: int = field(metadata=written_as(None))
+    target: int = field(default=-1, metadata=written_as(None))
     becomes: str  # class afterwards; empty where the detection is removed
     xywh: tuple[float, ...]  # its place afterwards: of a detection that is not moved, its own
     gain: float  # what it alone would add to the metric

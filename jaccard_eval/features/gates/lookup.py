@@ -26,6 +26,7 @@ from jaccard_eval.data.metricref import (
 )
 from jaccard_eval.data.protocol import COCO, AreaRange
 from jaccard_eval.data.result import NOT_VALUES, EvaluationResult, Measured, count_findings
+from jaccard_eval.data.saved_values import described_type
 from jaccard_eval.data.signature import signature_fields
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, parse_finding
@@ -332,6 +333,8 @@ _VALUES = {EvaluationResult.kind: _box_values, PIXELS: _map_values, PANOPTIC: _s
 def _measured(ref: MetricRef, value: float | None, n: int, reason: str | None) -> MetricValue:
     if value is None:
         return MetricValue(ref=ref, value=math.nan, n=int(n), reason=reason or "reason unknown")
+    if not isinstance(value, int | float):
+        raise UsageError(f"expected a number for {ref}, got {described_type(value)}")
     return MetricValue(ref=ref, value=float(value), n=int(n))
 
 
