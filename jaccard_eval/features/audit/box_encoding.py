@@ -259,6 +259,9 @@ def _check_alone(context: AuditContext, view: View, findings: FindingLog) -> Non
             fix = _fix(side_of(context, role), reading, "AP50", given, reread)
         elif inside_reread > inside_given and not reread < given - CLEAR_GAIN:
             fix = _fix(side_of(context, role), reading, "boxes inside their images", inside_given, inside_reread)
+        elif side_of(context, role).format != "arrays" and not reread < given - CLEAR_GAIN:
+            changed = changed_options(side_of(context, role).reading, reading)
+            fix = Fix.of_side(role, "If they are, pass {options}.", **changed)
         _report(context, role, reading, text, findings, fix=fix)
 
 

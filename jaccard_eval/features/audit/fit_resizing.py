@@ -32,6 +32,9 @@ FEWEST_MATCHED = 8  # objects that a form has to explain; of fewer boxes nothing
 BIN, KERNEL, PEAKS = 0.02, (1, 2, 3, 2, 1), 3  # of logarithms of factors
 FARTHEST_BIN = 20_000
 ROUNDS = 0.4, 0.5, 0.55, 0.6  # IoU of the pairs that parameters are fitted to, one after the other
+OWN_PAIRS, OWN_TRIALS = 200, 40  # of an image, to find a map of its own
+SETTLED = 0.8  # share of objects that predictions lie on, from which no other map is looked for without sizes
+EXACT, KNOWN = 5e-4, 5e-3  # how far off a number that is advised may be, and how loose one of the known sides
 MAD = 1.4826  # times the median deviation is a standard deviation
 SURE, BIAS = 3.3, 0.1  # standard errors, and share of the noise of boxes, within which numbers are rounded
 TOGETHER = 1.4  # both edges of a box err together, so that standard errors are larger by this
@@ -67,13 +70,16 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """How the numbers of predictions came to be, and how many of the objects in the sample that explains."""
+    """How the numbers of predictions came to be, and how many of the objects in the sample that explains.
 
-    resizing: Resizing
+    Without a resizing, each image has a map of its own, which only the sizes of the images can name.
+    """
+
+    resizing: Resizing | None
     encoding: str
     matched: int
     objects: int
-    unsure: tuple[str, ...] = ()  # numbers with their intervals that boxes do not show exactly
+    unsure: tuple[str, ...] = ()  # what boxes do not show: "to name 640 ± 2.1 exactly", "to tell pad:640 from rect:640"
     unseen: str = ""  # a number that no image shows
     others: tuple[str, ...] = ()  # forms that map the sample alike
     any_class: bool = False
@@ -176,6 +182,8 @@ class _Sample:
             slope=(0.004, 4.0), offset=(0.03, 3.0)
         ):
             return False
+        if given.matched < SETTLED * view.n_objects and self.fits_apart(given, encoding) is not None:
+            return False
         rest = given.unmatched()
         breadth = BROAD if given.matched < 0.6 * view.n_objects else NARROW
         fits = (view.fit(*guess) for guess in view.guesses(rest, breadth)) if len(rest) else ()
@@ -204,7 +212,56 @@ class _Sample:
             ]
             fits = [fit for fit in (best, _best(full)) if fit is not None]
             best = max(fits, key=lambda fit: fit.score, default=None)
-        return None if best is None else best.view.accepted()
+        found = None if best is None else best.view.accepted()
+        if found is None:
+            given = _View(self, encoding).as_read
+            ways = [*product(encodings, [""]), *product([encoding], TURNS)]
+            matched = (self.fits_apart(given, *way) for way in ways)
+            most = next((count for count in matched if count is not None), None)
+            found = None if most is None else Found(None, encoding, most, len(self.gt.image))
+        return found
+
+    def fits_apart(self, fit: _Fit, encoding: str, turn: str = "") -> int | None:
+        """Count objects that a scale and an offset of its own for each image explain; None if a fit does as well.
+
+        Asked where sizes are not known, so that no form which needs them can be tried.
+        """
+        if not np.isnan(self.sizes[self.gt.image]).any():
+            return None
+        moved = self.moved_on()
+        if moved is None:
+            return None
+        n = len(self.sizes)
+        own, chance = (sample.own_maps(encoding, turn, n) for sample in (self, moved))
+        image = self.gt.image
+        objects = np.bincount(np.unique(np.stack((image[self.obj], self.obj)), axis=1)[0], minlength=n)
+        mapped = np.bincount(image[self.obj[fit.rows]], minlength=n)
+        doubted = (objects > 1) & (mapped < objects / 2)
+        gain = (own - mapped - chance)[doubted]
+        if len(gain) < 5 or own[doubted].sum() < 2 * (mapped + chance)[doubted].sum() + 5:
+            return None
+        is_proved = gain.mean() > SURE * gain.std() / np.sqrt(len(gain))
+        return int(np.maximum(own + (own > 0), mapped).sum()) if is_proved else None
+
+    def own_maps(self, encoding: str, turn: str, n_images: int) -> IntArray:
+        """Count, of each image, the further objects that the map of one of its pairs explains."""
+        objects = self.gt.xywh if not turn else Resizing((Step(turn),)).apply(self.gt.xywh, 0 * self.gt.xywh[:, :2])
+        gt, pred = _corners(objects), _corners(to_xywh(self.pred.numbers, encoding))
+        counts = np.zeros(n_images, dtype=np.int64)
+        image = self.gt.image[self.obj]
+        order = np.argsort(image, kind="stable")
+        for run in np.split(order, np.flatnonzero(np.diff(image[order])) + 1):
+            rows = run[:OWN_PAIRS]
+            a, b = gt[self.obj[rows]], pred[self.det[rows]]
+            by = np.arange(0, len(rows), -(-len(rows) // OWN_TRIALS))
+            factor = (b[by, 2:] - b[by, :2]) / (a[by, 2:] - a[by, :2])
+            offset = b[by, :2] - factor * a[by, :2]
+            put = a * _twice(factor)[:, None] + _twice(offset)[:, None]  # (trials, pairs, 4)
+            overlap = _overlap(put.reshape(-1, 4), np.tile(b, (len(by), 1))).reshape(len(by), -1)
+            starts, _ = _runs(self.obj[rows])
+            found = np.maximum.reduceat(overlap >= SAME, starts, axis=1).sum(axis=1)
+            counts[image[rows[0]]] = max(int(found.max()) - 1, 0)
+        return counts
 
     def moved_on(self) -> _Sample | None:
         """Put the predictions of each image on the next one, where only chance can explain them."""
@@ -358,17 +415,37 @@ class _View:
         chosen = min(alike, key=lambda fit: fit.plainness)
         if chosen.is_identity() or not chosen.is_proved():
             return None
+        if self.sample.fits_apart(chosen, self.encoding, self.turn) is not None:
+            return None
         steps = ([Step(self.turn)] if self.turn else []) + [Step(chosen.form, chosen.theta[0], chosen.theta[-1])]
-        same = [fit for fit in alike if fit.form not in (chosen.form, "letterbox-px") and fit.maps_like(chosen)]
+        same = [
+            fit
+            for fit in alike
+            if not self.turn and fit.form not in (chosen.form, "letterbox-px") and fit.maps_like(chosen)
+        ]
         return Found(
             Resizing.parse("+".join(_text(step) for step in steps)),
             self.encoding,
             chosen.matched,
             self.n_objects,
-            chosen.unsure(),
+            (*chosen.unsure(), *self.rivals(chosen, alike)),
             chosen.unseen(),
             tuple(dict.fromkeys(_text(Step(fit.form, fit.theta[0], fit.theta[-1])) for fit in same)),
         )
+
+    def rivals(self, chosen: _Fit, alike: Sequence[_Fit]) -> Iterator[str]:
+        """Yield another form that explains as much, but maps boxes elsewhere: as plain a one, or beyond noise."""
+        for fit in alike:
+            # Both letterboxes differ by half a pixel; other numbers of one form are a matter of their intervals.
+            if fit.form.removesuffix("-px") == chosen.form.removesuffix("-px") or fit.maps_like(chosen):
+                continue
+            gain = fit.gains - chosen.gains
+            is_better = float(gain.sum()) > 2 * float(np.sqrt((gain**2).sum()))
+            # The sides of "rect" are rounded anyway, which proves nothing.
+            if is_better or chosen.form == "rect" or fit.plainness[:2] <= chosen.plainness[:2]:
+                first, other = (_text(Step(one.form, one.theta[0], one.theta[-1])) for one in (chosen, fit))
+                yield f"to tell {first} from {other}"
+                return
 
     def most(self) -> tuple[float, int]:
         """Return the best score, and the most objects, that votes reach."""
@@ -396,6 +473,7 @@ class _Fit:
         self.matched = len(self.same)
         self.errors: Theta = (0.0,) * len(theta)  # standard errors of the numbers
         self.bias = 0.0  # of a detector, as a share of a number
+        self.estimate = theta  # before it was rounded
 
     def unmatched(self) -> IntArray:
         """Return the pairs neither of whose boxes has found its own."""
@@ -456,7 +534,7 @@ class _Fit:
             for round_ in (_roundest, _nearest):
                 numbers = tuple(round_(self.form, *pair, self.bias) for pair in zip(theta, errors, strict=True))
                 fit = self.view.fit(self.form, numbers if min(map(abs, numbers)) or self.form == "offset" else theta)
-                fit.errors, fit.bias = errors, self.bias
+                fit.errors, fit.bias, fit.estimate = errors, self.bias, theta
                 if fit.score >= 0.97 * self.score - 0.2:
                     yield fit
                     break
@@ -478,7 +556,7 @@ class _Fit:
     def maps_like(self, other: _Fit) -> bool:
         """Whether predictions are mapped to the same places, up to half a thousandth."""
         size = _twice(self.view.size)
-        return bool((np.abs(self.back - other.back) <= 5e-4 * np.where(np.isnan(size), 1.0, size)).all())
+        return bool((np.abs(self.back - other.back) <= EXACT * np.where(np.isnan(size), 1.0, size)).all())
 
     def is_identity(self) -> bool:
         """Whether boxes stay where they were read, up to .4 %."""
@@ -556,16 +634,16 @@ class _Fit:
     def unsure(self) -> tuple[str, ...]:
         """Describe numbers that the boxes do not show exactly: with their intervals, unless they are round enough."""
         texts = []
-        for number, error in zip(self.theta, self.errors, strict=True):
+        for number, error, estimate in zip(self.theta, self.errors, self.estimate, strict=True):
             width, round_ = SURE * error, _roundness(self.form, number)
-            widest = max(width, 0.0 if self.form == "offset" else self.bias * number)
-            # One of the known sides, or a number with few others as round in reach, is not an accident.
-            is_known = round_ == 0 and self.form not in ("scale", "offset") and width <= 0.005 * number
+            away = width + abs(number - estimate)
+            # One of the known sides next to it, or a fraction with none as round in reach, is not an accident.
+            is_known = round_ == 0 and self.form not in ("scale", "offset") and width <= KNOWN * number
             steps = _steps(self.form)
-            is_rare = round_ < len(steps) and 12 * widest <= steps[round_]
-            is_narrow = width <= (0.5 if self.form == "offset" else max(5e-4 * number, 0.5 * (self.form != "scale")))
-            if np.isfinite(error) and not (is_known or is_rare or is_narrow):
-                texts.append(f"{number:.5g} ± {width:.2g}")
+            is_rare = self.form == "scale" and round_ < len(steps) and 12 * away <= steps[round_] >= 0.1
+            is_only = self.form != "scale" and number == round(number) and away < 0.5
+            if np.isfinite(error) and not (is_known or is_rare or is_only or away <= EXACT * number):
+                texts.append(f"to name {number:.5g} ± {width:.2g} exactly")
         return tuple(texts)
 
     def unseen(self) -> str:

@@ -16,7 +16,7 @@ from jaccard_eval.features.audit.box_encoding import View, changed_options, side
 from jaccard_eval.features.audit.context import AuditContext
 from jaccard_eval.features.audit.fit_resizing import RAW_ENCODINGS, Found, Side, find_resizing, lie_well
 from jaccard_eval.findings import FindingLog, Where
-from jaccard_eval.fixes import Fix
+from jaccard_eval.fixes import IMAGES_OF, Fix
 
 HALF, STRICT = MetricRef(name="AP", iou=0.5), MetricRef(name="AP", iou=0.75)
 # How far boxes reach into their images, as logarithms: of a side that was resized, and of one that was not.
@@ -48,8 +48,13 @@ def check_resized(context: AuditContext, findings: FindingLog) -> None:
         encodings = tuple(dict.fromkeys((given.encoding, *RAW_ENCODINGS))) if of_boxes else ("xywh",)
         encoding = given.encoding if of_boxes else "xywh"
         found = find_resizing(known, resized, view.sizes, encoding, encodings)
-        reading = None if found is None else _reading(found, given, of_boxes=of_boxes)
-        if found is not None and reading is not None and reading.resized != given.resized:
+        if found is not None and found.resizing is None:
+            _report_unsized(context, role, findings, found)
+            return
+        if found is None or found.resizing is None:
+            continue
+        reading = _reading(found, found.resizing, given, of_boxes=of_boxes)
+        if reading is not None and reading.resized != given.resized:
             _report(context, view, role, findings, reading=reading, found=found)
             return
 
@@ -80,9 +85,21 @@ def _best_scored(pred: Side, gt: Side) -> Side:
     return pred.take(order[rank < objects[pred.image[order]]])
 
 
-def _reading(found: Found, given: Reading, *, of_boxes: bool) -> Reading | None:
+def _report_unsized(context: AuditContext, role: str, findings: FindingLog, found: Found) -> None:
+    """Say that boxes are those of resized images, whose form only the sizes of the images can show."""
+    findings.warning(
+        "box-resized",
+        Where(side_of(context, role).path, field="box"),
+        f"boxes look like coordinates of resized images: with a scale and an offset of its own for each image they fit"
+        f" {found.matched:,} of {found.objects:,} sampled objects, and far fewer as given or with one map for all. The"
+        " sizes of the images are not known, so that how they were resized cannot be told",
+        fix=IMAGES_OF[role],
+    )
+
+
+def _reading(found: Found, resizing: Resizing, given: Reading, *, of_boxes: bool) -> Reading | None:
     """Return how the options name what was found; None where shapes cannot be read so."""
-    resizing, encoding = found.resizing, found.encoding if of_boxes else given.encoding
+    encoding = found.encoding if of_boxes else given.encoding
     if not of_boxes and (resizing.swaps or given.resized is not None):
         return None
     steps = list(resizing.steps)
@@ -144,7 +161,7 @@ def _report(
     if side.format == "arrays":
         fix = Fix.missing("Map the boxes back to image pixels before evaluating.")
     elif found.unsure:
-        detail += f"; the boxes are too few or too loose to name {' and '.join(found.unsure)} exactly"
+        detail += f"; the boxes are too few or too loose {' and '.join(found.unsure)}"
         fix = Fix.missing(
             f"Map the boxes back in the export, or pass {{{role}_resized}} with the exact numbers.",
             **{f"{role}_resized": None},

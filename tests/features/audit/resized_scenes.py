@@ -219,11 +219,13 @@ def _rounded(numbers: Array) -> Array:
 
 
 def judge(scene_: Scene, found: Found | None) -> str:
-    """Say how good an answer is: right, near or wrong, refused."""
-    if found is None:
+    """Say how good an answer is: right, which is within .05 % of the sides of images; wrong; or none, refused.
+
+    An answer with an interval, which names no flag, is refused as well. Letterboxes of whole pixels may be called those
+    of fractions: half a pixel of the input.
+    """
+    if found is None or found.resizing is None or found.unsure:
         return "refused"
-    if found.unsure:
-        return "about"
     size = scene_.sizes[scene_.gt.image]
     text, turn = scene_.planted, ""
     first = text.split("+")[0]
@@ -241,11 +243,9 @@ def judge(scene_: Scene, found: Found | None) -> str:
     away = np.abs(a - b) / np.tile(size, 2)
     if away.max() <= 5e-4:
         return "right"
-    common = np.clip(np.minimum(a[:, 2:], b[:, 2:]) - np.maximum(a[:, :2], b[:, :2]), 0, None).prod(axis=1)
-    iou = common / (told[:, 2:].prod(axis=1) + true[:, 2:].prod(axis=1) - common)
-    if (iou > 0.9).mean() >= 0.98 and np.median(iou) > 0.95:
+    if {text, str(found.resizing.steps[-1])} == {f"letterbox{px}:{text.partition(':')[2]}" for px in ("", "-px")}:
         return "right"
-    return "near" if np.median(iou) > 0.8 else "wrong"
+    return "wrong"
 
 
 def _as(xywh: Array, encoding: str, other: str) -> Array:

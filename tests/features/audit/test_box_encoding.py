@@ -46,7 +46,7 @@ def test_fractions_beside_pixels_are_told_by_their_numbers_alone() -> None:
     (message,) = _said(fractions, OBJECTS)
     assert message == (
         "box-units gt.file: box: boxes look like fractions of the image (normalised): no number of 3 boxes exceeds 1, "
-        "but they are read as pixels. Rerun with --gt-units norm."
+        "but they are read as pixels. If they are, pass --gt-units norm."
     )
     assert len(_said(fractions, OBJECTS, size=None)) == 1  # beside boxes of pixels
     assert _said(fractions[:2], OBJECTS) == []  # two boxes tell too little

@@ -9,7 +9,7 @@ from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.classmaps import match_classes
 from jaccard_eval.data.dataset import LabelMap
 from jaccard_eval.features.audit.agreement import pair_by_place
-from jaccard_eval.features.audit.class_maps import Confusion, judge, option_text
+from jaccard_eval.features.audit.class_maps import Candidate, Confusion, judge, rerun_with
 from jaccard_eval.findings import FindingLog, Where
 
 BOX = [0.0, 0.0, 10.0, 10.0]
@@ -118,7 +118,8 @@ def test_a_handful_of_pairs_says_nothing(n_pairs: int) -> None:
     ],
 )
 def test_a_map_is_written_so_that_it_can_be_pasted(class_map: str | dict[str, str], text: str) -> None:
-    assert option_text(class_map) == text
+    fix = rerun_with(Candidate(class_map, np.zeros(0, dtype=np.int32), 0.9), 0.1)
+    assert str(fix) == f"Rerun with --class-map {text}."
 
 
 def test_candidates_are_listed_with_their_agreement_the_best_first() -> None:

@@ -42,7 +42,7 @@ def test_a_repeated_hit_is_a_false_positive_and_the_ap_without_it_is_told() -> N
     assert "1 of 3 rows are duplicate predictions" in warning.message
     assert f"AP {(51 + 50 * 2 / 3) / 101:.4f} as given, 1.0000 without repeated rows" in warning.message
     assert "image 'a': 'dog' at 0, 0, 10 wide, 10 high" in warning.message
-    assert "--drop-duplicates" in warning.fix
+    assert "--drop-duplicates" in str(warning.fix)
     assert "whole file" not in warning.message
 
 

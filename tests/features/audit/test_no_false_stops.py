@@ -11,7 +11,7 @@ from jaccard_eval import evaluate
 
 SIZE = np.array([640.0, 480.0])
 SCENES = ("anywhere", "centred", "at the origin", "full frames", "on the diagonal", "tiny", "a video", "thirds")
-DETECTORS = ("exact", "noisy", "few", "many more", "elsewhere", "full frames", "in the centre", "one class", "mirrored")
+DETECTORS = ("exact", "noisy", "few", "many more", "elsewhere", "full frames", "in the centre", "one class")
 
 
 def _objects(scene: str, image: int, rng: np.random.Generator) -> np.ndarray:
@@ -50,8 +50,6 @@ def _detections(detector: str, boxes: np.ndarray, rng: np.random.Generator) -> n
         return np.tile([0.0, 0.0, *SIZE], (n, 1))
     if detector == "in the centre":
         return np.tile([*SIZE / 4, *SIZE / 2], (n, 1))
-    if detector == "mirrored":  # an augmentation that was not undone
-        return np.concatenate((SIZE[0] - boxes[:, :1] - boxes[:, 2:3], boxes[:, 1:]), axis=1)
     return boxes
 
 

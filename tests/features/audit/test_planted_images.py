@@ -117,10 +117,9 @@ def test_ids_that_do_not_correspond_are_an_error_with_the_flag_that_mends_it(
     with pytest.raises(DataError) as caught:
         pair.evaluate()
     (error,) = caught.value.findings
-    n = len({record["image_id"] for record in pair.pred})
     assert error.code == "image-unknown"
     assert difference in error.examples[0].detail
-    assert error.fix.startswith(f"Rerun with {flag}: {n} of {n} prediction images; predictions then overlap ")
+    assert str(error.fix).startswith(f"Rerun with {flag}. ")
     assert pair.evaluate(**_options_of(error))["AP"] == truth
 
 
@@ -131,8 +130,7 @@ def test_images_of_another_split_beside_ids_as_text_are_left_out_by_the_flag(pai
     with pytest.raises(DataError) as caught:
         pair.evaluate()
     (error,) = caught.value.findings
-    n = len({record["image_id"] for record in pair.pred})
-    assert error.fix.startswith(f"Rerun with --match-images id --extra-images ignore: {n - 1} of {n} prediction images")
+    assert str(error.fix).startswith("Rerun with --match-images id --extra-images ignore. ")
     assert pair.evaluate(**_options_of(error))["AP"] == truth
 
 
@@ -188,7 +186,7 @@ def test_base_names_shared_by_folders_are_named(pair: Pair) -> None:
         pair.evaluate()
     (error,) = caught.value.findings
     assert "'right/0.jpg' and 'left/0.jpg'; 'right/1.jpg' and 'left/1.jpg'" in error.examples[0].detail
-    assert error.fix == "Include in the names of both sides the folders that distinguish images."
+    assert str(error.fix) == "Include in the names of both sides the folders that distinguish images."
 
 
 def _shifted_behind(pair: Pair) -> None:
@@ -230,7 +228,7 @@ def test_ids_that_exist_on_both_sides_and_mean_other_images_are_a_warning_with_t
     (warning,) = _about_images(result)
     assert (warning.severity, warning.code) == (Severity.WARNING, code)
     assert re.search(evidence, warning.message)
-    assert warning.fix == f"Rerun with --match-images {flag}."
+    assert str(warning.fix) == f"Rerun with --match-images {flag}."
     assert pair.evaluate(**_options_of(warning))["AP"] == truth
 
 
@@ -261,7 +259,7 @@ def test_a_partial_run_is_named_with_its_share(pair: Pair) -> None:
     assert re.search(
         r"of \d+ images with objects of predicted classes \((?:48|55)%\) have no prediction at all", warning.message
     )
-    assert "partial run" in warning.fix
+    assert "partial run" in str(warning.fix)
 
 
 def test_sizes_that_changed_places_are_named_and_the_pictures_restore_them(sample_data: Path, tmp_path: Path) -> None:
@@ -279,7 +277,7 @@ def test_sizes_that_changed_places_are_named_and_the_pictures_restore_them(sampl
     assert doubted["AP"] < truth / 2
     (warning,) = (one for one in doubted.findings if one.code == "image-size-transposed")
     assert "its objects fit only the other way round" in warning.message
-    assert "--pred-images DIR" in warning.fix
+    assert "--pred-images DIR" in str(warning.fix)
 
     mended = evaluate(path, fractions, pred_options=ReadOptions(names=names, images=ImageFolder(tmp_path)))
     assert mended["AP"] == truth
@@ -302,5 +300,5 @@ def _about_images(result: EvaluationResult) -> list[Finding]:
 
 def _options_of(finding: Finding) -> dict[str, str]:
     """The options that a fix names, as the call takes them."""
-    found = re.findall(r"--(match-images|extra-images) ([a-z]+(?:[+-]1)?)", finding.fix)
+    found = re.findall(r"--(match-images|extra-images) ([a-z]+(?:[+-]1)?)", str(finding.fix))
     return {name.replace("-", "_"): value for name, value in found}

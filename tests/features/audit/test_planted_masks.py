@@ -134,7 +134,7 @@ def test_an_option_that_is_wrong_is_named_to_be_left_out(
     gt, pred = (write_json(tmp_path / name, side) for name, side in zip(("gt.json", "pred.json"), sides, strict=True))
     found = evaluate(gt, pred, iou_type="segm", gt_options=ReadOptions(mask_axes="yx"))
     (finding,) = [finding for finding in found.findings if finding.code == "mask-axes"]
-    assert finding.fix == "Rerun without --gt-mask-axes."
+    assert str(finding.fix) == "Rerun without --gt-mask-axes."
     assert f"{true['AP50']:.3f} as written" in finding.message
 
 
@@ -227,7 +227,7 @@ def test_an_option_that_changes_nothing_is_reported(
     files = write_json(tmp_path / "gt.json", gt), write_json(tmp_path / "pred.json", pred)
     found = evaluate(*files, iou_type=iou_type, pred_options=ReadOptions(mask_axes=axes))
     (finding,) = [finding for finding in found.findings if finding.code == "mask-axes-unused"]
-    assert finding.fix == fix
+    assert str(finding.fix) == fix
 
 
 def test_runs_that_no_memory_holds_transposed_are_refused(tmp_path: Path) -> None:

@@ -188,6 +188,37 @@ def test_unknown_sizes_are_an_error_that_a_factor_does_without(
         evaluate(gt, pred, pred_options=ReadOptions(resized="letterbox:640"))
 
 
+@pytest.mark.parametrize("way", ["", "letterbox:640", "stretch:640", "pad:800", "mirror", "scale:0.5"])
+def test_boxes_without_sizes_ask_for_the_images_unless_one_factor_explains_them(
+    way: str, tmp_path: Path, good_pair: Loader, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair, images, paths = good_pair("cocoapi"), {}, []
+    for image in pair.gt["images"]:
+        images[image["id"]] = image["file_name"], np.array([[image["width"], image["height"]]], dtype=np.float64)
+    for name, records, head in (("gt", pair.gt["annotations"], ""), ("pred", pair.pred, ",score")):
+        lines = ["filename,class,xmin,ymin,xmax,ymax" + head]
+        for record in records:
+            file, size = images[record["image_id"]]
+            box = np.array([record["bbox"]], dtype=np.float64)
+            if name == "pred":
+                box = put(box, size, *(("", way) if way == "mirror" else (way, "")))
+            cells = [file, record["category_id"], *from_xywh(box, "xyxy")[0], *([record["score"]] if head else [])]
+            lines.append(",".join(map(str, cells)))
+        paths.append(tmp_path / f"{name}.csv")
+        paths[-1].write_text("\n".join(lines))
+    outcome = run_evaluate(capsys, *map(str, paths))
+    if way.startswith("scale"):  # of 640 x 480 and 500 x 375 alike
+        assert suggested_flags(outcome.errors["box-resized"]) == ["--pred-resized", "scale:1/2"]
+        return
+    said = [one["message"] for one in outcome.warnings(*CODES)]
+    if not way:
+        assert said == []
+        return
+    (message,) = said
+    assert "a scale and an offset of its own for each image" in message
+    assert message.endswith("Pass the image folder with --pred-images DIR.")
+
+
 @pytest.mark.parametrize(
     "text", ["640", "letterbox", "letterbox:0", "letterbox:6.5", "stretch:640x", "scale:0", "scale:1e9"]
 )

@@ -179,7 +179,7 @@ def test_the_cap_names_how_many_images_it_cuts() -> None:
     truth = [gt(BOX, "a"), gt("cat 0 0 10 10", "b")]
     (note,) = _said(evaluate(truth, detections, images=["a", "b", "c"], max_dets=[2]), "max-dets")
     assert "ignored 4 detections beyond the cap of 2 per image and class, in 2 images" in note.message
-    assert re.search(r"--max-dets none\b", note.fix)
+    assert re.search(r"--max-dets none\b", str(note.fix))
     pooled = evaluate(truth, detections, images=["a", "b", "c"], max_dets=[2], class_agnostic=True)
     assert "ignored 8 detections beyond the cap of 2 per image and class, in 3 images" in (  # 4 - 2, 6 - 2, 4 - 2
         _said(pooled, "max-dets")[0].message
