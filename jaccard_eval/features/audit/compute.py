@@ -56,7 +56,7 @@ CHECKS: tuple[Check, ...] = (
 
 
 # What these report are facts, whatever the predictions are.
-OF_ROWS = (check_rows, check_difficult, check_zero_id)
+OF_ROWS = (check_rows, check_difficult, check_zero_id, check_scores)
 # What these report of boxes does not hold for masks or keypoints.
 OF_BOXES = (check_offsets, check_rounding)
 
