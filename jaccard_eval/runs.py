@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval import features
-from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.boxtable import FLAGS, BoxTable
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.data.document import DIGEST, PANOPTIC, RUN_ENTRY, SCHEMA, Part, Rows, document_digest
 from jaccard_eval.data.from_document import from_document, in_order
@@ -463,7 +463,11 @@ def saved_protocol(document: Any) -> Protocol:
         # Always written, though a protocol made by hand may lack it.
         if "class_agnostic" not in document:
             raise UsageError("protocol.class_agnostic is missing")
-    return _converted(document, Protocol, "protocol")
+    rules = _converted(document, Protocol, "protocol")
+    unknown = [name for name in (*rules.ignored_flags, *rules.reusable_flags) if name not in FLAGS]
+    if unknown:
+        raise UsageError(f"expected flags among {', '.join(FLAGS)}, got {quoted_value(unknown[0])}")
+    return rules
 
 
 def _converted(value: Any, kind: type[Record], place: str) -> Record:

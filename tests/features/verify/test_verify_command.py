@@ -188,6 +188,14 @@ def test_rules_that_contradict_themselves_are_a_damaged_result(pair: tuple[Path,
         verify(edited(path, protocol=rules), *pair)
 
 
+@pytest.mark.parametrize("name", ["ignored_flags", "reusable_flags"])
+def test_a_flag_that_no_box_has_is_a_damaged_result(pair: tuple[Path, Path], name: str) -> None:
+    path = saved(pair)
+    rules = json.loads(path.read_text())["protocol"] | {name: ["crowded"]}
+    with pytest.raises(DataError, match="expected flags among crowd, difficult, group_of, ignore, got 'crowded'"):
+        verify(edited(path, protocol=rules), *pair)
+
+
 @pytest.mark.parametrize(
     ("text", "code"), [("[]", "result-invalid"), ("{", "json-syntax"), ("", "file-empty")], ids=repr
 )
