@@ -34,7 +34,7 @@ class Axes:
     protocol: Protocol
     class_names: tuple[str, ...]
     frequency: tuple[str, ...] = ()  # of each class, where the ground truth has it
-    # Which detections count where a reference does not name one: those with a score, all, or (None) it has to Report so.
+    # Which detections count where a reference names no score: those with one, all, or (None) it has to name one.
     score: float | str | None = ALL_SCORES
 
     def resolved(self, ref: MetricRef) -> MetricRef:
