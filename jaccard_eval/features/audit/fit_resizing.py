@@ -641,6 +641,7 @@ class _Fit:
             is_known = round_ == 0 and self.form not in ("scale", "offset") and width <= KNOWN * number
             steps = _steps(self.form)
             is_rare = self.form == "scale" and round_ < len(steps) and 12 * away <= steps[round_] >= 0.1
+            is_rare |= self.form not in ("scale", "offset") and number % STRIDE == 0 and 12 * away <= STRIDE
             is_only = self.form != "scale" and number == round(number) and away < 0.5
             if np.isfinite(error) and not (is_known or is_rare or is_only or away <= EXACT * number):
                 texts.append(f"to name {number:.5g} ± {width:.2g} exactly")
