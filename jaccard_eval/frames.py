@@ -10,7 +10,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import FLAGS, BoxTable, RowArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.document import DataTable, Part
-from jaccard_eval.data.result import EvaluationResult, NamedCurves
+from jaccard_eval.data.result import TARGET_COLUMN, EvaluationResult, NamedCurves
 from jaccard_eval.data.result_base import Result
 from jaccard_eval.errors import UsageError
 from jaccard_eval.report import ReportOptions
@@ -134,9 +134,7 @@ def _class_columns(result: EvaluationResult) -> dict[str, Any]:
     undefined = (np.nan, np.nan)
     bounds = {name: np.array([row.values[name].interval or undefined for row in rows]) for name in metrics}
     ends = {f"{name}_{end}": both[:, i] for name, both in bounds.items() for i, end in enumerate(("low", "high"))}
-    from jaccard_eval.features.bootstrap.report import TARGET_COLUMN, target_cells
-
-    target = np.array([*target_cells(result.bootstrap)] * len(rows), dtype=np.object_)
+    target = np.array([result.bootstrap.sets] * len(rows), dtype=np.object_)
     return counts | values | ends | {TARGET_COLUMN: target}
 
 

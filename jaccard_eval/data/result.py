@@ -167,6 +167,14 @@ class Estimate:
     biased: bool = False  # whether it depends on the number of images
 
 
+TARGET_COLUMN = "intervals_for"  # of tables for machines: what the bounds of a row are for
+
+
+def sets_text(n_units: int, unit: str) -> str:
+    """Return the sets that an interval is for."""
+    return f"sets of {n_units:,} such {unit}s"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Resamples:
     """Every metric (F of them) at every draw of the images."""
@@ -187,6 +195,11 @@ class Resamples:
     estimates: Mapping[str, Estimate] = field(default_factory=dict)  # by metric, where these were asked for
 
     kind: ClassVar[str] = "bootstrap"
+
+    @property
+    def sets(self) -> str:
+        """What an interval is for, in words."""
+        return sets_text(self.n_units, self.unit)
 
     @property
     def choice(self) -> str:

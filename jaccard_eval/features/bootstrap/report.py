@@ -6,13 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from jaccard_eval.data.document import DataTable, MetricValue
-from jaccard_eval.data.result import Resamples, RestDifference, SliceRow
+from jaccard_eval.data.result import TARGET_COLUMN, Resamples, RestDifference, SliceRow, sets_text
 from jaccard_eval.report.model import Cell, Column, DataCell, Note, Rows, Section, Table, columns
 from jaccard_eval.report.numbers import delta_text, metric_text, p_text
 from jaccard_eval.report.sections import SortableRow
 from jaccard_eval.text import pluralise
 
-TARGET_COLUMN = "intervals_for"  # of tables for machines: what the bounds of a row are for
 REST = ("n_each", "rest", "difference", "difference_low", "difference_high", "p", "verdict")
 SHOWN = 5  # metrics without an interval that are named
 
@@ -137,18 +136,13 @@ def interval_text(metric: MetricValue, drawn: Resamples) -> str:
         return ""
     low, high = map(metric_text, metric.interval)
     level = f"{100 * drawn.settings.confidence_level:.6g} % interval"
-    return f"{level} {low} to {high} for {sets_text(drawn.n_units, drawn.unit)}"
+    return f"{level} {low} to {high} for {drawn.sets}"
 
 
 def target_text(drawn: Resamples) -> str:
     """Return what bounds are for."""
     level = f"{100 * drawn.settings.confidence_level:.6g} %"
-    return f"{level} interval of the expected value on {sets_text(drawn.n_units, drawn.unit)}"
-
-
-def sets_text(n_units: int, unit: str) -> str:
-    """Return the sets that an interval is for."""
-    return f"sets of {n_units:,} such {unit}s"
+    return f"{level} interval of the expected value on {drawn.sets}"
 
 
 def _rows(values: Mapping[str, MetricValue]) -> Iterable[tuple[str, float, float, float]]:
@@ -157,7 +151,7 @@ def _rows(values: Mapping[str, MetricValue]) -> Iterable[tuple[str, float, float
 
 def target_cells(drawn: Resamples | None) -> tuple[str, ...]:
     """Return the cell of `TARGET_COLUMN`, or none."""
-    return () if drawn is None else (sets_text(drawn.n_units, drawn.unit),)
+    return () if drawn is None else (drawn.sets,)
 
 
 def bound_columns(metrics: Iterable[str]) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from jaccard_eval.data.document import DataTable, MetricValue
 from jaccard_eval.data.known_protocols import LARGEST_AREA
 from jaccard_eval.data.metricref import METRICS, MetricRef
-from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint
+from jaccard_eval.data.result import TARGET_COLUMN, ClassRow, EvaluationResult, OperatingPoint
 from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.classes import listed_rows
@@ -133,7 +133,6 @@ def build_album(result: EvaluationResult, options: ReportOptions) -> Album:
 def build_data(result: EvaluationResult, options: ReportOptions) -> DataTable:
     """Return one row for all classes, then one per class, in the order of `options.sort`; then one for each slice."""
     from jaccard_eval.features.bootstrap.report import (
-        TARGET_COLUMN,
         bound_cells,
         bound_columns,
         target_cells,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from jaccard_eval.data.document import DataTable, MetricValue
+from jaccard_eval.data.result import TARGET_COLUMN
 from jaccard_eval.features.panoptic.compute import COUNTS, QUALITIES
 from jaccard_eval.features.panoptic.result import (
     Against,
@@ -65,7 +66,6 @@ def page_sections(result: PanopticResult, options: ReportOptions) -> list[Sectio
 def build_data(result: PanopticResult, options: ReportOptions) -> DataTable:
     """Return one row for all classes, then one per class, in the order of `options.sort`; then one for each slice."""
     from jaccard_eval.features.bootstrap.report import (
-        TARGET_COLUMN,
         bound_cells,
         bound_columns,
         target_cells,

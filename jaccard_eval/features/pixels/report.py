@@ -6,6 +6,7 @@ import math
 
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS
+from jaccard_eval.data.result import TARGET_COLUMN
 from jaccard_eval.features.pixels.result import PixelClassRow, PixelProtocol, PixelsResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.classes import listed_rows
@@ -62,7 +63,6 @@ def page_sections(result: PixelsResult, options: ReportOptions) -> list[Section]
 def build_data(result: PixelsResult, options: ReportOptions) -> DataTable:
     """Return one row for all classes, then one per class, in the order of `options.sort`; then one for each slice."""
     from jaccard_eval.features.bootstrap.report import (
-        TARGET_COLUMN,
         bound_cells,
         bound_columns,
         target_cells,
