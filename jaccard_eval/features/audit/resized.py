@@ -22,6 +22,7 @@ HALF, STRICT = MetricRef(name="AP", iou=0.5), MetricRef(name="AP", iou=0.75)
 # How far boxes reach into their images, as logarithms: of a side that was resized, and of one that was not.
 FAR, NEAR = 0.4, 0.15
 BULK = 0.99  # share of the boxes that end before a side
+MOST = 0.35  # of the objects, as of predictions that lie well
 
 
 def check_resized(context: AuditContext, findings: FindingLog) -> None:
@@ -134,7 +135,8 @@ def _report(
         metrics = context.measure(boxes.gt, boxes.pred, rules)
         measured.append([metrics.value(ref).value for ref in (HALF, STRICT)])
     (given, strict_given), (right, strict_right) = measured
-    if not right > given or strict_right < strict_given:
+    # What explains few of the objects leaves room for another reading, which is then the better explanation.
+    if not right > given or strict_right < strict_given or found.matched < MOST * found.objects:
         return
     side = side_of(context, role)
     classes = " (classes pooled)" if found.any_class else ""
