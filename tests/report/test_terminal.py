@@ -60,10 +60,10 @@ def test_a_file_has_the_whole_signature_in_lines_that_end_behind_its_parts(width
 
 
 def test_a_screen_has_a_short_signature_unless_details_are_asked_for() -> None:
-    result = replace(make_result(), signature=f"coco|{'x' * 100}|gt=sha256:0123456789abcdef|v=1")
+    result = replace(make_result(), signature=f"coco|{'x' * 100}|gt=sha-256-128:0123456789abcdef|v=1")
     short, long = (lines_of(result, is_file=False, verbose=verbose)[-2] for verbose in (False, True))
     assert short == f"signature  coco|{'x' * 100}|gt=01234567|v=1"
-    assert long.endswith("|gt=sha256:0123456789abcdef|v=1")
+    assert long.endswith("|gt=sha-256-128:0123456789abcdef|v=1")
 
 
 def test_titles_break_at_blanks_where_a_terminal_is_narrower() -> None:

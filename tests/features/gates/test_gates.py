@@ -279,7 +279,7 @@ def test_a_value_from_elsewhere_is_judged_like_any_other(run: EvaluationResult) 
 def test_a_value_that_was_not_given_is_refused_with_a_suggestion(run: EvaluationResult) -> None:
     rule = Rule(metric="external.latency_ms", max=15.0)
     message = refused(run, rule, metrics={"latencyms": 12.3})
-    assert "no value for 'external.latency_ms'; add metrics={\"latency_ms\": ...}." in message
+    assert "no value for 'external.latency_ms'. Add --metric latency_ms=VALUE." in message
     assert "Did you mean 'latencyms'?" in message
 
 
