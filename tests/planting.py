@@ -74,8 +74,9 @@ class Outcome:
 
 
 def suggested_flags(*messages: str) -> list[str]:
-    """Return the flags that messages ask to rerun with, as a shell would pass them on."""
-    return [flag for text in messages for flag in shlex.split(re.findall(r"Rerun with (--.+?)\.(?:\s|$)", text)[-1])]
+    """Return the flags that messages ask to rerun with, or to pass, as a shell would pass them on."""
+    asked = re.compile(r"(?:Rerun with|If they are, pass) (--.+?)\.(?:\s|$)")
+    return [flag for text in messages for flag in shlex.split(asked.findall(text)[-1])]
 
 
 def run_evaluate(capture: pytest.CaptureFixture[str], *argv: str) -> Outcome:

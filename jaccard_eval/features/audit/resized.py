@@ -54,10 +54,20 @@ def check_resized(context: AuditContext, findings: FindingLog) -> None:
             return
         if found is None or found.resizing is None:
             continue
+        if _onto_exchanged(found.resizing, view.sizes[np.unique(resized.image)]):
+            return  # no image was resized: its listed width and height changed places, which the check of images says
         reading = _reading(found, found.resizing, given, of_boxes=of_boxes)
         if reading is not None and reading.resized != given.resized:
             _report(context, view, role, findings, reading=reading, found=found)
             return
+
+
+def _onto_exchanged(resizing: Resizing, sizes: FloatArray) -> bool:
+    """Whether most images of these sizes (n, 2), not turned, get the height as width and the width as height."""
+    factor, offset, swapped = resizing.geometry(sizes)
+    oblong = sizes[:, 0] != sizes[:, 1]
+    exchanged = np.isclose(sizes * factor, sizes[:, ::-1], rtol=1e-3).all(axis=1)
+    return not swapped and not offset.any() and 2 * np.count_nonzero(exchanged & oblong) > np.count_nonzero(oblong)
 
 
 def _side(context: AuditContext, boxes: BoxTable, numbers: FloatArray) -> Side:

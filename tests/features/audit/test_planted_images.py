@@ -119,7 +119,7 @@ def test_ids_that_do_not_correspond_are_an_error_with_the_flag_that_mends_it(
     (error,) = caught.value.findings
     assert error.code == "image-unknown"
     assert difference in error.examples[0].detail
-    assert str(error.fix).startswith(f"Rerun with {flag}. ")
+    assert str(error.fix).startswith(f"Rerun with {flag}: ")
     assert pair.evaluate(**_options_of(error))["AP"] == truth
 
 
@@ -130,7 +130,7 @@ def test_images_of_another_split_beside_ids_as_text_are_left_out_by_the_flag(pai
     with pytest.raises(DataError) as caught:
         pair.evaluate()
     (error,) = caught.value.findings
-    assert str(error.fix).startswith("Rerun with --match-images id --extra-images ignore. ")
+    assert str(error.fix).startswith("Rerun with --match-images id --extra-images ignore: ")
     assert pair.evaluate(**_options_of(error))["AP"] == truth
 
 
