@@ -17,7 +17,7 @@ from jaccard_eval.features.audit.agreement import STOP_GIVEN, place_agreement, t
 from jaccard_eval.features.audit.box_encoding import DOUBTED, check_readings
 from jaccard_eval.features.audit.box_places import check_offsets, check_outside, check_rounding
 from jaccard_eval.features.audit.class_maps import Confusion, check_classes
-from jaccard_eval.features.audit.context import AuditContext, Measure
+from jaccard_eval.features.audit.context import FEWEST_MATCHED, AuditContext, Measure
 from jaccard_eval.features.audit.duplicates import (
     check_copies,
     check_difficult,
@@ -26,7 +26,6 @@ from jaccard_eval.features.audit.duplicates import (
     check_zero_id,
 )
 from jaccard_eval.features.audit.images import check_images
-from jaccard_eval.features.audit.resized import check_resized
 from jaccard_eval.features.audit.scores import check_scores, check_ties
 from jaccard_eval.findings import Finding, FindingLog
 from jaccard_eval.metrics.detection import DetectionMetrics, measure_aligned
@@ -34,6 +33,15 @@ from jaccard_eval.options import SideOptions
 from jaccard_eval.progress import staged
 
 Check = Callable[[AuditContext, FindingLog], None]
+
+
+def check_resized(context: AuditContext, findings: FindingLog) -> None:
+    """Warn of boxes in coordinates of other images than those of the other side, if there are enough of them."""
+    if min(len(context.sample.gt), len(context.sample.pred)) >= FEWEST_MATCHED:
+        from jaccard_eval.features.audit import resized  # tiny runs go without
+
+        resized.check_resized(context, findings)
+
 
 # Where check_readings explains poor agreement by the boxes, the others do not blame classes or images for it; what
 # check_outside and check_rows report is not repeated by check_rows and check_scores.

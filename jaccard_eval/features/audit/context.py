@@ -13,6 +13,7 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.options import SideOptions
 
+FEWEST_MATCHED = 8  # objects that a resizing has to explain: of fewer boxes none is estimated
 Measure = Callable[..., DetectionMetrics]  # (gt, pred, protocol, *, change of the match table)
 MISREAD = (
     "box-encoding",

@@ -17,6 +17,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, FloatArray, to_xywh
 from jaccard_eval.data.resizing import STRIDE, TURNS, Resizing, Step
 from jaccard_eval.features.audit.agreement import IntArray
+from jaccard_eval.features.audit.context import FEWEST_MATCHED
 from jaccard_eval.frozen import dataclass
 
 SAMPLE_IMAGES, SAMPLE_PAIRS = 150, 12_000
@@ -28,7 +29,6 @@ UPRIGHT = 0.97  # share of boxes with positive sides, from which an encoding is 
 
 PAIRED, WORTH = 0.4, 0.35  # IoU from which a pair counts, and what is subtracted: a right scale outweighs one near it
 SAME = 0.5  # IoU of boxes that are one object
-FEWEST_MATCHED = 8  # objects that a form has to explain; of fewer boxes nothing is estimated
 BIN, KERNEL, PEAKS = 0.02, (1, 2, 3, 2, 1), 3  # of logarithms of factors
 FARTHEST_BIN = 20_000
 ROUNDS = 0.4, 0.5, 0.55, 0.6  # IoU of the pairs that parameters are fitted to, one after the other
