@@ -80,7 +80,7 @@ def test_each_half_is_the_evaluation_of_its_images() -> None:
 
 def test_counts_of_a_half_are_scaled_to_the_whole_set() -> None:
     # Of 25 images, the halves have 12 and 13; both together have every hit once.
-    drawn = resample(as_drawn(draw_scene(3, 25), 25).measured, FEW, refs=[MetricRef.parse("TP[iou=0.5]")])
+    drawn = resample(as_drawn(draw_scene(3, 25), 25).measured, FEW, refs=[MetricRef.parse("TP[iou=0.5,score=0]")])
     sizes = np.array([12, 13] * 10)
     hits = drawn.values[:, 0] * sizes / 25
     assert (hits[::2] + hits[1::2]).tolist() == pytest.approx([drawn.estimate[0]] * 10, abs=1e-9)
