@@ -179,7 +179,7 @@ def _weight(trial: _Trial) -> tuple[float, float]:
 def _readings(view: View, role: str) -> Iterator[Reading]:
     """Yield the readings of one side that its numbers allow, other than the present one."""
     present = view.readings[role]
-    for units in _possible_units(view, role):
+    for units in possible_units(view, role):
         for encoding in ENCODINGS:
             reading = replace(present, encoding=encoding, units=units)
             # Fractions are the same on images of any size.
@@ -190,7 +190,7 @@ def _readings(view: View, role: str) -> Iterator[Reading]:
         yield replace(present, resized=None)
 
 
-def _possible_units(view: View, role: str) -> list[str]:
+def possible_units(view: View, role: str) -> list[str]:
     """Return the present units, and the others where the numbers and sizes allow them."""
     present = view.readings[role].units
     numbers = view.numbers(role)
@@ -245,21 +245,24 @@ def _check_alone(context: AuditContext, view: View, findings: FindingLog) -> Non
     if not doubts:
         return
     # Sides that were written alike are read anew together: one of them alone would not fit the other.
-    other = view
+    other, whole = view, View.of(context, context.aligned.gt, context.aligned.pred)
+    reread_whole = whole
     for role, (reading, _) in doubts.items():
-        other = other.reread(role, reading)
+        other, reread_whole = other.reread(role, reading), reread_whole.reread(role, reading)
     with np.errstate(over="ignore", invalid="ignore"):
         given, reread = (
-            average_precision(context, boxes.gt, boxes.pred, iou=IOU, pooled=True) for boxes in (view, other)
+            average_precision(context, boxes.gt, boxes.pred, iou=IOU, pooled=True) for boxes in (whole, reread_whole)
         )
+    # Boxes of both sides that are too large alike overlap more than they do when read rightly.
+    is_worse = len(doubts) < len(view.readings) and reread < given - CLEAR_GAIN
     inside_given, inside_reread = (1 - max(boxes.leaving(role) for role in doubts) for boxes in (view, other))
     for role, (reading, text) in doubts.items():
         fix = None
         if reread > given:
             fix = _fix(side_of(context, role), reading, "AP50", given, reread)
-        elif inside_reread > inside_given and not reread < given - CLEAR_GAIN:
+        elif inside_reread > inside_given and not is_worse:
             fix = _fix(side_of(context, role), reading, "boxes inside their images", inside_given, inside_reread)
-        elif side_of(context, role).format != "arrays" and not reread < given - CLEAR_GAIN:
+        elif side_of(context, role).format != "arrays" and not is_worse:
             changed = changed_options(side_of(context, role).reading, reading)
             fix = Fix.of_side(role, "If they are, pass {options}.", **changed)
         _report(context, role, reading, text, findings, fix=fix)

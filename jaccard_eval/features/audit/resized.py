@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,8 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.features.audit.agreement import advised, is_decisive, pair_by_place, unflagged
-from jaccard_eval.features.audit.box_encoding import View, changed_options, side_of
+from jaccard_eval.features.audit.box_encoding import View, changed_options, possible_units, side_of
+from jaccard_eval.features.audit.box_places import STEPS
 from jaccard_eval.features.audit.context import AuditContext
 from jaccard_eval.features.audit.fit_resizing import RAW_ENCODINGS, Found, Side, find_resizing, lie_well
 from jaccard_eval.findings import FindingLog, Where
@@ -22,6 +24,7 @@ HALF, STRICT = MetricRef(name="AP", iou=0.5), MetricRef(name="AP", iou=0.75)
 # How far boxes reach into their images, as logarithms: of a side that was resized, and of one that was not.
 FAR, NEAR = 0.4, 0.15
 BULK = 0.99  # share of the boxes that end before a side
+AS_GOOD = 0.9  # of the AP50 of a resizing
 MOST = 0.35  # of the objects, as of predictions that lie well
 
 
@@ -56,10 +59,18 @@ def check_resized(context: AuditContext, findings: FindingLog) -> None:
             continue
         if _onto_exchanged(found.resizing, view.sizes[np.unique(resized.image)]):
             return  # no image was resized: its listed width and height changed places, which the check of images says
+        if _is_origin(found.resizing):
+            return  # pixels are counted otherwise, which the check of offsets says
         reading = _reading(found, found.resizing, given, of_boxes=of_boxes)
         if reading is not None and reading.resized != given.resized:
             _report(context, view, role, findings, reading=reading, found=found)
             return
+
+
+def _is_origin(resizing: Resizing) -> bool:
+    """Whether all that was done is what another origin of pixels does."""
+    (step, *others) = resizing.steps
+    return not others and step.kind == "offset" and step.x == step.y and abs(step.x) in STEPS
 
 
 def _onto_exchanged(resizing: Resizing, sizes: FloatArray) -> bool:
@@ -67,7 +78,7 @@ def _onto_exchanged(resizing: Resizing, sizes: FloatArray) -> bool:
     factor, offset, swapped = resizing.geometry(sizes)
     oblong = sizes[:, 0] != sizes[:, 1]
     exchanged = np.isclose(sizes * factor, sizes[:, ::-1], rtol=1e-3).all(axis=1)
-    return not swapped and not offset.any() and 2 * np.count_nonzero(exchanged & oblong) > np.count_nonzero(oblong)
+    return not swapped and not offset.any() and bool(exchanged[oblong].sum() > oblong.sum() / 2)
 
 
 def _side(context: AuditContext, boxes: BoxTable, numbers: FloatArray) -> Side:
@@ -126,25 +137,39 @@ def _reading(found: Found, resizing: Resizing, given: Reading, *, of_boxes: bool
     return replace(given, encoding=encoding, units=units, resized=Resizing(tuple(steps)) if steps else None)
 
 
+def _in_other_units(view: View, role: str, encoding: str) -> Iterator[tuple[str, Reading]]:
+    """Yield each side with its readings in units other than the present ones, those of one in this encoding as well."""
+    for side, present in view.readings.items():
+        encodings = {present.encoding, encoding if side == role else present.encoding}
+        for units in possible_units(view, side):
+            if units != present.units:
+                yield from ((side, replace(present, encoding=one, units=units, resized=None)) for one in encodings)
+
+
 def _report(
     context: AuditContext, view: View, role: str, findings: FindingLog, *, reading: Reading, found: Found
 ) -> None:
     """Match all boxes as given and as mapped back, and report it where both AP50 and AP75 rise."""
     whole = View.of(context, context.aligned.gt, context.aligned.pred)
-    measured = []
-    for boxes in (whole, whole.reread(role, reading)):
-        rules = context.metrics.protocol
-        # The masks of an alignment are pixels, which stay where they are: their boxes are the evidence.
-        rules = rules.comparing(BOXES) if rules.iou_type in ("segm", "boundary") else rules
-        rules = rules.with_options(
-            iou_thresholds=(0.5, 0.75),
-            areas=rules.areas[:1],
-            max_dets=rules.max_dets[-1:],
-            class_agnostic=found.any_class or rules.class_agnostic,
-        )
+    rules = context.metrics.protocol
+    # The masks of an alignment are pixels, which stay where they are: their boxes are the evidence.
+    rules = rules.comparing(BOXES) if rules.iou_type in ("segm", "boundary") else rules
+    rules = rules.with_options(
+        iou_thresholds=(0.5, 0.75),
+        areas=rules.areas[:1],
+        max_dets=rules.max_dets[-1:],
+        class_agnostic=found.any_class or rules.class_agnostic,
+    )
+
+    def measured(boxes: View) -> list[float]:
         metrics = context.measure(boxes.gt, boxes.pred, rules)
-        measured.append([metrics.value(ref).value for ref in (HALF, STRICT)])
-    (given, strict_given), (right, strict_right) = measured
+        return [metrics.value(ref).value for ref in (HALF, STRICT)]
+
+    (given, strict_given), (right, strict_right) = map(measured, (whole, whole.reread(role, reading)))
+    # Other units, which have no number to fit, explain as much as a resizing that is not known exactly.
+    plain = _in_other_units(view, role, reading.encoding) if found.unsure else ()
+    if any(measured(whole.reread(other, one))[0] >= AS_GOOD * right for other, one in plain):
+        return
     # What explains few of the objects leaves room for another reading, which is then the better explanation.
     if not right > given or strict_right < strict_given or found.matched < MOST * found.objects:
         return
