@@ -45,6 +45,11 @@ def looks_like(peek: Peek) -> Likeness | None:
     return peek.rate_documents(_rate_outputs)
 
 
+def reads_name(name: str) -> bool:
+    """Whether a file in a folder is read with it: the rows of an image folder, or outputs of an image."""
+    return name == METADATA or name.lower().endswith(FORMAT.member)
+
+
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of outputs, or of rows, to the draft."""
     if _holds_rows(Peek(path)):
