@@ -347,7 +347,9 @@ def read_both(gt: Input, pred: Input) -> Readings:
                 fix = Fix.missing("Pass {options}.", gt=truth.path, pred=results.path)
             swapped = DataError.single("sides-swapped", Where(truth.path), detail, fix=fix)
             return Readings(truth, results, swapped.findings)
-        if truth is not None and gt_side is not None and _are_alike(gt_side, truth):
+        # A table may have the scores in a column of another name, which the error then proposes.
+        has_column = any(error.fix and "pred_columns" in error.fix.options for error in pred_errors)
+        if truth is not None and gt_side is not None and not has_column and _are_alike(gt_side, truth):
             detail = "holds the boxes of the ground truth and no scores: the labels are given twice"
             twice = DataError.single(
                 "pred-copies-gt", Where(truth.path), detail, fix="Pass the predictions of a model."
