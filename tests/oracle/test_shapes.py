@@ -12,6 +12,7 @@ import adapter
 import numpy as np
 import pytest
 from exact import decode, minus_one, same_bits
+from overruled import OF_SHAPES, OVERRULED, overruled
 
 import jaccard_eval
 from jaccard_eval.metrics.detection import summary_refs
@@ -220,7 +221,6 @@ def test_values_of_oriented_boxes_are_those_derived_by_hand(path: Path, tmp_path
 
 
 BAD = SHARED / "oracle" / "bad_ext.tar.xz"
-LOADERS = {"coco_segm": "segm", "coco_keypoints": "keypoints", "dota": "obb", "coco_rotated": "obb", "lvis": "segm"}
 
 
 @pytest.mark.skipif(not BAD.is_file(), reason="needs the folder shared/oracle beside the checkout")
@@ -231,8 +231,10 @@ def test_every_bad_input_meets_its_expectation(tmp_path: Path) -> None:
     with tarfile.open(BAD) as archive:
         archive.extractall(tmp_path, filter="data")
     entries = json.loads((tmp_path / "bad_ext/manifest.json").read_bytes())["entries"]
-    entries = [entry for entry in entries if entry["loader"] in LOADERS]
+    entries = [entry for entry in overruled(entries) if entry["loader"] in OF_SHAPES]
     assert len(entries) == 141
+    of_shapes = {name for name in OVERRULED if name.partition(".")[0] in OF_SHAPES}
+    assert of_shapes <= {entry["id"] for entry in entries}
     wrong = []
     for entry in entries:
         gt, pred = (tmp_path / "bad_ext" / entry["files"][side] for side in ("gt", "pred"))
@@ -240,7 +242,7 @@ def test_every_bad_input_meets_its_expectation(tmp_path: Path) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 protocol = "lvis" if entry["loader"] == "lvis" else "coco"
-                kind = LOADERS[entry["loader"]]
+                kind = OF_SHAPES[entry["loader"]]
                 findings = jaccard_eval.evaluate(gt, pred, protocol=protocol, iou_type=kind).findings
             errors = False
         except jaccard_eval.DataError as error:
