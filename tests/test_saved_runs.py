@@ -43,7 +43,7 @@ def test_a_run_is_read_back_with_all_its_numbers(three: tuple[Path, ...]) -> Non
     result, again = evaluate(*three[:2]), load_run(saved(*three[:2]))
     for part in ("metrics", "per_class", "inputs", "protocol", "signature"):
         assert again.to_dict()[part] == result.to_dict()[part]
-    assert again["recall[iou=0.5,class=dog]"] == 0.5  # one of two dogs, asked of the match table
+    assert again["recall[iou=0.5,score=0.5,class=dog]"] == 0.5  # one of two dogs, asked of the match table
 
 
 def test_a_run_is_saved_in_the_same_bytes_every_time(three: tuple[Path, ...]) -> None:

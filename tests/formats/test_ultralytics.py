@@ -83,9 +83,14 @@ def test_the_images_of_a_split_are_read(tmp_path: Path) -> None:
 
 def test_annotations_of_other_tasks_are_set_aside_and_counted(tmp_path: Path) -> None:
     segments = {**image("a.jpg"), "annotations": {"segments": [[0, 0.1, 0.1, 0.2, 0.1, 0.2, 0.2]]}}
-    dataset = load(platform(tmp_path, segments))
-    assert (len(dataset.boxes), dataset.ignored) == (0, {"shape": 1})
-    assert {one.code for one in dataset.findings} == {"gt-empty", "shape-unused"}
+    dataset = load(platform(tmp_path, segments, image("b.jpg", [0, 0.5, 0.5, 0.25, 0.5])))
+    assert (len(dataset.boxes), dataset.ignored) == (1, {"shape": 1})
+    assert {one.code for one in dataset.findings} == {"shape-unused"}
+    # Where nothing else is left, the boxes were lost on the way here: that is no empty data set.
+    with pytest.raises(DataError) as caught:
+        load(platform(tmp_path, segments))
+    assert {one.code for one in caught.value.findings} == {"content-lost", "shape-unused"}
+    assert "it only has shapes of another kind (1)" in str(caught.value)
 
 
 def test_every_problem_of_a_data_set_is_told_with_its_line(tmp_path: Path) -> None:

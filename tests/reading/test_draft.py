@@ -128,7 +128,7 @@ def test_ground_truth_of_classes_that_are_not_listed_is_set_aside_and_counted() 
         ([1, 2, 3], [0, 2], True),
         ([1, 2, 3], [0, 1, 3], False),  # 3 is the last of the list: 0 is something else
         ([1, 2, 3], [1, 2, 9], False),
-        ([1, 2, 3], [-1, 0], False),
+        ([1, 2, 3], [-1, 0, 1], False),
     ],
 )
 def test_a_list_of_classes_that_is_shifted_by_one_is_said_to_be(
@@ -294,7 +294,7 @@ def test_negative_sizes_are_an_error_that_doubts_the_encoding() -> None:
     message = _error(_draft(), _boxes([1, 1, 1], coords=np.array([(5, 5, -1, 2), BOX, (5, 5, 1, -2)])))
     assert "error[box-negative]: file.txt:1: bbox has width -1 and height 2" in message
     assert "file.txt:3: bbox has width 1 and height -2" in message
-    assert "--gt-box, --pred-box: xywh, xyxy, cxcywh, xxyy or yxyx" in message
+    assert "(--gt-box xywh|xyxy|cxcywh|xxyy|yxyx)" in message
 
 
 def test_negative_sizes_are_kept_with_a_warning_where_the_format_allows_them() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_line import command, environment, run_process, write_pair
+from command_line import box, command, environment, run_process, write_json, write_pair
 from PIL import Image
 
 from jaccard_eval.cli import run as _run
@@ -38,6 +38,17 @@ class Bench:
 
     def configure(self, text: str, name: str = "jaccard-eval.toml") -> None:
         (self.folder / name).write_text(text, encoding="utf-8")
+
+    def enlarge(self, n_images: int) -> None:
+        """Have so many images with a dog each, of which every other one is found."""
+        dogs = [box(at, 1, [0, 0, 10, 10]) for at in range(1, n_images + 1)]
+        gt = {
+            "images": [{"id": dog["image_id"]} for dog in dogs],
+            "annotations": [{"id": dog["image_id"], "area": 100, "iscrowd": 0, **dog} for dog in dogs],
+            "categories": [{"id": 1, "name": "dog"}],
+        }
+        write_json(self.folder / "gt.json", gt)
+        write_json(self.folder / "pred.json", [dog | {"score": 1 / dog["image_id"]} for dog in dogs[::2]])
 
     def lose_the_dog(self) -> None:
         """Break the model: it finds nothing any more."""
@@ -212,6 +223,7 @@ def test_the_baseline_is_written_when_asked_for(bench: Bench) -> None:
 
 
 def test_an_update_makes_the_folders_of_the_baseline_and_names_them(bench: Bench) -> None:
+    bench.enlarge(24)  # an interval needs 20 images
     update = ("--fail-significant-drop", "AP=0.01", "--baseline", "metrics/main/base.json", "--update-baseline")
     assert bench.evaluate(*update) == 0
     assert bench.err.splitlines()[-1] == (

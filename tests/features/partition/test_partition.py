@@ -587,7 +587,8 @@ BAD_SHAPES: dict[str, tuple[str, Callable[[Path], Any], str]] = {
     "boxes alone": (
         "obb",
         edit_manifest(lambda it: it.pop("iou_type")),
-        r"for bbox, not obb\. Evaluate, compare or explain it with iou_type=\"bbox\", or.*--iou-type obb'\.",
+        r"for bbox, not obb\. Evaluate, compare or explain it with iou_type=\"bbox\", or write it again "
+        r"with partition\(gt, pred, iou_type=\"obb\"\)\.save\(\"DIR\"\)\.",
     ),
     "three corners": ("obb", edit_lists("corners", lambda rows: [row[:6] for row in rows]), "8 numbers in every row"),
     "not finite": ("obb", edit_lists("corners", lambda rows: rows[0].__setitem__(3, np.inf)), "four finite corners"),
