@@ -411,6 +411,18 @@ def test_every_problem_of_masks_of_open_images_is_reported_in_one_pass(tmp_path:
 # PNG instance masks
 
 
+def test_masks_of_open_images_that_cannot_be_used_are_skipped_at_whatever_stage(tmp_path: Path) -> None:
+    good, other = blob(4, 4, 24, 20), blob(2, 6, 10, 12)
+    short = base64.b64encode(zlib.compress(b"04")).decode()  # unpacks, and does not make up the image
+    cells = ["not base64", code(good), short, code(other)]
+    path = table(tmp_path / "pred.csv", PREDICTED, [["a", WIDTH, HEIGHT, "dog", 0.5, cell] for cell in cells])
+    options = ReadOptions(iou_type="segm", skip_invalid=True)
+    found = load(path, role="pred", options=options)
+    assert found.ignored["invalid"] == 2
+    # Each object that is left has its own mask; areas are fractions of the image.
+    assert found.boxes.area.tolist() == pytest.approx([good.mean(), other.mean()])
+
+
 def save(path: Path, values: npt.NDArray[Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(png(values))

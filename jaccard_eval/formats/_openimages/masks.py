@@ -205,12 +205,13 @@ class _Table:
                     draft.add_pixels(runs_of_pixels([(pixels, 0, 0, len(pixels))]).edges, *pixels.shape)
             except DataError as error:
                 self._draft.findings.extend(error.findings)
+                draft.add_pixels(np.zeros(0, dtype=np.int64), *one.size)  # masks stay in step with their objects
         if self._draft.findings.has_errors:
             return None
         outlines, problems = draft.build()
         for row, problem in problems:
             self._error(objects[row].where, None, problem)
-        return None if problems else outlines.masks
+        return None if self._draft.findings.has_errors else outlines.masks
 
     @staticmethod
     def _decoded(one: _Object) -> bytes:
