@@ -16,7 +16,8 @@ from jaccard_eval.features.audit.scores import highest_reachable_ap
 from jaccard_eval.findings import Finding, Severity
 
 BOX = "dog 0 0 10 10"
-FAR = "dog 50 50 10 10"
+FAR = "dog 150 150 10 10"
+LARGE, FOUND = "dog 0 0 100 100", "dog 0 0 100 97"  # found at all IoU thresholds, and no copy of the label
 
 
 def _said(result: EvaluationResult, code: str) -> list[Finding]:
@@ -26,8 +27,8 @@ def _said(result: EvaluationResult, code: str) -> list[Finding]:
 def _about_scores(scores: Sequence[float], **options: Any) -> list[tuple[str, str]]:
     """Severity and code of what is said about scores of one detection per image."""
     images = [f"{i:03d}" for i in range(len(scores))]
-    truth = [gt(BOX, image) for image in images]
-    detections = [det(BOX, score, image) for score, image in zip(scores, images, strict=True)]
+    truth = [gt(LARGE, image) for image in images]
+    detections = [det(FOUND, score, image) for score, image in zip(scores, images, strict=True)]
     result = evaluate(truth, detections, **options)
     return [(str(one.severity), one.code) for one in result.findings if one.code.startswith("score")]
 
@@ -35,9 +36,9 @@ def _about_scores(scores: Sequence[float], **options: Any) -> list[tuple[str, st
 def _cut_scene() -> tuple[list[Picture], list[Picture]]:
     """60 dogs, one per image; 50 are found first, then come 50 false positives, down to a score of 0.25."""
     images = [f"{i:02d}" for i in range(60)]
-    hits = [det(BOX, 0.9 - i / 1000, image) for i, image in enumerate(images[:50])]
+    hits = [det(FOUND, 0.9 - i / 1000, image) for i, image in enumerate(images[:50])]
     misses = [det(FAR, 0.3 - i / 1000, image) for i, image in enumerate(images[:49])]
-    return [gt(BOX, image) for image in images], [*hits, *misses, det(FAR, 0.25, images[49])]
+    return [gt(LARGE, image) for image in images], [*hits, *misses, det(FAR, 0.25, images[49])]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_a_cut_is_told_with_the_most_that_it_can_cost() -> None:
 @pytest.mark.parametrize("protocol", [COCO, VOC2007, VOC2012], ids=lambda protocol: protocol.name)
 def test_hits_after_the_cut_reach_the_bound_exactly(protocol: Protocol) -> None:
     truth, detections = _cut_scene()
-    more = [det(BOX, 0.1 - i / 1000, f"{i:02d}") for i in range(50, 60)]
+    more = [det(FOUND, 0.1 - i / 1000, f"{i:02d}") for i in range(50, 60)]
     reached = evaluate(truth, [*detections, *more], protocol=protocol)["AP"]
     assert highest_reachable_ap(curves(truth, detections, protocol)) == pytest.approx(reached, abs=1e-12)
 
@@ -126,7 +127,7 @@ def test_ignored_detections_are_not_counted() -> None:
 
 def test_a_cut_that_costs_nothing_is_a_note() -> None:
     images = [f"{i:03d}" for i in range(100)]
-    result = evaluate([gt(BOX, i) for i in images], [det(BOX, 0.99 - int(i) / 200, i) for i in images])
+    result = evaluate([gt(LARGE, i) for i in images], [det(FOUND, 0.99 - int(i) / 200, i) for i in images])
     (note,) = _said(result, "score-thresholded")
     assert note.severity is Severity.NOTE
     assert "1.0000 as given, at most 1.0000" in note.message
@@ -154,7 +155,8 @@ def test_a_cut_by_the_user_is_not_told_again() -> None:
 def test_scores_with_few_decimals_are_noted_with_their_decimals() -> None:
     scores = [round(0.01 + i / 20, 2) for i in range(20) for _ in range(6)]
     images = [f"{i:03d}" for i in range(len(scores))]
-    result = evaluate([gt(BOX, i) for i in images], [det(BOX, s, i) for s, i in zip(scores, images, strict=True)])
+    detections = [det(FOUND, s, i) for s, i in zip(scores, images, strict=True)]
+    result = evaluate([gt(LARGE, i) for i in images], detections)
     (note,) = _said(result, "score-ties")
     assert note.severity is Severity.NOTE
     assert "100% of the detections share their score" in note.message
