@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import BoxTable, FloatArray
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.dataset import Reading
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import BOXES
@@ -77,7 +77,7 @@ def _onto_exchanged(resizing: Resizing, sizes: FloatArray) -> bool:
     """Whether most images of these sizes (n, 2), not turned, get the height as width and the width as height."""
     factor, offset, swapped = resizing.geometry(sizes)
     oblong = sizes[:, 0] != sizes[:, 1]
-    exchanged = np.isclose(sizes * factor, sizes[:, ::-1], rtol=1e-3).all(axis=1)
+    exchanged: BoolArray = np.asarray(np.isclose(sizes * factor, sizes[:, ::-1], rtol=1e-3).all(axis=1))
     return not swapped and not offset.any() and bool(exchanged[oblong].sum() > oblong.sum() / 2)
 
 
