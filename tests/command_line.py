@@ -103,3 +103,20 @@ def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
     """This process's environment without what colours, measures or completes."""
     dropped = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONIOENCODING", "JACCARD_EVAL_TRACEBACK")
     return {key: value for key, value in os.environ.items() if key not in dropped} | dict(changes or {})
+
+
+def repeat_images(gt: Path, pred: Path, *, times: int) -> None:
+    """Put copies of all images, with their objects and detections, into both files of a pair."""
+    document, rows = json.loads(gt.read_text()), json.loads(pred.read_text())
+    images, annotations, detections = list(document["images"]), list(document["annotations"]), list(rows)
+    for copy in range(1, times):
+        shift = 10_000 * copy
+        document["images"] += [
+            {**image, "id": image["id"] + shift, "file_name": f"{copy}/{image['file_name']}"} for image in images
+        ]
+        document["annotations"] += [
+            {**ann, "id": ann["id"] + shift, "image_id": ann["image_id"] + shift} for ann in annotations
+        ]
+        rows += [{**row, "image_id": row["image_id"] + shift} for row in detections]
+    gt.write_text(json.dumps(document))
+    pred.write_text(json.dumps(rows))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_line import run_here, write_json, write_pair
+from command_line import repeat_images, run_here, write_json, write_pair
 
 from jaccard_eval import DataError, UsageError, evaluate, gate
 from jaccard_eval.data.document import RUN_ENTRY
@@ -32,6 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with both sides, their result and its run, with as much in it as there can be."""
     here = tmp_path_factory.mktemp("saved")
     pair = write_pair(here)
+    repeat_images(*pair, times=12)  # of fewer than 20 images there are no intervals
     options = ("--bootstrap", "20", "--score", "best-f1", "--slice", "first=a.*", "--slice", "all=*", *RULE)
     done = run_here(*pair, *options, "-o", here / "whole.json", "-o", here / "whole.npz")
     assert done.returncode == 0, done.stderr

@@ -1,8 +1,8 @@
 """The line of progress: on terminals of any width, erased before anything else, and what stands elsewhere instead."""
 
 import contextlib
-import json
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from command_line import command, environment, run_process, write_pair
+from command_line import command, environment, repeat_images, run_process, write_pair
 from pseudo_terminal import ERASE, Terminal, drawn_lines, screen
 
 from jaccard_eval.cli.progress import LONG, OpenStages, describe, shortened
@@ -186,16 +186,8 @@ def test_stages_that_an_exception_left_open_are_closed_with_the_one_around_them(
 def sample_data(sample_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample with every image twice: of twelve images nothing is resampled."""
     folder = tmp_path_factory.mktemp("sample") / "coco"
-    folder.mkdir()
-    gt = json.loads((sample_data / "coco/gt.json").read_text())
-    rows = json.loads((sample_data / "coco/better.json").read_text())
-    n = 1 + max(image["id"] for image in gt["images"])
-    gt["images"] += [{**image, "id": image["id"] + n, "file_name": f"2/{image['file_name']}"} for image in gt["images"]]
-    again = [{**ann, "id": ann["id"] + 10_000, "image_id": ann["image_id"] + n} for ann in gt["annotations"]]
-    gt["annotations"] += again
-    rows += [{**row, "image_id": row["image_id"] + n} for row in rows]
-    (folder / "gt.json").write_text(json.dumps(gt))
-    (folder / "better.json").write_text(json.dumps(rows))
+    shutil.copytree(sample_data / "coco", folder)
+    repeat_images(folder / "gt.json", folder / "better.json", times=2)
     return folder.parent
 
 

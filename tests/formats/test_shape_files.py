@@ -177,7 +177,7 @@ def test_polygons_in_fractions_are_named_and_read_as_the_message_asks(tmp_path: 
     refused = run_here(gt, pred, "--iou-type", "segm")
     assert refused.returncode == 3
     for role in ("gt", "pred"):
-        assert f"Rerun with --{role}-units norm" in refused.stderr
+        assert f"Pass --{role}-units norm" in refused.stderr
     options = {f"{role}_options": ReadOptions(role=role, units="norm") for role in ("gt", "pred")}
     assert measured(evaluate(gt, pred, iou_type="segm", **options)) == expected
     # Where the boxes are in pixels, they are not fractions of anything.
@@ -267,7 +267,7 @@ BOX = "0 0.5 0.5 0.25 0.25"
 def test_boxes_of_yolo_stay_what_is_compared_unless_masks_are_asked_for(tmp_path: Path) -> None:
     result = evaluate(*yolo_seg(tmp_path))
     assert result.protocol.iou_type == "bbox"
-    assert [finding.fix for finding in result.findings if finding.code == "iou-type"] == [
+    assert [str(finding.fix) for finding in result.findings if finding.code == "iou-type"] == [
         "Pass --iou-type segm or --iou-type boundary to compare those."
     ]
 
