@@ -125,8 +125,10 @@ def test_every_command_refuses_a_repeated_key_wherever_it_stands(
     folder: Path, whole: Document, given: str, twice: str, field: str
 ) -> None:
     text = json.dumps(whole)
-    assert text.count(given) == 1
-    refused_by_all(folder, text.replace(given, twice), field)
+    # Of a key that stands inside others as well, the one of the document is the last.
+    before, found, after = text.rpartition(given)
+    assert found
+    refused_by_all(folder, before + twice + after, field)
 
 
 def places(value: Any, place: str = "") -> Iterator[str]:

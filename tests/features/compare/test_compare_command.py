@@ -182,17 +182,17 @@ def test_worse_is_red_and_better_is_green(
 def test_a_data_set_that_takes_long_says_how_to_ask_for_intervals(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # 20 classes x 40 are 800 images' work beside two images: more than the 500 that two predictions may take.
+    # 300 classes x 40 are the work of 12,000 images: of two predictions, more than the 17,000 that are resampled.
     gt = {
         "images": [{"id": i, "file_name": f"{i}.jpg"} for i in range(2)],
         "annotations": [{"id": 1 + i, "iscrowd": 0, "area": 100, **box(i, 1, [0, 0, 10, 10])} for i in range(2)],
-        "categories": [{"id": i, "name": f"class {i}"} for i in range(20)],
+        "categories": [{"id": i, "name": f"class {i}"} for i in range(300)],
     }
     pred = [box(i, 1, [0, 0, 10, 10], score=0.9) for i in range(2)]
     sides = [write_json(tmp_path / f"{name}.json", one) for name, one in (("gt", gt), ("a", pred), ("b", pred[:1]))]
     assert run(*sides, "--strict") == 0
     captured = capsys.readouterr()
-    hint = "No confidence intervals: 2 images and 20 classes take a while. Add them with --bootstrap 1000."
+    hint = "No confidence intervals: 2 images and 300 classes take a while. Add them with --bootstrap 1000."
     assert hint in " ".join(captured.out.split())
     assert "note[bootstrap-skipped]: " in captured.err
     assert captured.out.splitlines()[-1] == "B scores lower than A: AP -0.495 (significance not tested)"
