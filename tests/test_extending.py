@@ -88,8 +88,8 @@ def test_all_additions_work_together_and_are_saved(added: Path) -> None:
     assert result.gt.format == "spots"
     # At .5 the first detection is right, with half of the objects found; at .75 neither is.
     assert [result["AP50"], result["AP75"]] == pytest.approx([51 / 101, 0], abs=1e-12)
-    assert result["F2[iou=0.5]"] == 5 / 10
-    assert result["F2[iou=0.75]"] == 0
+    assert result["F2[iou=0.5,score=0]"] == 5 / 10
+    assert result["F2[iou=0.75,score=0]"] == 0
     assert result.signature.startswith("tiny|iou=0.5,0.75|")
     assert "|iou_type=nwd|" in result.signature
     for name in ("run.npz", "result.json", "result.tex"):
@@ -97,13 +97,13 @@ def test_all_additions_work_together_and_are_saved(added: Path) -> None:
     table = (added / "result.tex").read_text().partition("% Summary")[2]
     assert r"AP\_small & 0.2525 & 2 \\" in table
     # An installed metric is a rule of gates, and is read back with the result.
-    done = run_here("gate", "result.json", "--fail-under", "F2[iou=0.5]=0.6")
-    assert done.returncode == 2 and "has no F2[iou=0.5]" in done.stderr
-    done = run_here("gate", "run.npz", "--fail-under", "F2[iou=0.5]=0.6", "-o", "gates.json")
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "FAILED  F2[iou=0.5] 0.5000 < 0.60")
+    done = run_here("gate", "result.json", "--fail-under", "F2[iou=0.5,score=0]=0.6")
+    assert done.returncode == 2 and "has no F2[iou=0.5,score=0]" in done.stderr
+    done = run_here("gate", "run.npz", "--fail-under", "F2[iou=0.5,score=0]=0.6", "-o", "gates.json")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "FAILED  F2[iou=0.5,score=0] 0.5000 < 0.60")
     assert json.loads((added / "gates.json").read_text())["gates"][0]["value"] == 0.5
-    done = run_here(GT, PRED, "--protocol", "tiny", "--fail-under", "F2[iou=0.5]=0.4", "-o", "judged.json", "-q")
-    assert run_here("gate", "judged.json", "--fail-under", "F2[iou=0.5]=0.6", "-q").returncode == 1
+    done = run_here(GT, PRED, "--protocol", "tiny", "--fail-under", "F2[iou=0.5,score=0]=0.4", "-o", "judged.json", "-q")
+    assert run_here("gate", "judged.json", "--fail-under", "F2[iou=0.5,score=0]=0.6", "-q").returncode == 1
 
 
 def test_the_similarity_is_that_of_the_formula(added: Path) -> None:
@@ -122,7 +122,7 @@ def test_the_similarity_is_that_of_the_formula(added: Path) -> None:
 
 
 def test_bounds_and_qualifiers_are_those_of_a_metric_at_a_point(added: Path) -> None:
-    done = run_here(GT, PRED, "--protocol", "tiny", "--fail-under", "F2[iou=0.5]=50")
+    done = run_here(GT, PRED, "--protocol", "tiny", "--fail-under", "F2[iou=0.5,score=0]=50")
     assert done.returncode == 2
     assert "0.5" in done.stderr  # a fraction was probably meant
     with pytest.raises(UsageError, match="F2 takes iou, score and class only"):

@@ -64,7 +64,7 @@ def test_boxes_come_first_then_what_is_common(
     result = evaluate(*sides, sigmas=sigmas)
     assert (result.protocol.iou_type, round(result["AP"], 12)) == (compared, 1.0)
     notes = [finding for finding in result.findings if finding.code == "iou-type"]
-    assert [named in finding.fix for finding in notes] == [True] * bool(named)
+    assert [named in str(finding.fix) for finding in notes] == [True] * bool(named)
     # What was found is what naming it gives, but for the note.
     asked = evaluate(*sides, iou_type=compared, sigmas=sigmas)
     assert (asked.signature, asked.metrics) == (result.signature, result.metrics)

@@ -148,7 +148,9 @@ def test_an_unknown_scheme_is_a_mistake_of_the_call(tmp_path: Path) -> None:
 def test_scratch_of_the_disk_engine_is_a_folder_here(tmp_path: Path) -> None:
     done = run_here("evaluate", *write_pair(tmp_path), "--engine", "disk", "--scratch", "memory://bucket/tmp")
     assert done.returncode == 2
-    assert "memory://bucket/tmp: files of the disk engine need a folder of this machine. Pass --scratch DIR" in done.stderr
+    assert (
+        "memory://bucket/tmp: files of the disk engine need a folder of this machine. Pass --scratch DIR" in done.stderr
+    )
 
 
 def test_what_is_missing_for_a_scheme_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -155,8 +155,8 @@ def test_a_misspelt_metric_of_a_saved_result_is_told_as_one(tmp_path: Path, caps
     gt, pred = map(str, write_pair(tmp_path))
     saved = str(tmp_path / "result.json")
     assert run.run(["evaluate", gt, pred, "-o", saved]) == 0
-    assert run.run(["explain", saved, "ap50"]) == 2
-    assert "unknown metric 'ap50'" in capsys.readouterr().err
+    assert run.run(["explain", saved, "app50"]) == 2
+    assert "unknown metric 'app50'" in capsys.readouterr().err
 
 
 def test_inputs_that_are_not_there_are_said_to_be_those_of_the_result(

@@ -105,10 +105,11 @@ def test_a_drop_is_crossed_where_the_order_decides_how_large_it_is() -> None:
 
 
 def test_the_interval_of_a_difference_moves_along() -> None:
-    # On both images the difference is one of 0 and -1/2 for every resample: no spread but that of the order.
-    truth = [*DOG, gt("dog 0 0 10 10", "b")]
-    run = evaluate(truth, [*TIED, det("dog 0 0 10 10", 0.5, "b"), det("dog 50 50 10 10", 0.5, "b")])
-    base = evaluate(truth, [det("dog 0 0 10 10", 0.9, image) for image in "ab"])
+    # On all images the difference is one of 0 and -1/2 for every resample: no spread but that of the order.
+    images = "abcdefghijklmnopqrst"  # of fewer than 20 there is no interval
+    truth = [gt("dog 0 0 10 10", image) for image in images]
+    run = evaluate(truth, [det(f"dog {place} 10 10", 0.5, image) for image in images for place in ("0 0", "50 50")])
+    base = evaluate(truth, [det("dog 0 0 10 10", 0.9, image) for image in images])
     few = Bootstrap(n_resamples=20)
     (verdict,) = judged(
         run, Rule(metric="AP50", max_drop=0.3, significance="non-inferior"), baseline=base, bootstrap=few

@@ -112,7 +112,7 @@ def test_a_rule_that_cannot_be_is_refused(tmp_path: Path) -> None:
 def test_a_metric_or_class_that_does_not_exist_is_refused_with_a_suggestion(tmp_path: Path) -> None:
     result = evaluate(tmp_path, "0", "0")
     with pytest.raises(UsageError, match="Did you mean 'mIoU'"):
-        result["mIou"]
+        result["mIuO"]
     with pytest.raises(UsageError, match="unknown metric"):
         result["IoU[class=7]"]
 
