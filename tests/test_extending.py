@@ -102,7 +102,9 @@ def test_all_additions_work_together_and_are_saved(added: Path) -> None:
     done = run_here("gate", "run.npz", "--fail-under", "F2[iou=0.5,score=0]=0.6", "-o", "gates.json")
     assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "FAILED  F2[iou=0.5,score=0] 0.5000 < 0.60")
     assert json.loads((added / "gates.json").read_text())["gates"][0]["value"] == 0.5
-    done = run_here(GT, PRED, "--protocol", "tiny", "--fail-under", "F2[iou=0.5,score=0]=0.4", "-o", "judged.json", "-q")
+    done = run_here(
+        GT, PRED, "--protocol", "tiny", "--fail-under", "F2[iou=0.5,score=0]=0.4", "-o", "judged.json", "-q"
+    )
     assert run_here("gate", "judged.json", "--fail-under", "F2[iou=0.5,score=0]=0.6", "-q").returncode == 1
 
 

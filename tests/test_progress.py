@@ -1,5 +1,6 @@
 """Stages of work: what a listener is told, by which threads, and what becomes of exceptions."""
 
+import shutil
 import threading
 from collections.abc import Iterator
 from itertools import pairwise
@@ -7,6 +8,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 import pytest
+from command_line import repeat_images
 
 from jaccard_eval import Bootstrap, BoxTable, DataError, convert, evaluate
 from jaccard_eval.engine.threads import map_in_order
@@ -25,8 +27,13 @@ def names(told: list[Told]) -> list[str]:
 
 
 @pytest.fixture
-def pair(sample_data: Path) -> tuple[Path, Path]:
-    return sample_data / "coco" / "gt.json", sample_data / "coco" / "better.json"
+def pair(sample_data: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """The sample with every image twice: of fewer than 20 nothing is resampled."""
+    sides = tmp_path / "gt.json", tmp_path / "better.json"
+    for side in sides:
+        shutil.copy(sample_data / "coco" / side.name, side)
+    repeat_images(*sides, times=2)
+    return sides
 
 
 def test_without_a_listener_nothing_is_counted() -> None:
