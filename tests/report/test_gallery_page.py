@@ -147,10 +147,11 @@ def test_the_same_bytes_twice_and_whatever_the_file_is_called(tmp_path: Path) ->
     assert page_of(*args, tmp_path=tmp_path) == page_of(*args, tmp_path=tmp_path)
 
 
-def test_a_result_document_is_the_same_with_a_page_and_without(tmp_path: Path) -> None:
-    args = (str(SAMPLE / "data.yaml"), str(SAMPLE / "worse"))
+@pytest.mark.parametrize("asked", [[], ["--errors"]], ids=["plain", "errors"])
+def test_a_result_document_is_the_same_with_a_page_and_without(asked: list[str], tmp_path: Path) -> None:
+    args = (str(SAMPLE / "data.yaml"), str(SAMPLE / "worse"), *asked)
     page_of(*args, "-o", str(tmp_path / "with.json"), tmp_path=tmp_path)
-    assert run.run(["evaluate", *args, "-q", "--errors", "-o", str(tmp_path / "without.json")]) == 0
+    assert run.run(["evaluate", *args, "-q", "-o", str(tmp_path / "without.json")]) == 0
     assert (tmp_path / "with.json").read_bytes() == (tmp_path / "without.json").read_bytes()
 
 
