@@ -99,7 +99,7 @@ def test_confusions_are_there_where_the_kinds_of_errors_are_refused(tmp_path: Pa
 
 def test_files_of_the_disk_engine_have_confusions_and_no_kinds_of_errors(tmp_path: Path) -> None:
     sides = write_pair(tmp_path)
-    for engine, options in (("disk", []), ("memory", ["--no-errors", "--confusion"])):
+    for engine, options in (("disk", ["--confusion"]), ("memory", ["--no-errors", "--confusion"])):
         (tmp_path / engine).mkdir()
         files = [part for name in ("result.json", "confusion.csv", "table.csv") for part in ("-o", f"{engine}/{name}")]
         assert run_here(*sides, "-q", "--engine", engine, *options, *files, cwd=tmp_path).returncode == 0
