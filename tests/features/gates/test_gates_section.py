@@ -82,7 +82,7 @@ def test_an_interval_follows_the_table_with_what_it_means() -> None:
         "significant-drop of AP50: delta -0.0500"
     )
     assert lines(replace(PASSED, spread=Spread(interval=(0.7, 0.8), drawn=DRAWN)))[-1] == (
-        "floor: AP50: 90 % interval 0.7000 to 0.8000"
+        "floor: AP50: 90 % interval 0.7000 to 0.8000 for sets of 40 such images"
     )
 
 
