@@ -43,14 +43,19 @@ def errors_sections(errors: ErrorReport, measure: str, *, per_class: bool) -> li
     sections = [types_section(errors, measure), *([_types_by_class(errors)] if per_class else [])]
     # The best scores of a few classes are wanted by whoever deploys the model.
     scored = shown if per_class or len(errors.classes) > FEW_CLASSES else (errors.pooled, *errors.classes)
-    sections += [confusion_section(errors.confusion, measure), _scores(scored), _lrp(shown), _curve(errors.pooled)]
+    sections += [
+        confusion_section(errors.confusion, measure),
+        _scores(scored, measure),
+        _lrp(shown),
+        _curve(errors.pooled),
+    ]
     return [*sections, *_calibration(errors.pooled.calibration)]
 
 
-def detail_sections(errors: ErrorReport) -> dict[str, Section]:
+def detail_sections(errors: ErrorReport, measure: str) -> dict[str, Section]:
     """Return, for media with room, what goes beyond types, confusion and curves, of all classes and by key."""
     shown = (errors.pooled, *errors.classes)
-    found = {"types": _types_by_class(errors), "scores": _scores(shown), "olrp": _lrp(shown)}
+    found = {"types": _types_by_class(errors), "scores": _scores(shown, measure), "olrp": _lrp(shown)}
     return found | dict(zip(["calibration"], _calibration(errors.pooled.calibration), strict=False))
 
 
@@ -173,11 +178,13 @@ def _most_confused(matrix: ConfusionMatrix) -> Table:
     return Table(heads, tuple((matrix.names[i], matrix.names[j], int(counts[i, j])) for i, j in pairs))
 
 
-def _scores(shown: tuple[ClassErrors, ...]) -> Section:
-    heads = (Column("class"), Column("best score", "threshold"), *columns("metric", *SCORE_COLUMNS[1:]))
+def _scores(shown: tuple[ClassErrors, ...], measure: str) -> Section:
+    mean = f"mean {measure}"  # of keypoints OKS
+    names = (mean if name == "mean IoU" else name for name in SCORE_COLUMNS[1:])
+    heads = (Column("class"), Column("best score", "threshold"), *columns("metric", *names))
     rows: Rows = tuple((_name(group), *_score_cells(group)) for group in shown)
     reasons = sorted({group.calibration.reason for group in shown if group.calibration.reason})
-    text = "best score: the confidence threshold with the highest F1; mean IoU: of the matches, at --score if given"
+    text = f"best score: the confidence threshold with the highest F1; {mean}: of the matches, at --score if given"
     if len(shown) > 1:
         text += "; -o thresholds.yaml writes those of the classes"
     notes = [Note(text)]

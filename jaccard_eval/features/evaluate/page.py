@@ -238,14 +238,13 @@ def _gallery(result: EvaluationResult, options: ReportOptions) -> list[Section]:
 def _details(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     """Fold what few readers open: operating points, errors by class, oLRP, calibration; slices stay open."""
     found = [replace(slices_section(result.slices), key="slices")] if result.slices else []
-    folded = []
+    folded, measure = [], overlap_name(result.protocol)
     if result.operating_points:
-        measure = overlap_name(result.protocol)
         folded.append(replace(operating_points_section(result.operating_points, measure, per_class=True), key="points"))
     if result.errors is not None:
         from jaccard_eval.features.errors.report import detail_sections
 
-        folded += [replace(section, key=key) for key, section in detail_sections(result.errors).items()]
+        folded += [replace(section, key=key) for key, section in detail_sections(result.errors, measure).items()]
     return [*found, *(replace(section, folded=True) for section in folded)]
 
 
