@@ -144,7 +144,7 @@ class ReduceCurves(ChainTask):
         """Return what moves in front of the hits of a piece of a tie: whole pieces before it, or after it, (T,).
 
         With hits in front, what counts in earlier pieces is replaced by their hits; behind, what counts in later
-        pieces and does not hit comes in front as well, but for the `late_misses` of all pieces.
+        pieces and does not hit comes in front as well, except the `late_misses` of all pieces.
         """
         tied = chain[place].tied
         area, cap = cell[0], self.rules.caps[cell[1]]

@@ -79,7 +79,9 @@ class Found:
     encoding: str
     matched: int
     objects: int
-    unsure: tuple[str, ...] = ()  # what boxes do not show: "to name 640 ± 2.1 exactly", "to tell pad:640 from rect:640"
+    unsure: tuple[
+        str, ...
+    ] = ()  # what boxes do not show: "to name 640 ± 2.1 exactly", "to choose between pad:640 and rect:640"
     unseen: str = ""  # a number that no image shows
     others: tuple[str, ...] = ()  # forms that map the sample alike
     any_class: bool = False
@@ -444,7 +446,7 @@ class _View:
             # The sides of "rect" are rounded anyway, which proves nothing.
             if is_better or chosen.form == "rect" or fit.plainness[:2] <= chosen.plainness[:2]:
                 first, other = (_text(Step(one.form, one.theta[0], one.theta[-1])) for one in (chosen, fit))
-                yield f"to tell {first} from {other}"
+                yield f"to choose between {first} and {other}"
                 return
 
     def most(self) -> tuple[float, int]:

@@ -58,9 +58,9 @@ def check_resized(context: AuditContext, findings: FindingLog) -> None:
         if found is None or found.resizing is None:
             continue
         if _onto_exchanged(found.resizing, view.sizes[np.unique(resized.image)]):
-            return  # no image was resized: its listed width and height changed places, which the check of images says
+            return  # no image was resized: its listed width and height changed places, which the check of images shows
         if _is_origin(found.resizing):
-            return  # pixels are counted otherwise, which the check of offsets says
+            return  # pixels are counted otherwise, which the check of offsets shows
         reading = _reading(found, found.resizing, given, of_boxes=of_boxes)
         if reading is not None and reading.resized != given.resized:
             _report(context, view, role, findings, reading=reading, found=found)
@@ -108,13 +108,13 @@ def _best_scored(pred: Side, gt: Side) -> Side:
 
 
 def _report_unsized(context: AuditContext, role: str, findings: FindingLog, found: Found) -> None:
-    """Say that boxes are those of resized images, whose form only the sizes of the images can show."""
+    """Report that boxes are those of resized images, whose form only the sizes of the images can show."""
     findings.warning(
         "box-resized",
         Where(side_of(context, role).path, field="box"),
         f"boxes look like coordinates of resized images: with a scale and an offset of its own for each image they fit"
         f" {found.matched:,} of {found.objects:,} sampled objects, and far fewer as given or with one map for all. The"
-        " sizes of the images are not known, so that how they were resized cannot be told",
+        " sizes of the images are not known, so that how they were resized is unknown",
         fix=IMAGES_OF[role],
     )
 

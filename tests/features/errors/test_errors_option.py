@@ -20,8 +20,18 @@ def test_errors_are_told_on_request(pair: list[str], capsys: pytest.CaptureFixtu
     assert "ΔAP if fixed" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["out.json", "out.md", "out.txt", "out.csv", "confusion.csv", "thresholds.yaml"])
-def test_files_tell_errors_unless_told_not_to_and_the_standard_output_does_not(
+@pytest.mark.parametrize("name", ["out.json", "out.md", "out.txt", "out.csv"])
+def test_documents_have_errors_where_they_are_asked_for(name: str, pair: list[str], tmp_path: Path) -> None:
+    out = tmp_path / name
+    assert run.run(["evaluate", *pair, "-o", str(out)]) == 0
+    plain = out.read_text()
+    assert run.run(["evaluate", *pair, "-o", str(out), "--errors"]) == 0
+    assert len(out.read_text()) > len(plain)
+    assert "false positives" not in plain.lower()
+
+
+@pytest.mark.parametrize("name", ["confusion.csv", "thresholds.yaml"])
+def test_files_of_errors_alone_ask_for_them_and_the_standard_output_does_not(
     name: str, pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / name
