@@ -7,15 +7,13 @@ from pathlib import Path
 import jaccard_eval
 
 PACKAGE = Path(jaccard_eval.__file__).parent
-MOST_IN_A_FOLDER = 25
-FOUND_BY_LISTING = {"formats", "report.outputs", "cli.commands"}  # one module each, however many there are
-
 # Features that stand on others; everything else of a feature is its own business.
 FEATURES_BELOW = {
     "gates": {"bootstrap"},
     "compare": {"bootstrap", "images"},
     "explain": {"errors", "images"},
     "panoptic": {"bootstrap", "compare"},
+    "pixels": {"bootstrap"},
     "inspect": {"audit"},
     "evaluate": {"audit", "bootstrap", "errors", "gates", "images", "operating"},
 }
@@ -59,12 +57,6 @@ def test_the_last_two_parts_of_a_path_name_one_module() -> None:
 
 def test_no_module_of_the_package_itself_shadows_a_verb() -> None:
     assert not {name for name in _modules() if "." not in name} & set(jaccard_eval.__all__)
-
-
-def test_no_folder_holds_more_than_25_modules_unless_they_are_found_by_listing() -> None:
-    folders = [name.rpartition(".")[0] for name, path in _modules().items() if path.name != "__init__.py"]
-    crowded = {folder for folder in folders if folders.count(folder) > MOST_IN_A_FOLDER}
-    assert crowded <= FOUND_BY_LISTING
 
 
 def _modules() -> dict[str, Path]:

@@ -365,7 +365,13 @@ MUTANTS = (
         "return A",
         "return np.where((self.stop > self.start).any(axis=0), A, np.nan)",
     ),
-    Mutant("R21", "undefined cells are averaged as 0", "Averages.mean", "A[~np.isnan(A)]", "np.nan_to_num(A).ravel()"),
+    Mutant(
+        "R21",
+        "undefined cells are averaged as 0",
+        "Averages.mean",
+        "np.mean(A)",
+        "np.sum(A) / max(len(A) * len(self._objects) // max(len(kept), 1), 1)",
+    ),
     Mutant(
         "R21",
         "the mean of the means of classes",
