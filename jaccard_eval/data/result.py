@@ -407,6 +407,12 @@ class WithParts(Result):
         """The verdicts of the quality gates."""
         return self._rows("gates")
 
+    @property
+    def bootstrap(self) -> Resamples | None:
+        """Every metric at every draw of the images, where intervals were asked for."""
+        found: Resamples | None = self.part("bootstrap")
+        return found
+
     def _rows(self, kind: str) -> tuple[Any, ...]:
         part = self.part(kind)
         return () if part is None else part.rows
@@ -537,12 +543,6 @@ class EvaluationResult(WithParts):
     def worst_images(self) -> Any:
         """Counts of every image, `WorstImages`; None when they were not asked for."""
         return self.part("worst_images")
-
-    @property
-    def bootstrap(self) -> Resamples | None:
-        """Every metric at every resample, where intervals were asked for."""
-        found: Resamples | None = self.part("bootstrap")
-        return found
 
     @property
     def slices(self) -> tuple[SliceRow, ...]:

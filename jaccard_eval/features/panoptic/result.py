@@ -247,12 +247,6 @@ class PanopticResult(WithParts):
         return {row.name: row for row in self.per_class}[ref.class_name].value(ref.name)
 
     @property
-    def bootstrap(self) -> Resamples | None:
-        """Every metric at every resample, where intervals were asked for."""
-        found: Resamples | None = self.part("bootstrap")
-        return found
-
-    @property
     def slices(self) -> tuple[SliceRow, ...]:
         """The slices that were asked for."""
         # Documents sort their keys.

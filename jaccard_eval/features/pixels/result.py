@@ -11,7 +11,6 @@ from jaccard_eval.data.document import PIXELS, MetricValue, result_document, to_
 from jaccard_eval.data.from_document import dig, each, in_order
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS, MAP_METRICS, MetricRef
 from jaccard_eval.data.result import (
-    Resamples,
     SliceRow,
     WithParts,
     intervals_document,
@@ -233,12 +232,6 @@ class PixelsResult(WithParts):
             return self.metrics[ref.name]
         values = {row.name: row.values for row in self.per_class}
         return values[ref.class_name][ref.name]
-
-    @property
-    def bootstrap(self) -> Resamples | None:
-        """Every metric at every draw, where intervals were asked for."""
-        found: Resamples | None = self.part("bootstrap")
-        return found
 
     @property
     def slices(self) -> tuple[SliceRow, ...]:
