@@ -87,12 +87,15 @@ def _is_row(line: str) -> bool:
 
 def _are_tracks(rows: Sequence[Row]) -> bool:
     """Whether numbers are those of tracks: confidences, classes and visibilities in their ranges, frames that rise."""
-    # A file goes on from frame to frame, or from one identity to the next.
-    steps = [[later[_FRAME] - row[_FRAME], later[1] - row[1]] for row, later in pairwise(rows)]
+    # A file goes on from frame to frame, or from one identity to the next; a line may have been cut off.
+    whole = [row for row in rows if len(row) in _COUNTS]
+    steps = [[later[_FRAME] - row[_FRAME], later[1] - row[1]] for row, later in pairwise(whole)]
     return most(rows, _is_plausible) and (not steps or most(steps, lambda step: step[0] >= 0 or step[1] > 0))
 
 
 def _is_plausible(row: Row) -> bool:
+    if len(row) not in _COUNTS:
+        return False
     width, height, confidence, *rest = row[_BOX.stop - 2 :]
     if len(row) == max(_COUNTS):
         # World coordinates, -1 where there are none; VisDrone's videos have class, truncation and occlusion there.

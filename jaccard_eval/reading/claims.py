@@ -5,6 +5,7 @@ A number by itself proves nothing; most lines of a file together do. A few may b
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 
 MOST = 0.9  # share of lines that have to fit
@@ -27,8 +28,9 @@ def is_quad(numbers: Row) -> bool:
     if not (min(turns) > 0 or max(turns) < 0):
         return False
     (ax, ay), (bx, by), (cx, cy), (dx, dy) = points
-    longest = max((ax - cx) ** 2 + (ay - cy) ** 2, (bx - dx) ** 2 + (by - dy) ** 2)
-    return (ax + cx - bx - dx) ** 2 + (ay + cy - by - dy) ** 2 <= (2 * _SKEW) ** 2 * longest
+    # Not squared, for which a damaged number is too large; a distance becomes infinite and fits nothing.
+    apart = math.hypot(ax + cx - bx - dx, ay + cy - by - dy)
+    return apart <= 2 * _SKEW * max(math.dist(points[0], points[2]), math.dist(points[1], points[3])) < math.inf
 
 
 def read_rows(lines: Iterable[str], split: Callable[[str], list[str]]) -> list[Row]:

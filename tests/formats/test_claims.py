@@ -202,3 +202,16 @@ def test_ten_numbers_that_are_no_attributes_are_no_face(tmp_path: Path) -> None:
     path.write_text("a/b.jpg\n1\n10 20 30 40 50 60 70 80 90 100\n")
     with pytest.raises(DataError, match="format-unknown"):
         detect_format(path)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["10,20,100,200,1,4,0,0", "0"],  # cut off in the middle of a line
+        ["10,20,110,20,110,60,10,60,EXIT", "200,30,1e200,36,278,60,198,54,TAXI"],
+        ["1e308,20,-1e308,20,110,1e308,10,-1e308"],
+    ],
+)
+def test_damaged_numbers_make_no_claim_and_no_error(tmp_path: Path, lines: list[str]) -> None:
+    with pytest.raises(DataError):
+        load(folder(tmp_path / "labels", lines))
