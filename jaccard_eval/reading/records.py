@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 SUFFIX = ".json"
 UNKNOWN_SIZE = (math.nan, math.nan)
+_OF_MASK = (math.nan,) * 4  # a box that is the bounds of its mask, found for all masks at once
 _EXPORT = "Export the file again, or fix it at that place."
 
 
@@ -237,6 +239,13 @@ def line_records(path: Path, text: str, draft: Draft) -> Iterator[Record]:
         yield Record.of(value, Where(str(path), line=number), draft.findings)
 
 
+def numbers_of(texts: Sequence[str]) -> tuple[FloatArray, IntArray]:
+    """Return the numbers that texts are, (n,), and the rows of those that are not plain finite numbers: NaN."""
+    from jaccard_eval.reading.tabular.columns import parse_numbers  # of most records, numbers are numbers
+
+    return parse_numbers(np.array(texts, dtype=np.object_))
+
+
 # What annotation tools keep next to shapes, about a whole image.
 SHAPELESS = ("choices", "taxonomy", "rating", "number", "textarea", "pairwise", "tag", "label without a shape")
 
@@ -251,7 +260,7 @@ class RecordCollector:
         self._sizes: list[tuple[float, float]] = []
         self._image: list[Key] = []  # of each box
         self._labels: list[Key] = []
-        self._coords: list[Sequence[float]] = []
+        self._coords: list[Sequence[float] | Sequence[str]] = []
         self._scores: list[float] = []
         self._places: list[Where] = []
         self._crowd: list[bool] = []
@@ -270,13 +279,16 @@ class RecordCollector:
         self,
         image: Key,
         label: Key,
-        coords: Sequence[float],
+        coords: Sequence[float] | Sequence[str],
         where: Where,
         *,
         score: float = math.nan,
         crowd: bool = False,
     ) -> None:
-        """Add a box; a score of NaN means that it has none. A crowd absorbs every prediction that lies on it."""
+        """Add a box; a score of NaN means that it has none. A crowd absorbs every prediction that lies on it.
+
+        Coordinates are texts in all boxes or in none.
+        """
         self._image.append(image)
         self._labels.append(label)
         self._coords.append(coords)
@@ -284,19 +296,27 @@ class RecordCollector:
         self._places.append(where)
         self._crowd.append(crowd)
 
-    def add_polygons(self, image: Key, label: Key, rings: Sequence[list[float]], where: Where) -> None:
+    def add_polygons(
+        self, image: Key, label: Key, rings: Sequence[list[float]], where: Where, *, score: float = math.nan
+    ) -> None:
         """Add the union of polygons, each x1, y1, x2, y2, ..., as the mask of one object; see `reads_masks`."""
         self._outline_draft().add_polygons(rings)
-        xs, ys = ([value for ring in rings for value in ring[at::2]] for at in (0, 1))
-        self.add_box(image, label, [min(xs), min(ys), max(xs), max(ys)], where)
+        self.add_box(image, label, _OF_MASK, where, score=score)
 
-    def add_pixels(self, image: Key, label: Key, edges: IntArray, size: tuple[int, int], where: Where) -> None:
+    def add_pixels(
+        self,
+        image: Key,
+        label: Key,
+        edges: IntArray,
+        size: tuple[int, int],
+        where: Where,
+        *,
+        score: float = math.nan,
+        crowd: bool = False,
+    ) -> None:
         """Add the runs of a mask in an image of a height and a width as one object; see `reads_masks`."""
-        from jaccard_eval.similarity.runs import Runs, offsets_of
-
         self._outline_draft().add_pixels(edges, *size)
-        x, y, width, height = Runs(edges, offsets_of([len(edges)])).bounds(np.array([size]))[0].tolist()
-        self.add_box(image, label, [x, y, x + width, y + height], where)
+        self.add_box(image, label, _OF_MASK, where, score=score, crowd=crowd)
 
     def _outline_draft(self) -> OutlineDraft:
         if self._masks is None:
@@ -313,10 +333,20 @@ class RecordCollector:
         """Count a box that was turned, and is read as the upright box around it."""
         self._n_rotated += 1
 
-    def to_draft(self, *, encoding: str, units: str = "px", listed: bool, drawn: bool = False) -> None:
+    def to_draft(
+        self,
+        *,
+        encoding: str,
+        units: str = "px",
+        listed: bool,
+        drawn: bool = False,
+        classes: Sequence[str] = (),
+        fields: Sequence[str] = (),
+    ) -> None:
         """Give everything to the draft; `listed` when the images that were added are all of the data set.
 
-        `drawn` where a negative size can only be a box that was drawn upwards or to the left.
+        `drawn` where a negative size can only be a box that was drawn upwards or to the left. `classes` are those that
+        the file lists, in its order, `fields` what the coordinates of a box are called that are texts.
         """
         draft, where = self._draft, Where(self._draft.path)
         sizes = np.array(self._sizes, dtype=np.float64).reshape(-1, 2)
@@ -326,18 +356,24 @@ class RecordCollector:
         names = [name if claims[name] == 1 else None for name in self._file_names]
         draft.set_images(self._images, file_names=names, sizes=sizes, listed=listed)
         if all(isinstance(label, str) for label in self._labels):
-            known = sorted({str(label) for label in self._labels})
+            labels = sorted({str(label) for label in self._labels})
+            known = [name for name in dict.fromkeys((*classes, *labels)) if name]
             draft.set_classes(known, known)
+        outlines = self._outlines()
+        if outlines is not None:
+            coords, encoding = outlines.bounds(), "xywh"
+        else:
+            coords = self._numbers(fields) if fields else np.array(self._coords, dtype=np.float64).reshape(-1, 4)
         draft.add_boxes(
             RawBoxes(
                 image=self._image,
                 label=self._labels,
-                coords=np.array(self._coords, dtype=np.float64).reshape(-1, 4),
+                coords=coords,
                 encoding=encoding,
                 units=units,
                 score=self._score_column(),
                 crowd=np.array(self._crowd, dtype=np.bool_) if any(self._crowd) else None,
-                shapes=self._outlines(),
+                shapes=outlines,
                 drawn=drawn,
                 place=self._places.__getitem__,
             )
@@ -354,6 +390,20 @@ class RecordCollector:
                 fix = "Draw polygons, or export masks as COCO JSON."
             read = "polygons and rectangles" if self.reads_masks else "boxes"
             draft.findings.warning("shape-unused", where, f"ignored shapes other than {read}: {kinds}", fix=fix)
+
+    def _numbers(self, fields: Sequence[str]) -> FloatArray:
+        """Return coordinates that are texts, read all at once, (n, 4); NaN where one is no number, an error."""
+        texts: list[str] = [*chain.from_iterable(self._coords)]  # type: ignore[list-item]  # see `add_box`
+        numbers, bad = numbers_of(texts)
+
+        def describe(at: int) -> tuple[Where, str]:
+            text = quoted_value(texts[at])
+            detail = f"{text} is not a plain finite number" if texts[at] else "is missing or empty"
+            return replace(self._places[at // 4], field=fields[at % 4]), detail
+
+        fix = "Write plain decimal numbers with a point."
+        self._draft.findings.add_rows(Severity.ERROR, "number-invalid", bad, describe, fix=fix)
+        return numbers.reshape(-1, 4)
 
     def _outlines(self) -> Shapes | None:
         """Return the masks of all objects, whose areas are those of their pixels; None where none was added."""
