@@ -8,9 +8,10 @@ of ``mask.png class score``, the class by its number).
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -24,15 +25,14 @@ from jaccard_eval.progress import tracked
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
-from jaccard_eval.reading.rawboxes import RawBoxes
+from jaccard_eval.reading.records import RecordCollector
 from jaccard_eval.text import is_numeral, pluralise, quoted_value
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from jaccard_eval.reading.labelmaps.images import EncodedImage
-    from jaccard_eval.similarity.masks import Masks
-    from jaccard_eval.similarity.runs import Runs
+    from jaccard_eval.similarity.runs import IntArray
 
 FORMAT = Format(
     name="instances",
@@ -180,35 +180,9 @@ def write_example(path: Path) -> None:
     Image.fromarray(ids).save(path)
 
 
-@dataclass(slots=True)
-class _Side:
-    """What was read: columns of objects, their masks in the same order, and images with their sizes."""
-
-    draft: Draft
-    images: dict[str, tuple[int, int]] = field(default_factory=dict)  # height and width
-    image: list[str] = field(default_factory=list)
-    label: list[int | str] = field(default_factory=list)
-    score: list[float] = field(default_factory=list)
-    crowd: list[bool] = field(default_factory=list)
-    place: list[Where] = field(default_factory=list)
-    masks: list[Masks] = field(default_factory=list)
-
-    def add(
-        self, image: str, masks: Runs, size: tuple[int, int], places: Sequence[Where], labels: Sequence[int | str]
-    ) -> None:
-        """Add the objects of an image."""
-        from jaccard_eval.similarity.masks import Masks
-
-        self.images[image] = size
-        self.image += [image] * len(places)
-        self.place += places
-        self.label += labels
-        self.masks.append(Masks(masks, np.full((len(masks), 2), size)))
-
-
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and masks of a folder to the draft, with the boxes around them."""
-    side = _Side(draft)
+    side = RecordCollector(draft)
     found = files.list_tree(path, draft.findings)
     maps = [name for name in found if name.endswith(_CITYSCAPES)]
     texts = [name for name in found if name.lower().endswith(".txt")]
@@ -216,15 +190,15 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     if not images and not texts:
         raise DataError.single("labels-missing", Where(str(path)), "no .png files", fix="Pass the folder of the maps.")
     if maps:
-        _read_cityscapes(path, maps, side)
+        _read_cityscapes(path, maps, side, draft)
     elif path.name == _OBJECTS or any(name.startswith(f"{_OBJECTS}/") for name in found):
-        _read_voc(path if path.name == _OBJECTS else path / _OBJECTS, side)
+        _read_voc(path if path.name == _OBJECTS else path / _OBJECTS, side, draft)
     elif texts and any(_RESULT.fullmatch(files.first_line(path / name).strip()) for name in texts):
-        _read_results(path, texts, side)
+        _read_results(path, texts, side, draft)
     else:
-        _read_maps(path, images, side)
+        _read_maps(path, images, side, draft)
     draft.findings.raise_errors()
-    _to_draft(side, options)
+    side.to_draft(encoding="xywh", listed=True)
 
 
 def _read_each(names: Sequence[str], read_one: Callable[[str], None], draft: Draft) -> None:
@@ -244,7 +218,7 @@ def _ids(file: Path) -> tuple[EncodedImage, npt.NDArray[np.generic]]:
     return image, one_channel(image, "numbers of objects", "Save the ids as one channel, grey of 8 or 16 bits.")
 
 
-def _read_cityscapes(path: Path, names: Sequence[str], side: _Side) -> None:
+def _read_cityscapes(path: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:
     from jaccard_eval.reading.segments.cityscapes import CATEGORIES, PER_CLASS
     from jaccard_eval.similarity.runs import runs_of_labels
 
@@ -256,24 +230,24 @@ def _read_cityscapes(path: Path, names: Sequence[str], side: _Side) -> None:
         image, values = _ids(path / name)
         if claims.setdefault(key, name) != name:
             detail = f"is of image {key}, as is {path / claims[key]}"
-            side.draft.findings.error("image-duplicate", image.where, detail, fix="Pass a folder with one map each.")
+            draft.findings.error("image-duplicate", image.where, detail, fix="Pass a folder with one map each.")
             return
         ids, masks = runs_of_labels(values)
         classes = np.where(ids < PER_CLASS, ids, ids // PER_CLASS)
         (kept,) = np.nonzero(np.isin(classes, list(things)))
         places = [Where(str(path / name), record=f"instance {key}") for key in ids[kept].tolist()]
-        side.add(key, masks.take(kept), image.shape, places, [things[key] for key in classes[kept].tolist()])
-        side.crowd += (ids[kept] < PER_CLASS).tolist()
+        labels, crowd = [things[key] for key in classes[kept].tolist()], (ids[kept] < PER_CLASS).tolist()
+        side.add_map(key, masks.take(kept), image.shape, labels=labels, places=places, crowd=crowd)
 
-    _read_each(names, read_one, side.draft)
-    if names and not side.image:
+    _read_each(names, read_one, draft)
+    if names and not side.n_boxes:
         detail = "no map has an object: all ids are of classes without instances"
         words = "Pass maps with objects of classes such as car or person, or evaluate all classes with {command}."
         fix = Fix.missing(words, command="pixels GT PRED")
-        side.draft.findings.error("content-lost", Where(str(path)), detail, fix=fix)
+        draft.findings.error("content-lost", Where(str(path)), detail, fix=fix)
 
 
-def _read_voc(path: Path, side: _Side) -> None:
+def _read_voc(path: Path, side: RecordCollector, draft: Draft) -> None:
     """Add objects with the class that most of their pixels have; void is neither."""
     from jaccard_eval.similarity.runs import runs_of_labels
 
@@ -298,14 +272,14 @@ def _read_voc(path: Path, side: _Side) -> None:
             if counts[label] == 0 or label > len(_VOC):
                 what = f"class {label}, and VOC has {len(_VOC)}" if counts[label] else "no class"
                 detail = f"has {what} in {file}"
-                side.draft.findings.error("map-value", where, detail, fix=f"Export {_CLASSES} again.")
+                draft.findings.error("map-value", where, detail, fix=f"Export {_CLASSES} again.")
             labels.append(_VOC[min(label, len(_VOC)) - 1])
-        side.add(name.removesuffix(".png"), masks, image.shape, places, labels)
+        side.add_map(name.removesuffix(".png"), masks, image.shape, labels=labels, places=places)
 
-    _read_each(sorted(name for name in files.list_folder(path)[1] if name.endswith(".png")), read_one, side.draft)
+    _read_each(sorted(name for name in files.list_folder(path)[1] if name.endswith(".png")), read_one, draft)
 
 
-def _read_maps(path: Path, names: Sequence[str], side: _Side) -> None:
+def _read_maps(path: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:
     """Add the objects of any maps: by a table, else all of one class."""
     from jaccard_eval.similarity.runs import runs_of_labels
 
@@ -313,14 +287,14 @@ def _read_maps(path: Path, names: Sequence[str], side: _Side) -> None:
     for ending in _ENDINGS:
         if stems and all(stem.endswith(ending) for stem in stems.values()):
             stems = {name: stem.removesuffix(ending) for name, stem in stems.items()}
-    table = _Rows.read(path / TABLE, side.draft) if files.is_there(path / TABLE) else None
-    if table is None and not side.draft.options.names:
-        side.draft.has_no_class = True
+    table = _Rows.read(path / TABLE, draft) if files.is_there(path / TABLE) else None
+    if table is None and not draft.options.names:
+        draft.has_no_class = True
         detail = (
             f"maps hold no classes, and there is no {TABLE} with {', '.join(COLUMNS)}: all objects are of one class"
         )
-        fix = Fix.of_side(side.draft.options.role, "Pass {names} to name it.", names=None)
-        side.draft.findings.note("csv-one-class", Where(str(path)), detail, fix=fix)
+        fix = Fix.of_side(draft.options.role, "Pass {names} to name it.", names=None)
+        draft.findings.note("csv-one-class", Where(str(path)), detail, fix=fix)
 
     colored: list[str] = []  # images of one colour that is not black
 
@@ -328,32 +302,33 @@ def _read_maps(path: Path, names: Sequence[str], side: _Side) -> None:
         image, values = _ids(path / name)
         ids, masks = runs_of_labels(values)
         places = [Where(str(path / name), record=f"instance {key}") for key in ids.tolist()]
-        if not len(ids) and not side.image:
+        if not len(ids) and not side.n_boxes:
             palette = image.decode(by_color=False).palette
             if palette is not None and palette[:1].any():
                 colored.append(name)
         if table is None:
-            side.add(stems[name], masks, image.shape, places, [ONE_CLASS] * len(ids))
+            side.add_map(stems[name], masks, image.shape, labels=[ONE_CLASS] * len(ids), places=places)
             return
         rows = table.take(PurePosixPath(stems[name]), PurePosixPath(name))
         for key, where in zip(ids.tolist(), places, strict=True):
             if key not in rows:
                 fix = f"Add a row for it, or set its pixels to 0. Rows of its image: {len(rows):,}."
-                side.draft.findings.error("segment-unlisted", where, f"is not listed in {TABLE}", fix=fix)
+                draft.findings.error("segment-unlisted", where, f"is not listed in {TABLE}", fix=fix)
         for key in sorted(rows.keys() - set(ids.tolist())):
             detail = f"id {key} has no pixel in {path / name}"
-            side.draft.findings.error("segment-absent", rows[key].where, detail, fix="Remove the row, or fix the map.")
+            draft.findings.error("segment-absent", rows[key].where, detail, fix="Remove the row, or fix the map.")
         if rows.keys() == set(ids.tolist()):
-            side.add(stems[name], masks, image.shape, places, [rows[key].label for key in ids.tolist()])
-            side.score += [rows[key].score for key in ids.tolist()]
+            own = [rows[key] for key in ids.tolist()]
+            labels, scores = [row.label for row in own], [row.score for row in own]
+            side.add_map(stems[name], masks, image.shape, labels=labels, places=places, scores=scores)
 
-    _read_each(names, read_one, side.draft)
+    _read_each(names, read_one, draft)
     if table is not None:
-        table.report_unused(side.draft)
-    if colored and not side.image:
+        table.report_unused(draft)
+    if colored and not side.n_boxes:
         detail = "no map has an object: the palette gives 0, which is not an object, a colour"
         advice = "Save the ids of objects as pixel values, from 1 on, and 0 where there is none."
-        side.draft.findings.error("content-lost", Where(str(path / colored[0])), detail, fix=advice)
+        draft.findings.error("content-lost", Where(str(path / colored[0])), detail, fix=advice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,7 +405,7 @@ class _Rows:
         )
 
 
-def _read_results(path: Path, names: Sequence[str], side: _Side) -> None:
+def _read_results(path: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:
     """Add the masks that text files list, a text file for each image."""
     from jaccard_eval.reading.labelmaps.images import EncodedImage
     from jaccard_eval.reading.mask_pixels import object_pixels
@@ -455,7 +430,7 @@ def _read_results(path: Path, names: Sequence[str], side: _Side) -> None:
                 problem = f"there is no file {quoted_value(words[0])}"
             if problem:
                 code = "file-missing" if problem.startswith("there") else "segment-fields"
-                side.draft.findings.error(code, where, problem, fix="Write path/mask.png class score, as Cityscapes.")
+                draft.findings.error(code, where, problem, fix="Write path/mask.png class score, as Cityscapes.")
             else:
                 yield where, (path / name).parent / file, int(float(label)), float(score)
 
@@ -463,49 +438,20 @@ def _read_results(path: Path, names: Sequence[str], side: _Side) -> None:
         key = (
             name.rpartition("/")[2][: -len(".txt")].removesuffix("_leftImg8bit").removesuffix("pred").removesuffix("_")
         )
-        size: tuple[int, int] | None = None
+        size = (0, 0)
+        found: list[tuple[IntArray, Where, int | str, float]] = []
         for where, file, label, score in masks_of(name):
             image = EncodedImage(file)
             pixels = object_pixels(image)
-            if size is not None and image.shape != size:
+            if found and image.shape != size:
                 (h, w), (height, width) = image.shape, size
                 detail = f"has {w} x {h} pixels, masks before it {width} x {height} (width x height)"
-                side.draft.findings.error("map-size", where, detail, fix="Export masks at the size of the image.")
+                draft.findings.error("map-size", where, detail, fix="Export masks at the size of the image.")
                 continue
             size = image.shape
-            side.add(key, runs_of_pixels([(pixels, 0, 0, size[0])]), size, [where], [known.get(label, label)])
-            side.score.append(score)
-        side.images.setdefault(key, (0, 0))
+            found.append((runs_of_pixels([(pixels, 0, 0, size[0])]).edges, where, known.get(label, label), score))
+        side.add_image(key, size=(size[1] or math.nan, size[0] or math.nan))
+        for edges, where, named, score in found:
+            side.add_pixels(key, named, edges, size, where, score=score)
 
-    _read_each(names, read_one, side.draft)
-
-
-def _to_draft(side: _Side, options: ReadOptions) -> None:
-    from jaccard_eval.similarity.masks import Masks, Outlines
-    from jaccard_eval.similarity.runs import Runs
-
-    draft, none = side.draft, Masks(Runs.none(0), np.zeros((0, 2), dtype=np.int64))
-    masks = none.joined(side.masks)
-    sizes = np.array([size[::-1] for size in side.images.values()], dtype=np.float64).reshape(-1, 2)
-    draft.set_images(list(side.images), sizes=np.where(sizes > 0, sizes, np.nan))
-    if all(isinstance(label, str) for label in side.label):
-        names = sorted({str(label) for label in side.label})
-        draft.set_classes(names, names)
-    score = np.array(side.score, dtype=np.float64)
-    if options.role == "gt" and len(score) and not np.isnan(score).all():
-        draft.mention_scores(int(np.count_nonzero(~np.isnan(score))))
-    draft.add_boxes(
-        RawBoxes(
-            image=side.image,
-            label=np.array(side.label, dtype=np.int64)
-            if side.label and side.label == [ONE_CLASS] * len(side.label)
-            else side.label,
-            coords=masks.bounds(),
-            encoding="xywh",
-            units="px",
-            score=score if options.role == "pred" and len(score) and not np.isnan(score).all() else None,
-            crowd=np.array(side.crowd, dtype=np.bool_) if any(side.crowd) else None,
-            shapes=Outlines.of_masks(masks, np.ones(len(masks), dtype=np.bool_)),
-            place=side.place.__getitem__,
-        )
-    )
+    _read_each(names, read_one, draft)

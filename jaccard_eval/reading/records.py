@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ from jaccard_eval.text import quoted_value, shown_json
 
 if TYPE_CHECKING:
     from jaccard_eval.reading.outlines import OutlineDraft
-    from jaccard_eval.similarity.runs import IntArray
+    from jaccard_eval.similarity.runs import IntArray, Runs
 
 SUFFIX = ".json"
 UNKNOWN_SIZE = (math.nan, math.nan)
@@ -269,6 +269,11 @@ class RecordCollector:
         self._masks: OutlineDraft | None = None  # of each box one, where masks are asked for
         self.reads_masks = draft.options.iou_type in MASKS
 
+    @property
+    def n_boxes(self) -> int:
+        """How many boxes were added."""
+        return len(self._coords)
+
     def add_image(self, key: Key, *, file_name: str | None = None, size: tuple[float, float] = UNKNOWN_SIZE) -> None:
         """Add an image with its width and height; NaN where unknown."""
         self._images.append(key)
@@ -317,6 +322,24 @@ class RecordCollector:
         """Add the runs of a mask in an image of a height and a width as one object; see `reads_masks`."""
         self._outline_draft().add_pixels(edges, *size)
         self.add_box(image, label, _OF_MASK, where, score=score, crowd=crowd)
+
+    def add_map(
+        self,
+        image: Key,
+        masks: Runs,
+        size: tuple[int, int],
+        *,
+        labels: Sequence[Key],
+        places: Sequence[Where],
+        scores: Sequence[float] = (),
+        crowd: Sequence[bool] = (),
+    ) -> None:
+        """Add an image of a height and a width with the masks of all of its objects; see `reads_masks`."""
+        self.add_image(image, size=(size[1] or math.nan, size[0] or math.nan))
+        bounds = pairwise(masks.offsets.tolist())
+        for at, ((start, stop), label, where) in enumerate(zip(bounds, labels, places, strict=True)):
+            score, absorbs = scores[at] if scores else math.nan, bool(crowd) and crowd[at]
+            self.add_pixels(image, label, masks.edges[start:stop], size, where, score=score, crowd=absorbs)
 
     def _outline_draft(self) -> OutlineDraft:
         if self._masks is None:
