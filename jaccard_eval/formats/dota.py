@@ -13,17 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaccard_eval.atomic import replace_folder
-from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import without_suffix
-from jaccard_eval.data.known_protocols import ORIENTED
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
-from jaccard_eval.reading.rawboxes import RawBoxes
 from jaccard_eval.text import is_numeral, pluralise, quoted_value
 
 if TYPE_CHECKING:
@@ -48,7 +45,6 @@ _SIDES = 8  # numbers of four points
 _NAMES = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")
 _BLANK = " (a blank in the category? write large-vehicle, or commas between columns)"
 _DIFFICULT = frozenset({"0", "1", "2"})  # 2: newer releases mark the hardest so
-_UPRIGHT = 1e-9  # share of the box around it by which an upright box may be smaller: rounding
 
 
 def looks_like(peek: Peek) -> Likeness | None:
@@ -76,8 +72,6 @@ def iou_types(peek: Peek) -> set[str]:
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of a folder of label files, or of results, to the draft."""
     from jaccard_eval.reading.lines import Layout, read_class_files  # not needed to look for a format
-    from jaccard_eval.reading.oriented import check_outlines
-    from jaccard_eval.similarity.quads import Quads
 
     results = files.files_by_class(path, _RESULT)
     difficult: list[bool] | None = None
@@ -96,29 +90,12 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         raise DataError.single("layout", Where(str(first)), detail, fix="Pass the folder with the Task1_*.txt files.")
     else:
         lines, difficult = _read_labels(files.inner_folder(path, _LABELS), draft)
-        names = sorted(set(lines.labels))
-        draft.set_classes(names, names)
         numbers = lines.read(draft.findings, fix="Write x1 y1 x2 y2 x3 y3 x4 y4 category difficult.")
-    points = numbers[:, -_SIDES:].reshape(-1, 4, 2)  # (n, points, x and y)
-    corners = np.concatenate((points.min(axis=1), points.max(axis=1)), axis=1)
-    shapes = None
-    if options.iou_type in ORIENTED:
-        shapes = Quads(points)
-        check_outlines(shapes, lines.where, draft)
-    else:
-        _note_oriented(points, corners, draft)
-    draft.add_boxes(
-        RawBoxes(
-            image=lines.images,
-            label=lines.labels,
-            coords=corners,
-            score=numbers[:, 0] if results else None,
-            difficult=None if difficult is None else np.array(difficult, dtype=np.bool_),
-            encoding="xyxy",
-            units="px",
-            place=lines.where,
-            shapes=shapes,
-        )
+    lines.add_quads(
+        draft,
+        numbers[:, -_SIDES:].reshape(-1, 4, 2),
+        score=numbers[:, 0] if results else None,
+        difficult=None if difficult is None else np.array(difficult, dtype=np.bool_),
     )
 
 
@@ -218,16 +195,3 @@ def _note_patches(lines: TextBoxes, draft: Draft) -> None:
         )
         fix = "Where the ground truth is of whole images, merge them first, as DOTA_devkit's ResultMerge does."
         draft.findings.note("dota-patches", Where(draft.path, field="image"), detail, fix=fix)
-
-
-def _note_oriented(points: FloatArray, corners: FloatArray, draft: Draft) -> None:
-    """Report how many boxes are smaller than the upright box around them."""
-    following = np.roll(points, -1, axis=1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        cross = points[..., 0] * following[..., 1] - following[..., 0] * points[..., 1]
-        area = np.abs(cross.sum(axis=1)) / 2  # of a polygon, by its corners
-        hull = (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
-        n_oriented = int(np.count_nonzero(area < hull * (1 - _UPRIGHT)))
-    if n_oriented:
-        detail = f"read as the boxes around them: {pluralise(n_oriented, 'oriented box', 'oriented boxes')}"
-        draft.findings.note("outline", Where(draft.path), detail)

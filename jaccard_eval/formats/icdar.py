@@ -12,14 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from jaccard_eval.data.known_protocols import ORIENTED
-from jaccard_eval.findings import Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.claims import is_quad, most, read_rows
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
-from jaccard_eval.reading.rawboxes import RawBoxes
 from jaccard_eval.text import is_numeral
 
 FORMAT = Format(
@@ -73,8 +70,6 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     from jaccard_eval.formats._yolo.images import add_images  # not needed to look for a format
     from jaccard_eval.formats._yolo.sources import folder_source, require_labels
     from jaccard_eval.reading.lines import TextBoxes, mention_other_files, split_files
-    from jaccard_eval.reading.oriented import check_outlines
-    from jaccard_eval.similarity.quads import Quads
 
     source = folder_source(path, draft.findings)
     require_labels(source, options.role, draft.findings)
@@ -99,24 +94,6 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     # As in the benchmark, a detection that lies on one of these is not a mistake.
     crowd = np.array([word == _UNREADABLE for word in words], dtype=np.bool_)
     draft.mention_uncounted({"unreadable": int(crowd.sum())})
-    corners = table[:, :_SIDES].reshape(-1, 4, 2)  # (n, points, x and y)
-    shapes = None
-    if options.iou_type in ORIENTED:
-        shapes = Quads(corners)
-        check_outlines(shapes, lines.where, draft)
-    else:
-        draft.findings.note("outline", Where(draft.path), f"{len(corners):,} words are read as the boxes around them")
     draft.set_classes([TEXT], [TEXT])
-    draft.add_boxes(
-        RawBoxes(
-            image=lines.images,
-            label=lines.labels,
-            coords=np.concatenate((corners.min(axis=1), corners.max(axis=1)), axis=1),
-            score=scores if len(lines) else None,
-            crowd=crowd,
-            encoding="xyxy",
-            units="px",
-            place=lines.where,
-            shapes=shapes,
-        )
-    )
+    corners = table[:, :_SIDES].reshape(-1, 4, 2)  # (n, points, x and y)
+    lines.add_quads(draft, corners, score=scores if len(lines) else None, crowd=crowd)

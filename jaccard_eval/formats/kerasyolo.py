@@ -16,7 +16,6 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
-from jaccard_eval.reading.rawboxes import RawBoxes
 from jaccard_eval.text import quoted_value
 
 FORMAT = Format(
@@ -86,14 +85,4 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     keys = sorted(set(label.astype(np.int64).tolist()))
     draft.set_images(images, listed=True)
     draft.set_classes(keys, [str(key) for key in keys], named=False)
-    draft.add_boxes(
-        RawBoxes(
-            image=lines.images,
-            label=label.astype(np.int64),
-            coords=table[:, :_CLASS],
-            score=scores,
-            encoding="xyxy",
-            units="px",
-            place=lines.where,
-        )
-    )
+    lines.add_to(draft, table[:, :_CLASS], label=label.astype(np.int64), score=scores)

@@ -16,7 +16,6 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
-from jaccard_eval.reading.rawboxes import RawBoxes
 from jaccard_eval.text import is_numeral
 
 FORMAT = Format(
@@ -69,21 +68,8 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     table = lines.read(draft.findings, fix=_FIX)
     detail = "expected 16 columns with a score as in other lines, got 15"
     scores = lines.scores(table, draft, detail=detail, fix="Write the score of every prediction.")
-    names = sorted(set(lines.labels))
-    draft.set_classes(names, names)
     ignore = np.array([kind == _UNLABELLED for kind in lines.labels], dtype=np.bool_)
-    draft.add_boxes(
-        RawBoxes(
-            image=lines.images,
-            label=lines.labels,
-            coords=table[:, _BOX],
-            score=scores if len(lines) else None,
-            ignore=ignore,
-            encoding="xyxy",
-            units="px",
-            place=lines.where,
-        )
-    )
+    lines.add_to(draft, table[:, _BOX], score=scores if len(lines) else None, ignore=ignore)
     if ignore.any():
         detail = f"{int(ignore.sum()):,} regions of {_UNLABELLED} are boxes of a class of that name, marked ignore"
         fix = Fix.missing("Exclude the class with {exclude_classes}.", exclude_classes=_UNLABELLED)

@@ -24,7 +24,6 @@ from jaccard_eval.reading import files
 from jaccard_eval.reading.claims import Row, most, read_rows
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import FIRST, Likeness, Peek
-from jaccard_eval.reading.rawboxes import RawBoxes
 from jaccard_eval.text import is_numeral, printable
 
 if TYPE_CHECKING:
@@ -229,15 +228,5 @@ def _add_boxes(lines: TextBoxes, table: FloatArray, images: list[str], draft: Dr
     # Sequences of others have classes of their own, whose names are in no file.
     names = [NAMES[PEDESTRIAN - 1]] if is_benchmark else [str(key) for key in keys]
     draft.set_classes([PEDESTRIAN] if is_benchmark else keys, names, named=is_benchmark)
-    draft.add_boxes(
-        RawBoxes(
-            image=[images[row] for row in rows],
-            label=number[rows],
-            coords=table[rows, _BOX],
-            score=None if is_gt else confidence[rows],
-            crowd=crowd[rows],
-            encoding="xywh",
-            units="px",
-            place=lambda row: lines.where(int(rows[row])),
-        )
-    )
+    columns = {"image": images, "label": number, "crowd": crowd, "score": None if is_gt else confidence}
+    lines.add_to(draft, table[:, _BOX], rows=rows, encoding="xywh", **columns)

@@ -14,7 +14,6 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
-from jaccard_eval.reading.rawboxes import RawBoxes
 from jaccard_eval.text import is_numeral
 
 FORMAT = Format(
@@ -76,6 +75,4 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     draft.findings.raise_errors()
     draft.set_images([*images], listed=True)
     draft.set_classes([FACE], [FACE])
-    draft.add_boxes(
-        RawBoxes(image=lines.images, label=lines.labels, coords=coords, encoding="xywh", units="px", place=lines.where)
-    )
+    lines.add_to(draft, coords, encoding="xywh")

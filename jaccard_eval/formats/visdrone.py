@@ -16,7 +16,6 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
-from jaccard_eval.reading.rawboxes import RawBoxes
 from jaccard_eval.text import is_numeral
 
 FORMAT = Format(
@@ -83,33 +82,21 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     judged = range(_REGION + 1, _OTHERS)
     draft.set_classes([NAMES[number] for number in judged], [NAMES[number] for number in judged])
     is_gt = options.role == "gt"
-    # A region stands once for each class, for a prediction is compared with its own class alone.
-    rows = [np.flatnonzero((category > _REGION) & (category < _OTHERS))]
-    labels = [category[rows[0]].astype(np.int64)]
+    counted = np.flatnonzero((category > _REGION) & (category < _OTHERS))
     regions = np.flatnonzero(category == _REGION)
-    if is_gt and len(regions):
-        rows += [regions] * len(judged)
-        labels += [np.full(len(regions), number) for number in judged]
-    every, numbers = np.concatenate(rows), np.concatenate(labels)
-    crowd = (table[every, _SCORE] == 0) | (category[every] == _REGION) if is_gt else None
-    draft.add_boxes(
-        RawBoxes(
-            image=[lines.images[row] for row in every],
-            label=[NAMES[number] for number in numbers],
-            coords=table[every, :4],
-            score=None if is_gt else table[every, _SCORE],
-            crowd=crowd,
-            encoding="xywh",
-            units="px",
-            place=lambda row: lines.where(int(every[row])),
-        )
-    )
+    labels = [NAMES[int(number)] for number in category]
+    scores = {"crowd": (table[:, _SCORE] == 0) | (category == _REGION)} if is_gt else {"score": table[:, _SCORE]}
+    lines.add_to(draft, table[:, :4], rows=counted, label=labels, encoding="xywh", **scores)
+    # A region stands once for each class, for a prediction is compared with its own class alone.
+    for number in judged if is_gt and len(regions) else ():
+        labels = [NAMES[number]] * len(lines)
+        lines.add_to(draft, table[:, :4], rows=regions, label=labels, encoding="xywh", **scores)
     n_others = int((category == _OTHERS).sum())
     draft.ignored["unjudged_class"] += n_others + (0 if is_gt else len(regions))
     draft.mention_uncounted(
         {
             f"unlabelled {'region' if len(regions) == 1 else 'regions'}": len(regions),
             f"of class {NAMES[_OTHERS]}": n_others,
-            "with score 0": int((table[rows[0], _SCORE] == 0).sum()) if is_gt else 0,
+            "with score 0": int((table[counted, _SCORE] == 0).sum()) if is_gt else 0,
         }
     )

@@ -18,7 +18,6 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import FIRST, Likeness, Peek
-from jaccard_eval.reading.rawboxes import RawBoxes
 from jaccard_eval.text import is_numeral, quoted_value
 
 FORMAT = Format(
@@ -111,18 +110,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     crowd = table[:, _INVALID] == 1
     draft.set_images(images, listed=True)
     draft.set_classes([FACE], [FACE])
-    draft.add_boxes(
-        RawBoxes(
-            image=lines.images,
-            label=lines.labels,
-            coords=table[:, :4],
-            score=scores,
-            crowd=crowd,
-            encoding="xywh",
-            units="px",
-            place=lines.where,
-        )
-    )
+    lines.add_to(draft, table[:, :4], encoding="xywh", score=scores, crowd=crowd)
     draft.mention_uncounted({"marked invalid": int(crowd.sum())})
 
 

@@ -142,6 +142,11 @@ class Draft:
         """Name the classes, in the order that reports use; keys must be unique."""
         self._classes = (list(keys), list(names), named)
 
+    @property
+    def has_classes(self) -> bool:
+        """Whether classes were named."""
+        return self._classes is not None
+
     def add_image_labels(self, fact: int, images: Keys, classes: Keys, place: Callable[[int], Where]) -> None:
         """Add what is known of classes on whole images (`data.imagelabels`), any number of times; no rows count, too.
 

@@ -6,27 +6,35 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.files import MAX_ENTRIES, read_each, read_lines, scan_folder
-from jaccard_eval.reading.tabular.columns import parse_numbers
+from jaccard_eval.reading.rawboxes import RawBoxes
+from jaccard_eval.reading.tabular.columns import parse_flags, parse_numbers
 from jaccard_eval.text import pluralise, quoted_value
 
-Place = tuple[str, int]  # file and line
+Place = tuple[str, int | str]  # file, and line or record
 CLASS_COLUMNS = ("class", "category")
 MAX_CLASS = 2**31 - 1  # more than any data set has, and exact as a float
 
 
+def _where(place: Place, name: str | None = None) -> Where:
+    path, at = place
+    return Where(path, at, field=name) if isinstance(at, str) else Where(path, line=at, field=name)
+
+
 @dataclass(slots=True)
 class TextBoxes:
-    """Lines with a box each, as text, and where each of them stands."""
+    """Lines or records with a box each, as text, and where each of them stands."""
 
     columns: tuple[str, ...]  # what the numbers of a line are
     places: list[Place] = field(default_factory=list)
@@ -40,8 +48,7 @@ class TextBoxes:
 
     def where(self, row: int, name: str | None = None) -> Where:
         """Return the place of a line."""
-        path, line = self.places[row]
-        return Where(path, line=line, field=name)
+        return _where(self.places[row], name)
 
     def add(self, place: Place, image: str, label: str, numbers: Sequence[str]) -> None:
         """Add a line."""
@@ -52,9 +59,20 @@ class TextBoxes:
 
     def refuse(self, place: Place, detail: str) -> None:
         """Record an error about a line with too few or too many fields."""
-        self.uneven.append((Where(place[0], line=place[1]), detail))
+        self.uneven.append((_where(place), detail))
 
-    def read(self, findings: FindingLog, *, fix: Fix | str) -> FloatArray:
+    def require(self, n: int, findings: FindingLog, *, fix: Fix | str) -> None:
+        """Report what is absent of the first n numbers, which every box needs."""
+        width = len(self.columns)
+        findings.add_rows(
+            Severity.ERROR,
+            "field-missing",
+            [at for at, text in enumerate(self.numbers) if at % width < n and not text.strip()],
+            lambda at: (self.where(at // width, self.columns[at % width]), "is missing or empty"),
+            fix=fix,
+        )
+
+    def read(self, findings: FindingLog, *, fix: Fix | str = "") -> FloatArray:
         """Return the numbers, shape (n, columns), NaN where absent; report every invalid line and number."""
         findings.add_rows(Severity.ERROR, "columns", range(len(self.uneven)), self.uneven.__getitem__, fix=fix)
         numbers, bad = parse_numbers(np.array(self.numbers, dtype=np.object_))
@@ -62,7 +80,7 @@ class TextBoxes:
         findings.add_rows(
             Severity.ERROR,
             "number-invalid",
-            [index for index in bad if self.numbers[index]],
+            [index for index in bad if self.numbers[index].strip()],
             lambda index: (
                 self.where(index // width, self.columns[index % width]),
                 f"{quoted_value(self.numbers[index])} is not a plain finite number",
@@ -71,14 +89,59 @@ class TextBoxes:
         )
         return numbers.reshape(-1, width)
 
-    def scores(self, table: FloatArray, draft: Draft, *, detail: str, fix: Fix | str) -> FloatArray | None:
+    def flags(self, name: str, texts: Sequence[str], findings: FindingLog) -> BoolArray:
+        """Return the flags that texts are, one of each box; an empty one is not set."""
+        flags, bad = parse_flags(np.array(texts, dtype=np.object_))
+        findings.add_rows(
+            Severity.ERROR,
+            "flag-value",
+            bad,
+            lambda row: (self.where(row, name), f"is {quoted_value(texts[row])}, expected 0 or 1"),
+            fix="Write 0 or 1.",
+        )
+        return flags
+
+    def scores(
+        self, table: FloatArray, draft: Draft, *, detail: str, fix: Fix | str, code: str = "columns"
+    ) -> FloatArray | None:
         """Return the scores in the table that was read; None where a line has none, an error in some predictions."""
         column = self.columns.index("score")
         # By the text: a score that is no number was reported, and is not missing.
         unscored = [row for row, score in enumerate(self.numbers[column :: len(self.columns)]) if not score]
         if draft.options.role == "pred" and 0 < len(unscored) < len(self):
-            draft.findings.add_rows(Severity.ERROR, "columns", unscored, lambda row: (self.where(row), detail), fix=fix)
+            field = None if code == "columns" else "score"
+            draft.findings.add_rows(
+                Severity.ERROR, code, unscored, lambda row: (self.where(row, field), detail), fix=fix
+            )
         return None if unscored else table[:, column]
+
+    def add_to(
+        self, draft: Draft, coords: FloatArray, *, rows: npt.NDArray[np.int64] | None = None, **columns: Any
+    ) -> None:
+        """Add the boxes of all lines, or of some rows, to a draft: numbers (n, 4), and columns of `RawBoxes`.
+
+        They are corners in pixels, with the images and classes of the lines, unless `columns` have others. Classes that
+        nothing has named are those of the lines.
+        """
+        if not draft.has_classes:
+            names = sorted(set(self.labels))
+            draft.set_classes(names, names)
+        usual: dict[str, Any] = {
+            "image": self.images,
+            "label": self.labels,
+            "encoding": "xyxy",
+            "units": "px",
+            "place": self.where,
+        }
+        boxes = RawBoxes(coords=coords, **usual | columns)
+        draft.add_boxes(boxes if rows is None else boxes.take(rows))
+
+    def add_quads(self, draft: Draft, points: FloatArray, **columns: Any) -> None:
+        """Add oriented boxes by their points (n, 4, 2), or the boxes around them where others are compared."""
+        from jaccard_eval.reading.oriented import quads_of  # most lines are upright boxes
+
+        corners = np.concatenate((points.min(axis=1), points.max(axis=1)), axis=1)
+        self.add_to(draft, corners, shapes=quads_of(points, corners, self.where, draft), **columns)
 
     def require_whole(
         self, name: str, values: FloatArray, allowed: range, findings: FindingLog, *, expected: str, fix: Fix | str

@@ -9,17 +9,19 @@ from dataclasses import replace
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.known_protocols import ORIENTED
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.options import ANGLES, spelled_angle
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.similarity.quads import OutlineKinds, Quads
-from jaccard_eval.text import did_you_mean, quoted_value
+from jaccard_eval.text import did_you_mean, pluralise, quoted_value
 
 Places = Callable[[int], Where]
 
 _WHOLE_TURN = 2 * math.pi
+_UPRIGHT = 1e-9  # share of the box around it by which an upright box may be smaller: rounding
 
 
 def rectangles(boxes: FloatArray, draft: Draft, places: Places, *, usual: str = "") -> Quads:
@@ -77,6 +79,26 @@ def _convention(angle: FloatArray, draft: Draft, usual: str) -> str:
     fix = Fix.of_side(role, "Pass {angle}.", angle=tuple(fitting))
     draft.findings.error("angle-ambiguous", where, f"angles from {low:g} to {high:g} may be {meaning}", fix=fix)
     return fitting[0]
+
+
+def quads_of(points: FloatArray, corners: FloatArray, places: Places, draft: Draft) -> Quads | None:
+    """Return quadrilaterals by their points (n, 4, 2), checked, where such are compared.
+
+    Else there are none, and those that are smaller than `corners`, the upright box around them, are counted in a note.
+    """
+    if draft.options.iou_type in ORIENTED:
+        quads = Quads(points)
+        check_outlines(quads, places, draft)
+        return quads
+    following, (left, top, right, bottom) = np.roll(points, -1, axis=1), corners.T
+    with np.errstate(over="ignore", invalid="ignore"):
+        cross = points[..., 0] * following[..., 1] - following[..., 0] * points[..., 1]
+        area = np.abs(cross.sum(axis=1)) / 2  # of a polygon, by its corners
+        n_oriented = int(np.count_nonzero(area < (right - left) * (bottom - top) * (1 - _UPRIGHT)))
+    if n_oriented:
+        detail = f"read as the boxes around them: {pluralise(n_oriented, 'oriented box', 'oriented boxes')}"
+        draft.findings.note("outline", Where(draft.path), detail)
+    return None
 
 
 def check_outlines(quads: Quads, places: Places, draft: Draft) -> None:

@@ -6,14 +6,13 @@ import contextlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, unknown_sizes
 from jaccard_eval.data.imagekeys import without_suffix
 from jaccard_eval.findings import DataError, Severity, Where
@@ -30,15 +29,15 @@ from jaccard_eval.reading.files import (
     scan_folder,
     without_backups,
 )
-from jaccard_eval.reading.lines import Layout, mention_other_files, read_class_files
-from jaccard_eval.reading.rawboxes import RawBoxes
-from jaccard_eval.reading.tabular.columns import parse_flags, parse_numbers
+from jaccard_eval.reading.lines import Layout, TextBoxes, mention_other_files, read_class_files
+from jaccard_eval.reading.tabular.columns import parse_numbers
 from jaccard_eval.reading.xml import mention_unused, parse_xml, text_of
 from jaccard_eval.text import quoted_value
 
 SUFFIX = ".xml"
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 SIDES = ("width", "height")
+_NUMBERS = (*(f"bndbox.{corner}" for corner in CORNERS), "score")
 RESULT_NAME = re.compile(r"comp\d_det_[^_]+_(?P<label>.+)\.txt", re.IGNORECASE)
 
 _SCORES = ("score", "confidence")  # the kit has none in XML; converters of predictions write either
@@ -135,34 +134,27 @@ def _files_of_split(kit: Path, files: dict[str, Path], draft: Draft) -> dict[str
     return chosen
 
 
-@dataclass(slots=True)
 class _Files:
     """The content of the files, as text: a row per file, and a row per object."""
 
-    paths: list[Path] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
-    file_names: list[str] = field(default_factory=list)
-    sizes: list[str] = field(default_factory=list)  # width and height of each file
-    file: list[int] = field(default_factory=list)  # of each object
-    number: list[int] = field(default_factory=list)  # of each object in its file, from 0
-    labels: list[str] = field(default_factory=list)
-    corners: list[str] = field(default_factory=list)  # four of each object
-    difficult: list[str] = field(default_factory=list)
-    truncated: list[str] = field(default_factory=list)
-    scores: list[str | None] = field(default_factory=list)  # None where an object has none
-    repeated: list[tuple[int, str, int]] = field(default_factory=list)  # object, element, how often
-    others: Counter[str] = field(default_factory=Counter)
+    def __init__(self) -> None:
+        self.paths: list[Path] = []
+        self.keys: list[str] = []
+        self.file_names: list[str] = []
+        self.sizes: list[str] = []  # width and height of each file
+        self.objects = TextBoxes(_NUMBERS)
+        self.flags: dict[str, list[str]] = {"difficult": [], "truncated": []}
+        self.repeated: list[tuple[int, str, int]] = []  # object, element, how often
+        self.n_parts = 0
 
     def add(self, key: str, path: Path, root: Element) -> None:
         """Add a file."""
         self.paths.append(path)
         self.keys.append(key)
         self.file_names.append(text_of(root, "filename"))
-        size = root.find("size")
+        file, size = str(path), root.find("size")
         self.sizes += ["", ""] if size is None else [text_of(size, side) for side in SIDES]
         for number, element in enumerate(root.iterfind("object")):
-            self.file.append(len(self.paths) - 1)
-            self.number.append(number)
             box = element.find("bndbox")
             inner = [] if box is None else [*box]
             # Of several elements of a name the first counts.
@@ -171,22 +163,17 @@ class _Files:
             if len(texts) + len(corners) < len(element) + len(inner) or not texts.keys().isdisjoint(corners):
                 # Two objects whose border was lost by hand or in a merge would be read as the first of them.
                 counts = Counter(child.tag for child in (*element, *inner))
-                row = len(self.file) - 1
+                row = len(self.objects)
                 self.repeated += [(row, name, counts[name]) for name in _ONCE if counts[name] > 1]
-            score = next((texts[name] for name in _SCORES if name in texts), None)
-            self.scores.append(None if score is None else score.strip())
-            self.corners += [corners.get(corner, "") for corner in CORNERS]
-            self.labels.append(texts.get("name", "").strip())
-            for name, flags in (("difficult", self.difficult), ("truncated", self.truncated)):
+            score = next((texts[name] for name in _SCORES if name in texts), "")
+            cells = [*(corners.get(corner, "") for corner in CORNERS), score.strip()]
+            self.objects.add((file, f"object[{number}]"), key, texts.get("name", "").strip(), cells)
+            for name, flags in self.flags.items():
                 text = texts.get(name, "").strip()
                 # Some tools write "Unspecified" for a flag that nobody set.
                 flags.append("" if text.lower() == "unspecified" else text)
             if "part" in texts:
-                self.others["part"] += len(element.findall("part"))
-
-    def where(self, row: int, name: str | None = None) -> Where:
-        """Return the place of an object."""
-        return Where(str(self.paths[self.file[row]]), record=f"object[{self.number[row]}]", field=name)
+                self.n_parts += len(element.findall("part"))
 
 
 def read_annotations(path: Path, root: str, draft: Draft) -> None:
@@ -203,36 +190,27 @@ def read_annotations(path: Path, root: str, draft: Draft) -> None:
     sizes = _sizes(files, draft)
     draft.fill_sizes(sizes, files.keys)
     draft.set_images(files.keys, file_names=_file_names(files, draft), sizes=sizes, listed=split is not None)
-    draft.findings.add_rows(
+    objects, findings = files.objects, draft.findings
+    findings.add_rows(
         Severity.ERROR,
         "field-missing",
-        [row for row, name in enumerate(files.labels) if not name],
-        lambda row: (files.where(row, "name"), "is missing or empty"),
+        [row for row, name in enumerate(objects.labels) if not name],
+        lambda row: (objects.where(row, "name"), "is missing or empty"),
         fix="Give every object its class.",
     )
-    draft.findings.add_rows(
+    findings.add_rows(
         Severity.ERROR,
         "element-repeated",
         range(len(files.repeated)),
-        lambda at: (files.where(files.repeated[at][0]), "has {2:,} elements <{1}>".format(*files.repeated[at])),
+        lambda at: (objects.where(files.repeated[at][0]), "has {2:,} elements <{1}>".format(*files.repeated[at])),
         fix="Give each box its own object.",
     )
-    names = sorted(set(files.labels))
-    draft.set_classes(names, names)
-    draft.add_boxes(
-        RawBoxes(
-            image=[files.keys[row] for row in files.file],
-            label=files.labels,
-            coords=_coords(files, draft),
-            encoding="xyxy",
-            units="px",
-            score=_scores(files, draft),
-            difficult=_flags(files, "difficult", files.difficult, draft),
-            place=files.where,
-        )
-    )
-    truncated = int(_flags(files, "truncated", files.truncated, draft).sum())
-    mention_unused((("truncated", truncated), *sorted(files.others.items())), Where(draft.path), draft.findings)
+    objects.require(4, findings, fix="Give every object a bndbox of xmin, ymin, xmax and ymax.")
+    table = objects.read(findings)
+    difficult, truncated = (objects.flags(name, texts, findings) for name, texts in files.flags.items())
+    objects.add_to(draft, table[:, :4], score=_scores(objects, table, draft), difficult=difficult)
+    counts = (("truncated", int(truncated.sum())), ("part", files.n_parts))
+    mention_unused(counts, Where(draft.path), findings)
 
 
 def _file_names(files: _Files, draft: Draft) -> list[str | None]:
@@ -273,71 +251,15 @@ def _sizes(files: _Files, draft: Draft) -> FloatArray:
     return np.where((sizes > 0).all(axis=1, keepdims=True), sizes, np.nan)
 
 
-def _coords(files: _Files, draft: Draft) -> FloatArray:
-    """Return the corners (n, 4)."""
-    numbers, bad = parse_numbers(np.array(files.corners, dtype=np.object_))
-    missing = [index for index in bad if not files.corners[index].strip()]
-    broken = [index for index in bad if files.corners[index].strip()]
-
-    def where(index: int) -> Where:
-        return files.where(index // 4, f"bndbox.{CORNERS[index % 4]}")
-
-    draft.findings.add_rows(
-        Severity.ERROR,
-        "field-missing",
-        missing,
-        lambda index: (where(index), "is missing or empty"),
-        fix="Give every object a bndbox of xmin, ymin, xmax and ymax.",
-    )
-    draft.findings.add_rows(
-        Severity.ERROR,
-        "number-invalid",
-        broken,
-        lambda index: (where(index), f"{quoted_value(files.corners[index])} is not a plain finite number"),
-        fix="Write plain decimal numbers with a point.",
-    )
-    return numbers.reshape(-1, 4)
-
-
-def _flags(files: _Files, name: str, texts: Sequence[str], draft: Draft) -> BoolArray:
-    flags, bad = parse_flags(np.array(texts, dtype=np.object_))
-    draft.findings.add_rows(
-        Severity.ERROR,
-        "flag-value",
-        bad,
-        lambda row: (files.where(row, name), f"is {quoted_value(texts[row])}, expected 0 or 1"),
-        fix="Write 0 or 1.",
-    )
-    return flags
-
-
-def _scores(files: _Files, draft: Draft) -> FloatArray | None:
-    """Return the score of each object, NaN where it has none; None where no object has one."""
-    n_scored = sum(text is not None for text in files.scores)
-    if not n_scored:
-        return None
-    if draft.options.role == "gt":
+def _scores(objects: TextBoxes, table: FloatArray, draft: Draft) -> FloatArray | None:
+    """Return the score of each object; None where no object has one."""
+    n_scored = sum(map(bool, objects.numbers[4 :: len(_NUMBERS)]))
+    if draft.options.role == "gt" and n_scored:
         draft.mention_scores(n_scored)
+    if draft.options.role == "gt" or not n_scored:
         return None
-    numbers, bad = parse_numbers(np.array([text or "" for text in files.scores], dtype=np.object_))
-    missing = [row for row in bad if files.scores[row] is None]
-    broken = [row for row in bad if files.scores[row] is not None]
-    draft.findings.add_rows(
-        Severity.ERROR,
-        "field-missing",
-        missing,
-        lambda row: (files.where(row, "score"), "is missing, but other objects have one"),
-        fix="Give every object its score.",
-    )
-    draft.findings.add_rows(
-        Severity.ERROR,
-        "number-invalid",
-        broken,
-        lambda row: (files.where(row, "score"), f"{quoted_value(files.scores[row])} is not a plain finite number"),
-        fix="Write plain decimal numbers with a point.",
-    )
-    draft.findings.raise_errors()
-    return numbers
+    detail = "is missing, but other objects have one"
+    return objects.scores(table, draft, detail=detail, fix="Give every object its score.", code="field-missing")
 
 
 def read_results(folder: Path, files: Mapping[str, Sequence[Path]], draft: Draft) -> None:
@@ -348,15 +270,5 @@ def read_results(folder: Path, files: Mapping[str, Sequence[Path]], draft: Draft
         fix="Write image, score, left, top, right and bottom, separated by spaces.",
     )
     lines, numbers = read_class_files(folder, files, layout, draft)
-    draft.add_boxes(
-        RawBoxes(
-            image=lines.images,
-            label=lines.labels,
-            coords=numbers[:, 1:],
-            score=numbers[:, 0],
-            encoding="xyxy",
-            units="px",
-            place=lines.where,
-            negative_size=Severity.WARNING,  # the development kit lets them match nothing
-        )
-    )
+    # The development kit lets boxes of a negative size match nothing.
+    lines.add_to(draft, numbers[:, 1:], score=numbers[:, 0], negative_size=Severity.WARNING)
