@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 
@@ -18,10 +18,12 @@ from jaccard_eval.data.boxtable import BoolArray, FloatArray, to_xywh
 from jaccard_eval.data.resizing import STRIDE, TURNS, Resizing, Step
 from jaccard_eval.features.audit.agreement import IntArray
 from jaccard_eval.features.audit.context import FEWEST_MATCHED
+from jaccard_eval.features.audit.resizing_names import FORMS, MAD, USUAL_LONG, Places, Theta, name_of, text_of
 from jaccard_eval.frozen import dataclass
 
-SAMPLE_IMAGES, SAMPLE_PAIRS = 150, 12_000
-SCREENED_IMAGES, SCREENED_PAIRS, SCREENED_VIEWS = 50, 2_500, 3
+SAMPLE_IMAGES, SAMPLE_PAIRS = 150, 5_000
+SCREENED_IMAGES, SCREENED_PAIRS, SCREENED_VIEWS, SCREENED_PEAKS = 50, 1_000, 3, 1
+NAMED_IMAGES, NAMED_PAIRS = 1000, 60_000
 CROWDED_IMAGES = 40  # at least, however many pairs they have; of their objects, some are looked at then
 LARGEST = 1e7  # px; what lies beyond is damage, and no trace of a network
 RAW_ENCODINGS = "xywh", "xyxy", "cxcywh"  # that networks put out
@@ -31,23 +33,11 @@ PAIRED, WORTH = 0.4, 0.35  # IoU from which a pair counts, and what is subtracte
 SAME = 0.5  # IoU of boxes that are one object
 BIN, KERNEL, PEAKS = 0.02, (1, 2, 3, 2, 1), 3  # of logarithms of factors
 FARTHEST_BIN = 20_000
-ROUNDS = 0.4, 0.5, 0.55, 0.6  # IoU of the pairs that parameters are fitted to, one after the other
+ROUNDS = 0.4, 0.5, 0.6  # IoU of the pairs that parameters are fitted to, one after the other
 OWN_PAIRS, OWN_TRIALS = 200, 40  # of an image, to find a map of its own
+LEAST = 0.12  # share of objects that a resizing explains
 SETTLED = 0.8  # share of objects that predictions lie on, from which no other map is looked for without sizes
-EXACT, KNOWN = 5e-4, 5e-3  # how far off a number that is advised may be, and how loose one of the known sides
-MAD = 1.4826  # times the median deviation is a standard deviation
-SURE, BIAS = 3.3, 0.1  # standard errors, and share of the noise of boxes, within which numbers are rounded
-TOGETHER = 1.4  # both edges of a box err together, so that standard errors are larger by this
-COMMON_LIMIT = 5 / 3  # the long side by the short one, where no image shows it: 800,1333; 600,1000
-SIDES = 224, 256, 300, 320, 384, 416, 448, 480, 512, 600, 608, 640, 736, 768, 800, 896, 960, 1000, 1024, 1280, 1333
-STEPS = 100, 32, 50, 10, 16, 8, 5, 4, 2, 1  # that other sides are multiples of, the roundest first
-STEPS_OF_CROPS = 100, 50, 10, 5, 2, 1  # px
-DENOMINATORS = 1, 2, 3, 4, 5, 8, 10, 20, 100  # of factors
-# What is preferred of forms that explain the boxes alike. Letterboxes of whole pixels differ by half a pixel.
-ORDER = "scale", "stretch", "pad", "letterbox", "short", "rect", "offset", "letterbox-px"
 NARROW, MEDIUM, BROAD = range(3)  # forms of one vote; those of one vote after another; products of votes
-
-Theta = tuple[float, ...]  # one number of a form for x and y, or one for each
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,9 +69,7 @@ class Found:
     encoding: str
     matched: int
     objects: int
-    unsure: tuple[
-        str, ...
-    ] = ()  # what boxes do not show: "to name 640 ± 2.1 exactly", "to choose between pad:640 and rect:640"
+    unsure: str = ""  # what boxes do not show: "to choose between pad:640 and pad:641"
     unseen: str = ""  # a number that no image shows
     others: tuple[str, ...] = ()  # forms that map the sample alike
     any_class: bool = False
@@ -133,6 +121,7 @@ class _Sample:
     obj: IntArray  # row of `gt` of each pair, ascending
     det: IntArray
     any_class: bool
+    whole: tuple[Side, Side]  # what was sampled
 
     @classmethod
     def of(
@@ -146,6 +135,7 @@ class _Sample:
         most_pairs: int = SAMPLE_PAIRS,
     ) -> _Sample | None:
         """Pair the objects of evenly spread images with their best predictions; None without any pair."""
+        whole = gt, pred
         n = 1 + int(max(gt.image.max(initial=-1), pred.image.max(initial=-1)))
         objects = np.bincount(gt.image, minlength=n)
         (both,) = np.nonzero(objects * np.bincount(pred.image, minlength=n))
@@ -174,15 +164,27 @@ class _Sample:
         gt, first, length = gt.take(kept), first[kept], length[kept]
         obj = np.repeat(np.arange(len(length)), length)
         det = by_key[np.arange(len(obj)) + np.repeat(first - np.cumsum(length) + length, length)]
-        return cls(gt, pred, sizes, obj, det, any_class) if len(obj) else None
+        return cls(gt, pred, sizes, obj, det, any_class, whole) if len(obj) else None
+
+    def resampled(self, most_images: int, most_pairs: int) -> _Sample | None:
+        """Take more or fewer pairs of the same boxes."""
+        return _Sample.of(
+            *self.whole, self.sizes, any_class=self.any_class, most_images=most_images, most_pairs=most_pairs
+        )
 
     def is_good(self, encoding: str) -> bool:
         """Whether predictions lie on objects as they were read, and no form explains more."""
         view = _View(self, encoding)
         given = view.as_read
-        if given.matched < max(FEWEST_MATCHED, 0.35 * view.n_objects) or not given.is_level(
-            slope=(0.004, 4.0), offset=(0.03, 3.0)
-        ):
+        if given.matched < FEWEST_MATCHED or not given.is_level(slope=(0.004, 4.0), offset=(0.03, 3.0)):
+            return False
+        # Of what weak detectors find, enough has to lie where other images have nothing.
+        is_weak = given.matched < 0.35 * view.n_objects
+        if is_weak and (not view.is_sized or not given.is_steady() or given.matched < 2.5 * view.chance[1] + 5):
+            return False
+        # Boxes in the middle of mirrored images lie on objects as well.
+        turned = (_View(self, encoding, turn).fit("scale", (1.0,)) for turn in TURNS if is_weak)
+        if any(fit.score > 1.03 * given.score + 0.5 for fit in turned):
             return False
         if given.matched < SETTLED * view.n_objects and self.fits_apart(given, encoding) is not None:
             return False
@@ -193,17 +195,12 @@ class _Sample:
 
     def find(self, encoding: str, encodings: Sequence[str]) -> Found | None:
         """Return what explains the predictions as a whole; read otherwise or turned only where that is needed."""
+        if len(np.unique(self.det)) < LEAST * len(self.gt.image):
+            return None
         best = _best([_View(self, encoding)] if encoding in encodings else [])
         if best is None or best.is_doubtful():
             # Another encoding moves boxes by parts of themselves, which no form makes up for: few pairs show that.
-            small = _Sample.of(
-                self.gt,
-                self.pred,
-                self.sizes,
-                any_class=self.any_class,
-                most_images=SCREENED_IMAGES,
-                most_pairs=SCREENED_PAIRS,
-            )
+            small = self.resampled(SCREENED_IMAGES, SCREENED_PAIRS)
             turns = ["", "swap"] if np.isnan(self.sizes[self.gt.image[0]]).any() else ["", *TURNS]
             ways = [way for way in product(encodings, turns) if way != (encoding, "")]
             views = [_View(small, *way) for way in ways] if small is not None else []
@@ -242,7 +239,7 @@ class _Sample:
         gain = (own - mapped - chance)[doubted]
         if len(gain) < 5 or own[doubted].sum() < 2 * (mapped + chance)[doubted].sum() + 5:
             return None
-        is_proved = gain.mean() > SURE * gain.std() / np.sqrt(len(gain))
+        is_proved = gain.mean() > 3.3 * gain.std() / np.sqrt(len(gain))
         return int(np.maximum(own + (own > 0), mapped).sum()) if is_proved else None
 
     def own_maps(self, encoding: str, turn: str, n_images: int) -> IntArray:
@@ -329,27 +326,29 @@ class _View:
     def guesses(self, rows: IntArray | None = None, breadth: int = BROAD) -> Iterator[tuple[str, Theta]]:
         """Yield what most pairs of all `rows` agree on, form by form."""
         gt, pred, size = (column if rows is None else _rows(column, rows) for column in (self.gt, self.pred, self.size))
-        yield from (("scale", (factor,)) for factor, _ in _votes(gt, pred))
+        most = PEAKS if breadth == BROAD else SCREENED_PEAKS
+        yield from (("scale", (factor,)) for factor, _ in _votes(gt, pred)[:most])
         if breadth > NARROW:
-            yield from (("offset", pair) for pair in _offsets(gt, pred))
+            yield from (("offset", pair) for pair in islice(_offsets(gt, pred), 2 * most))
         if breadth > (MEDIUM if self.is_sized else NARROW):
-            yield from (("scale", pair) for pair in _by_axis(gt, pred))
+            yield from (("scale", pair) for pair in islice(_by_axis(gt, pred), 2 * most))
         if not self.is_sized:
             return
         long, short = size.max(axis=1, keepdims=True), size.min(axis=1, keepdims=True)
-        longs, shorts = ([side for side, _ in _votes(gt / end, pred)] for end in (long, short))
+        longs, shorts = ([side for side, _ in _votes(gt / end, pred)[:most]] for end in (long, short))
         yield from (("pad", (side,)) for side in longs)
-        yield from (("short", (side, round(side * COMMON_LIMIT))) for side in shorts)
+        yield from (("short", (side, round(side * USUAL_LONG))) for side in shorts)
         factor, offset, _ = Step("letterbox").geometry(size)
-        yield from (("letterbox", (side,)) for side, _ in _votes(gt * _twice(factor) + _twice(offset), pred))
+        squares = _votes(gt * _twice(factor) + _twice(offset), pred)[:most]
+        yield from (("letterbox", (side,)) for side, _ in squares)
         if breadth > NARROW:
-            yield from (("stretch", pair) for pair in _by_axis(gt / _twice(size), pred))
+            yield from (("stretch", pair) for pair in islice(_by_axis(gt / _twice(size), pred), 2 * most))
             for axis in (0, 1):
-                yield from (("letterbox", pair) for pair in self.boxed(gt, pred, size, axis))
+                yield from (("letterbox", pair) for pair in islice(self.boxed(gt, pred, size, axis), 2 * most))
             # Whatever was added along the short side.
             lies = size[:, :1] >= size[:, 1:]
             centred = [np.where(lies, _centred(boxes, 1), _centred(boxes, 0)) for boxes in (gt, pred)]
-            for side, _ in _votes(centred[0] / long, centred[1]):
+            for side, _ in _votes(centred[0] / long, centred[1])[:most]:
                 yield "rect", (max(round(side / STRIDE), 1) * STRIDE,)
         if breadth > MEDIUM:
             yield from (("short", pair) for pair in product(shorts, longs) if pair[1] >= pair[0])
@@ -380,18 +379,13 @@ class _View:
             refined = fit.refined()
             grown += [self.fit(fit.form, theta) for theta in self.second_numbers(refined)]
         guessed = sorted((*guessed, *grown), key=lambda fit: -fit.score)
-        fits: dict[tuple[str, Theta], _Fit] = {}
-        count = dict.fromkeys(ORDER, 0)
+        fits = []
+        count = dict.fromkeys(FORMS, 0)
         for guess in guessed:
-            if guess.score < 0.55 * guessed[0].score or guess.score <= 0 or count[guess.form] == 2:
-                continue
-            count[guess.form] += 1
-            for fit in guess.refined().rounded():
-                fits.setdefault((fit.form, fit.theta), fit)
-        for fit in list(fits.values()):
-            if fit.form == "letterbox":
-                fits.setdefault(("letterbox-px", fit.theta), self.fit("letterbox-px", fit.theta))
-        return list(fits.values())
+            if guess.score >= 0.55 * guessed[0].score > 0 and count[guess.form] < 2:
+                count[guess.form] += 1
+                fits.append(guess.refined())
+        return fits
 
     def second_numbers(self, fit: _Fit) -> Iterator[Theta]:
         """Yield what portrait images among landscape ones show, or the reverse: those that a form does not explain."""
@@ -411,43 +405,38 @@ class _View:
         yield from ((first, side) for side in down)
 
     def accepted(self) -> Found | None:
-        """Return the fit with the plainest name of those that explain most, if nothing else explains them."""
+        """Return the most probable name of what explains most, if nothing else explains it."""
         best = max(self.fits, key=lambda fit: fit.score)
-        alike = [fit for fit in self.fits if fit.is_like(best)]
-        chosen = min(alike, key=lambda fit: fit.plainness)
-        if chosen.is_identity() or not chosen.is_proved():
+        if best.is_identity() or not best.is_proved():
             return None
-        if self.sample.fits_apart(chosen, self.encoding, self.turn) is not None:
+        if self.sample.fits_apart(best, self.encoding, self.turn) is not None:
             return None
-        steps = ([Step(self.turn)] if self.turn else []) + [Step(chosen.form, chosen.theta[0], chosen.theta[-1])]
-        same = [
-            fit
-            for fit in alike
-            if not self.turn and fit.form not in (chosen.form, "letterbox-px") and fit.maps_like(chosen)
-        ]
-        return Found(
-            Resizing.parse("+".join(_text(step) for step in steps)),
-            self.encoding,
-            chosen.matched,
-            self.n_objects,
-            (*chosen.unsure(), *self.rivals(chosen, alike)),
-            chosen.unseen(),
-            tuple(dict.fromkeys(_text(Step(fit.form, fit.theta[0], fit.theta[-1])) for fit in same)),
+        # Where it is known which boxes belong together, classes matter no more.
+        larger = _Sample.of(
+            *self.sample.whole, self.sample.sizes, any_class=True, most_images=NAMED_IMAGES, most_pairs=NAMED_PAIRS
         )
-
-    def rivals(self, chosen: _Fit, alike: Sequence[_Fit]) -> Iterator[str]:
-        """Yield another form that explains as much, but maps boxes elsewhere: as plain a one, or beyond noise."""
-        for fit in alike:
-            # Both letterboxes differ by half a pixel; other numbers of one form are a matter of their intervals.
-            if fit.form.removesuffix("-px") == chosen.form.removesuffix("-px") or fit.maps_like(chosen):
-                continue
-            gain = fit.gains - chosen.gains
-            is_better = float(gain.sum()) > 2 * float(np.sqrt((gain**2).sum()))
-            # The sides of "rect" are rounded anyway, which proves nothing.
-            if is_better or chosen.form == "rect" or fit.plainness[:2] <= chosen.plainness[:2]:
-                first, other = (_text(Step(one.form, one.theta[0], one.theta[-1])) for one in (chosen, fit))
-                yield f"to choose between {first} and {other}"
-                return
+        view = _View(larger or self.sample, self.encoding, self.turn)
+        rows = view.fit(best.form, best.theta).rows
+        step = Step(best.form, best.theta[0], best.theta[-1])
+        places = Places(view.gt[rows], view.pred[rows], view.size[rows], step)
+        name = name_of(
+            places, [(fit.form, fit.theta) for fit in self.fits if fit.score > 0.8 * best.score], self.sample.sizes
+        )
+        if name is None:
+            return None
+        named = self.fit(name.form, name.theta)
+        if named.is_identity() or not named.is_proved():
+            return None
+        steps = ([Step(self.turn)] if self.turn else []) + [name.step]
+        return Found(
+            Resizing.parse("+".join(text_of(step) for step in steps)),
+            self.encoding,
+            named.matched,
+            self.n_objects,
+            name.unsure,
+            ", ".join(f"{name.theta[i]:g}" for i in name.unseen),
+            tuple(dict.fromkeys(text_of(step) for step in name.others)) if not self.turn else (),
+        )
 
     def most(self) -> tuple[float, int]:
         """Return the best score, and the most objects, that votes reach."""
@@ -473,9 +462,6 @@ class _Fit:
         self.score = float(self.gains.sum())
         self.same = self.rows[self.overlap[self.rows] >= SAME]
         self.matched = len(self.same)
-        self.errors: Theta = (0.0,) * len(theta)  # standard errors of the numbers
-        self.bias = 0.0  # of a detector, as a share of a number
-        self.estimate = theta  # before it was rounded
 
     def unmatched(self) -> IntArray:
         """Return the pairs neither of whose boxes has found its own."""
@@ -485,7 +471,7 @@ class _Fit:
 
     def refined(self) -> _Fit:
         """Fit the numbers by least squares to the pairs that lie on each other, ever closer ones."""
-        view, fit, theta, errors, spread = self.view, self, self.theta, self.errors, 0.0
+        view, fit, theta = self.view, self, self.theta
         if self.form == "rect":
             return self
         for least in ROUNDS:
@@ -513,52 +499,11 @@ class _Fit:
             left = away - design @ change
             near = np.abs(left) <= 3 * MAD * np.median(np.abs(left)) + 1e-12
             change = np.linalg.lstsq(design[near], away[near], rcond=None)[0]
-            spread = MAD * float(np.median(np.abs((away - design @ change)[near])))
-            shown = np.sqrt((design[near] ** 2).sum(axis=0))
-            errors = tuple(TOGETHER * spread / float(s) if s > 0 else np.inf for s in shown)
             moved = tuple(float(number) for number in np.array(theta) + change)
             if self.form != "offset" and min(moved) <= 0:
                 break
             theta, fit = moved, view.fit(self.form, moved)
-        # Detectors are a little wrong everywhere alike, as in half a pixel, which standard errors do not show.
-        fit.errors, fit.bias = errors, BIAS * spread
         return fit
-
-    def rounded(self) -> Iterator[_Fit]:
-        """Yield the fit with round numbers within their standard errors, as one number where both may be the same."""
-        thetas = [(self.theta, self.errors)]
-        if len(self.theta) == 2 and self.form in ("stretch", "scale", "letterbox", "pad"):
-            (a, b), (a_error, b_error) = self.theta, self.errors
-            if abs(a - b) <= max(3 * float(np.hypot(a_error, b_error)), 4e-4 * a):
-                seen = a if a_error <= b_error else b
-                thetas.append(((seen,), (min(a_error, b_error),)))
-        for theta, errors in thetas:
-            for round_ in (_roundest, _nearest):
-                numbers = tuple(round_(self.form, *pair, self.bias) for pair in zip(theta, errors, strict=True))
-                fit = self.view.fit(self.form, numbers if min(map(abs, numbers)) or self.form == "offset" else theta)
-                fit.errors, fit.bias, fit.estimate = errors, self.bias, theta
-                if fit.score >= 0.97 * self.score - 0.2:
-                    yield fit
-                    break
-
-    @property
-    def plainness(self) -> tuple[int, int, bool, float, int]:
-        """What decides between fits that explain the same: fewer numbers, rounder ones, the score, the usual form."""
-        roundness = max(_roundness(self.form, number) for number in self.theta)
-        free = len(set(self.theta)) if self.form != "short" else 2
-        return free, roundness, self.form == "letterbox-px", -round(self.score, 3), ORDER.index(self.form)
-
-    def is_like(self, best: _Fit) -> bool:
-        """Whether it explains as much as the best, up to noise."""
-        less = best.score - self.score
-        away = best.gains - self.gains
-        is_noise = float(away.sum()) < 2 * float(np.sqrt((away**2).sum()))
-        return less <= (0.004 + 2 * best.bias) * best.score + 0.03 or (less <= 0.04 * best.score + 0.1 and is_noise)
-
-    def maps_like(self, other: _Fit) -> bool:
-        """Whether predictions are mapped to the same places, up to half a thousandth."""
-        size = _twice(self.view.size)
-        return bool((np.abs(self.back - other.back) <= EXACT * np.where(np.isnan(size), 1.0, size)).all())
 
     def is_identity(self) -> bool:
         """Whether boxes stay where they were read, up to .4 %."""
@@ -610,7 +555,7 @@ class _Fit:
     def is_proved(self) -> bool:
         """Whether it explains the predictions as nothing else does, and not in a part of the images."""
         view, given = self.view, self.view.as_read
-        if self.matched < max(FEWEST_MATCHED, 0.12 * view.n_objects) or self.score <= 1.6 * view.chance[0] + 0.8:
+        if self.matched < max(FEWEST_MATCHED, LEAST * view.n_objects) or self.score <= 1.6 * view.chance[0] + 0.8:
             return False
         if self.score <= 1.03 * given.score or not self.is_steady():
             return False
@@ -632,79 +577,6 @@ class _Fit:
         without = np.count_nonzero(several & (matched == 0))
         by_chance = 2 * float(((1 - self.matched / view.n_objects) ** objects[several]).sum()) + 2
         return bool(without < max(0.2 * np.count_nonzero(several), by_chance))
-
-    def unsure(self) -> tuple[str, ...]:
-        """Describe numbers that the boxes do not show exactly: with their intervals, unless they are round enough."""
-        texts = []
-        for number, error, estimate in zip(self.theta, self.errors, self.estimate, strict=True):
-            width, round_ = SURE * error, _roundness(self.form, number)
-            away = width + abs(number - estimate)
-            # One of the known sides next to it, or a fraction with none as round in reach, is not an accident.
-            is_known = round_ == 0 and self.form not in ("scale", "offset") and width <= KNOWN * number
-            steps = _steps(self.form)
-            is_rare = self.form == "scale" and round_ < len(steps) and 12 * away <= steps[round_] >= 0.1
-            is_rare |= self.form not in ("scale", "offset") and number % STRIDE == 0 and 12 * away <= STRIDE
-            is_only = self.form != "scale" and number == round(number) and away < 0.5
-            if np.isfinite(error) and not (is_known or is_rare or is_only or away <= EXACT * number):
-                texts.append(f"to name {number:.5g} ± {width:.2g} exactly")
-        return tuple(texts)
-
-    def unseen(self) -> str:
-        """Return the number that no image of the sample shows, as the long side of images that are all wide."""
-        unseen = [f"{number:g}" for number, error in zip(self.theta, self.errors, strict=True) if error == np.inf]
-        return ", ".join(unseen)
-
-
-def _text(step: Step) -> str:
-    from fractions import Fraction  # slow to load, and seldom needed
-
-    if step.kind != "scale":
-        whole = step.kind in TURNS or step.kind == "offset"
-        return str(step if whole else replace(step, x=round(step.x), y=round(step.y)))
-    x, y = (Fraction(float(number)).limit_denominator(100) for number in (step.x, step.y))
-    exact = abs(float(x) - step.x) + abs(float(y) - step.y) < 1e-9
-    return str(replace(step, x=x, y=y)) if exact else f"scale:{step.x:.9f}x{step.y:.9f}"
-
-
-def _roundest(form: str, number: float, error: float, bias: float) -> float:
-    """Return the roundest number within the standard errors of one."""
-    width = SURE * error
-    if form != "offset":
-        width = min(max(width, bias * number, 2e-4 * number), 0.025 * number)
-    if form == "scale":
-        candidates = [round(number * by) / by for by in DENOMINATORS]  # not by steps: 3 / 10 is not 3 * .1
-    elif np.floor(number + width) - np.ceil(number - width) < 1:
-        return float(_nearest(form, number, error))
-    else:
-        common = [] if form == "offset" else [min(SIDES, key=lambda side: abs(side - number))]
-        candidates = [*common, *(round(number / by) * by for by in _steps(form))]
-    return next(
-        (float(number_) for number_ in candidates if abs(number_ - number) <= width), _nearest(form, number, error)
-    )
-
-
-def _nearest(form: str, number: float, error: float, bias: float = 0.0) -> float:
-    """Return a number with as many digits as an option has."""
-    return (
-        float(f"{number:.5g}")
-        if form == "scale"
-        else float(round(number, 1 if form == "offset" and error < 0.05 else 0))
-    )
-
-
-def _roundness(form: str, number: float) -> int:
-    """Return how round a number is, 0 for the roundest."""
-    if form == "scale":
-        whole = (abs(number * by - round(number * by)) < 1e-9 for by in DENOMINATORS)
-        return next((i for i, is_whole in enumerate(whole) if is_whole), len(DENOMINATORS))
-    if form != "offset" and number in SIDES:
-        return 0
-    return next((i for i, by in enumerate(_steps(form)) if number % by == 0), len(_steps(form)))
-
-
-def _steps(form: str) -> Sequence[float]:
-    """Return what numbers of a form are multiples of, the roundest first."""
-    return [1 / by for by in DENOMINATORS] if form == "scale" else STEPS_OF_CROPS if form == "offset" else STEPS
 
 
 def _by_axis(gt: FloatArray, pred: FloatArray) -> Iterator[tuple[float, float]]:

@@ -198,7 +198,7 @@ def _report(
     if side.format == "arrays":
         fix = Fix.missing("Map the boxes back to image pixels before evaluating.")
     elif found.unsure:
-        detail += f"; the boxes are too few or too loose {' and '.join(found.unsure)}"
+        detail += f"; the boxes are too few or too loose {found.unsure}"
         fix = Fix.missing(
             f"Map the boxes back in the export, or pass {{{role}_resized}} with the exact numbers.",
             **{f"{role}_resized": None},

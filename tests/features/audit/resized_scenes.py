@@ -224,14 +224,15 @@ def judge(scene_: Scene, found: Found | None) -> str:
     An answer with an interval, which names no flag, is refused as well. Letterboxes of whole pixels may be called those
     of fractions: half a pixel of the input.
     """
-    if found is None or found.resizing is None or found.unsure:
-        return "refused"
     size = scene_.sizes[scene_.gt.image]
     text, turn = scene_.planted, ""
     first = text.split("+")[0]
     if first and ":" not in first:
         turn, _, text = text.partition("+")
     truth = put(scene_.gt.xywh, size, text, turn)
+    if found is None or found.resizing is None or found.unsure:
+        is_same = found is None and np.array_equal(truth, scene_.gt.xywh) and scene_.encoding == "xywh"
+        return "right" if is_same else "refused"
     try:
         told = found.resizing.undo(truth, size)
     except Exception:
