@@ -1,12 +1,14 @@
 """Evaluate object detection: any common format in, exact average precision out.
 
-Importing this package loads nothing else; each public name is loaded when it is first used.
+Importing this package loads nothing that it is made of; each public name is loaded when it is first used.
 """
 
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
+
+from jaccard_eval.registry import provide
 
 if TYPE_CHECKING:
     from jaccard_eval.api.library import (
@@ -206,6 +208,23 @@ __all__ = [
     "verify",
     "weighted_nms",
 ]
+
+
+def _results() -> Any:
+    from jaccard_eval.api import results
+
+    return results
+
+
+def _features() -> Any:
+    from jaccard_eval import features
+
+    return features
+
+
+# Results write, draw and report themselves by what lies above them.
+provide("results", _results)
+provide("features", _features)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
 """What results do when they are asked to: write reports, draw, become tables and show themselves in a notebook.
 
-Results lie below all that writes and draws; they reach this module by its name (`data.result_base`).
+Results lie below all that writes and draws; the package provides this module to them (`registry`).
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from jaccard_eval.findings import Finding, Severity
+from jaccard_eval.registry import provided
 from jaccard_eval.text import pluralise, printable
 
 if TYPE_CHECKING:
@@ -48,11 +48,11 @@ class Result:
         MachineError
             When it cannot be written, or a library is not installed.
         """
-        _writer().save(self, path)
+        provided("results").save(self, path)
 
     def to_frame(self) -> pd.DataFrame:
         """Return its rows as a pandas table; see `jaccard_eval.to_frame`."""
-        frame: pd.DataFrame = _writer().to_frame(self)
+        frame: pd.DataFrame = provided("results").to_frame(self)
         return frame
 
     def plot(self) -> Figure:
@@ -65,7 +65,7 @@ class Result:
         MachineError
             When matplotlib is not installed.
         """
-        figure: Figure = _writer().plot(self)
+        figure: Figure = provided("results").plot(self)
         return figure
 
     def __repr__(self) -> str:
@@ -82,7 +82,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Return the report as a piece of HTML, for a cell of a notebook."""
-        html: str = _writer().to_html(self)
+        html: str = provided("results").to_html(self)
         return html
 
     def _summary(self) -> str:
@@ -99,8 +99,3 @@ def listed(texts: Iterable[str], shown: int = 5) -> str:
     known = tuple(texts)
     more = [f"and {len(known) - shown:,} more"] if len(known) > shown else []
     return "; ".join([*known[:shown], *more])
-
-
-def _writer() -> Any:
-    # By name: what writes and draws lies above all results, and most programs only ask for numbers.
-    return importlib.import_module("jaccard_eval.api.results")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import replace
 
 from jaccard_eval.report import Reportable, ReportOptions
-from jaccard_eval.report.model import Report, Section, build_report
+from jaccard_eval.report.model import Report, Section, build_report, feature_of
 from jaccard_eval.report.sections import FINDINGS, GATES, NOTES, PROVENANCE, remarks_sections
 
 MADE = ("Inputs", "Rules")  # titles of what a page has at its end
@@ -16,7 +15,7 @@ PLACES = {GATES: 0, FINDINGS: 1, NOTES: 2, PROVENANCE: 4}  # of sections; all ot
 def build_page(result: Reportable, options: ReportOptions) -> Report:
     """Return the report of `result` with what is broken first and its inputs last."""
     report = build_report(result, options)
-    feature = importlib.import_module(f"jaccard_eval.features.{result.reported_by}")
+    feature = feature_of(result)
     made = [section for section in report.sections if section.title in MADE]
     sections = [section for section in report.sections if section.key != FINDINGS and section not in made]
     sections += remarks_sections(getattr(result, "findings", ()))

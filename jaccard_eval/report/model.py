@@ -7,8 +7,6 @@ of `features` that the result names.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -19,6 +17,7 @@ from typing import Any, Literal
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.registry import provided
 from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report.numbers import EXACT, UNDEFINED, delta_text, metric_text, size_text, threshold_text
 
@@ -397,24 +396,27 @@ class Report:
 
 def build_report(result: Reportable, options: ReportOptions) -> Report:
     """Return the report of `result` for people."""
-    # By name: the report lies below all features, and a new one is found without being listed here.
-    feature = importlib.import_module(f"jaccard_eval.features.{result.reported_by}")
-    report: Report = feature.build_report(result, options)
+    report: Report = feature_of(result).build_report(result, options)
     return report
+
+
+def feature_of(result: Reportable) -> Any:
+    """Return the module that reports a result, which lies above this one."""
+    return provided("features").report_of(result.reported_by)
 
 
 def build_page(result: Reportable, options: ReportOptions) -> Report:
     """Return the report of `result` as a page has it: by the module `page` of its feature, else that for people."""
-    name = f"jaccard_eval.features.{result.reported_by.rpartition('.')[0]}.page"
-    if importlib.util.find_spec(name) is None:
-        name = "jaccard_eval.report.default_page"
-    report: Report = importlib.import_module(name).build_page(result, options)
+    page = provided("features").page_of(result.reported_by)
+    if page is None:
+        from jaccard_eval.report import default_page as page  # which makes one of the report for people
+    report: Report = page.build_page(result, options)
     return report
 
 
 def build_charts(result: Reportable) -> Sequence[Chart]:
     """Return the charts of a figure of `result`: by the function of its feature, else those of the report."""
-    feature = importlib.import_module(f"jaccard_eval.features.{result.reported_by}")
+    feature = feature_of(result)
     if hasattr(feature, "build_charts"):
         charts: Sequence[Chart] = feature.build_charts(result)
         return charts
@@ -424,7 +426,7 @@ def build_charts(result: Reportable) -> Sequence[Chart]:
 
 def build_album(result: Reportable, options: ReportOptions) -> Album:
     """Return the images that a folder of `result` holds."""
-    feature = importlib.import_module(f"jaccard_eval.features.{result.reported_by}")
+    feature = feature_of(result)
     if not hasattr(feature, "build_album"):
         raise UsageError(f"a folder of images shows boxes of evaluate or explain, which this {result.kind} has none of")
     album: Album = feature.build_album(result, options)
@@ -433,8 +435,7 @@ def build_album(result: Reportable, options: ReportOptions) -> Album:
 
 def build_data(result: Reportable, options: ReportOptions) -> DataTable:
     """Return the one table of `result` for machines."""
-    feature = importlib.import_module(f"jaccard_eval.features.{result.reported_by}")
-    table: DataTable = feature.build_data(result, options)
+    table: DataTable = feature_of(result).build_data(result, options)
     return table
 
 

@@ -1,6 +1,8 @@
 """Which room may look into which, where the import contracts of pyproject.toml cannot say it."""
 
 import ast
+import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,6 +52,26 @@ def test_no_module_imports_an_underscore_module_of_another_package() -> None:
     assert not found
 
 
+def test_no_module_names_one_above_it_in_a_text() -> None:
+    """What is imported by its name is no import to the contracts, and would close a circle that they cannot see."""
+    contracts = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    layers = next(contract["layers"] for contract in contracts["contracts"] if contract["type"] == "layers")
+    floors = {room: -at for at, layer in enumerate(layers) for room in re.findall(r"jaccard_eval\.(\w+)", layer)}
+    found = {
+        f"{importer} -> {room}"
+        for importer, path in _modules().items()
+        for text in _texts(ast.parse(path.read_text(encoding="utf-8")))
+        for room in re.findall(r"^jaccard_eval\.(\w+)(?:\.|$)", text)
+        if room in floors and floors[room] > floors.get(importer.split(".")[0], 0)
+    }
+    assert not found
+
+
+def test_a_text_that_names_a_module_above_is_found() -> None:
+    source = 'def build(name: str) -> None:\n    """jaccard_eval.api"""\n    load(f"jaccard_eval.features.{name}")\n'
+    assert [*_texts(ast.parse(source))] == ["jaccard_eval.features."]
+
+
 def test_the_last_two_parts_of_a_path_name_one_module() -> None:
     paths = [".".join(name.split(".")[-2:]) for name in _modules()]
     assert sorted(path for path in set(paths) if paths.count(path) > 1) == []
@@ -57,6 +79,14 @@ def test_the_last_two_parts_of_a_path_name_one_module() -> None:
 
 def test_no_module_of_the_package_itself_shadows_a_verb() -> None:
     assert not {name for name in _modules() if "." not in name} & set(jaccard_eval.__all__)
+
+
+def _texts(tree: ast.Module) -> Iterator[str]:
+    """Texts of a module other than its docstrings; of one that is put together, what is written out."""
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone:
+            yield node.value
 
 
 def _modules() -> dict[str, Path]:
