@@ -91,11 +91,18 @@ class Fix:
                 )
             return wording.phrase(self.options) if name == "options" and self.options else found[0]
 
-        text = _PLACE.sub(replaced, self.words)
+        def either(found: re.Match[str]) -> str:
+            first, second = (_PLACE.sub(replaced, place) for place in found.groups())
+            return first if first == second else f"{first} or {second}"
+
+        # Where one side alone is read, both places are the same keyword.
+        text = _PLACE.sub(replaced, _EITHER.sub(either, self.words))
         return f"{text} To go on as it is, add {wording.phrase({'allow': self.allow})}." if self.allow else text
 
 
 _PLACE = re.compile(r"\{([a-z_]+)(?::([^{}]*))?\}")
+
+_EITHER = re.compile(r"(\{[a-z_]+\}) or (\{[a-z_]+\})")
 
 
 def _prefixed(place: re.Match[str], role: str, names: Collection[str]) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jaccard_eval import DataError, load
+from jaccard_eval import DataError, evaluate, load
 from jaccard_eval.formats import find_input
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
@@ -49,8 +49,10 @@ def test_several_inputs_stop_and_are_listed_with_their_places(tmp_path: Path, so
 def test_the_folder_itself_can_be_named_by_its_format(tmp_path: Path) -> None:
     folder = placed(tmp_path, **{".": "yolo/better", "old": "coco/worse.json"})
     shutil.move(folder / "old/worse.json", folder / "worse.json")
-    with pytest.raises(DataError, match="To read the folder as a whole"):
+    with pytest.raises(DataError, match='To read the folder as a whole, pass format_name="yolo"\\.'):
         load(folder, role="pred")
+    with pytest.raises(DataError, match='pass gt_format="yolo" or pred_format="yolo"'):
+        evaluate(folder, SAMPLE / "coco/better.json")
     assert load(folder, role="pred", format_name="yolo").format == "yolo"
 
 
