@@ -41,7 +41,6 @@ PIXELS = "letterbox-px"
 UNIT = {"stretch": {1: 0.15, 100: 0.1}, "letterbox": {1: 0.1}}  # fractions and per cent
 
 MAD = 1.4826  # times the median deviation is a standard deviation
-LOOSE = 1.0  # times the deviation of one pair: detectors err alike in what is near
 FARTHEST = 3.0  # standard deviations, from which a pair is another one
 FINEST = 1e-5  # of a side of a box: nothing is read more exactly
 REACH = 4.5  # standard errors of a number in which names are looked for
@@ -82,7 +81,7 @@ class Places:
         if not np.isnan(self.size).any():
             margin = 2 * left * (self.gt[:, 2:] - self.gt[:, :2])
             inside = (self.gt[:, :2] > margin) & (self.gt[:, 2:] < self.size - margin)
-        self.error = LOOSE * np.sqrt((left * self.side) ** 2 + self.whole)
+        self.error = np.sqrt((left * self.side) ** 2 + self.whole)
         if (inside.sum(axis=0) >= inside.shape[0] / 4).all():
             self.error = np.where(inside, self.error, np.inf)
 
