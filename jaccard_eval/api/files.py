@@ -128,8 +128,13 @@ def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str
 
     saved = read_saved(path_of(result))
     try:
+        images = saved.document.get("worst_images")
         options = replace(
-            saved.options, allow=STOPS, errors="errors" in saved.document, confusion="confusion" in saved.document
+            saved.options,
+            allow=STOPS,
+            errors="errors" in saved.document,
+            confusion="confusion" in saved.document,
+            worst_images=len(images["rows"]) if images else None,
         )
         again = evaluate_inputs(gt, pred, saved.protocol, options, version=__version__)
     except UsageError as error:  # the call is the saved result's, not the user's

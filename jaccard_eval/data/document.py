@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import hashlib
 import json
 import math
@@ -25,6 +26,22 @@ DIGEST = "digest"  # key of what a document or run is known by to be as it was w
 PIXELS, PANOPTIC, EVALUATION = "pixels", "panoptic", "evaluation"
 # In the metadata of a field: its key in documents, where that is not its name; None: it has none.
 _KEY = "document"
+
+
+# What rules and verdicts can say: the kinds of limits, how grave a broken one is, what is asked of an interval.
+CHECKS = ("min", "max", "max-drop", "max-drop-relative", "max-rise", "max-rise-relative")
+SEVERITIES = ("error", "warning", "info")
+SIGNIFICANCES = ("significant-drop", "non-inferior")
+
+
+class Status(enum.StrEnum):
+    """How a check ended; only `FAIL` fails a run. `INFO` is a broken limit of a rule that only informs."""
+
+    PASS = "pass"  # noqa: S105 - no password
+    WARN = "warn"
+    FAIL = "fail"
+    INFO = "info"
+    SKIP = "skip"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

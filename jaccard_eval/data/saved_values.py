@@ -10,9 +10,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from jaccard_eval.data.document import DIGEST, EVALUATION, PANOPTIC, PIXELS, SCHEMA
+from jaccard_eval.data.document import (
+    CHECKS,
+    DIGEST,
+    EVALUATION,
+    PANOPTIC,
+    PIXELS,
+    SCHEMA,
+    SEVERITIES,
+    SIGNIFICANCES,
+    Status,
+)
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS, SEGMENT_CLASS_METRICS, metric_bounds
 from jaccard_eval.data.signature import signature_fields
+from jaccard_eval.findings import Severity
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import quoted_value
 
@@ -92,6 +103,14 @@ def _find_no_text(value: Any, place: str) -> Iterator[Fault]:
 def _find_no_flag(value: Any, place: str) -> Iterator[Fault]:
     if not isinstance(value, bool):
         yield place, f"expected true or false, got {described_type(value)}"
+
+
+def _choice(choices: Sequence[str]) -> Check:
+    def find(value: Any, place: str) -> Iterator[Fault]:
+        if value not in choices:
+            yield place, f"expected one of {', '.join(choices)}, got {described_type(value)}"
+
+    return Check(find, {"type": "string", "enum": list(choices)})
 
 
 def _count_from(least: int) -> Check:
@@ -260,18 +279,34 @@ _REST = _table(
     }
 )
 _CELL = _table({"metric": _text, "value": _MAYBE_NUMBER, "n": _count, "reason": _MAYBE_TEXT})
-_SPREAD = _table({**_RESAMPLING, "low": _MAYBE_NUMBER, "high": _MAYBE_NUMBER}, {"probability": _MAYBE_SHARE})
+_SPREAD = _table(
+    {**_RESAMPLING, "low": _MAYBE_NUMBER, "high": _MAYBE_NUMBER},
+    {"probability": _MAYBE_SHARE, "detectable": _MAYBE_NUMBER, "of": _choice(("value", "delta"))},
+)
 _GATE = _table(
     {
-        **dict.fromkeys(("rule", "metric", "check", "severity", "status", "slice", "slice_digest"), _text),
+        **dict.fromkeys(("rule", "metric", "reason", "slice", "slice_digest"), _text),
+        **{"check": _choice(CHECKS), "severity": _choice(SEVERITIES), "status": _choice(tuple(Status))},
         **dict.fromkeys(("value", "limit", "margin", "baseline", "delta"), _MAYBE_NUMBER),
         "n": _count,
         "cells": _list(Check(_find_in_cell, _CELL.schema)),
     },
-    {"spread": _nullable(Check(_find_in_spread, _SPREAD.schema))},
+    {
+        "spread": _nullable(Check(_find_in_spread, _SPREAD.schema)),
+        "significance": _nullable(_choice(SIGNIFICANCES)),
+        **{"class": _MAYBE_TEXT, "ties": _nullable(_pair(_real))},
+    },
 )
 _TOOL = _table({"name": _text, "version": _text})
 _ANY = _table({"tool": _TOOL}, {"gates": _list(_GATE)})
+_FIX = _table(
+    {"kind": _text, "words": _text, "options": _mapping(_any)}
+    | {"metric": _text, "before": _MAYBE_NUMBER, "after": _MAYBE_NUMBER, "allow": _text}
+)
+_FINDING = _table(
+    {"code": _text, "message": _text, "count": _count, "severity": _choice(tuple(Severity)), "examples": _TEXTS},
+    {"table": _list(_TEXTS), "fix": _nullable(_FIX)},
+)
 _HEAD: dict[str, Check] = {
     "tool": _TOOL,
     "signature": _text,
@@ -280,6 +315,7 @@ _HEAD: dict[str, Check] = {
     "undefined": _mapping(_MAYBE_TEXT),
     "support": _COUNTS,
     "gates": _list(_GATE),
+    "warnings": _list(_FINDING),
 }
 _INPUT: dict[str, Check] = {
     **dict.fromkeys(("path", "format", "fingerprint"), _text),
@@ -390,26 +426,16 @@ _PANOPTIC = _table(
     {"bootstrap": _BOOTSTRAP, **_NOISE, "slices": _list(_SLICE_ROW)},
 )
 _KINDS = {PIXELS: _PIXELS, PANOPTIC: _PANOPTIC, EVALUATION: _EVALUATION}
-_FIX = _table(
-    {"kind": _text, "words": _text, "options": _mapping(_any)}
-    | {"metric": _text, "before": _MAYBE_NUMBER, "after": _MAYBE_NUMBER, "allow": _text}
-)
-_FINDING = _table(
-    {"code": _text, "message": _text, "count": _count, "severity": _text, "examples": _TEXTS},
-    {"table": _list(_any), "fix": _nullable(_FIX)},
-)
-_GENERAL: dict[str, Check] = {"warnings": _list(_FINDING), DIGEST: _text}
 
 
 def json_schema(kind: str) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of the documents of a kind that gates judge."""
     content = _KINDS[kind].schema
     head = {"schema": {"const": SCHEMA}, "kind": {"const": kind}}
-    general = {name: check.schema for name, check in _GENERAL.items()}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"jaccard-eval: result of kind {kind}",
         "type": "object",
-        "properties": {**head, **content["properties"], **general},
-        "required": [*head, *content["required"], *general],
+        "properties": {**head, **content["properties"], DIGEST: _text.schema},
+        "required": [*head, *content["required"], DIGEST],
     }

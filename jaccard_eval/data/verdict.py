@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar, overload
 
 from jaccard_eval.data.document import Interval, MetricValue, fields_document, result_document, to_document, written_as
+from jaccard_eval.data.document import Status as Status  # noqa: PLC0414 - the home of what is public
 from jaccard_eval.data.from_document import dig, each
 from jaccard_eval.data.result_base import Result, listed
 from jaccard_eval.findings import Finding, Where
 from jaccard_eval.frozen import dataclass
-
-
-class Status(enum.StrEnum):
-    """How a check ended; only `FAIL` fails a run. `INFO` is a broken limit of a rule that only informs."""
-
-    PASS = "pass"  # noqa: S105 - no password
-    WARN = "warn"
-    FAIL = "fail"
-    INFO = "info"
-    SKIP = "skip"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

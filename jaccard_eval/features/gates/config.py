@@ -7,17 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
+from jaccard_eval.data.document import CHECKS, SEVERITIES, SIGNIFICANCES
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.gates.rules import (
-    AGGREGATES,
-    CHECKS,
-    POLICIES,
-    SEVERITIES,
-    SIGNIFICANCES,
-    Gates,
-    Rule,
-    refuse,
-)
+from jaccard_eval.features.gates.rules import AGGREGATES, POLICIES, Gates, Rule, refuse
 from jaccard_eval.findings import Where
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import AIMS, BEST_F1, Bootstrap, Slice, score_of

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from jaccard_eval.data.document import CHECKS, SEVERITIES, SIGNIFICANCES
 from jaccard_eval.data.metricref import EXTERNAL, canonical, find_metric, metric_bounds, qualified, split_ref
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Where
@@ -17,13 +18,10 @@ from jaccard_eval.text import did_you_mean, is_numeral, quoted_value
 if TYPE_CHECKING:
     from jaccard_eval.options import Bootstrap
 
-CHECKS = ("min", "max", "max-drop", "max-drop-relative", "max-rise", "max-rise-relative")
 AGAINST_BASELINE = CHECKS[2:]
 DROPS = CHECKS[2:4]
-SIGNIFICANCES = ("significant-drop", "non-inferior")
 NON_INFERIOR = SIGNIFICANCES[1]
 AGGREGATES = ("min", "mean", "median", "count-below")
-SEVERITIES = ("error", "warning", "info")
 POLICIES = ("error", "warn", "pass")
 LARGEST_EPSILON = 1e-3  # beyond, it would be a tolerance, and a hidden one
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +15,16 @@ import numpy as np
 from jaccard_eval.data.document import MetricValue, to_document
 from jaccard_eval.data.metricref import EXTERNAL, MetricRef
 from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.data.verdict import PairedDelta, Status
 from jaccard_eval.errors import UsageError
+from jaccard_eval.features.gates.compute import BROKEN, aggregated, allowed_change, margin_of
+from jaccard_eval.features.gates.lookup import answers_of
+from jaccard_eval.features.gates.noise import drop_margin
+from jaccard_eval.features.gates.rules import AGGREGATES, LARGEST_EPSILON, Rule
 from jaccard_eval.features.verify.result import VERSION_FIELD, Difference, Value, Verification
-from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.findings import FindingLog, Severity, Where, parse_finding
 from jaccard_eval.metrics.detection import DetectionMetrics
-from jaccard_eval.metrics.slices import chosen_images, slice_digest
+from jaccard_eval.metrics.slices import slice_digest
 from jaccard_eval.options import Slice
 from jaccard_eval.progress import staged
 from jaccard_eval.text import quoted_value
@@ -37,7 +44,8 @@ def compare_again(
     run: EvaluationResult | None = None,
 ) -> Verification:
     """Compare a saved result, and its saved run if there is one, with a new evaluation of the same inputs."""
-    saved_values, new_values = compared_values(document), compared_values(again.to_dict())
+    now = again.to_dict()
+    saved_values, new_values = compared_values(document), compared_values(now)
     named = {images["name"]: _slice_of(images) for images in again.options.get("slices") or ()}
     for gate in document["gates"]:
         # Slices that only the configuration defines are known by their digest alone.
@@ -45,9 +53,23 @@ def compare_again(
             place = f"gates.{gate['rule']}.slice_digest"
             saved_values[place] = gate["slice_digest"]
             new_values[place] = slice_digest(named[gate["slice"]]) if gate["slice"] else ""
-    for place, cell, metric in _derivable_cells(document, again):
-        saved_values |= {f"{place}.{name}": cell[name] for name in _CELLS}
-        new_values |= {f"{place}.{name}": to_document(getattr(metric, name)) for name in _CELLS}
+    for place, gate, cells in _measured_gates(document, again):
+        for cell, metric in zip(gate["cells"], cells, strict=True):
+            saved_values |= {f"{place}.{cell['metric']}.{name}": cell[name] for name in _CELLS}
+            new_values |= {f"{place}.{cell['metric']}.{name}": to_document(getattr(metric, name)) for name in _CELLS}
+        follows = to_document(following(gate, cells))
+        saved_values |= {f"{place}.{name}": gate[name] for name in follows}
+        new_values |= {f"{place}.{name}": value for name, value in follows.items()}
+    saved_values |= _finding_values(document["warnings"])
+    new_values |= _finding_values(now["warnings"])
+    # The words of a message name rows and places, which may be others; its parts have to belong together.
+    for row, finding in enumerate(document["warnings"]):
+        saved_values |= _leaves(f"warnings.{row}", finding)
+        try:
+            parsed = to_document(parse_finding(finding))
+        except ValueError as error:  # advice that nobody can have given
+            parsed = str(error)
+        new_values |= _leaves(f"warnings.{row}", parsed)
     if run is not None:
         saved_values |= table_values(run)
         new_values |= table_values(again)
@@ -132,15 +154,16 @@ def _cells(place: str, values: Values) -> dict[str, Value]:
 def compared_values(document: Mapping[str, Any]) -> dict[str, Values]:
     """Return what of a document `differences` compares, by place.
 
-    That is everything that follows from the inputs, the rules and the options. Of a gate these are the values that it
-    was judged by: its verdict hangs on a baseline as well, and on rules that stand elsewhere.
+    That is everything that follows from the inputs, the rules and the options. Of gates and findings see `following`
+    and `_finding_values`.
     """
-    # Folders and findings are not compared: they change no number, and a result is verified on other machines.
+    # Folders are not compared: they change no number, and a result is verified on other machines.
     inputs = {side: dict(document["inputs"][side]) for side, _ in _SIDES}
     for side in inputs.values():
         side["path"] = re.split(r"[/\\]", str(side.get("path")).rstrip("/"))[-1]
     values = dict(_leaves("signature", document["signature_fields"]))
     values.update(_leaves("inputs", inputs))
+    values["tool.name"] = document["tool"]["name"]
     for part in ("metrics", "support", "undefined", "correspondence", "protocol", "errors", "confusion"):
         values.update(_leaves(part, document.get(part, {})))
     for row in document["per_class"]:
@@ -150,7 +173,7 @@ def compared_values(document: Mapping[str, Any]) -> dict[str, Values]:
         values.update(_leaves(place, {name: value for name, value in point.items() if name != "iou"}, but="class"))
     # The file of groups may have moved; the digest of the groups is compared.
     values.update(_leaves("bootstrap", document.get("bootstrap", {}), but="group_by"))
-    for part in ("intervals", "refused"):
+    for part in ("intervals", "refused", "worst_images"):
         values.update(_leaves(part, document.get(part, {})))
     for row in document.get("slices", ()):
         values.update(_leaves(f"slices.{row.get('slice')}", row, but="slice"))
@@ -158,31 +181,107 @@ def compared_values(document: Mapping[str, Any]) -> dict[str, Values]:
     return values | {part: _VERSION.sub("", document[part]) for part in ("signature", "signature_short")}
 
 
-def _derivable_cells(
+def _measured_gates(
     document: Mapping[str, Any], again: EvaluationResult
-) -> Iterator[tuple[str, Mapping[str, Any], MetricValue]]:
-    """Yield the place of each value that gates were judged by, the value, and what it is now.
+) -> Iterator[tuple[str, Mapping[str, Any], list[MetricValue]]]:
+    """Yield the place of each verdict, the verdict, and what it was judged by, measured again.
 
-    What was measured elsewhere, or on a slice that the options do not define, cannot be measured again.
+    What was measured elsewhere, or on a slice that the options do not define, is taken as it was saved.
     """
-    measured = again.measured
-    if not isinstance(measured, DetectionMetrics):
-        return
-    slices = map(_slice_of, again.options.get("slices") or ())
-    parts = {slice_digest(images): images for images in slices}
-    for gate in document["gates"]:
+    answers = answers_of(again)
+    parts = {slice_digest(images): images for images in map(_slice_of, again.options.get("slices") or ())}
+    for row, gate in enumerate(document["gates"]):
         images = parts.get(gate["slice_digest"])
-        if gate["slice"] and images is None:
-            continue
-        source = measured if images is None else measured.restrict(chosen_images(images, measured.image_names))
+        source = answers if images is None else answers.on(images)
+        cells = []
         for cell in gate["cells"]:
-            if not cell["metric"].startswith(EXTERNAL):
-                place = ".".join(filter(None, ("gates", gate["rule"], gate["slice"], cell["metric"])))
-                try:
-                    metric = source.value(MetricRef.parse(cell["metric"]))
-                except UsageError as error:  # nobody can have measured it
-                    metric = MetricValue(ref=MetricRef(name="AP"), value=math.nan, n=-1, reason=str(error))
-                yield place, cell, metric
+            text, value = cell["metric"], math.nan if cell["value"] is None else cell["value"]
+            metric = MetricValue(ref=MetricRef(name=text), value=value, n=cell["n"], reason=cell["reason"])
+            try:
+                if not text.startswith(EXTERNAL):
+                    metric = replace(metric, ref=MetricRef.parse(text))
+                    metric = metric if gate["slice"] and images is None else source.value(text)
+            except UsageError as error:  # nobody can have measured it
+                metric = replace(metric, value=math.nan, n=-1, reason=str(error))
+            cells.append(metric)
+        yield f"gates.{row}", gate, cells
+
+
+_AGGREGATE = re.compile(rf"({'|'.join(AGGREGATES)})\((.*?\])?(?:, ([^]]+))?\)")
+
+
+def following(gate: Mapping[str, Any], cells: Sequence[MetricValue]) -> dict[str, Any]:
+    """Return what of a verdict follows from its limit, the value of its baseline and what it was judged by.
+
+    The least support, what becomes of undefined values, which of two levels a limit is, and how close is equal stand in
+    rules that are not here: what they leave open is as the verdict has it.
+    """
+    limit, baseline = (math.nan if gate[name] is None else gate[name] for name in ("limit", "baseline"))
+    check, severity, significance, spread = (gate[name] for name in ("check", "severity", "significance", "spread"))
+    made, first = _AGGREGATE.fullmatch(gate["metric"]), cells[0].ref
+    judged, of_class = str(first), gate["class"] if gate["class"] is None else first.class_name
+    rule = Rule(metric="AP", min=0.0)
+    if made:
+        below = float(made[3]) if made[3] else None
+        rule = Rule(metric="AP", min=0.0, classes=("*",), aggregate=made[1], below=below)
+        is_of_cells = replace(MetricRef.parse(made[2]), class_name=None) == replace(first, class_name=None)
+        judged, of_class = gate["metric"] if is_of_cells else f"{made[1]}({first})", None
+    undefined = {BROKEN[severity], Status.WARN, Status.SKIP}
+    # What each least support makes of the classes; the first: of all of them, the last: of none.
+    possible: list[tuple[int, float, set[Status]]] = []
+    for least in sorted({cell.n for cell in cells}):
+        kept = [cell for cell in cells if cell.n >= least]
+        defined = [cell.value for cell in kept if not math.isnan(cell.value)]
+        values = [aggregated(rule, defined, epsilon) for epsilon in (0.0, LARGEST_EPSILON) if defined]
+        values += [math.nan] * (len(defined) < len(kept))
+        possible += [(sum(cell.n for cell in kept), value, undefined) for value in values]
+    possible.append((max(cell.n for cell in cells), math.nan, {Status.SKIP}))
+    said = [case for case in possible if (case[0], to_document(case[1])) == (gate["n"], gate["value"])]
+    n, value, status = (said or possible)[0]
+    delta = value - baseline
+    margin = margin_of(check, limit, value, baseline)
+    if significance and spread:
+        difference = PairedDelta(
+            ref=judged,
+            base=baseline,
+            value=value,
+            delta=delta,
+            interval=(spread["low"], spread["high"]),
+            probability=math.nan,
+            detectable=math.nan,
+            n_resamples=spread["n_resamples"],
+        )
+        margin = drop_margin(significance, difference, allowed_change(check, limit, baseline))
+    elif significance and gate["margin"] is None:  # there was no interval to judge by
+        margin = math.nan
+    if not math.isnan(value):
+        near = LARGEST_EPSILON if significance or margin < 0 else 0.0
+        broken = {Status.INFO} if severity == "info" else {BROKEN[severity], Status.WARN}
+        passed = {Status.PASS, *([Status.WARN] if any(math.isnan(cell.value) for cell in cells) else [])}
+        status = undefined
+        if not math.isnan(margin):
+            status = {*(broken if margin < near else ()), *(passed if margin >= -near else ())}
+    follows = {"metric": judged, "class": of_class, "n": n, "value": value, "delta": delta, "margin": margin}
+    return follows | {"status": gate["status"] if gate["status"] in status else " or ".join(sorted(status))}
+
+
+def _finding_values(findings: Sequence[Mapping[str, Any]]) -> dict[str, Values]:
+    """Return how often each finding was made, how grave it is and what was measured of it.
+
+    What gates found is left out, which hangs on rules that are not here.
+    """
+    values: dict[str, Values] = {}
+    seen: Counter[str] = Counter()
+    for finding in findings:
+        code, fix = finding["code"], finding["fix"] or {}
+        if code.startswith("gate-") or finding["message"].startswith("gates: "):
+            continue
+        place = f"findings.{code}.{seen[code]}"
+        seen[code] += 1
+        values |= {f"{place}.{name}": finding[name] for name in ("severity", "count")}
+        values |= {f"{place}.fix.{name}": fix.get(name) for name in ("kind", "metric", "before", "after", "allow")}
+        values |= _leaves(f"{place}.table", finding["table"])
+    return values
 
 
 def _slice_of(images: Mapping[str, Any]) -> Slice:
