@@ -21,6 +21,7 @@ from jaccard_eval.errors import JaccardEvalError
 UNVERIFIED = {
     r"digest": "it is made anew",
     r"tool\.version|signature_fields\.v|signature": "another version is a warning; numbers show what it changes",
+    r"protocol\.recall_points": "without effect where the curve has all its points, and signed elsewhere",
     r"gates\.\d+\.(rule|slice|reason|severity)": "these are of the rules, by which `gate` judges again",
     r"gates\.\d+\.spread\..*": "drawn for the rules, and from the baseline, which `gate` has",
     r"warnings\.\d+\.(message|examples\.\d+)": "rows and places differ between machines; that they agree is checked",
