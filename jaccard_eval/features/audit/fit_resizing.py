@@ -2,8 +2,8 @@
 
 Pairs need no scale: within a form with unit parameters, each pair of an object and a prediction of its image has a best
 factor, and the right pairs agree on it. What most agree on is refined by least squares, gets the most probable name
-(`resizing_names`), and is accepted only where chance, the reading as it is, and a part of the images do not explain it as
-well.
+(`resizing_names`), and is accepted only where chance, the reading as it is, and a part of the images do not explain it
+as well.
 """
 
 from __future__ import annotations
