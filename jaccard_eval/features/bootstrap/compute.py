@@ -18,7 +18,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.document import Interval
-from jaccard_eval.data.metricref import METRICS, MetricRef
+from jaccard_eval.data.metricref import METRICS, MetricRef, metric_bounds
 from jaccard_eval.data.result import Estimate, Resamples, Shown
 from jaccard_eval.data.signature import FINGERPRINT_DIGITS
 from jaccard_eval.data.verdict import PairedDelta
@@ -275,6 +275,10 @@ def paired_deltas(base: Resamples, other: Resamples) -> tuple[PairedDelta, ...]:
         delta = delta[~np.isnan(delta)]
         value, before = float(other.estimate[j]), float(base.estimate[i])
         interval, probability, quantile = _tested(base, value - before, delta)
+        if interval is not None:
+            # A difference of values within bounds is at most as large as these are apart.
+            least, most = metric_bounds(ref)
+            interval = max(interval[0], least - most), min(interval[1], most - least)
         # A two-sided test finds a difference of so many standard errors with the power stated, as far as it is normal.
         errors = quantile + NormalDist().inv_cdf(POWER)
         deltas.append(

@@ -236,12 +236,18 @@ def test_a_model_does_not_differ_from_itself() -> None:
 
 
 def test_a_paired_difference_by_hand() -> None:
-    # Differences -1, -2, -3: all below 0, so p = 2 * (0 + 1) / (3 + 1); their deviation is 1.
-    one = paired_deltas(made_up([1.0, 2.0, 3.0]), made_up([0.0, 0.0, 0.0]))[0]
-    assert one.delta == -2.0
-    assert one.interval == pytest.approx((-2.95, -1.05), abs=1e-12)
+    # Differences -.1, -.2, -.3: all below 0, so p = 2 * (0 + 1) / (3 + 1); their deviation is .1.
+    one = paired_deltas(made_up([0.1, 0.2, 0.3]), made_up([0.0, 0.0, 0.0]))[0]
+    assert one.delta == pytest.approx(-0.2)
+    assert one.interval == pytest.approx((-0.295, -0.105), abs=1e-12)
     assert one.probability == pytest.approx(0.5, abs=1e-12)
-    assert one.detectable == pytest.approx(1.959964 + 0.841621, abs=1e-5)  # quantiles .975 and .8 of the normal
+    assert one.detectable == pytest.approx(0.1 * (1.959964 + 0.841621), abs=1e-6)  # quantiles .975 and .8 of the normal
+
+
+def test_a_difference_is_at_most_as_large_as_the_bounds_of_the_metric_are_apart() -> None:
+    one = paired_deltas(made_up([1.0, 0.9] * 10, method=HALVES), made_up([0.0, 0.9] * 10, method=HALVES))[0]
+    assert one.interval is not None
+    assert one.interval[0] == -1.0
 
 
 def test_resamples_that_were_drawn_differently_are_not_compared() -> None:
