@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from jaccard_eval.data.alignment import in_own_pixels
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.classmaps import fold_name
@@ -366,12 +368,12 @@ def read_both(gt: Input, pred: Input) -> Readings:
 
 
 def _are_alike(gt: Dataset, other: Dataset) -> bool:
-    """Whether two sides, in memory, have the same boxes of the same classes."""
-    tables = [side.boxes for side in (gt, other) if isinstance(side.boxes, BoxTable) and len(side.boxes)]
-    if len(tables) < 2 or len(tables[0]) != len(tables[1]) or gt.labels.names != other.labels.names:
+    """Whether two sides have the same boxes of the same classes."""
+    if gt.labels.names != other.labels.names or not 0 < len(gt.boxes) == len(other.boxes):
         return False
-    first, second = tables
-    return bool((first.xywh == second.xywh).all() and (first.label == second.label).all())
+    # Stored boxes are in parts, which are of the same images where the boxes are the same.
+    pairs = zip(gt.boxes.tables(), other.boxes.tables(), strict=False)
+    return all(np.array_equal(one.xywh, two.xywh) and np.array_equal(one.label, two.label) for one, two in pairs)
 
 
 def _with_pixels(errors: Sequence[Finding], gt: Path, pred: Path) -> tuple[Finding, ...]:

@@ -89,8 +89,8 @@ def write_labels(folder: Path, n: int) -> tuple[Path, Path]:
     labels.mkdir()
     pred.mkdir()
     for i in range(n):
-        (labels / f"{i:05}.txt").write_text("0 0.5 0.5 0.25 0.25\n")
-        (pred / f"{i:05}.txt").write_text(f"0 0.5 0.5 0.25 0.24 {(i + 1) / n}\n")
+        (labels / f"{i:05}.txt").write_text("0 0.8 0.8 0.25 0.25\n")
+        (pred / f"{i:05}.txt").write_text(f"0 0.8 0.8 0.25 0.24 {(i + 1) / n}\n")
     return labels, pred
 
 
