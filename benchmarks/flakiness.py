@@ -1,13 +1,15 @@
 """How often gates are wrong: a fixed tolerance against `significant-drop`, on sets of 50, 200 and 1,000 images.
 
     python benchmarks/flakiness.py [--classes 3 300] [--images 50 200 1000] [--pairs 200] [--resamples 500]
+    python benchmarks/flakiness.py --slices [--classes 3 80 300] [--images 250 1000] [--pairs 200] [--resamples 200]
 
 Each pair is a new set of images and two models on it. Objects differ in how hard they are, for both models alike; apart
 from that the models err independently, and classes fall like 1 / rank in frequency. Under "equal" both are equally
 good, under "worse" the second finds fewer objects. For each size it prints how far AP of the two lies apart, and how
 often each gate fails: a drop of more than 0.01, one whose interval of percentiles excludes 0 besides, and one whose
 interval is drawn as gates draw it now, by halves where half of the classes are rare. AP is over IoU 0.5 and 0.75.
-Everything is seeded.
+--slices asks how often a fifth of the images is called better or worse than the rest, though both are of one
+population: by the difference of their APs as they are, and at equal size. Everything is seeded.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -22,9 +25,11 @@ from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO
 from jaccard_eval.features.bootstrap.compute import REPEATS, paired_deltas, resample, significant_drop
+from jaccard_eval.features.bootstrap.intervals import beside_rest, resample_alike, with_verdicts
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics
-from jaccard_eval.options import Bootstrap
+from jaccard_eval.metrics.slices import measure_slices
+from jaccard_eval.options import Bootstrap, Slice
 
 AP = (MetricRef.parse("AP"),)
 PROTOCOL = COCO.with_options(iou_thresholds=(0.5, 0.75), areas=COCO.areas[:1], max_dets=(100,))
@@ -101,13 +106,40 @@ def run(n_classes: int, n_images: int, second_ease: float, n_pairs: int, n_resam
     return f"| {n_classes}, {n_images:,} | {np.quantile(gaps, 0.95):.3f} | {shares} | {' '.join(sorted(methods))} |"
 
 
+def run_slices(n_classes: int, n_images: int, n_sets: int, n_resamples: int) -> str:
+    settings = Bootstrap(n_resamples=n_resamples)
+    fifth = Slice(name="fifth", patterns=tuple(map(str, range(n_images // 5))), exact=True)
+    draw = partial(resample_alike, refs=AP)
+    raw, equal = 0, 0
+    for one in range(n_sets):
+        rng = np.random.default_rng([n_classes, n_images, one])
+        metrics = evaluate_model(draw_truth(n_images, n_classes, rng), EASE, rng)
+        (row,) = measure_slices(metrics, [fifth], AP)
+        (row,) = with_verdicts([beside_rest(row, metrics, range(n_images // 5), settings, draw)], settings)
+        rest = row.rest["AP"]
+        others = metrics.restrict(range(n_images // 5, n_images)).value(AP[0]).value
+        low, high = rest.interval or (np.nan, np.nan)
+        raw += abs(row.values["AP"].value - others) > (high - low) / 2
+        equal += rest.verdict in {"better", "worse"}
+    shares = " | ".join(f"{100 * count / n_sets:.1f} %" for count in (raw, equal))
+    return f"| {n_classes}, {n_images:,} | {shares} |"
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--classes", type=int, nargs="+", default=[3, 300])
     parser.add_argument("--images", type=int, nargs="+", default=[50, 200, 1000])
     parser.add_argument("--pairs", type=int, default=200)
     parser.add_argument("--resamples", type=int, default=500)
+    parser.add_argument("--slices", action="store_true", help="of slices of one population in place of gates")
     options = parser.parse_args(argv)
+    if options.slices:
+        print("| classes, images | as they are | at equal size |")
+        print("|---|--:|--:|")
+        for n_classes in options.classes:
+            for n_images in options.images:
+                print(run_slices(n_classes, n_images, options.pairs, options.resamples), flush=True)
+        return
     for name, ease in (("equal", EASE), ("worse", WORSE_EASE)):
         true = [f"{true_ap(n, EASE):.4f} and {true_ap(n, ease):.4f}" for n in options.classes]
         print(f"{name}: true AP {', '.join(true)}")

@@ -94,7 +94,7 @@ def sliced(
         draw = partial(resample_alike, refs=refs, run=partial(map_in_order, workers=workers))
         parts = (chosen_images(images, given.measured.image_names) for images in tracked(slices, "resampling slices"))
         paired = zip(rows, parts, strict=True)
-        rows = with_verdicts([_with_rest(row, given.measured, part, settings, draw) for row, part in paired], settings)
+        rows = with_verdicts([beside_rest(row, given.measured, part, settings, draw) for row, part in paired], settings)
     findings = FindingLog()
     refused = {row.name: metric.refused for row in rows for metric in row.values.values() if metric.refused}
     if refused:
@@ -112,7 +112,7 @@ def sliced(
 N_SUBSETS = 60  # draws of the larger part, whose mean is its value at the size of the smaller one
 
 
-def _with_rest(
+def beside_rest(
     row: SliceRow, measured: Any, rows: Sequence[int], settings: Bootstrap, draw: Callable[..., list[Resamples]]
 ) -> SliceRow:
     """Return a slice with intervals, and with its differences from the rest of the images at equal size."""
