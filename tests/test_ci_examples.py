@@ -51,12 +51,30 @@ class Project:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "checkout"
         shutil.copytree(ROOT / "sample_data", self.folder / "sample_data", ignore=shutil.ignore_patterns("__pycache__"))
+        self._double()
         programs = self.programs = folder / "programs"
         programs.mkdir()
         for name in ("python", "python3", "pip"):
             self.install(name, STAND_IN)
         path = os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
         self.environment = {"PATH": path, "HOME": str(folder), "LANG": "C.UTF-8", "CI": "true"}
+
+    def _double(self) -> None:
+        """Write each image of the sample twice: a rule with a significance needs twenty."""
+        folder = self.folder / "sample_data/coco"
+        gt = json.loads((folder / "gt.json").read_text())
+        again = max(image["id"] for image in gt["images"])
+        gt["images"] += [
+            image | {"id": image["id"] + again, "file_name": f"again/{image['file_name']}"} for image in gt["images"]
+        ]
+        more = len(gt["annotations"])
+        gt["annotations"] += [
+            one | {"id": one["id"] + more, "image_id": one["image_id"] + again} for one in gt["annotations"]
+        ]
+        (folder / "gt.json").write_text(json.dumps(gt))
+        for path in (folder / "better.json", folder / "worse.json"):
+            boxes = json.loads(path.read_text())
+            path.write_text(json.dumps([*boxes, *(one | {"image_id": one["image_id"] + again} for one in boxes)]))
 
     def install(self, name: str, text: str) -> None:
         (self.programs / name).write_text(text)
