@@ -40,7 +40,7 @@ def encode(bimask: npt.ArrayLike) -> Any:
     --------
     >>> import numpy as np
     >>> encode(np.eye(2, dtype=np.uint8))
-    {'size': [2, 2], 'counts': b'0121'}
+    {'size': [2, 2], 'counts': b'0120'}
     """
     pixels = np.asarray(bimask)
     if pixels.ndim not in (2, 3):

@@ -63,8 +63,8 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-# What these report are facts, whatever the predictions are.
-OF_ROWS = (check_rows, check_difficult, check_zero_id, check_scores)
+# Boxes that hold the ground truth itself are read as they should be.
+OF_READINGS = (check_resized, check_readings, check_offsets, check_rounding)
 # What these report of boxes does not hold for masks or keypoints.
 OF_BOXES = (check_offsets, check_rounding)
 
@@ -100,8 +100,7 @@ def audit(
     )
     findings = FindingLog()
     for check in CHECKS if metrics.protocol.iou_type == BOXES else _checks_of_shapes():
-        # Advice about copies of the ground truth leads nowhere.
-        if check in OF_ROWS or not findings.has("pred-copies-gt"):
+        if check not in OF_READINGS or not findings.has("pred-copies-gt"):
             check(context, findings)
     return findings.findings()
 

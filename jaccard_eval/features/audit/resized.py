@@ -94,7 +94,7 @@ def _side(context: AuditContext, boxes: BoxTable, numbers: FloatArray) -> Side:
 
 def _reach(side: Side, sizes: FloatArray) -> float:
     """Return how far boxes end from the far sides of their images, the farther of both, as a logarithm."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         ends = (side.xywh[:, :2] + side.xywh[:, 2:]) / sizes[side.image]
         return float(np.nan_to_num(np.abs(np.log(np.quantile(ends, BULK, axis=0)))).max()) if len(ends) else 0.0
 

@@ -91,7 +91,7 @@ def test_an_order_names_each_point_once(shared_data: Path, tmp_path: Path) -> No
     files = write_json(tmp_path / "gt.json", gt), write_json(tmp_path / "pred.json", pred)
     refused = run_here(*files, "--iou-type", "keypoints", "--pred-keypoint-order", "0,2,2")
     assert refused.returncode == 2
-    assert "--pred-keypoint-order '0,2,2': poses have 17 keypoints. Name each of 0 to 16 once." in refused.stderr
+    assert "--pred-keypoint-order 0,2,2: poses have 17 keypoints. Name each of 0 to 16 once." in refused.stderr
 
 
 # Oriented boxes: centre, sizes, angle as COCO JSON has them.
