@@ -139,7 +139,8 @@ def miss_rate_is_printed(shop: Workshop) -> None:
 
 def miss_rate_gates(shop: Workshop) -> None:
     shop.run(shop.gt, shop.pred, "--fail-over", "missrate[iou=0.5,score=0]=0", expect=1)
-    gates = shop.document("--fail-over", "missrate[iou=0.5,score=0]=1", "--fail-under", "recall[iou=0.5,score=0]=0")["gates"]
+    rules = "--fail-over", "missrate[iou=0.5,score=0]=1", "--fail-under", "recall[iou=0.5,score=0]=0"
+    gates = shop.document(*rules)["gates"]
     missed, found = (gate["value"] for gate in gates)
     require(0 < missed < 1 and abs(missed + found - 1) < 1e-12, gates)
 
@@ -147,7 +148,9 @@ def miss_rate_gates(shop: Workshop) -> None:
 def miss_rate_falls_when_better(shop: Workshop) -> None:
     baseline = shop.root / "baseline.npz"
     shop.run("evaluate", shop.gt, shop.pred, "-o", baseline)
-    told = shop.run(shop.gt, shop.pred, "--fail-drop", "missrate[iou=0.5,score=0]=0", "--baseline", baseline, expect=USAGE)
+    told = shop.run(
+        shop.gt, shop.pred, "--fail-drop", "missrate[iou=0.5,score=0]=0", "--baseline", baseline, expect=USAGE
+    )
     require("lower is better for missrate" in told, told)
 
 

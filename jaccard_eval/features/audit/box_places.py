@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
@@ -420,9 +421,12 @@ DIGIT = 16  # bits of a number that one pass decides
 def quantiles(parts: Callable[[], Iterable[FloatArray]], n: int, shares: Sequence[float]) -> list[float]:
     """Return quantiles of n numbers, none negative, that come in parts and need not fit into memory.
 
-    The same to the last bit as ``np.quantile``: the numbers next to each quantile are found digit by digit, as the
-    bits of floats that are not negative have the order of the floats.
+    The same to the last bit as ``np.quantile``, which a single part is left to: the numbers next to each quantile are
+    found digit by digit, as the bits of floats that are not negative have the order of the floats.
     """
+    first = list(itertools.islice(parts(), 2))
+    if len(first) < 2:
+        return [float(value) for part in first for value in np.quantile(part, shares)]
     places = [share * (n - 1) for share in shares]
     ranks = np.array([min(math.floor(place) + step, n - 1) for place in places for step in (0, 1)])
     found = np.zeros(len(ranks), dtype=np.uint64)

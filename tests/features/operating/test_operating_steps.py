@@ -111,9 +111,9 @@ def test_a_start_between_two_stops_is_a_step_but_no_stop() -> None:
     assert steps_of(evaluate(TRUTH, FOUND, errors=True), score=0.0).thumb == 0
 
 
-def check_everywhere(steps: OperatingSteps, evaluated_above: Any) -> None:
-    """Compare all numbers of every step with those of the evaluation that `evaluated_above(score)` returns."""
-    for step, score in enumerate(steps.scores.tolist()):
+def check_everywhere(steps: OperatingSteps, evaluated_above: Any, *, stride: int = 1) -> None:
+    """Compare all numbers of every step, or of some, with those of the evaluation `evaluated_above(score)`."""
+    for step, score in [*enumerate(steps.scores.tolist())][::stride]:
         document = evaluated_above(score)
         iou = steps.iou
         points = [row for row in document["operating_points"] if row["iou"] == iou]
@@ -213,7 +213,7 @@ def test_real_sets_count_as_their_better_detections_alone(name: str, protocol: s
     def evaluated_above(score: float) -> Any:
         return jaccard_eval.evaluate(*again, **options, score_min=score, score=score).to_dict()
 
-    check_everywhere(steps, evaluated_above)
+    check_everywhere(steps, evaluated_above, stride=6)
 
 
 def test_the_command_line_counts_the_same_at_every_step(sample_data: Path, tmp_path: Path) -> None:
