@@ -135,10 +135,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--sets-many", type=int, default=60, help=f"of {MANY:,} classes and more")
     parser.add_argument("--resamples", type=int, default=80)
     options = parser.parse_args(argv)
-    print(
-        "| classes, images | AP | bias | AP, % | AP50 | AR100 | F1 | width | given, % | own value | range, % | CPU s |"
-    )
-    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+    print("| classes, images | AP | bias | AP, % | AP50 | AR100 | F1 | width | given, % | own value | range, % |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     for n_classes in options.classes:
         for n_images in options.images:
             for name in options.kinds:
