@@ -556,7 +556,7 @@ class EvaluationResult(WithParts):
 
     @property
     def further(self) -> Mapping[int | None, Mapping[str, int | float]]:
-        """Numbers next to the summary by row of the class, None for all: of the operating points, and of the errors."""
+        """What operating points and errors have next to the summary, by row of the class; None is all classes."""
         found: dict[int | None, dict[str, int | float]] = {}
         judged = self.protocol.iou_thresholds[self.protocol.judged_threshold]
         # The first point is that of all classes, the others are theirs, in their order.

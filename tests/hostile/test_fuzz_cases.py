@@ -55,7 +55,7 @@ def test_every_command_and_every_format_is_drawn(stock: Stock) -> None:
 def test_every_command_is_drawn_with_inputs_that_it_can_read(command: str, stock: Stock, tmp_path: Path) -> None:
     rng, ends = random.Random(5), []
     shutil.copytree(stock.folder, tmp_path / "in")
-    while 0 not in ends and len(ends) < 40:
+    while 0 not in ends and len(ends) < 200:
         ends.append(run_here(command, *stock.arguments(command, rng), cwd=tmp_path / "in").returncode)
     assert 0 in ends
 
