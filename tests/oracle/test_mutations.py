@@ -31,6 +31,10 @@ OPTIONS: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
 Case = dict[str, Any]
 
 
+# The first test waits for all edits of the engine, minutes on a machine that does other work besides.
+pytestmark = pytest.mark.timeout(1_800)
+
+
 @pytest.fixture(scope="module")
 def workload(shared_oracle: Path, oracle_cases: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the goldens, some fresh scenes and some generated cases, with what is expected; return their list."""
