@@ -270,7 +270,7 @@ class Cluster:
                 unlike[address] = theirs["versions"]
             elif theirs["problem"] or not is_there(scratch / theirs["wrote"]):
                 problem = theirs["problem"] or "what it wrote there is not seen here"
-                words = "Pass {scratch} that all machines share, or a URL that all can reach."
+                words = "Pass {scratch} with a folder that all machines share, or a URL that all can reach."
                 detail = f"{scratch.parent}: worker {address} cannot use it: {problem.rstrip('.')}."
                 raise MachineError(detail, fix=Fix.missing(words, scratch=None))
         if unlike:

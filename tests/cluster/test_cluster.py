@@ -263,7 +263,7 @@ def test_workers_of_other_versions_are_listed_with_what_to_do(processes: Process
     assert refused.returncode == 4
     assert "2 workers have other versions than this process" in message
     assert {"0.1.0", "missing"} <= {line.split()[-1] for line in message.splitlines() if "tcp://" in line}
-    assert "On the workers, run: pip install" in message
+    assert "On the workers, install jaccard-eval" in message
     assert not list(processes.scratch.iterdir())
 
 
