@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from command_line import box, write_json
 
+from jaccard_eval import evaluate
+
 HOSTILE = (
     "</script><script>window.pwned=1</script>",
     '"><img src=x onerror="window.pwned=1">',
@@ -23,7 +25,7 @@ HOSTILE = (
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 PAIR = (SAMPLE / "coco" / "gt.json", SAMPLE / "coco" / "better.json")
 SEGMENTS = SAMPLE / "panoptic"
-SAVED = Path(__file__).parents[1] / "golden" / "0.1"
+MAPS = Path(__file__).parents[1] / "golden" / "given" / "inputs" / "maps"
 
 
 def of_sample(*options: object) -> Callable[..., list[object]]:
@@ -80,8 +82,14 @@ def of_no_predictions(folder: Path, request: pytest.FixtureRequest) -> list[obje
     return ["evaluate", PAIR[0], write_json(folder / "no-predictions.json", [])]
 
 
-def of_saved_result(folder: Path, request: pytest.FixtureRequest) -> list[object]:
-    return ["report", SAVED / "results" / "errors.json"]
+def of_saved_result(command: str, *options: object) -> Callable[..., list[object]]:
+    def words(folder: Path, request: pytest.FixtureRequest) -> list[object]:
+        saved = folder / "saved" / f"{command}.json"
+        saved.parent.mkdir(exist_ok=True)
+        evaluate(*PAIR, errors=True).save(saved)
+        return [command, saved, *options]
+
+    return words
 
 
 # Name -> the words of the command that writes it. A page of another command than `evaluate` is called as that one.
@@ -98,7 +106,7 @@ PAGES: dict[str, Callable[[Path, pytest.FixtureRequest], list[object]]] = {
     "nothing": of_no_predictions,
     "compare": lambda *_: ["compare", PAIR[0], SAMPLE / "coco" / "worse.json", PAIR[1], "--bootstrap", "50"],
     "pixels": lambda *_: [
-        *("pixels", SAVED / "inputs" / "maps" / "gt", SAVED / "inputs" / "maps" / "pred"),
+        *("pixels", MAPS / "gt", MAPS / "pred"),
         *("--classes", "sky,road,car", "--ignore", "9"),
     ],
     "panoptic": lambda *_: [
@@ -107,9 +115,9 @@ PAGES: dict[str, Callable[[Path, pytest.FixtureRequest], list[object]]] = {
     ],
     "sensitivity": lambda *_: ["sensitivity", *PAIR, "--rounds", "2"],
     "overlap": lambda *_: ["overlap", "6,1,18,9", "1,3,13,11"],
-    "verify": lambda *_: ["verify", SAVED / "runs" / "better.json", *PAIR],
-    "gate": lambda *_: ["gate", SAVED / "runs" / "better.json", "--fail-under", "AP=0.9", "--fail-under", "AP50=0.5"],
+    "verify": of_saved_result("verify", *PAIR),
+    "gate": of_saved_result("gate", "--fail-under", "AP=0.9", "--fail-under", "AP50=0.5"),
     "inspect": lambda *_: ["inspect", *PAIR],
     "explain": lambda *_: ["explain", *PAIR, "--boxes", "10"],
-    "report": of_saved_result,
+    "report": of_saved_result("report"),
 }
