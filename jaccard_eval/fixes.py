@@ -101,7 +101,6 @@ class Fix:
 
 
 _PLACE = re.compile(r"\{([a-z_]+)(?::([^{}]*))?\}")
-
 _EITHER = re.compile(r"(\{[a-z_]+\}) or (\{[a-z_]+\})")
 
 

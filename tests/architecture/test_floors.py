@@ -17,6 +17,7 @@ FEATURES_BELOW = {
     "panoptic": {"bootstrap", "compare"},
     "pixels": {"bootstrap"},
     "inspect": {"audit"},
+    "verify": {"gates"},  # judges verdicts again, by the arithmetic that made them
     "evaluate": {"audit", "bootstrap", "errors", "gates", "images", "operating"},
 }
 

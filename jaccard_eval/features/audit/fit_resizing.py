@@ -18,8 +18,9 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, FloatArray, to_xywh
 from jaccard_eval.data.resizing import STRIDE, TURNS, Resizing, Step
 from jaccard_eval.features.audit.agreement import IntArray
+from jaccard_eval.features.audit.box_places import NORMAL_SPREAD
 from jaccard_eval.features.audit.context import FEWEST_MATCHED
-from jaccard_eval.features.audit.resizing_names import FORMS, MAD, USUAL_LONG, Places, Theta, name_of, text_of
+from jaccard_eval.features.audit.resizing_names import FORMS, USUAL_LONG, Places, Theta, name_of, text_of
 from jaccard_eval.frozen import dataclass
 
 SAMPLE_IMAGES, SAMPLE_PAIRS = 150, 5_000
@@ -498,7 +499,7 @@ class _Fit:
             away = ((pred - places) * weight).ravel()
             change = np.linalg.lstsq(design, away, rcond=None)[0]
             left = away - design @ change
-            near = np.abs(left) <= 3 * MAD * np.median(np.abs(left)) + 1e-12
+            near = np.abs(left) <= 3 * NORMAL_SPREAD * np.median(np.abs(left)) + 1e-12
             change = np.linalg.lstsq(design[near], away[near], rcond=None)[0]
             moved = tuple(float(number) for number in np.array(theta) + change)
             if self.form != "offset" and min(moved) <= 0:
@@ -530,7 +531,7 @@ class _Fit:
         residual = away - (weight * away).sum(axis=0) - slope * spread
         slope_error = np.sqrt((weight**2 * spread**2 * residual**2).sum(axis=0)) / variance
         offset = np.median(away / side, axis=0)
-        offset_error = 1.25 * MAD * np.median(np.abs(away / side - offset), axis=0) / np.sqrt(len(gt))
+        offset_error = 1.25 * NORMAL_SPREAD * np.median(np.abs(away / side - offset), axis=0) / np.sqrt(len(gt))
         return slope, slope_error, offset, offset_error
 
     def is_level(self, slope: tuple[float, float], offset: tuple[float, float]) -> bool:

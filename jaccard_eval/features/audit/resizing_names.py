@@ -14,6 +14,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.resizing import STRIDE, TURNS, Step
+from jaccard_eval.features.audit.box_places import NORMAL_SPREAD
 from jaccard_eval.frozen import dataclass
 
 Theta = tuple[float, ...]  # one number of a form for x and y, or one for each
@@ -40,7 +41,6 @@ FORMS = {  # how usual forms are: with one number for both axes, and with two
 PIXELS = "letterbox-px"
 UNIT = {"stretch": {1: 0.15, 100: 0.1}, "letterbox": {1: 0.1}}  # fractions and per cent
 
-MAD = 1.4826  # times the median deviation is a standard deviation
 FLOORS = 0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0  # median sides: errors grow with boxes, from some size on
 ALIKE = 2**0.5  # errors of detectors are alike from box to box: two of them show as much as one
 FARTHEST = 3.0  # standard deviations, from which a pair is another one
@@ -93,7 +93,7 @@ class Places:
         likely: list[tuple[float, float, FloatArray]] = []
         for floor in FLOORS:
             length = np.hypot(self.side, floor * float(np.median(self.side)))
-            square = (MAD * float(np.median(np.abs(away) / length))) ** 2
+            square = (NORMAL_SPREAD * float(np.median(np.abs(away) / length))) ** 2
             share = float(np.sqrt(max(square - self.whole * float(np.median(length**-2.0)), FINEST**2)))
             error = np.sqrt((share * length) ** 2 + self.whole)
             told = float((np.log(error) + np.minimum((away / error) ** 2, FARTHEST**2) / 2).sum())
@@ -121,7 +121,7 @@ class Places:
             columns = [(self.put(form, tuple(one)) - places) / step for one, step in zip(moved, steps, strict=True)]
             design = np.stack([(column / self.error).ravel() for column in columns], axis=1)
             away = ((self.found - places) / self.error).ravel()
-            near = np.abs(away) <= max(FARTHEST, 3 * MAD * float(np.median(np.abs(away))))
+            near = np.abs(away) <= max(FARTHEST, 3 * NORMAL_SPREAD * float(np.median(np.abs(away))))
             shown = design[near].T @ design[near]
             change = np.linalg.lstsq(design[near], away[near], rcond=None)[0]
             new = tuple(float(number) for number in np.array(theta) + change)
