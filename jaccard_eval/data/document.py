@@ -28,7 +28,7 @@ PIXELS, PANOPTIC, EVALUATION = "pixels", "panoptic", "evaluation"
 _KEY = "document"
 
 
-# What rules and verdicts can say: the kinds of limits, how grave a broken one is, what is asked of an interval.
+# The words of rules and verdicts: the kinds of limits, how grave a broken one is, what is asked of an interval.
 CHECKS = ("min", "max", "max-drop", "max-drop-relative", "max-rise", "max-rise-relative")
 SEVERITIES = ("error", "warning", "info")
 SIGNIFICANCES = ("significant-drop", "non-inferior")

@@ -112,7 +112,7 @@ class _Reader:
         place = f"image {quoted_value(name)}"
         for tag in self._tags:
             for at, box in enumerate(element.iterfind(tag)):
-                self._add(name, box.get("label", ""), box, Where(self._path, f"{place}.{tag}[{at}]"), size)
+                self._add_object(name, box.get("label", ""), box, Where(self._path, f"{place}.{tag}[{at}]"), size)
         self._count_others(element)
 
     def add_frame(self, name: str, size: Size) -> None:
@@ -127,7 +127,7 @@ class _Reader:
                 self.n_outside += 1
             elif frame.isascii() and frame.isdigit() and len(frame) <= _FRAME_DIGITS:
                 self.frames.add(name := _FRAME_NAME.format(int(frame)))
-                self._add(name, track.get("label", ""), box, where, size)
+                self._add_object(name, track.get("label", ""), box, where, size)
             else:
                 self._refuse(where, "frame", f"is {quoted_value(frame)}, expected a whole number")
         self._count_others(track)
@@ -140,7 +140,7 @@ class _Reader:
     def _refuse(self, where: Where, field: str, detail: str, code: str = "number-invalid") -> None:
         self._findings.error(code, replace(where, field=field), detail, fix="Export the file again.")
 
-    def _add(self, image: str, label: str, box: Element, where: Where, size: Size) -> None:
+    def _add_object(self, image: str, label: str, box: Element, where: Where, size: Size) -> None:
         label = label.strip()
         if not label:
             self._refuse(where, "label", "is missing or empty", "field-missing")

@@ -268,7 +268,7 @@ def following(gate: Mapping[str, Any], cells: Sequence[MetricValue]) -> dict[str
 def _finding_values(findings: Sequence[Mapping[str, Any]]) -> dict[str, Values]:
     """Return how often each finding was made, how grave it is and what was measured of it.
 
-    What gates found is left out, which hangs on rules that are not here.
+    Findings of gates are skipped: they depend on rules that are not here.
     """
     values: dict[str, Values] = {}
     seen: Counter[str] = Counter()
