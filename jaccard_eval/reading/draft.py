@@ -200,6 +200,9 @@ class Draft:
             raw = as_written = self._sound(raw)
         if options.role == "pred":
             self._check_scores(raw)
+        elif raw.score is not None and not self.ignored["score"]:  # no reader has mentioned them
+            if n_scored := int(np.count_nonzero(~np.isnan(raw.score))):
+                self.mention_scores(n_scored)
         images, image_rows = self._build_images(raw)
         if raw is not as_written:
             self.details.append(f"masks {MASK_AXES[axes]}")

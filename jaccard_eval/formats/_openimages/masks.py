@@ -95,7 +95,7 @@ def add_masks(
             coords=coords,
             encoding="xxyy",
             units="norm",
-            score=None if options.role == "gt" or np.isnan(score).all() else score,
+            score=None if np.isnan(score).all() else score,
             group_of=np.array([one.is_group for one in objects], dtype=np.bool_),
             shapes=None if options.iou_type not in MASKS else outlines,
             place=lambda row: objects[row].where,
