@@ -198,11 +198,7 @@ class Draft:
         check_numbers(raw, self.findings)
         if raw is as_written:  # else its rows are those of the other
             raw = as_written = self._sound(raw)
-        if options.role == "pred":
-            self._check_scores(raw)
-        elif raw.score is not None and not self.ignored["score"]:  # no reader has mentioned them
-            if n_scored := int(np.count_nonzero(~np.isnan(raw.score))):
-                self.mention_scores(n_scored)
+        self._check_scores(raw)
         images, image_rows = self._build_images(raw)
         if raw is not as_written:
             self.details.append(f"masks {MASK_AXES[axes]}")
@@ -419,6 +415,11 @@ class Draft:
         )
 
     def _check_scores(self, raw: RawBoxes) -> None:
+        if self.options.role != "pred":
+            n_given = 0 if raw.score is None else int(np.count_nonzero(~np.isnan(raw.score)))
+            if n_given and not self.ignored["score"]:  # the reader has not mentioned them
+                self.mention_scores(n_given)
+            return
         if raw.score is not None or not len(raw.coords):
             return
         assumed = self.options.assume_score
