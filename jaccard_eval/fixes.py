@@ -299,7 +299,7 @@ def _value(name: str, value: Value) -> str:
         return "..." if value is None else "|".join(_value(name, item) for item in value)
     if value == ON:
         return "True"
-    if name == "class_map" and "=" in value:
+    if name.endswith("class_map") and "=" in value:
         return _quoted(dict(pair.split("=", 1) for pair in value.split(",")))
     if name == "iou":
         return _thresholds(value)

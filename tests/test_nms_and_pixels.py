@@ -149,7 +149,7 @@ def test_pixels_of_arrays_are_counted_as_by_hand(gt: list[int], pred: list[int])
         ([np.zeros((2, 2), int)], [np.zeros((2, 3), int)], r"map-size.*is 3 x 2 pixels, but its ground truth"),
         ([np.zeros((2, 2), int)] * 2, [np.zeros((2, 2), int)], r"map-unpaired.*<arrays>\['1'\]"),
         ({"a": np.zeros((2, 2), int)}, {"b": np.zeros((2, 2), int)}, r"map-unpaired"),
-        ([np.full((2, 2), 7)], [np.zeros((2, 2), int)], r"value 7 is not a class.*skip values with ignore"),
+        ([np.full((2, 2), 7)], [np.zeros((2, 2), int)], r"value 7 is not a class.*skip them with ignore"),
         ([], [], "map-none"),
         ([["x", "y"]], [np.zeros((2, 2), int)], "map-type"),
         ([[[0, 1], [1]]], [np.zeros((2, 2), int)], "map-type"),

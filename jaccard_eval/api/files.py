@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.codes import STOPS
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import FindingLog
+from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.options import SideOptions, require_lists
 from jaccard_eval.reading.remote import path_of
-from jaccard_eval.text import quoted_value
+from jaccard_eval.text import did_you_mean, quoted_value
 from jaccard_eval.version import __version__
 
 if TYPE_CHECKING:
@@ -260,6 +260,7 @@ def pixels(
     classes: Sequence[str] | None = None,
     colors: str | os.PathLike[str] | None = None,
     class_map: Mapping[int, int] | Mapping[str, str] | str | None = None,
+    gt_class_map: Mapping[int, int] | Mapping[str, str] | str | None = None,
     ignore: Sequence[int] = (),
     reduce_zero: str | None = None,
     background: int | None = None,
@@ -280,10 +281,13 @@ def pixels(
         Names by value; any other value is then an error. If None, those of `colors`, else every value is a class.
     colors : path, optional
         Table of colours, for maps that hold colours or whose palettes decide.
-    class_map : dict or {"auto", "id"}, optional
+    class_map : dict or str, optional
         Value of the ground truth that each value of the predictions means, before all other rules; others stay as they
-        are. "auto" infers it from the pixels that values share, "id" keeps all. If None, files whose values are beyond
-        doubt numbered differently are an error.
+        are. Or a rule: "id+1", "id-1", of Cityscapes "trainIds-labelIds" and "labelIds-trainIds" (which makes labels
+        that are not evaluated 255); "auto" infers it from the pixels that values share, "id" keeps all. If None, files
+        whose values are beyond doubt numbered differently are an error.
+    gt_class_map : dict or str, optional
+        What each value of the ground truth means, likewise: pairs or a rule. Several values may mean one class.
     ignore : sequence of int
         Values that are not classes, such as 255; their pixels in the ground truth are ignored.
     reduce_zero : {"gt", "both"}, optional
@@ -319,7 +323,7 @@ def pixels(
     from jaccard_eval.data.metricref import MAP_METRICS, MetricRef
     from jaccard_eval.engine.threads import map_in_order
     from jaccard_eval.features.bootstrap.intervals import resampled, sliced
-    from jaccard_eval.features.pixels.counting import count_label_maps, pixels_result
+    from jaccard_eval.features.pixels.counting import count_label_maps, note_numbering, pixels_result
     from jaccard_eval.features.pixels.numbering import better_numbering
     from jaccard_eval.features.pixels.result import PixelProtocol
     from jaccard_eval.features.pixels.worst import WorstMaps
@@ -335,7 +339,8 @@ def pixels(
         classes=tuple(classes) if classes is not None else table.names if table is not None else None,
         colors=None if table is None else table.digest,
         ignore=tuple(sorted(set(ignore))),
-        class_map=_values_of(class_map),
+        class_map=_value_map("class_map", class_map, (AUTO, UNCHANGED)),
+        gt_class_map=_value_map("gt_class_map", gt_class_map),
         reduce_zero=reduce_zero,
         background=background,
         drop_background=drop_background,
@@ -348,12 +353,14 @@ def pixels(
         run=partial(map_in_order, workers=workers),
         by_image=bootstrap is not None or len(slices) > 0,
     )
-    maps = count(rules)
+    maps, notes = count(rules), FindingLog()
     if class_map == AUTO:
         # What is ignored is known by its value in the ground truth, so that all is counted again.
         found = better_numbering(maps.counts)
-        rules = replace(rules, class_map=() if found is None else tuple(sorted(found.values.items())))
+        note_numbering(found, maps.counts, Where(maps.paths[1]), notes)
+        rules = replace(rules, class_map=() if found is None else found.value_map)
         maps = count(rules) if found is not None else maps
+        maps = replace(maps, findings=(*notes.findings(), *maps.findings))
     are_files = all(isinstance(side, Path) for side in sides)
     result = pixels_result(maps, rules, __version__, doubts=class_map is None, stops=are_files)
     settings = Bootstrap(n_resamples=bootstrap) if isinstance(bootstrap, int) else bootstrap
@@ -368,15 +375,24 @@ def pixels(
 AUTO, UNCHANGED = "auto", "id"
 
 
-def _values_of(class_map: Mapping[int, int] | Mapping[str, str] | str | None) -> tuple[tuple[int, int], ...]:
-    if class_map is None or class_map in (AUTO, UNCHANGED):
+def _value_map(
+    option: str, given: Mapping[int, int] | Mapping[str, str] | str | None, also: tuple[str, ...] = ()
+) -> str | tuple[tuple[int, int], ...]:
+    """Return what values mean, of what a caller gives; empty where it names no map, or one to find."""
+    from jaccard_eval.features.pixels.numbering import RULES
+
+    if given is None or given in also:
         return ()
-    if isinstance(class_map, str):
-        raise UsageError(f"class_map of label maps is pairs such as 11=2, auto or id; got {quoted_value(class_map)}")
+    if isinstance(given, str):
+        known = (*also, *RULES)
+        if given not in known:
+            asked = f"{option} of label maps is pairs such as 11=2, or one of {', '.join(known)}"
+            raise UsageError(f"{asked}; got {quoted_value(given)}.{did_you_mean(given, known)}")
+        return given
     try:
-        pairs = sorted((int(value), int(goal)) for value, goal in class_map.items())
+        pairs = sorted((int(value), int(goal)) for value, goal in given.items())
     except (TypeError, ValueError):
-        raise UsageError("class_map of label maps maps whole numbers to whole numbers, such as 11=2,7=0") from None
+        raise UsageError(f"{option} of label maps maps whole numbers to whole numbers, such as 11=2,7=0") from None
     return tuple(pairs)
 
 
@@ -386,6 +402,7 @@ def panoptic(
     *,
     gt_masks: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     pred_masks: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    class_map: Mapping[str, str] | None = None,
     iou_type: str = "segm",
     dilation_ratio: float | None = None,
     against: str | os.PathLike[str] | Mapping[str, Any] | None = None,
@@ -404,6 +421,9 @@ def panoptic(
     gt_masks, pred_masks : path, or dict of str to array, optional
         Folder of the PNG files with ids, or arrays of ids (height, width) by their names. If None, the folder that is
         called like the JSON file.
+    class_map : mapping of str to str, optional
+        Category of the ground truth, by id or name, that each category id of the predictions means; others stay as they
+        are.
     iou_type : {"segm", "boundary"}
         "boundary": the IoU of a pair is the smaller one of segments and of their boundaries.
     dilation_ratio : float, optional
@@ -452,13 +472,14 @@ def panoptic(
     from jaccard_eval.options import Bootstrap
     from jaccard_eval.reading.segments.layouts import open_pair
 
-    rules = PanopticProtocol(iou_type=iou_type, dilation_ratio=dilation_ratio)
+    given = tuple(sorted((str(key), str(goal)) for key, goal in (class_map or {}).items()))
+    rules = PanopticProtocol(iou_type=iou_type, dilation_ratio=dilation_ratio, class_map=given)
     if against is None and against_masks is not None:
         raise UsageError("against_masks needs against: the predictions that these maps belong to")
     run = partial(map_in_order, workers=workers)
     settings = Bootstrap(n_resamples=bootstrap) if isinstance(bootstrap, int) else bootstrap
     findings = FindingLog()
-    sides = open_pair((gt, gt_masks), (pred, pred_masks), findings)
+    sides = open_pair((gt, gt_masks), (pred, pred_masks), given, findings)
     counted = count_images(*sides, rules, findings, run=run)
     result = panoptic_result(counted, rules, __version__)
     if settings is not None:
@@ -467,7 +488,7 @@ def panoptic(
         result = with_slices(result, slices, settings, workers=workers)
     if against is not None:
         findings = FindingLog()
-        sides = open_pair((gt, gt_masks), (against, against_masks), findings)
+        sides = open_pair((gt, gt_masks), (against, against_masks), given, findings)
         other = panoptic_result(count_images(*sides, rules, findings, run=run), rules, __version__)
         result = with_differences(result, other, slices, settings, workers=workers)
     return replace(result, images=WorstSegments.of(counted, None if images is None else path_of(images)))

@@ -297,10 +297,10 @@ def is_map_file(text: str) -> bool:
     return Path(text).suffix.lower() in (".json", ".yaml", ".yml") and "=" not in text
 
 
-def parse_class_map(text: str) -> dict[str, str] | str:
+def parse_class_map(text: str, rules: Sequence[str] | None = None) -> dict[str, str] | str:
     """Return prediction class -> ground-truth class, from ``cat=kitty,dog=hound`` or a JSON or YAML file, or a rule.
 
-    A rule is a name such as ``id+1`` or ``auto``, and is returned as it is.
+    A rule is a name such as ``id+1`` or ``auto``, and is returned as it is; None: those for classes of boxes.
     """
     if is_map_file(text):
         from jaccard_eval.reading.remote import path_of
@@ -309,10 +309,11 @@ def parse_class_map(text: str) -> dict[str, str] | str:
     if "=" not in text:
         from jaccard_eval.data.classmaps import class_map_names
 
-        name, known = text.strip(), class_map_names()
+        name, known = text.strip(), class_map_names() if rules is None else rules
         if name not in known:
+            listed = f", or one of {', '.join(known)}" if known else ""
             raise UsageError(
-                f"expected pairs such as cat=kitty, a .json or .yaml file, or one of {', '.join(known)}; "
+                f"expected pairs such as cat=kitty, or a .json or .yaml file{listed}; "
                 f"got {quoted_value(name)}.{did_you_mean(name, known)}"
             )
         return name
@@ -345,7 +346,9 @@ def _class_map_of_file(path: Path) -> dict[str, str]:
     else:
         for name, gt in content.items():
             # One example is enough: a file with numbers for classes has them throughout.
-            if not isinstance(gt, str):
+            if type(gt) is int:  # ids, and values of pixels
+                content[name] = str(gt)
+            elif not isinstance(gt, str):
                 where = Where(str(path), field=name)
                 problem = f"expected a ground-truth class as text, got {shown_json(gt)}"
                 break

@@ -118,12 +118,18 @@ def test_a_class_map_can_be_a_file_whose_values_stay_text(tmp_path: Path, name: 
     assert parse_class_map(str(tmp_path / name)) == {"no": "yes", "1": "a=b"}
 
 
+def test_whole_numbers_of_a_class_map_are_ids_or_values_of_pixels(tmp_path: Path) -> None:
+    (tmp_path / "map.json").write_text('{"11": 2, "7": "0"}')
+    assert parse_class_map(str(tmp_path / "map.json")) == {"11": "2", "7": "0"}
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
         ("list.json", '["a"]'),
         ("pairs.json", '[["a", "b"]]'),
-        ("number.json", '{"a": 1}'),
+        ("number.json", '{"a": 1.0}'),
+        ("flag.json", '{"a": true}'),
         ("twice.json", '{"a": "b", "a": "c"}'),
         ("cut.json", '{"a": '),
         ("deep.json", "[" * 100_000),

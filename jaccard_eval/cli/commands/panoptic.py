@@ -8,7 +8,7 @@ import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
-from jaccard_eval.cli.inputs import IMAGES, MAPS, InputPath, note_inputs
+from jaccard_eval.cli.inputs import IMAGES, MAPS, InputPath, InputText, note_inputs
 from jaccard_eval.cli.options import (
     BOOTSTRAP_OPTIONS,
     FINDING_OPTIONS,
@@ -17,10 +17,11 @@ from jaccard_eval.cli.options import (
     SLICE_OPTIONS,
     SectionedCommand,
     class_table_options,
+    completed_from,
     read_bootstrap,
     section,
 )
-from jaccard_eval.cli.parse import OneOf, RunOptions
+from jaccard_eval.cli.parse import OneOf, RunOptions, is_map_file, parse_class_map, parsed_by
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.cli.slices import read_slices
 from jaccard_eval.data.metricref import SEGMENT_CLASS_METRICS
@@ -44,6 +45,7 @@ def panoptic(
     pred: Path,
     gt_masks: Path | None,
     pred_masks: Path | None,
+    class_map: dict[str, str] | None,
     against: Path | None,
     against_masks: Path | None,
 ) -> ExitCode:
@@ -62,6 +64,7 @@ def panoptic(
         pred,
         gt_masks=gt_masks,
         pred_masks=pred_masks,
+        class_map=class_map,
         iou_type=options.iou_type or "segm",
         dilation_ratio=options.dilation_ratio,
         against=against,
@@ -95,6 +98,15 @@ COMMAND = SectionedCommand(
         click.Argument(["pred"], type=InputPath(MAPS), metavar="PRED"),
         _read("--gt-masks", type=InputPath(MAPS), metavar="DIR", basic=True, help="Folder of GT's PNG files."),
         _read("--pred-masks", type=InputPath(MAPS), metavar="DIR", basic=True, help="Folder of PRED's PNG files."),
+        _read(
+            "--class-map",
+            type=InputText(is_map_file),
+            shell_complete=completed_from(tuple, or_files=True),
+            callback=parsed_by(lambda text: parse_class_map(text, ())),
+            metavar="MAP",
+            basic=True,
+            help="Prediction category id = ground-truth id or name, such as 1=7,2=8, or a .json or .yaml file.",
+        ),
         _read(
             "--images",
             type=InputPath(IMAGES),

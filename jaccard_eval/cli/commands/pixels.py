@@ -49,6 +49,7 @@ def pixels(
     classes: str | None,
     colors: Path | None,
     class_map: dict[str, str] | str | None,
+    gt_class_map: dict[str, str] | str | None,
     list_file: Path | None,
     ignore: tuple[int, ...],
     reduce_zero: bool,
@@ -69,6 +70,7 @@ def pixels(
         classes=None if classes is None else load_names(classes, log),
         colors=colors,
         class_map=class_map,
+        gt_class_map=gt_class_map,
         ignore=ignore,
         reduce_zero="both" if reduce_zero else "gt" if reduce_zero_gt else None,
         background=background,
@@ -81,6 +83,12 @@ def pixels(
     report_findings(result.findings, options)
     outputs = keeper.outputs_to_write(outputs, result.gates)
     return keeper.finish(result.gates, lambda: deliver(result, outputs, options))
+
+
+def _value_rules(*also: str) -> tuple[str, ...]:
+    from jaccard_eval.features.pixels.numbering import RULES  # brings NumPy along
+
+    return (*also, *RULES)
 
 
 _read = section("Reading the label maps")
@@ -116,11 +124,21 @@ COMMAND = SectionedCommand(
         _read(
             "--class-map",
             type=InputText(is_map_file),
-            shell_complete=completed_from(lambda: ["auto", "id"], or_files=True),
-            callback=parsed_by(parse_class_map),
+            shell_complete=completed_from(lambda: _value_rules("auto", "id"), or_files=True),
+            callback=parsed_by(lambda text: parse_class_map(text, _value_rules("auto", "id"))),
             metavar="MAP",
             basic=True,
-            help="Prediction value = ground-truth value, such as 11=2,7=0; auto: infer from shared pixels; id: keep.",
+            help="Prediction value = ground-truth value: 11=2,7=0, a .json or .yaml file, id+1, trainIds-labelIds"
+            " (Cityscapes), auto (from shared pixels), id (keep).",
+        ),
+        _read(
+            "--gt-class-map",
+            type=InputText(is_map_file),
+            shell_complete=completed_from(_value_rules, or_files=True),
+            callback=parsed_by(lambda text: parse_class_map(text, _value_rules())),
+            metavar="MAP",
+            basic=True,
+            help="The same of GT: labelIds-trainIds.",
         ),
         _read(
             "--list",

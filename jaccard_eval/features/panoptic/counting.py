@@ -30,6 +30,7 @@ from jaccard_eval.features.panoptic.result import (
     SegmentsSummary,
 )
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.progress import tracked
 from jaccard_eval.reading.files import record_failures
@@ -412,7 +413,7 @@ def _require_classes(pred: SegmentedSide, label: dict[str, int], findings: Findi
         where, key = unknown[row]
         return where, f"category {quoted_value(key)} is not in the categories of the ground truth"
 
-    fix = "Write the category ids of the ground truth."
+    fix = Fix.missing("Write the category ids of the ground truth, or map yours with {class_map}.", class_map=None)
     findings.add_rows(Severity.ERROR, "class-unknown", range(len(unknown)), describe, fix=fix)
 
 

@@ -45,6 +45,8 @@ class PanopticProtocol:
 
     iou_type: str = "segm"  # "boundary": the smaller one of the IoU of segments and of their boundaries
     dilation_ratio: float | None = None  # width of a boundary by the diagonal of the image; None for segments
+    # Categories of predictions, and those of the ground truth that they mean, by id; others stay as they are.
+    class_map: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if self.iou_type not in KINDS:
@@ -62,7 +64,8 @@ class PanopticProtocol:
     def signature_parts(self) -> list[str]:
         """Return the rules as texts such as ``iou_type=segm``."""
         width = [] if self.dilation_ratio is None else [f"dilation_ratio={self.dilation_ratio!r}"]
-        return ["panoptic", f"iou_type={self.iou_type}", *width, "above=0.5", "means=present"]
+        meant = [f"class_map={','.join(map('='.join, self.class_map))}"] if self.class_map else []
+        return ["panoptic", *meant, f"iou_type={self.iou_type}", *width, "above=0.5", "means=present"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -16,7 +16,19 @@ OWN_AT_MOST = 0.1  # IoU with its own value, or share of all pixels that agree a
 FEWEST_PIXELS = 100  # that values share, from which they are evidence
 SURE_VALUES = 3  # that must fit others; no network confuses so many classes completely, one with one
 NEARLY = 0.05  # share of the pixels by which a free map may fit better than one that has a rule
-_TRAIN_IDS = (7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33)  # of Cityscapes' labels
+VOID = 255  # of PASCAL VOC, ignore_index of most training code: no rule counts it as a class
+# Of Cityscapes: the labelId of each trainId, 0 to 18. Source: cityscapesScripts, labels.py.
+TRAIN_IDS = (7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33)
+_TO_LABEL = dict(enumerate(TRAIN_IDS))
+_TO_TRAIN = {label: value for value, label in _TO_LABEL.items()}
+TO_LABEL, TO_TRAIN = "trainIds-labelIds", "labelIds-trainIds"
+RULES: dict[str, Callable[[int], int]] = {  # maps of values that have a name
+    "id+1": lambda value: value if value == VOID else value + 1,
+    "id-1": lambda value: value if value == VOID else value - 1,
+    TO_LABEL: lambda value: _TO_LABEL.get(value, value),
+    TO_TRAIN: lambda value: _TO_TRAIN.get(value, VOID),  # classes that are not evaluated are void
+}
+ValueMap = str | tuple[tuple[int, int], ...]  # one of these, or pairs; values that no pair names stay as they are
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,19 +36,23 @@ class Numbering:
     """Values of predictions, each with the value of the ground truth that it means."""
 
     values: Mapping[int, int]  # those that change
+    rule: str  # the name of the map, where it has one
     is_decisive: bool  # whether no weakness of a network explains it
 
-    def applied(self, counts: ConfusionCounts) -> ConfusionCounts:
-        """Return counts with the values of the ground truth."""
-        return ConfusionCounts.from_pairs(counts.gt, renumbered(counts.pred, self.values), counts.pixels)
+    @property
+    def value_map(self) -> ValueMap:
+        """The map by its name, else its pairs."""
+        return self.rule or tuple(sorted(self.values.items()))
 
 
-def renumbered(values: IntArray, by: Mapping[int, int]) -> IntArray:
-    """Replace values, (n,), by others."""
-    changed = values.copy()
-    for value, other in by.items():
-        changed[values == value] = other
-    return changed
+def renumbered(values: IntArray, by: ValueMap) -> IntArray:
+    """Replace values, (n,), by those that they mean."""
+    if not by:
+        return values
+    goals = {} if isinstance(by, str) else dict(by)
+    known, place = np.unique(values, return_inverse=True)
+    meant = [RULES[by](value) if isinstance(by, str) else goals.get(value, value) for value in known.tolist()]
+    return np.array(meant, dtype=np.int64)[place]
 
 
 def better_numbering(counts: ConfusionCounts) -> Numbering | None:
@@ -60,8 +76,8 @@ def better_numbering(counts: ConfusionCounts) -> Numbering | None:
 
     free = _pairs_that_overlap_most(shared, gt_values.tolist(), pred_values.tolist())
     total = float(shared.sum())
-    best = max(_rules(pred_values.tolist()), key=lambda rule: sum(share(rule)), default=free)
-    chosen = best if sum(share(best)) >= sum(share(free)) - NEARLY * total else free
+    rule, best = max(_rules(pred_values.tolist()), key=lambda named: sum(share(named[1])))
+    rule, chosen = (rule, best) if sum(share(best)) >= sum(share(free)) - NEARLY * total else ("", free)
     changed = {value: goal for value, goal in chosen.items() if value != goal}
     compared = zip(pred_values.tolist(), share({}, iou), share(changed, iou), share(changed), strict=True)
     fits = [
@@ -75,19 +91,15 @@ def better_numbering(counts: ConfusionCounts) -> Numbering | None:
     known = {*place, *pred_values.tolist()}
     is_binary = known <= {0, 1, 255} and {*fits, *(changed[value] for value in fits)} == {1, 255}
     disagree = len(fits) > 1 and sum(share({})) <= OWN_AT_MOST * total
-    return Numbering(changed, is_binary or disagree or len(fits) >= SURE_VALUES)
+    return Numbering(changed, rule, is_binary or disagree or len(fits) >= SURE_VALUES)
 
 
-def _rules(values: list[int]) -> Iterator[dict[int, int]]:
-    """Yield numberings that have a rule: off by one, 0 and 255, Cityscapes' ids for labels and for training."""
-    yield {value: value + 1 for value in values}
-    yield {value: value - 1 for value in values}
-    yield {1: 255}
-    yield {255: 1}
-    to_label = dict(enumerate(_TRAIN_IDS))
-    yield {value: to_label[value] for value in values if value in to_label}
-    to_train = {label: value for value, label in to_label.items()}
-    yield {value: to_train[value] for value in values if value in to_train}
+def _rules(values: list[int]) -> Iterator[tuple[str, dict[int, int]]]:
+    """Yield numberings that have a rule with its name: off by one, Cityscapes' ids, 0 and 1 against 0 and 255."""
+    for name, rule in RULES.items():
+        yield name, {value: rule(value) for value in values}
+    yield "", {1: VOID}
+    yield "", {VOID: 1}
 
 
 def _pairs_that_overlap_most(shared: FloatArray, gt: list[int], pred: list[int]) -> dict[int, int]:

@@ -48,9 +48,10 @@ class PixelProtocol:
     # prediction is, or all of these. None counts them, so that a false alarm on background costs IoU.
     drop_background: str | None = None
 
-    # Values of predictions, as the files have them, and those of the ground truth that they mean, ascending; before all
-    # other rules.
-    class_map: tuple[tuple[int, int], ...] = ()
+    # What values of a side mean, as the files have them: the name of a rule (`numbering.RULES`), or pairs, ascending;
+    # before all other rules. Those of predictions mean values of the ground truth as they are then.
+    class_map: str | tuple[tuple[int, int], ...] = ()
+    gt_class_map: str | tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         _require_one_of("drop_background", self.drop_background, DROPS)
@@ -85,7 +86,7 @@ class PixelProtocol:
         return [
             "pixels",
             f"classes={'values' if self.classes is None else len(self.classes)}",
-            *([f"class_map={','.join(f'{pred}={gt}' for pred, gt in self.class_map)}"] if self.class_map else []),
+            *(f"{name}={map_text(by)}" for name in ("class_map", "gt_class_map") if (by := getattr(self, name))),
             f"colors={self.colors or 'none'}",
             f"ignore={','.join(map(str, self.ignore)) or 'none'}",
             f"reduce_zero={self.reduce_zero or 'none'}",
@@ -93,6 +94,11 @@ class PixelProtocol:
             f"drop_background={self.drop_background or 'none'}",
             "means=present",
         ]
+
+
+def map_text(by: str | tuple[tuple[int, int], ...]) -> str:
+    """Return a map of values as the command line takes it."""
+    return by if isinstance(by, str) else ",".join(f"{value}={goal}" for value, goal in by)
 
 
 def _require_one_of(name: str, given: str | None, known: tuple[str, ...]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from jaccard_eval.errors import UsageError
@@ -17,14 +17,23 @@ from jaccard_eval.reading.segments.sides import SegmentedSide
 
 
 def open_pair(
-    gt: tuple[object, object], pred: tuple[object, object], findings: FindingLog
+    gt: tuple[object, object],
+    pred: tuple[object, object],
+    class_map: Iterable[tuple[str, str]],
+    findings: FindingLog,
 ) -> tuple[SegmentedSide, SegmentedSide]:
-    """Return both sides, each given with its maps; a DataError names what is wrong with either."""
+    """Return both sides, each given with its maps; a DataError names what is wrong with either.
+
+    The class map has categories of predictions with those of the ground truth that they mean, by id or name.
+    """
     sides = open_side("gt", *gt, findings), open_side("pred", *pred, findings)
     if sides[0] is None or sides[1] is None:
         findings.raise_errors()
         raise AssertionError
-    return sides[0], sides[1]
+    keys = {category.name: category.key for category in sides[0].categories}
+    keys |= {category.key: category.key for category in sides[0].categories}
+    meaning = {category: keys.get(goal, goal) for category, goal in class_map}
+    return sides[0], sides[1].renamed(meaning) if meaning else sides[1]
 
 
 def open_side(role: str, source: object, masks: object, findings: FindingLog) -> SegmentedSide | None:

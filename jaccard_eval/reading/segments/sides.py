@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -67,3 +68,17 @@ class SegmentedSide:
     def by_key(self) -> dict[str, SegmentedImage]:
         """The images by their keys."""
         return {image.key: image for image in self.images}
+
+    def renamed(self, meaning: Mapping[str, str]) -> SegmentedSide:
+        """Return the side with other categories for some of its own."""
+
+        def meant(listed: ListedSegments) -> ListedSegments:
+            return replace(listed, categories=tuple(meaning.get(key, key) for key in listed.categories))
+
+        listed, list_of = (image.segments for image in self.images), self.list_of
+        images = zip(self.images, listed, strict=True)
+        return replace(
+            self,
+            images=tuple(replace(image, segments=None if own is None else meant(own)) for image, own in images),
+            list_of=None if list_of is None else lambda values: meant(list_of(values)),
+        )

@@ -52,6 +52,27 @@ def test_the_result_is_the_same_by_any_number_of_threads_and_in_any_order(tmp_pa
     assert (turned["metrics"], turned["signature"]) == (one["metrics"], one["signature"])
 
 
+def test_predictions_may_number_their_categories_as_they_like(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    expected = panoptic(GT, WORSE)
+    document, truth = (json.loads(Path(path).read_text()) for path in (WORSE, GT))
+    names = {category["id"]: category["name"] for category in truth["categories"]}
+    own = {key: 900 + row for row, key in enumerate(sorted(names))}
+    for record in document["annotations"]:
+        for segment in record["segments_info"]:
+            segment["category_id"] = own[segment["category_id"]]
+    (tmp_path / "pred.json").write_text(json.dumps(document))
+    given = (GT, tmp_path / "pred.json", "--pred-masks", SAMPLE / "worse")
+    assert "map yours with --class-map" in run(capsys, *given, code=3)[1]
+    pairs = ",".join(f"{own[key]}={names[key] if key % 2 else key}" for key in names)
+    (tmp_path / "map.json").write_text(json.dumps({str(own[key]): key for key in names}))
+    for class_map in (pairs, tmp_path / "map.json"):
+        mapped = json.loads(run(capsys, *given, "--class-map", class_map, "--json")[0])
+        assert mapped["metrics"] == expected.to_dict()["metrics"]
+    assert f"|class_map=900={min(names)}," in mapped["signature"]
+
+
 def test_gates_judge_any_value_and_a_baseline_counts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     base = tmp_path / "base.json"
     run(capsys, GT, BETTER, "-q", "-o", base)

@@ -7,7 +7,9 @@ import pytest
 from PIL import Image
 
 from jaccard_eval import DataError, PixelsResult, UsageError, evaluate, pixels
+from jaccard_eval.features.pixels.numbering import RULES
 
+PAIRS = ((7, 0), (8, 1), (11, 2))  # labelId and trainId
 BANDS = np.repeat(np.arange(4, dtype=np.uint8), 16)[:, None] * np.ones((1, 40), dtype=np.uint8)  # (64, 40)
 
 
@@ -50,7 +52,9 @@ def test_another_numbering_stops_and_the_map_of_the_message_gives_the_right_numb
     (error,) = caught.value.findings
     assert error.fix is not None
     assert error.fix.after == pytest.approx(right, abs=1e-12)
-    pairs = dict(pair.split("=") for pair in str(error.fix.options["class_map"]).split(","))
+    advised = str(error.fix.options["class_map"])
+    assert (advised in RULES) == name.startswith(("off by one", "Cityscapes"))
+    pairs = dict(pair.split("=") for pair in advised.split(",")) if advised not in RULES else advised
     for given in (pairs, "auto"):
         assert compare(tmp_path, gt, numbered(found, second), class_map=given)["mIoU"] == right
     # What was named is not doubted.
@@ -82,10 +86,59 @@ def test_arrays_warn_and_a_map_is_part_of_the_signature() -> None:
     assert "class_map" not in result.signature
 
 
-@pytest.mark.parametrize("given", ["id+1", {"road": "sky"}])
-def test_what_is_no_map_of_values_is_refused(given: object) -> None:
-    with pytest.raises(UsageError, match="class_map of label maps"):
-        pixels([BANDS], [BANDS], class_map=given)  # type: ignore[arg-type]
+@pytest.mark.parametrize("given", ["contiguous", {"road": "sky"}])
+@pytest.mark.parametrize("option", ["class_map", "gt_class_map"])
+def test_what_is_no_map_of_values_is_refused(option: str, given: object) -> None:
+    with pytest.raises(UsageError, match=f"{option} of label maps"):
+        pixels([BANDS], [BANDS], **{option: given})  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="gt_class_map of label maps"):  # which is what the other side is judged by
+        pixels([BANDS], [BANDS], gt_class_map="auto")
+
+
+def test_a_rule_by_name_is_its_pairs_and_stays_when_an_image_has_few_classes() -> None:
+    labels = np.array([[7, 7, 8, 11, 33, 4]])
+    # Of Cityscapes' labels, 4 is not evaluated: 255. By hand: of 7, 8, 11, 33 the trainIds are 0, 1, 2, 18.
+    assert pixels([labels], [[[0, 0, 1, 2, 18, 255]]], gt_class_map="labelIds-trainIds")["mIoU"] == 1.0
+    back = pixels([labels], [[[0, 0, 1, 2, 18, 4]]], class_map="trainIds-labelIds")
+    assert back["mIoU"] == 4 / 6  # the wall's trainId is 4, so that it means 13: neither 4 nor 13 is found
+    assert "|class_map=trainIds-labelIds|" in back.signature
+    shifted = pixels([[[1, 2, 255]]], [[[0, 1, 255]]], class_map="id+1", ignore=[255])
+    assert shifted["mIoU"] == 1.0
+    assert [f.code for f in shifted.findings] == []
+
+
+def test_values_of_the_ground_truth_are_merged() -> None:
+    # By hand: 24 and 25 are one class of four pixels, of which three are found; 0 has two, and one false alarm.
+    gt, pred = [[24, 24, 25, 25, 0, 0]], [[24, 24, 24, 0, 0, 0]]
+    result = pixels([gt], [pred], gt_class_map={25: 24})
+    assert result["IoU[class=24]"] == 3 / 4
+    assert result["mIoU"] == (3 / 4 + 2 / 3) / 2
+    assert "|gt_class_map=25=24|" in result.signature
+
+
+def test_labels_that_the_benchmark_does_not_evaluate_are_advised_away_with_the_measured_number(tmp_path: Path) -> None:
+    gt = numbered(BANDS, {0: 7, 1: 8, 2: 11, 3: 4})
+    pred = poor(numbered(BANDS, {0: 0, 1: 1, 2: 2, 3: 0}))
+    with pytest.raises(DataError, match="class-mapping") as caught:
+        compare(tmp_path, gt, pred)
+    (fix,) = (finding.fix for finding in caught.value.findings)
+    assert fix is not None
+    assert fix.options == {"gt_class_map": "labelIds-trainIds", "ignore": "255"}
+    kept = gt != 4
+    ious = [(kept & (gt == a) & (pred == b)).sum() / (kept & ((gt == a) | (pred == b))).sum() for a, b in PAIRS]
+    assert fix.after == pytest.approx(np.mean(ious), abs=1e-12)
+    advised = compare(tmp_path, gt, pred, gt_class_map="labelIds-trainIds", ignore=[255])
+    assert advised["mIoU"] == fix.after
+
+
+def test_auto_names_its_evidence(tmp_path: Path) -> None:
+    first, second = NUMBERINGS["Cityscapes"]
+    result = compare(tmp_path, numbered(BANDS, first), numbered(poor(BANDS), second), class_map="auto")
+    (note,) = (finding for finding in result.findings if finding.code == "class-map-auto")
+    assert f"{result['mIoU']:.4f} with 0=7,1=8,2=11,13=26" in str(note)
+    assert "trainIds-labelIds" in str(note)
+    kept = compare(tmp_path, BANDS, poor(BANDS), class_map="auto")
+    assert "as given" in str([str(finding) for finding in kept.findings if finding.code == "class-map-auto"])
 
 
 @pytest.mark.parametrize(("second_piece", "is_classes"), [(1, True), (3, False)])
