@@ -60,6 +60,13 @@ class Fix:
         return cls(kind=READING, options=options, words=words, metric=metric, before=values[0], after=values[1])
 
     @classmethod
+    def choice(cls, options: Mapping[str, Value], *, metric: str, before: float, after: float, words: str) -> Fix:
+        """Name another reading that was measured: one that is no better is left to who means it, without a number."""
+        if after > before:
+            return cls.reading(options, metric=metric, before=before, after=after, words=words)
+        return cls.missing(words, **options)
+
+    @classmethod
     def missing(cls, words: str, /, **options: Value) -> Fix:
         """Report what is missing and what for, or what is to be corrected."""
         return cls(kind=MISSING, options=options, words=words)

@@ -160,6 +160,79 @@ def test_what_is_missing_claims_no_number_and_names_all_of_its_options() -> None
         Fix.missing("Pass it.", images=None)
 
 
+# Options that read otherwise what was read. What they give is measured before they are named, but for these places.
+READING_OPTIONS = frozenset(
+    [
+        "angle",
+        "box",
+        "class_map",
+        "difficult",
+        "drop_duplicates",
+        "drop_inverted",
+        "extra_images",
+        "ignore",
+        "keypoint_order",
+        "mask_axes",
+        "match_images",
+        "max_dets",
+        "origin",
+        "resized",
+        "units",
+    ]
+)
+BEFORE_PAIRS = "one side is read, whose boxes lie on nothing yet"
+CONTRADICT = "what the caller asks for contradicts itself: nothing was read"
+WRITTEN = "how to read a file back that was just written"
+UNMEASURED = {
+    "data/alignment.py extra_images": "which images are in a set, only its owner knows; where boxes tell ways, they do",
+    "data/alignment.py match_images": "images have no pairs yet: what boxes tell is added by the failed run's checks",
+    "data/resizing.py resized": CONTRADICT,
+    "data/resizing.py units": CONTRADICT,
+    "features/audit/box_encoding.py **changed": "it was measured, and is no better",
+    "features/audit/images.py extra_images": "the images are of another set, or are not: boxes on none tell neither",
+    "features/audit/mask_axes.py **{option: ('wh', 'transposed')}": "both were measured, and neither is better",
+    "fixes.py **named": "what `of_side` was called with, which is looked at there",
+    "fixes.py **options": "it was measured, and is no better",
+    "formats/_rivals.py **options": "it names formats only",
+    "formats/_yolo/checks.py units": BEFORE_PAIRS,
+    "formats/_yolo/columns.py box": BEFORE_PAIRS,
+    "formats/_yolo/reader.py box": BEFORE_PAIRS,
+    "formats/_yolo/reader.py units": BEFORE_PAIRS,
+    "formats/_yolo/writer.py box": WRITTEN,
+    "formats/_yolo/writer.py units": WRITTEN,
+    "formats/openimages.py units": BEFORE_PAIRS,
+    "reading/draft.py keypoint_order": CONTRADICT,
+    "reading/draft.py units": CONTRADICT,
+    "reading/in_images.py units": BEFORE_PAIRS,
+    "reading/oriented.py angle": BEFORE_PAIRS,
+    "reading/rawboxes.py **asked": BEFORE_PAIRS,
+    "reading/rawboxes.py box": BEFORE_PAIRS,
+    "reading/skipping.py **options": "those of another fix, which is looked at where it is made",
+    "reading/tabular/boxes.py units": BEFORE_PAIRS,
+    "reading/tabular/writer.py units": WRITTEN,
+}
+
+
+def unmeasured() -> Iterator[str]:
+    """Yield where an option that reads otherwise has a value in a fix that claims no number."""
+    sources = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
+    for path, source in sources.items():
+        for node in ast.walk(ast.parse(source)) if "Fix.missing(" in source or ".of_side(" in source else ():
+            if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") not in ("missing", "of_side"):
+                continue
+            for keyword in node.keywords:
+                name, value = keyword.arg or "", ast.unparse(keyword.value)
+                # An option without a value names what only the user knows.
+                if re.sub("^(gt|pred)_", "", name) in READING_OPTIONS and value != "None":
+                    yield f"{path.relative_to(PACKAGE).as_posix()} {name}"
+                elif not name and not value.endswith(": None}") and "fromkeys" not in value:
+                    yield f"{path.relative_to(PACKAGE).as_posix()} **{value}"
+
+
+def test_a_reading_is_measured_or_it_is_known_why_not() -> None:
+    assert {*unmeasured()} == {*UNMEASURED}
+
+
 def test_the_fields_of_a_side_are_those_of_its_options() -> None:
     shared = {f"pred_{name}" for name in Options.__dataclass_fields__ if name != "role"}
     advice = Fix.missing("Use {options}.", **dict.fromkeys(sorted(shared), "x"))

@@ -193,6 +193,15 @@ class Protocol:
         """Return the protocol with fields replaced."""
         return replace(self, **changes)
 
+    def with_difficult(self, treated: str) -> Protocol:
+        """Return the protocol with objects that are marked difficult counted, or ignored."""
+        changes = {}
+        # Ignored and reusable, as in VOC: no number of detections of such an object makes false positives.
+        for name in ("ignored_flags", "reusable_flags"):
+            others = tuple(flag for flag in getattr(self, name) if flag != "difficult")
+            changes[name] = others if treated == "count" else ("difficult", *others)
+        return self.with_options(**changes)
+
     def to_document(self) -> dict[str, Any]:
         """Return the rules as JSON documents have them, without their sources."""
         document = fields_document(self)
@@ -329,9 +338,5 @@ class ProtocolOptions:
             changes["dilation_ratio"] = float(self.dilation_ratio)
         if self.difficult not in (None, *DIFFICULT):
             raise UsageError(f"difficult must be one of {', '.join(DIFFICULT)}, got {quoted_value(self.difficult)}")
-        if self.difficult is not None:
-            # Ignored and reusable, as in VOC: no number of detections of such an object makes false positives.
-            for name in ("ignored_flags", "reusable_flags"):
-                others = tuple(flag for flag in getattr(rules, name) if flag != "difficult")
-                changes[name] = others if self.difficult == "count" else ("difficult", *others)
-        return rules.with_options(**changes)
+        rules = rules.with_options(**changes)
+        return rules if self.difficult is None else rules.with_difficult(self.difficult)

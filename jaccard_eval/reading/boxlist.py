@@ -35,13 +35,22 @@ def read_box_list(path: Path, encoding: str) -> FloatArray:
         elif fields and (number > 1 or len(fields) != 4):
             lines.refuse((str(path), number), f"expected 4 numbers, got {len(fields)}")
     boxes = lines.read(findings, fix=FIX)
-    wrong = np.flatnonzero((boxes[:, 2:] < (boxes[:, :2] if is_corners else 0.0)).any(axis=1))
+    negative = {"xyxy": boxes[:, 2:] < boxes[:, :2], "xywh": boxes[:, 2:] < 0.0}  # either reading, shape (n, 2)
+    wrong = np.flatnonzero(negative[encoding].any(axis=1))
+    other = "xywh" if is_corners else "xyxy"
+    share = {name: 1 - float(sides.any(axis=1).mean()) if len(boxes) else 1.0 for name, sides in negative.items()}
     findings.add_rows(
         Severity.ERROR,
         "box-negative",
         wrong,
         lambda row: (lines.where(row), f"{boxes[row].tolist()} read as {encoding} has a negative width or height"),
-        fix=Fix.missing("Name what the numbers are: {box}.", box="xywh" if is_corners else "xyxy"),
+        fix=Fix.choice(
+            {"box": other},
+            metric="lines that are boxes",
+            before=share[encoding],
+            after=share[other],
+            words="Name what the numbers are: {box}.",
+        ),
     )
     if findings.findings():
         raise DataError(findings.findings())

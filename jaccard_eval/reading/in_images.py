@@ -178,7 +178,7 @@ class _Outlined:
                 f"{beyond:,} of {pluralise(n, 'polygon leaves its image', 'polygons leave their images')},"
                 f" {exchanged:,} with x and y exchanged: y seems to come first"
             )
-            other = None if side.reading.mask_axes == "yx" else "yx"
-            words = "Rerun with {mask_axes}." if other else "Rerun without {mask_axes}."
-            fix = Fix.of_side(side.role, words, mask_axes=other)
+            other = {f"{side.role}_mask_axes": "" if side.reading.mask_axes == "yx" else "yx"}
+            metric = "polygons inside their images"
+            fix = Fix.reading(other, metric=metric, before=1 - beyond / n, after=1 - exchanged / n)
             findings.warning("mask-axes", where, detail, fix=fix)

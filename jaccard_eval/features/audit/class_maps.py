@@ -217,16 +217,14 @@ def applied_counting(gt: Dataset, pred: Dataset, options: SideOptions, findings:
     is_located = confusion.pairs >= FEWEST_LOCATED and place_agreement(sample).share >= LOW_AGREEMENT
     if not is_located or not _is_told_apart(confusion, given, rules[name]):
         return None
-    verdict = Verdict(
-        confusion.pairs, confusion.agreement(given), (), Candidate(name, rules[name], confusion.agreement(rules[name]))
-    )
+    chosen = Candidate(name, rules[name], confusion.agreement(rules[name]))
+    verdict = Verdict(confusion.pairs, confusion.agreement(given), (), chosen)
     where, detail = (
         Where(pred.path, field="class"),
         f"class ids {COUNTINGS[name]}: {verdict.evidence()}; read by {name}",
     )
-    findings.note(
-        "class-counting", where, detail, fix=Fix.missing("To keep them unchanged, pass {class_map}.", class_map="id")
-    )
+    words = "To keep them unchanged, pass {class_map:id}."  # the fix is the reading that was taken
+    findings.note("class-counting", where, detail, fix=rerun_with(chosen, verdict.given, words))
     return name
 
 
@@ -339,7 +337,7 @@ def _swapped(confusion: Confusion, given: RowArray, gt: LabelMap, pred: LabelMap
     return [Candidate(_pairs_of(rows, gt, pred), rows, confusion.agreement(rows))]
 
 
-def rerun_with(better: Candidate, given: float) -> Fix:
+def rerun_with(better: Candidate, given: float, words: str = "Rerun {changes}.") -> Fix:
     """Return the fix of a map that agrees better: a name, pairs, or "auto" for many pairs."""
     text, class_map = "auto", better.class_map
     if isinstance(class_map, str):
@@ -347,7 +345,7 @@ def rerun_with(better: Candidate, given: float) -> Fix:
     elif len(class_map) <= PASTED and all(_PLAIN_NAME.fullmatch(name) for pair in class_map.items() for name in pair):
         text = ",".join(f"{pred}={gt}" for pred, gt in class_map.items())
     metric = "overlapping pairs of one class"
-    return Fix.reading({"class_map": text}, metric=metric, before=given, after=better.agreement)
+    return Fix.reading({"class_map": text}, metric=metric, before=given, after=better.agreement, words=words)
 
 
 def _short_text(class_map: ClassMap) -> str:

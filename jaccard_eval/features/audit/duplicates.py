@@ -157,9 +157,7 @@ def _report_repeats(context: AuditContext, gt: Repeats, pred: Repeats, findings:
     clean = context.measure(gt.single, pred.single, context.metrics.protocol).value(MetricRef(name="AP")).value
     effect = "" if np.isnan(given) else f"; AP {given:.4f} as given, {clean:.4f} without repeated rows"
     words = "Evaluate with {drop_duplicates}, and fix the export."
-    fix = Fix.missing(words, drop_duplicates=ON)
-    if clean > given:
-        fix = Fix.reading({"drop_duplicates": ON}, metric="AP", before=given, after=clean, words=words)
+    fix = Fix.choice({"drop_duplicates": ON}, metric="AP", before=given, after=clean, words=words)
     described_pred = _described(context, context.pred, pred.boxes, len(context.aligned.pred))
     harmless = clean == given and pred.times == 1
     _add_repeats(_described_gt(context, gt.boxes), gt, findings, effect=effect, fix=fix)
@@ -260,12 +258,20 @@ def check_difficult(context: AuditContext, findings: FindingLog) -> None:
     gt, protocol = context.aligned.gt, context.metrics.protocol
     n = sum(int(np.count_nonzero(table.difficult)) for table in gt.tables())
     if n and "difficult" not in protocol.ignored_flags:
+        other = context.measure(gt, context.aligned.pred, protocol.with_difficult("ignore"))
+        given, ignored = (metrics.value(MetricRef(name="AP")).value for metrics in (context.metrics, other))
         findings.note(
             "difficult-counted",
             Where(context.gt.path, field="difficult"),
             f"{n:,} of {len(gt):,} objects are marked difficult, but protocol {protocol.name} counts them"
-            " like all others",
-            fix=Fix.missing("To count them neither as found nor as missed, add {difficult}.", difficult="ignore"),
+            f" like all others; AP {given:.4f} with them, {ignored:.4f} without",
+            fix=Fix.choice(
+                {"difficult": "ignore"},
+                metric="AP",
+                before=given,
+                after=ignored,
+                words="To count them neither as found nor as missed, add {difficult}.",
+            ),
         )
 
 

@@ -93,7 +93,13 @@ def applied_numbers(gt: Dataset, pred: Dataset, options: SideOptions, findings: 
         Where(pred.path, field="image"),
         "image ids are the numbers in file names, as Ultralytics writes them: predictions overlap "
         f"{own.share:.1%} of the objects by id, on {number.share:.1%} by number; images are matched by number",
-        fix=Fix.missing("To read them as ids, pass {match_images}.", match_images="id"),
+        fix=Fix.reading(
+            {"match_images": "number"},
+            metric=OVERLAPPED,
+            before=own.share,
+            after=number.share,
+            words="To read them as ids, pass {match_images:id}.",  # the fix is the reading that was taken
+        ),
     )
     return "number"
 

@@ -12,7 +12,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import PROTOCOLS
-from jaccard_eval.features.audit.agreement import unflagged
+from jaccard_eval.features.audit.agreement import SAMPLE_BOXES, unflagged
 from jaccard_eval.features.audit.context import MISREAD, AuditContext
 from jaccard_eval.features.audit.images import uncovered_images
 from jaccard_eval.findings import FindingLog, Severity, Where
@@ -120,29 +120,27 @@ def _check_cap(context: AuditContext, findings: FindingLog) -> Callable[[], Dete
     )
     # Of scores that are all equal, as assumed ones are, the order of the file chooses what counts.
     is_arbitrary = found.tied > MANY_CUT * total or (found.tied > 0 and scores.lowest == scores.highest)
-    before = after = ""
-    if is_arbitrary or cut > MANY_CUT * total or found.objects > cap:
-        before, after = (
-            f"{metrics.value(MetricRef(name='AP')).value:.4f}" for metrics in (context.metrics, uncapped())
-        )
-    if before == after:
+    may_decide = is_arbitrary or cut > MANY_CUT * total or found.objects > cap
+    before = after = math.nan
+    if may_decide or total <= SAMPLE_BOXES:
+        before, after = (metrics.value(MetricRef(name="AP")).value for metrics in (context.metrics, uncapped()))
+    advise = partial(Fix.choice, {"max_dets": "none"}, metric="AP", before=before, after=after)
+    if f"{before:.4f}" == f"{after:.4f}":
         which = "The order of the file chose those that count" if found.tied else "They have the lowest scores"
-        findings.note("max-dets", where, text, fix=Fix.missing(f"{which}; {{max_dets}} counts all.", max_dets="none"))
+        findings.note("max-dets", where, text, fix=advise(words=f"{which}; {{max_dets}} counts all."))
         return uncapped
     if found.objects > cap:
         text += f", where up to {found.objects:,} objects are of one class"
     if found.tied:
         text += f"; {found.tied:,} of them have the score of others that count, so that the order of the file chose"
-    text += f"; AP {before} with the cap, {after} without"
-    usual, fix = PROTOCOLS.get(rules.name), Fix.missing("{max_dets} counts all.", max_dets="none")
-    if float(after) > float(before):
-        fix = Fix.reading({"max_dets": "none"}, metric="AP", before=float(before), after=float(after))
+    text += f"; AP {before:.4f} with the cap, {after:.4f} without"
+    usual, fix = PROTOCOLS.get(rules.name), advise(words="{max_dets} counts all.")
     named = usual is None or usual.comparing(rules.iou_type).max_dets != rules.max_dets
     if is_arbitrary and context.stops("max-dets", named=named):
         findings.error("max-dets", where, text, fix=replace(fix, allow="max-dets"))
     else:
-        severity = Severity.NOTE if named and not is_arbitrary else Severity.WARNING
-        findings.add_one(severity, "max-dets", where, text, fix=fix)
+        is_note = not may_decide or (named and not is_arbitrary)
+        findings.add_one(Severity.NOTE if is_note else Severity.WARNING, "max-dets", where, text, fix=fix)
     return uncapped
 
 

@@ -416,7 +416,7 @@ def _audit(maps: CountedMaps, protocol: PixelProtocol, given: float, doubts: boo
         _check_numbering(counts, protocol, given, pred, findings, stops=stops)
         findings.raise_errors()
     if protocol.classes is None:
-        _warn_of_unnamed(counts, gt, pred, findings)
+        _warn_of_unnamed(counts, given, gt, pred, findings)
     undecided = int(counts.pixels[counts.pred == NO_CLASS].sum())
     if undecided:
         detail = f"the predictions have an ignored value at {pluralise(undecided, 'pixel')}; counted as misses"
@@ -484,13 +484,16 @@ def _mean_with(by: ValueMap, counts: ConfusionCounts) -> float:
     return pixel_metrics(again.indexed(again.classes), names).overall["mIoU"].value
 
 
-def _warn_of_unnamed(counts: ConfusionCounts, gt: Where, pred: Where, findings: FindingLog) -> None:
+def _warn_of_unnamed(counts: ConfusionCounts, given: float, gt: Where, pred: Where, findings: FindingLog) -> None:
     """Warn of values that may be no classes, where no names show which are."""
     void = int(counts.pixels[counts.gt == VOID].sum())
     # A value that both sides use is a class, and of two values 255 is the object: how images store 0 and 1.
     if void and len(np.unique(counts.gt)) > 2 and VOID not in counts.pred:
         detail = f"{VOID} counts as a class ({pluralise(void, 'pixel')}), but it usually marks pixels to ignore"
-        findings.warning("map-void", gt, detail, fix=Fix.missing("Skip them with {ignore}.", ignore=str(VOID)))
+        after = _mean_with((), counts.take(counts.gt != VOID))
+        words = "Skip them with {ignore}."
+        fix = Fix.choice({"ignore": str(VOID)}, metric="mIoU", before=given, after=after, words=words)
+        findings.warning("map-void", gt, detail, fix=fix)
     extra = [str(value) for value in np.setdiff1d(counts.pred, [*counts.gt, NO_CLASS]).tolist()]
     if extra:
         listed = ", ".join(extra[:SHOWN_CLASSES]) + (", ..." if len(extra) > SHOWN_CLASSES else "")

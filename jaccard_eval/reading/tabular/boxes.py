@@ -289,11 +289,18 @@ def _decide_encoding(table: Table, columns: Columns, coords: FloatArray, box_siz
     if not n_outside or not box_sizes.are_known or box_sizes.count_outside(coords, "cxcywh"):
         return columns.encoding
     draft.details.append("x and y are centres")
+    option = f"{draft.options.role}_box"
     draft.findings.warning(
         "csv-centres",
         Where(draft.path),
         f"x and y are read as box centres: read as corners, {n_outside:,} boxes leave their images",
-        fix=Fix.of_side(draft.options.role, "Pass {box} if they are corners.", box="xywh"),
+        fix=Fix.reading(
+            {option: "cxcywh"},
+            metric="boxes inside their images",
+            before=1 - n_outside / len(coords),
+            after=1.0,
+            words=f"Pass {{{option}:xywh}} if they are corners.",  # the fix is the reading that was taken
+        ),
     )
     return "cxcywh"
 

@@ -13,8 +13,8 @@ from jaccard_eval import BoxTable, evaluate
 Loader = Callable[[str], Pair]
 
 
-def _notes(outcome: Outcome, code: str) -> list[str]:
-    return [one["message"] for one in outcome.result["warnings"] if (one["code"], one["severity"]) == (code, "note")]
+def _notes(outcome: Outcome, code: str, key: str = "message") -> list[Any]:
+    return [one[key] for one in outcome.result["warnings"] if (one["code"], one["severity"]) == (code, "note")]
 
 
 def _index(pair: Pair, start: int) -> Callable[[int], int]:
@@ -47,6 +47,10 @@ def test_classes_counted_from_another_number_are_read_so_and_it_is_said_and_sign
     assert f"; read by {rule}. To keep them unchanged, pass --class-map id." in note
     assert f"|class_map={rule}|" in outcome.result["signature"]
     assert pair.evaluate("--class-map", rule).result["signature"] == outcome.result["signature"]
+    # The fix is what was done, measured; its sentence says how to undo it.
+    (fix,) = _notes(outcome, "class-counting", "fix")
+    assert (fix["kind"], fix["options"]) == ("reading", {"class_map": rule})
+    assert fix["before"] < 0.5 < 0.8 < fix["after"]
     assert pair.evaluate("--class-map", "id").ap < 0.2 * true.ap
 
 
@@ -108,6 +112,9 @@ def test_numbers_of_files_that_are_ids_of_others_are_matched_by_number(good_pair
     assert "|match_images=number|" in outcome.result["signature"]
     (note,) = _notes(outcome, "image-number")
     assert note.endswith("images are matched by number. To read them as ids, pass --match-images id.")
+    (fix,) = _notes(outcome, "image-number", "fix")
+    assert (fix["options"], fix["metric"]) == ({"match_images": "number"}, "objects that predictions overlap")
+    assert fix["before"] < 0.1 < 0.5 < fix["after"]
     assert pair.evaluate("--match-images", "id").ap < 0.1 * true.ap
 
 

@@ -84,6 +84,9 @@ def test_difficult_objects_are_counted_and_said_so_by_protocols_that_take_no_not
     (note,) = (one for one in outcome.result["warnings"] if one["code"] == "difficult-counted")
     assert "1 of 4 objects are marked difficult, but protocol coco counts them like all others" in note["message"]
     assert outcome.result["metrics"]["AR100"] == 0.5  # 2 of 4
+    # Recall 0.5 and 2/3: 51 and 67 of 101 levels.
+    assert "; AP 0.5050 with them, 0.6634 without. To count them neither as found" in note["message"]
+    assert note["fix"]["after"] == pytest.approx(67 / 101)
     voc = run_evaluate(capsys, str(gt), str(pred), "--protocol", "voc2012")
     assert voc.result["per_class"][0]["gt"] == 3
     assert "difficult-counted" not in {one["code"] for one in voc.result["warnings"]}

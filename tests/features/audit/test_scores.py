@@ -209,7 +209,8 @@ def test_a_cap_that_drops_what_finds_nothing_is_a_note() -> None:
     # Of 150 detections the first 5 find all objects: a third is dropped, and nothing changes.
     (note,) = _said(_crowd(5, 5, [0.9 - i / 1000 for i in range(150)]), "max-dets")
     assert note.severity is Severity.NOTE
-    # One in eleven is beyond the cap, and costs one of 20 objects: less than a tenth.
+    assert note.fix is not None and note.fix.kind == "missing"  # it was measured, and is no better
+    # One in eleven is beyond the cap: less than a tenth, and none finds anything.
     (note,) = _said(_crowd(20, 0, [0.9 - i / 1000 for i in range(110)]), "max-dets")
     assert note.severity is Severity.NOTE
 

@@ -60,6 +60,9 @@ def test_255_is_a_class_unless_it_is_ignored_and_that_is_a_warning(tmp_path: Pat
     result = evaluate(tmp_path, "01x", "011")
     assert codes(result) == ["map-void"]
     assert "--ignore 255" in result.findings[0].message
+    # Classes 0 and 1 are right; 255 has an IoU of 0, and its pixel costs class 1 a half.
+    fix, right = result.findings[0].fix, evaluate(tmp_path, "01x", "011", ignore=[255])["mIoU"]
+    assert fix is not None and (fix.before, fix.after, right) == (pytest.approx((1 + 0.5 + 0) / 3), 1.0, 1.0)
     assert codes(evaluate(tmp_path, "01x", "011", ignore=[255])) == []
 
 

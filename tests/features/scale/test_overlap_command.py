@@ -7,6 +7,8 @@ from command_line import run_process, write_pair
 from jaccard_eval.cli import run as _run
 from jaccard_eval.cli.commands.overlap import ENCODINGS, MEASURES
 from jaccard_eval.features.scale.overlap import MEASURES as KERNELS
+from jaccard_eval.findings import DataError
+from jaccard_eval.reading.boxlist import read_box_list
 
 
 def run(*argv: str | Path) -> int:
@@ -172,6 +174,14 @@ def test_every_line_that_is_not_a_box_is_named(tmp_path: Path, capsys: pytest.Ca
         assert part in told
     bad.write_text("30,40,10,10\n")
     assert run(bad, good, "--box", "xywh") == 0
+    with pytest.raises(DataError) as caught:
+        read_box_list(bad, "xyxy")
+    (fix,) = (finding.fix for finding in caught.value.findings)
+    assert fix is not None and (fix.kind, fix.before, fix.after) == ("reading", 0.0, 1.0)
+    bad.write_text("-30,40,-60,10\n")  # no box by either
+    with pytest.raises(DataError) as caught:
+        read_box_list(bad, "xyxy")
+    assert [finding.fix and finding.fix.kind for finding in caught.value.findings] == ["missing"]
 
 
 def test_a_list_of_boxes_is_not_overwritten(lists: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
