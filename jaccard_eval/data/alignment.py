@@ -354,6 +354,12 @@ def align(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignment:
         findings.extend(error.findings)
     if pred.has_no_class and not gt.has_no_class and not options.class_map and len(pred.boxes):
         classes = _only_class(gt, pred, findings)
+    elif (
+        gt.has_no_class and not pred.has_no_class and not options.class_map and len(pred.labels) == len(gt.labels) == 1
+    ):
+        detail = f"the ground truth has no class: all of it is read as {quoted_value(pred.labels.names[0])}"
+        findings.note("class-only", Where(gt.path, field="class"), f"{detail}, the only class of the predictions")
+        classes = ClassMatch("only-class", np.zeros(1, dtype=np.int32))
     else:
         classes = match_classes(gt.labels, pred.labels, options.class_map, Where(pred.path), findings)
         _check_classes(gt, pred, classes, findings, settled=placed is not None)

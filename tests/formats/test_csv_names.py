@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from command_line import run_here
 
+from jaccard_eval import evaluate
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError
@@ -317,3 +318,37 @@ def test_what_the_message_proposes_can_be_pasted(tmp_path: Path) -> None:
     assert done.returncode == 0
     # The one object is found: precision 1 at every recall.
     assert re.search(r'"AP50": (1\.0|0\.9999999)', done.stdout)
+
+
+ONE_CLASS = (
+    "image,xmin,ymin,xmax,ymax\na.png,10,10,50,50\n",
+    "image,xmin,ymin,xmax,ymax,score\na.png,10,10,50,51,0.9\n",
+)
+
+
+@pytest.mark.parametrize("names", [{}, {"gt": "car"}, {"pred": "car"}, {"gt": "car", "pred": "car"}])
+def test_tables_of_one_class_need_no_column_for_it_on_either_side(names: dict[str, str], tmp_path: Path) -> None:
+    for name, text in zip(("gt.csv", "pred.csv"), ONE_CLASS, strict=True):
+        (tmp_path / name).write_text(text)
+    options = {f"{side}_options": ReadOptions(role=side, names=(name,)) for side, name in names.items()}
+    result = evaluate(tmp_path / "gt.csv", tmp_path / "pred.csv", **options)  # type: ignore[arg-type]
+    assert result["AP"] == pytest.approx(1.0, abs=1e-15)  # IoU 1600 / 1640 is above .95
+    assert [row.name for row in result.per_class] == [names.get("gt", "0")]
+    assert "csv-one-class" in {finding.code for finding in result.findings}
+
+
+def test_ground_truth_without_a_class_has_the_only_one_of_the_predictions(tmp_path: Path) -> None:
+    (tmp_path / "gt.csv").write_text(ONE_CLASS[0])
+    rows = ["image,class,xmin,ymin,xmax,ymax,score", "a.png,car,10,10,50,51,0.9", "a.png,dog,10,10,50,51,0.9"]
+    (tmp_path / "pred.csv").write_text("\n".join(rows[:2]))
+    assert evaluate(tmp_path / "gt.csv", tmp_path / "pred.csv")["AP"] == pytest.approx(1.0, abs=1e-15)
+    (tmp_path / "pred.csv").write_text("\n".join(rows))
+    with pytest.raises(DataError, match="class-none"):  # which of both it is cannot be known
+        evaluate(tmp_path / "gt.csv", tmp_path / "pred.csv")
+
+
+def test_a_column_of_ground_truth_that_may_be_the_class_is_asked_for_unless_one_class_is_named(load: Load) -> None:
+    table = "image,xmin,ymin,xmax,ymax,phylum\na.png,10,10,50,50,insect\n"
+    with pytest.raises(DataError, match=r"no column for the class.*--gt-names if all are of one class"):
+        load(table)
+    assert load(table, names=("insect",)).labels.names == ("insect",)

@@ -174,8 +174,8 @@ def test_a_name_for_the_class_is_compared_as_any_other(read: Load) -> None:
         evaluate(read(RSNA_GT, "gt"), read(RSNA_PRED, names=("opacity",)))
 
 
-def test_ground_truth_and_tables_with_a_column_like_a_class_still_need_one(read: Load) -> None:
+def test_tables_with_a_column_that_may_be_the_class_still_need_one(read: Load) -> None:
     with pytest.raises(DataError, match="no column for the class"):
-        read("image,x,y,w,h\na,1,2,3,4\n", "gt")
+        read("image,x,y,w,h,phylum\na,1,2,3,4,insect\n", "gt")
     with pytest.raises(DataError, match=r"options=ReadOptions\(columns=.class=palm_class.\)"):
         read("image,palm_class,score,x,y,w,h\na,oil,0.5,1,2,3,4\n")

@@ -325,11 +325,17 @@ def lacks_class(header: Sequence[str]) -> bool:
 
 
 def may_lack_class(header: Sequence[str], options: ReadOptions) -> bool:
-    """Whether predictions name an image and a box, and have no column that could be a class by its name either."""
+    """Whether a table names an image and a box, and has no column that could be a class by its name either.
+
+    Of ground truth any column of an unknown name could be, unless one class is named for all of it.
+    """
     at = _positions(header)
     is_table = _pick(at, IMAGE) is not None and _pick_box(at, options.box) is not None
-    is_other = any(_is_like(name, "class") for name in header if _compact(name) not in _KNOWN)
-    return options.role == "pred" and lacks_class(header) and is_table and not is_other
+    unknown = [name for name in header if _compact(name) not in _KNOWN]
+    is_other = (
+        any(options.role == "gt" or _is_like(name, "class") for name in unknown) and len(options.names or ()) != 1
+    )
+    return lacks_class(header) and is_table and not is_other
 
 
 def is_kaggle(header: Sequence[str]) -> bool:
@@ -384,7 +390,11 @@ def resolve_columns(header: Sequence[str], options: ReadOptions, findings: Findi
     for meaning, aliases in (("image", _USUAL_IMAGE), ("class", _USUAL_CLASS)):
         if meaning in lacks:
             remedy = f"name it one of {', '.join(aliases)}"
-            fix = Fix.of_side(options.role, "Pass {columns}.", columns=propose_naming(options, choices))
+            given = {"columns": propose_naming(options, choices)} | (
+                {} if choices[meaning] or meaning == "image" else {"names": None}
+            )
+            words = "Pass {columns}, or {names} if all are of one class." if "names" in given else "Pass {columns}."
+            fix = Fix.of_side(options.role, words, **given)
             _report_missing(f"the {meaning}", remedy, header, findings, where, fix=fix)
     if box is None:
         _report_missing_box(header, at, options, findings, where)
