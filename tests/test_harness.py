@@ -23,7 +23,7 @@ def follow(tmp_path: Path, *runs: Run) -> str:
     answers = iter(runs)
     scene = plant(11, 0, tmp_path)
     follower = Follower(scene, draw_scene(np.random.default_rng([11, 0])), lambda *_: next(answers, runs[-1]))
-    return judge(scene, follower, 0.8)
+    return judge(follower, 0.8)
 
 
 def found(severity: Severity, options: dict[str, Any]) -> Finding:
