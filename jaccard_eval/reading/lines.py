@@ -61,29 +61,29 @@ class TextBoxes:
         """Record an error about a line with too few or too many fields."""
         self.uneven.append((_where(place), detail))
 
-    def require(self, n: int, findings: FindingLog, *, fix: Fix | str) -> None:
-        """Report what is absent of the first n numbers, which every box needs."""
-        width = len(self.columns)
+    def read(self, findings: FindingLog, *, needed: int = 0, fix: Fix | str = "") -> FloatArray:
+        """Return the numbers, shape (n, columns), NaN where absent; report every invalid line and number.
+
+        Every box needs the first ones.
+        """
+        findings.add_rows(Severity.ERROR, "columns", range(len(self.uneven)), self.uneven.__getitem__, fix=fix)
+        numbers, bad = parse_numbers(np.array(self.numbers, dtype=np.object_))
+        width, texts = len(self.columns), self.numbers
+        missing = [at for at in bad[bad % width < needed].tolist() if not texts[at].strip()]
         findings.add_rows(
             Severity.ERROR,
             "field-missing",
-            [at for at, text in enumerate(self.numbers) if at % width < n and not text.strip()],
+            missing,
             lambda at: (self.where(at // width, self.columns[at % width]), "is missing or empty"),
             fix=fix,
         )
-
-    def read(self, findings: FindingLog, *, fix: Fix | str = "") -> FloatArray:
-        """Return the numbers, shape (n, columns), NaN where absent; report every invalid line and number."""
-        findings.add_rows(Severity.ERROR, "columns", range(len(self.uneven)), self.uneven.__getitem__, fix=fix)
-        numbers, bad = parse_numbers(np.array(self.numbers, dtype=np.object_))
-        width = len(self.columns)
         findings.add_rows(
             Severity.ERROR,
             "number-invalid",
-            [index for index in bad if self.numbers[index].strip()],
-            lambda index: (
-                self.where(index // width, self.columns[index % width]),
-                f"{quoted_value(self.numbers[index])} is not a plain finite number",
+            [at for at in bad.tolist() if texts[at].strip()],
+            lambda at: (
+                self.where(at // width, self.columns[at % width]),
+                f"{quoted_value(texts[at])} is not a plain finite number",
             ),
             fix="Write plain decimal numbers with a point.",
         )

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -260,7 +260,7 @@ class RecordCollector:
         self._sizes: list[tuple[float, float]] = []
         self._image: list[Key] = []  # of each box
         self._labels: list[Key] = []
-        self._coords: list[Sequence[float] | Sequence[str]] = []
+        self._coords: list[Any] = []  # four of each box, numbers or texts
         self._scores: list[float] = []
         self._places: list[Where] = []
         self._crowd: list[bool] = []
@@ -272,7 +272,7 @@ class RecordCollector:
     @property
     def n_boxes(self) -> int:
         """How many boxes were added."""
-        return len(self._coords)
+        return len(self._labels)
 
     def add_image(self, key: Key, *, file_name: str | None = None, size: tuple[float, float] = UNKNOWN_SIZE) -> None:
         """Add an image with its width and height; NaN where unknown."""
@@ -296,7 +296,7 @@ class RecordCollector:
         """
         self._image.append(image)
         self._labels.append(label)
-        self._coords.append(coords)
+        self._coords += coords
         self._scores.append(score)
         self._places.append(where)
         self._crowd.append(crowd)
@@ -416,7 +416,7 @@ class RecordCollector:
 
     def _numbers(self, fields: Sequence[str]) -> FloatArray:
         """Return coordinates that are texts, read all at once, (n, 4); NaN where one is no number, an error."""
-        texts: list[str] = [*chain.from_iterable(self._coords)]  # type: ignore[list-item]  # see `add_box`
+        texts = self._coords
         numbers, bad = numbers_of(texts)
 
         def describe(at: int) -> tuple[Where, str]:

@@ -156,22 +156,21 @@ class _Files:
         self.sizes += ["", ""] if size is None else [text_of(size, side) for side in SIDES]
         for number, element in enumerate(root.iterfind("object")):
             box = element.find("bndbox")
-            inner = [] if box is None else [*box]
+            inner = [] if box is None else box[::-1]
             # Of several elements of a name the first counts.
-            texts = {child.tag: child.text or "" for child in reversed([*element])}
-            corners = {child.tag: child.text or "" for child in reversed(inner)}
+            texts = {child.tag: child.text or "" for child in element[::-1]}
+            corners = {child.tag: child.text or "" for child in inner}
             if len(texts) + len(corners) < len(element) + len(inner) or not texts.keys().isdisjoint(corners):
                 # Two objects whose border was lost by hand or in a merge would be read as the first of them.
                 counts = Counter(child.tag for child in (*element, *inner))
                 row = len(self.objects)
                 self.repeated += [(row, name, counts[name]) for name in _ONCE if counts[name] > 1]
-            score = next((texts[name] for name in _SCORES if name in texts), "")
-            cells = [*(corners.get(corner, "") for corner in CORNERS), score.strip()]
+            score, other = map(texts.get, _SCORES)
+            cells = [corners.get(corner, "") for corner in CORNERS]
+            cells.append((other or "" if score is None else score).strip())
             self.objects.add((file, f"object[{number}]"), key, texts.get("name", "").strip(), cells)
             for name, flags in self.flags.items():
-                text = texts.get(name, "").strip()
-                # Some tools write "Unspecified" for a flag that nobody set.
-                flags.append("" if text.lower() == "unspecified" else text)
+                flags.append(texts.get(name, ""))
             if "part" in texts:
                 self.n_parts += len(element.findall("part"))
 
@@ -205,12 +204,17 @@ def read_annotations(path: Path, root: str, draft: Draft) -> None:
         lambda at: (objects.where(files.repeated[at][0]), "has {2:,} elements <{1}>".format(*files.repeated[at])),
         fix="Give each box its own object.",
     )
-    objects.require(4, findings, fix="Give every object a bndbox of xmin, ymin, xmax and ymax.")
-    table = objects.read(findings)
-    difficult, truncated = (objects.flags(name, texts, findings) for name, texts in files.flags.items())
+    table = objects.read(findings, needed=4, fix="Give every object a bndbox of xmin, ymin, xmax and ymax.")
+    difficult, truncated = (objects.flags(name, _plain(texts), findings) for name, texts in files.flags.items())
     objects.add_to(draft, table[:, :4], score=_scores(objects, table, draft), difficult=difficult)
     counts = (("truncated", int(truncated.sum())), ("part", files.n_parts))
     mention_unused(counts, Where(draft.path), findings)
+
+
+def _plain(flags: Sequence[str]) -> list[str]:
+    """Return flags without blanks; some tools write "Unspecified" for one that nobody set."""
+    plain = {text: "" if text.strip().lower() == "unspecified" else text.strip() for text in set(flags)}
+    return [plain[text] for text in flags]
 
 
 def _file_names(files: _Files, draft: Draft) -> list[str | None]:
