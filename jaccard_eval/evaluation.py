@@ -203,12 +203,12 @@ def load_as_in_ground_truth(
     Shapes are read as well where an `iou_type` names them, as the files have them.
     """
     from jaccard_eval.features.convert.write import as_in_ground_truth
-    from jaccard_eval.formats import iou_types
+    from jaccard_eval.formats import iou_types, opened
 
     if iou_type != BOXES:
         options = replace(options, pred_options=with_shapes(options.pred_options, iou_type))
         # The ground truth only names images and classes, but may have nothing else to be read.
-        kinds = iou_types(gt, options.gt_format)
+        kinds = iou_types(opened(gt, options.gt_format))
         if iou_type in kinds and BOXES not in kinds:
             options = replace(options, gt_options=with_shapes(options.gt_options, iou_type))
 

@@ -20,7 +20,7 @@ from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.fixes import Fix
-from jaccard_eval.formats import read_dataset
+from jaccard_eval.formats import iou_types, opened, read_dataset
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.native.results import scanning_ahead
 from jaccard_eval.options import ReadOptions
@@ -72,6 +72,9 @@ class Input:
     options: ReadOptions | None = None
     store: DiskEngine | None = None  # where boxes go that do not fit into memory
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "source", opened(self.source, self.format_name))
+
     def attempt(self, role: str) -> tuple[Dataset | None, tuple[Finding, ...]]:
         """Read it as ground truth ("gt") or predictions ("pred"); None with the errors where that cannot be done."""
         try:
@@ -90,7 +93,7 @@ def _load_stored(given: Input, role: str, store: DiskEngine) -> Dataset:
 
     if isinstance(given.source, str | os.PathLike):
         options = replace(given.options or ReadOptions(), role=role)
-        return read_stored(path_of(given.source), options, given.format_name, store)
+        return read_stored(given.source, options, given.format_name, store)
     return keep_on_disk(load(given.source, role=role, format_name=given.format_name, options=given.options), store)
 
 
@@ -161,7 +164,7 @@ def load(
         raise UsageError(
             f"evaluate() cannot read {article} {kind}. Pass a path, a DataFrame, a COCO dict or a list of dicts."
         )
-    return read_dataset(path_of(source), replace(options or ReadOptions(), role=role), format_name)
+    return read_dataset(source, replace(options or ReadOptions(), role=role), format_name)
 
 
 def with_shapes(options: ReadOptions | None, iou_type: str) -> ReadOptions | None:
@@ -198,15 +201,13 @@ def settle_iou_type(gt: Input, preds: Sequence[Input]) -> tuple[str, tuple[Findi
 
     With it a note, where there was a choice; a UsageError where boxes are missing and there still is one.
     """
-    from jaccard_eval.formats import iou_types
-
-    if len(preds) == 1 and gt.source is preds[0].source and is_partitioned(gt.source):
+    if len(preds) == 1 and is_partitioned(gt.source) and str(gt.source) == str(preds[0].source):
         manifest = read_manifest(path_of(str(gt.source)))
         return manifest.iou_type, manifest.chosen
-    found = iou_types(preds[0].source, preds[0].format_name)
+    found = iou_types(preds[0].source)
     # Most predictions are boxes and nothing else: the other inputs need not be looked at.
     for given in (gt, *preds[1:]) if found - {BOXES} else ():
-        found &= iou_types(given.source, given.format_name)
+        found &= iou_types(given.source)
     kinds = [kind for kind in _SHAPES if kind in found]
     if not kinds:
         return BOXES, ()
@@ -214,8 +215,7 @@ def settle_iou_type(gt: Input, preds: Sequence[Input]) -> tuple[str, tuple[Findi
     if BOXES not in found and len(kinds) > 1:
         fix = Fix.missing("Pass {iou_type}.", iou_type=names)
         raise UsageError(f"not all inputs have boxes, and all have {what}.", fix=fix)
-    source, log = preds[0].source, FindingLog()
-    where = Where(str(source) if isinstance(source, str | os.PathLike) else f"<{type(source).__name__}>")
+    where, log = Where(_named(preds[0])), FindingLog()
     if BOXES in found:
         log.note(
             "iou-type",
@@ -241,9 +241,7 @@ def _described(kinds: Sequence[str]) -> tuple[str, tuple[str, ...]]:
 
 def _shapes_of(given: Input) -> tuple[list[str], bool]:
     """Return the kinds of shapes of an input, and whether it has boxes."""
-    from jaccard_eval.formats import iou_types
-
-    found = iou_types(given.source, given.format_name)
+    found = iou_types(given.source)
     return [kind for kind in _SHAPES if kind in found], BOXES in found
 
 

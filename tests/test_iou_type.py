@@ -11,7 +11,7 @@ from command_line import run_here, write_json
 
 import jaccard_eval
 from jaccard_eval import UsageError, compare, evaluate, explain
-from jaccard_eval.formats import iou_types
+from jaccard_eval.formats import Opened
 from jaccard_eval.reading.blocks import part_from
 
 MASK = [[10.0, 10.0, 10.0, 30.0, 30.0, 30.0, 30.0, 10.0, 20.0, 12.0]]
@@ -148,9 +148,9 @@ def test_annotations_are_found_behind_any_number_of_images_without_the_rest(
     assert text.find(b'"annotations"') > 1 << 16  # more than a look at the file shows
     packed = gzip.compress(text, 0)
     (tmp_path / "gt.json.gz").write_bytes(packed)
-    assert iou_types(tmp_path / "gt.json.gz") == {"segm"}
+    assert Opened(tmp_path / "gt.json.gz").iou_types == {"segm"}
     (tmp_path / "gt.json").write_bytes(text)
-    assert iou_types(tmp_path / "gt.json") == {"segm"}
+    assert Opened(tmp_path / "gt.json").iou_types == {"segm"}
     # Where annotations come first, nothing behind them is read: not even that the file is cut off.
     document = {**document, "images": []} | {"annotations": document["annotations"] * 5000}
     cut = gzip.compress(json.dumps(document).encode(), 0)[: 1 << 19]

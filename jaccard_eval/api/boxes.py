@@ -17,6 +17,7 @@ from jaccard_eval.evaluation import (
     load_and_trust,
 )
 from jaccard_eval.findings import DataError, Finding
+from jaccard_eval.formats import opened
 from jaccard_eval.inputs import (
     Input,
     load,
@@ -206,7 +207,7 @@ def evaluate(
     keywords = locals() | {"bootstrap": Bootstrap(n_resamples=bootstrap) if isinstance(bootstrap, int) else bootstrap}
     asked, where = _asked(ProtocolOptions, keywords), _asked(EngineOptions, keywords)
     asked.rules()  # a slip is reported before anything is read
-    pred = both_sides(gt) if pred is None else pred
+    gt, pred = opened(gt, gt_format), opened(both_sides(gt) if pred is None else pred, pred_format)
     options = _asked(EvaluateOptions, keywords)
     rules, found = _settled(asked, gt, (pred,), options)
     return evaluate_inputs(gt, pred, rules, options, version=__version__, engine=where, findings=found)
@@ -289,16 +290,17 @@ def compare(
 
     asked = _asked(ProtocolOptions, keywords)
     how = _asked(EvaluateOptions, keywords)
-    sources = _several(preds)
+    gt, sources = opened(gt, gt_format), [opened(pred, pred_format) for pred in _several(preds)]
     given = changed(asked) | changed(how)
     if gt is None and given:
         raise UsageError(f"{', '.join(sorted(given))}: saved runs have rules and options of their own")
-    if gt is not None and sources and all(saved_run_of(pred) is not None for pred in sources):
+    runs = [saved_run_of(pred) for pred in sources]
+    if gt is not None and runs and None not in runs:
         raise UsageError("all predictions are saved runs, which contain their ground truth: remove the other one")
     require_two(len(sources))
     side_names(len(sources), names or {})  # a slip is reported before anything is evaluated
     asked.rules()
-    unsaved = [pred for pred in sources if saved_run_of(pred) is None]
+    unsaved = [pred for pred, run in zip(sources, runs, strict=True) if run is None]
     rules, found = _settled(asked, gt, unsaved, how) if gt is not None else (asked.rules(), ())
     # Bare arrays are read already, and each of the predictions may bring images that they do not have.
     if gt is not None and not isinstance(gt, BoxTable):
@@ -306,8 +308,7 @@ def compare(
         if images_in_common:
             gt = in_every(gt, unsaved, how)
     results = []
-    for pred in sources:
-        saved = saved_run_of(pred)
+    for pred, saved in zip(sources, runs, strict=True):
         if saved is not None:
             results.append(load_run(saved))
         elif gt is not None:
@@ -384,6 +385,7 @@ def inspect(
         is_gt = side.role == "gt"
         return inspect_sides(side if is_gt else None, None if is_gt else side, None, (), version=__version__)
     options = _asked(SideOptions, keywords)
+    path, pred = opened(path, gt_format), opened(pred, pred_format)
     rules, found = _settled(asked, path, [pred], options)
     both = (
         Input(path, gt_format, with_shapes(gt_options, rules.iou_type)),
@@ -476,6 +478,7 @@ def sensitivity(
             f"sensitivity measures the edges of boxes, but protocol {quoted_value(rules.name)} compares"
             f" {quoted_value(rules.iou_type)}. Pass a protocol of boxes, such as coco."
         )
+    gt, pred = opened(gt, gt_format), opened(pred, pred_format)
     with needing_boxes("sensitivity", Input(gt, gt_format), Input(pred, pred_format)):
         sides = load_and_trust(gt, pred, _asked(SideOptions, keywords))
     return analyse_sides(sides, rules, scale or ScaleOptions(), version=__version__)
@@ -574,6 +577,7 @@ def explain(
     if pred is None:
         raise UsageError("explain needs predictions too, or the result of an evaluation in place of both")
     Question.of(metric, rules.rules(), against=against, boxes=boxes)  # a slip is reported before anything is read
+    gt, pred = opened(gt, gt_format), opened(pred, pred_format)
     settled, found = _settled(rules, gt, (pred,), how)
     asked = Question.of(metric, settled, against=against, boxes=boxes)
     result = explain_inputs(gt, pred, asked, how, version=__version__)

@@ -30,6 +30,7 @@ GATES = "gates"  # the table of rules; all others are called like a command
 NO_KEYS = ("config", "isolated")  # options that choose the file to read
 _ANY_SPELLING = r"(?i)jaccard[-_. ]?eval"
 _SETTINGS = "jaccard_eval.settings"  # in the context
+CONFIG = "jaccard_eval.config"  # there, too: the file as it was read for the command that runs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,7 +165,7 @@ def apply_config(command: click.Command, ctx: click.Context, args: Sequence[str]
     if given.get("isolated") or any(param.is_eager and param.name in given for param in command.get_params(ctx)):
         return
     path = input_path(given["config"]) if given.get("config") else find_config()
-    config = None if path is None else read_config(path)
+    config = ctx.meta[CONFIG] = None if path is None else read_config(path)
     if config is None or config.tables.get(str(command.name)) is None:
         return
     ctx.default_map, ctx.meta[_SETTINGS] = _defaults(command, config, given)

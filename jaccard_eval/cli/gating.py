@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from jaccard_eval.cli import streams
-from jaccard_eval.cli.config import find_config, read_config
+from jaccard_eval.cli.config import CONFIG, Config
 from jaccard_eval.cli.inputs import InputPath, input_path, note_inputs
 from jaccard_eval.cli.options import (
     PATH,
@@ -220,13 +220,13 @@ def _beside(path: Path, given: str) -> str:
 def configured_gates(options: RunOptions) -> tuple[Gates | None, Path | None]:
     """Return the gates that are configured and given, None without any, and their file where nobody named it."""
     rules = tuple(rule for name in RULE_OPTIONS for rule in getattr(options, name))
-    path, found = options.config, None
-    if path is not None and options.isolated:
+    found = None
+    config: Config | None = click.get_current_context().meta.get(CONFIG)
+    if options.config is not None and options.isolated:
         raise UsageError("--config and --isolated exclude each other; remove one of them")
-    if path is None and not options.isolated:
-        path = find_config()
-    gates = None if path is None else load_gates(path, further=rules)
-    if path is not None and gates is not None:
+    gates = None if config is None else load_gates(config, further=rules)
+    if config is not None and gates is not None:
+        path = config.path
         note_inputs([path], "the configuration")
         found = None if options.config else path
         # Paths in a configuration are relative to it, and from here on to where the command runs.
@@ -236,9 +236,9 @@ def configured_gates(options: RunOptions) -> tuple[Gates | None, Path | None]:
             groups = _beside(path, str(gates.bootstrap.group_by))
             note_inputs([Path(groups)])
             gates = replace(gates, bootstrap=replace(gates.bootstrap, group_by=groups))
-    elif options.config is not None and not read_config(options.config).tables:
+    elif options.config and config and not config.tables:
         raise UsageError(
-            f"{quoted_value(str(path))} has no gates; add [[gates.rules]] or [[tool.jaccard-eval.gates.rules]]"
+            f"{quoted_value(str(config.path))} has no gates; add [[gates.rules]] or [[tool.jaccard-eval.gates.rules]]"
         )
     elif not rules:
         return None, None
@@ -258,11 +258,10 @@ def configured_gates(options: RunOptions) -> tuple[Gates | None, Path | None]:
     return (replace(gates, bootstrap=drawn) if drawn else gates), found
 
 
-def load_gates(path: Path, *, further: Sequence[Rule] = ()) -> Gates | None:
-    """Return the gates that a file configures, with `further` rules behind its own; None when it has none."""
+def load_gates(config: Config, *, further: Sequence[Rule] = ()) -> Gates | None:
+    """Return the gates that a configuration has, with `further` rules behind its own; None when it has none."""
     from jaccard_eval.features.gates.config import ConfigText, parse_config
 
-    config = read_config(path)
     gates = config.tables.get("gates")
     rules = gates.get("rules") if isinstance(gates, Mapping) else None
     # TOML libraries give no lines: headers are counted in the text, and trusted where there are as many as rules.
@@ -270,13 +269,13 @@ def load_gates(path: Path, *, further: Sequence[Rule] = ()) -> Gates | None:
     lines = [config.text.count("\n", 0, match.end()) + 1 for match in re.finditer(header, config.text)]
 
     def read_names(name: str) -> tuple[str, ...]:
-        listed = input_path(_beside(path, name))
+        listed = input_path(_beside(config.path, name))
         note_inputs([listed])
         stripped = map(str.strip, read_settings(listed).splitlines())
         return tuple(line for line in stripped if line and not line.startswith("#"))
 
     place = ConfigText(
-        path=str(path),
+        path=str(config.path),
         table=config.prefix,
         typed=config.typed,
         rule_lines=lines if len(lines) == len(rules if isinstance(rules, list) else ()) else (),

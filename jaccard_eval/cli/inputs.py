@@ -110,11 +110,11 @@ class InputText(TextType):
 
 def refuse_results(words: Iterable[str | os.PathLike[str]]) -> None:
     """Raise an error when one of the words is a saved result, the likeliest file to come without a second one."""
-    from jaccard_eval.reading.files import refuse_result
+    from jaccard_eval.reading.files import head, refuse_result
 
     for word in words:
         if os.path.isfile(word):  # noqa: PTH113 - may be anything, NUL bytes too
-            refuse_result(Path(word))
+            refuse_result(Path(word), head(Path(word)))
 
 
 def note_inputs(paths: Iterable[Path], option: str = "", kind: str = FILE) -> None:
@@ -203,13 +203,13 @@ def _places(path: Path, kind: str, options: dict[str, Any]) -> Iterator[tuple[Pa
 
         yield path, lambda name: name.lower().endswith(SUFFIXES)
     elif kind == LABELS:
-        from jaccard_eval.formats import find_input, format_module, format_names, leads_to, reads_name
+        from jaccard_eval.formats import Opened, format_module, format_names, leads_to, reads_name
 
         # Both sides' formats are looked at: which of them an argument is of shows when the command runs.
         names = {options.get("gt_format"), options.get("pred_format")} - {None}
         found = path
         try:
-            found, name = find_input(path)
+            found, name = Opened(path).found
             names.add(name)
         except DataError:
             # It may be any of them: what one of them would read next time is not to be written either.

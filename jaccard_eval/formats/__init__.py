@@ -17,10 +17,11 @@ import os
 import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
+from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.errors import JaccardEvalError, UsageError
 from jaccard_eval.extensions import FORMATS, broken_extension, extension_names, load_extension
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
@@ -28,13 +29,18 @@ from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.progress import Stage
+from jaccard_eval.reading import remote
+from jaccard_eval.reading.files import refusals_explained, require_input
+from jaccard_eval.reading.partitions.manifest import is_partitioned, read_manifest
+from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.text import did_you_mean, quoted_value
 
 if TYPE_CHECKING:
     from jaccard_eval.data.dataset import Dataset
     from jaccard_eval.engine.stored import Store
     from jaccard_eval.reading.draft import Draft
-    from jaccard_eval.reading.peek import Likeness, Peek
+
+Source = TypeVar("Source")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,23 +124,60 @@ def format_module(name: str) -> FormatModule:
 
 
 def detect_format(path: Path) -> str:
-    """Return the name of the format that `find_input` finds."""
-    return find_input(path)[1]
+    """Return the name of the format that reads an input; see `Opened.found`."""
+    return Opened(path).found[1]
 
 
-def find_input(path: Path) -> tuple[Path, str]:
-    """Return what is read of an input, and its format: itself, else the one data set that lies in a folder.
+class Opened(os.PathLike[str]):
+    """An input that is looked at once, and handed on: it is taken wherever its path is."""
 
-    The surest format reads it; formats of other packages are asked last. A DataError reports that no format recognises
-    it, or that several are equally sure.
-    """
-    from jaccard_eval.reading.files import refuse_result, require_readable
-    from jaccard_eval.reading.peek import Likeness, Peek
+    format_name: str | None
 
-    require_readable(path)
-    refuse_result(path)
-    peek = Peek(path)
-    matches = surest_formats(peek)
+    def __init__(self, given: str | os.PathLike[str], format_name: str | None = None) -> None:
+        if isinstance(given, Opened) and format_name in (None, given.format_name):
+            self.__dict__ = given.__dict__  # what one of the two finds both have
+            return
+        # Of a URL, the system's path is that of its copy.
+        self.text = str(given) if isinstance(given, Path) else os.fspath(given)
+        self.format_name, self.peek = format_name, Peek(remote.path_of(given))
+
+    def __fspath__(self) -> str:
+        return self.text
+
+    __str__ = __fspath__
+
+    @cached_property
+    def found(self) -> tuple[Path, str]:
+        """What is read of it, and the format of that: itself, else the one data set that lies in a folder.
+
+        The surest format reads it; formats of other packages are asked last. A DataError reports that no format
+        recognises it, or that several are equally sure.
+        """
+        if self.format_name:
+            return self.peek.path, self.format_name
+        self.peek.head = require_input(self.peek.path)
+        return _find(self.peek)
+
+    @cached_property
+    def iou_types(self) -> frozenset[str]:
+        """What of it can be compared, as far as its beginning shows; empty where nothing is recognised."""
+        try:
+            if is_partitioned(self.peek.path):
+                return frozenset({read_manifest(self.peek.path).iou_type})
+            found, name = self.found
+            module = format_module(name)
+            return frozenset(module.iou_types(self.peek.at(found)) if hasattr(module, "iou_types") else (BOXES,))
+        except (JaccardEvalError, OSError):
+            return frozenset()  # what is wrong is reported when it is read
+
+
+def opened(source: Source, format_name: str | None = None) -> Source | Opened:
+    """Return an input that is looked at once where it is given as a path; what is loaded comes back."""
+    return Opened(source, format_name) if isinstance(source, str | os.PathLike) else source
+
+
+def _find(peek: Peek) -> tuple[Path, str]:
+    path, matches = peek.path, surest_formats(peek)
     if not matches:
         from jaccard_eval.formats._unrecognised import explain_unknown, look_inside, unwrapped
 
@@ -179,8 +222,6 @@ def _require_alone(peek: Peek, found: Path, name: str) -> None:
 
 def surest_formats(peek: Peek) -> list[str]:
     """Return the names of the formats that are surest of an input: one where all is well, several, or none."""
-    from jaccard_eval.reading.peek import Likeness
-
     # Looking for installed packages reads the metadata of every one of them: only where no format of ours will do.
     for list_names in (_own_modules, partial(extension_names, FORMATS)):
         modules = {name: format_module(name) for name in sorted(list_names())}
@@ -197,42 +238,24 @@ def surest_formats(peek: Peek) -> list[str]:
     return []
 
 
-def iou_types(source: object, format_name: str | None = None) -> frozenset[str]:
-    """Return what of an input can be compared, as far as its beginning shows; empty where nothing is recognised."""
-    from jaccard_eval.data.protocol import BOXES
-    from jaccard_eval.reading.partitions.manifest import is_partitioned, read_manifest
-    from jaccard_eval.reading.peek import Peek
-    from jaccard_eval.reading.remote import path_of
+def iou_types(source: object) -> frozenset[str]:
+    """Return what of an input can be compared; see `Opened.iou_types`."""
+    if isinstance(source, Opened):
+        return source.iou_types
+    from jaccard_eval.formats import _objects
 
-    if not isinstance(source, str | os.PathLike):
-        from jaccard_eval.formats import _objects
-
-        return frozenset(_objects.iou_types(source))
-    path = path_of(source)
-    try:
-        if is_partitioned(path):
-            return frozenset({read_manifest(path).iou_type})
-        found, name = (path, format_name) if format_name else find_input(path)
-        module = format_module(name)
-        return frozenset(module.iou_types(Peek(found)) if hasattr(module, "iou_types") else (BOXES,))
-    except (JaccardEvalError, OSError):
-        return frozenset()  # what is wrong is reported when it is read
+    return frozenset(_objects.iou_types(source))
 
 
-def read_dataset(path: Path | str, options: ReadOptions, format_name: str | None = None) -> Dataset:
+def read_dataset(given: str | os.PathLike[str], options: ReadOptions, format_name: str | None = None) -> Dataset:
     """Read one side of an evaluation; a DataError has every problem of the input."""
-    from jaccard_eval.reading import remote
-    from jaccard_eval.reading.files import refusals_explained
-    from jaccard_eval.reading.partitions.manifest import is_partitioned
-
-    path = remote.path_of(path)
+    path = remote.path_of(given)
     if is_partitioned(path):
         from jaccard_eval.reading.partitions.sides import read_side
 
-        with remote.session():
-            return read_side(path, options)
+        return read_side(path, options)
     with Stage(f"reading {path}"), remote.session(), refusals_explained(path):
-        found, name = (path, format_name) if format_name else find_input(path)
+        found, name = Opened(given, format_name).found
         if name not in _own_modules():
             remote.bring_below(found)
         return _filled(options, lambda asked: _begin(path, found, name, asked), partial(_add, found, name))
@@ -284,24 +307,22 @@ def _require_companions(name: str, options: ReadOptions) -> None:
         raise UsageError(fix=Fix.missing(words, **dict.fromkeys(given)))
 
 
-def read_stored(path: Path, options: ReadOptions, format_name: str | None, store: Store) -> Dataset:
+def read_stored(given: str | os.PathLike[str], options: ReadOptions, format_name: str | None, store: Store) -> Dataset:
     """Read one side and keep its boxes in a store: in parts where the format can and the parts agree, else whole."""
     from jaccard_eval.engine.choice import fits_memory
-    from jaccard_eval.reading import remote
-    from jaccard_eval.reading.files import refusals_explained
-    from jaccard_eval.reading.partitions.manifest import is_partitioned
     from jaccard_eval.reading.stored import keep_on_disk, read_parts
 
+    path = remote.path_of(given)
     if is_partitioned(path):
         from jaccard_eval.reading.partitions.sides import read_side
 
-        with remote.session():
-            return read_side(path, options, store)
+        return read_side(path, options, store)
+    given = Opened(given, format_name)
     with remote.session(), refusals_explained(path):
-        found, name = (path, format_name) if format_name else find_input(path)
+        found, name = given.found
         module = format_module(name)
         if not hasattr(module, "read_parts"):
-            return keep_on_disk(read_dataset(path, options, format_name), store)
+            return keep_on_disk(read_dataset(given, options), store)
         try:
             with Stage(f"reading {path}"):
                 # What is wrong with a part is found in the whole, which is then read without these records.
@@ -313,7 +334,7 @@ def read_stored(path: Path, options: ReadOptions, format_name: str | None, store
             is_changed = any(finding.code == "input-changed" for finding in error.findings)
             if is_changed or not fits_memory(found, store.room):
                 raise
-        return keep_on_disk(read_dataset(path, options, format_name), store)
+        return keep_on_disk(read_dataset(given, options), store)
 
 
 def read_object(source: object, options: ReadOptions) -> Dataset | None:
@@ -345,11 +366,10 @@ def write_dataset(
     warning, or an error unless the output may be `lossy`.
     """
     from jaccard_eval.atomic import require_free
-    from jaccard_eval.reading.remote import path_of
     from jaccard_eval.reading.writing import LossErrors
 
     writer = format_writer(format_name or dataset.format)
-    path = path_of(path)
+    path = remote.path_of(path)
     require_free(path, inputs, replace=replace)
     findings = FindingLog() if lossy else LossErrors()
     if dataset.reading.origin:

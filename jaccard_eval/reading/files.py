@@ -169,15 +169,23 @@ def is_in_place(file: Any) -> bool:
 
 def head(path: Path) -> bytes:
     """Return the first 64 KB of a file, unpacked if gzip; empty when it cannot be read. Never raises."""
-    is_large = remote.is_remote(path) and not remote.is_small(path)
     try:
-        with open_in_place(path) if is_large else open_regular(path) as file:
-            start = file.read(SNIFF_BYTES)
-        if start.startswith(GZIP_MAGIC):
-            # The cut-off end is not an error to a decompressor object, and a bomb gives no more than is asked for.
-            start = zlib.decompressobj(wbits=31).decompress(start, SNIFF_BYTES)
-    except (DataError, OSError, zlib.error):
+        return first_bytes(path)
+    except (DataError, OSError):
         return b""
+
+
+def first_bytes(path: Path) -> bytes:
+    """Return what `head` does; a DataError explains why a file cannot be opened."""
+    is_large = remote.is_remote(path) and not remote.is_small(path)
+    with open_in_place(path) if is_large else open_regular(path) as file:
+        try:
+            start: bytes = file.read(SNIFF_BYTES)
+            if start.startswith(GZIP_MAGIC):
+                # The cut-off end is not an error to a decompressor object, and a bomb gives no more than is asked for.
+                start = zlib.decompressobj(wbits=31).decompress(start, SNIFF_BYTES)
+        except (OSError, zlib.error):
+            return b""
     return start.removeprefix(BYTE_ORDER_MARK)
 
 
@@ -218,17 +226,19 @@ def check_content(path: Path, data: bytes) -> None:
         raise DataError.single("wrong-content", Where(str(path)), f"holds {what}", fix=fix)
 
 
-def refuse_result(path: Path) -> None:
-    """Raise a DataError where a file is a saved result of this program, not ground truth or predictions."""
-    start = head(path)
-    if start.startswith(_ZIP):
-        import zipfile  # brings compressors along, which most runs do not need
+def require_input(path: Path) -> bytes:
+    """Return the first bytes of an input, none of a folder; a DataError where it cannot be opened, or is a result."""
+    if is_folder(path) or remote.is_remote(path):
+        require_readable(path)
+    start = b"" if is_folder(path) else first_bytes(path)
+    refuse_result(path, start)
+    return start
 
-        try:
-            with open_in_place(path) as file:
-                is_result = f"{RUN_ENTRY}.npy" in zipfile.ZipFile(file).namelist()
-        except (DataError, zipfile.BadZipFile):  # reported by whoever reads it
-            is_result = False
+
+def refuse_result(path: Path, start: bytes) -> None:
+    """Raise a DataError where a file, by its first bytes, is a saved result, not ground truth or predictions."""
+    if start.startswith(_ZIP):
+        is_result = f"{RUN_ENTRY}.npy".encode() in start  # which is written first
     else:
         is_result = bool(_RESULT_START.match(start)) and b'"name": "jaccard-eval"' in read_bytes(path)
     if not is_result:

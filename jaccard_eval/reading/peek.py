@@ -149,8 +149,9 @@ class Peek:
     def _members(self) -> tuple[list[str], list[str]]:
         folders: list[str] = []
         names: list[str] = []
-        with contextlib.suppress(OSError):
-            folders, names = files.list_folder(self.path)
+        if self.is_folder:
+            with contextlib.suppress(OSError):
+                folders, names = files.list_folder(self.path)
         return sorted(folders), sorted(names)
 
     def first_files(self, is_wanted: Callable[[str], bool]) -> list[Peek]:

@@ -8,7 +8,8 @@ import pytest
 from command_line import run_here, write_pair
 
 from jaccard_eval import Gates, UsageError
-from jaccard_eval.cli.gating import find_config, load_gates
+from jaccard_eval.cli.config import find_config, read_config
+from jaccard_eval.cli.gating import load_gates
 
 OWN = '[[gates.rules]]\nmetric = "AP"\nmin = 0.5\n'
 SHARED = '[project]\nname = "dogs"\n\n[[tool.jaccard-eval.gates.rules]]\nmetric = "AP"\nmin = 0.5\n'
@@ -29,14 +30,14 @@ def found_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path | None:
 
 
 def load(path: Path) -> Gates:
-    gates = load_gates(path)
+    gates = load_gates(read_config(path))
     assert gates is not None
     return gates
 
 
 def refused(path: Path) -> str:
     with pytest.raises(UsageError) as caught:
-        load_gates(path)
+        load_gates(read_config(path))
     return str(caught.value)
 
 

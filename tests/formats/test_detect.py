@@ -12,7 +12,7 @@ import pytest
 from jaccard_eval import load
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError
-from jaccard_eval.formats import detect_format, find_input, format_module, format_names, read_dataset
+from jaccard_eval.formats import Opened, detect_format, format_module, format_names, read_dataset
 from jaccard_eval.options import ReadOptions
 
 COCO = {"images": [{"id": 1}], "annotations": [], "categories": [{"id": 1, "name": "dog"}]}
@@ -248,7 +248,7 @@ def test_folders_that_an_archive_was_unpacked_to_are_gone_into(tmp_path: Path) -
     _write(tmp_path / "set/set/gt.json", json.dumps({**COCO, "annotations": []}))
     _write(tmp_path / "set/.DS_Store", "")
     _write(tmp_path / "__MACOSX/set/._gt.json", "")
-    assert find_input(tmp_path) == (tmp_path / "set/set/gt.json", "coco")
+    assert Opened(tmp_path).found == (tmp_path / "set/set/gt.json", "coco")
     _write(tmp_path / "set/set/dt.json", "[]")
     place = tmp_path / "set/set"
     assert f"Pass the one with the boxes: {place}/dt.json (coco), {place}/gt.json (coco)." in _error(tmp_path)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jaccard_eval import DataError, evaluate, load
-from jaccard_eval.formats import find_input
+from jaccard_eval.formats import Opened, detect_format
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 
@@ -41,7 +41,7 @@ def placed(folder: Path, **sources: str) -> Path:
 def test_several_inputs_stop_and_are_listed_with_their_places(tmp_path: Path, sources: dict[str, str]) -> None:
     folder = placed(tmp_path / "runs", **sources)
     with pytest.raises(DataError, match=r"input-ambiguous|format-unknown") as raised:
-        find_input(folder)
+        detect_format(folder)
     listed = [str(folder / name.replace("__", "/")) for name in sources if name not in (".", "x__labels")]
     assert all(place in str(raised.value) for place in listed)
 
@@ -65,11 +65,11 @@ def test_one_input_in_a_folder_is_read_as_before(source: Path, tmp_path: Path) -
     for given in ("gt", "gt.json", "gt.csv", "gt.xml"):
         if (source / given).exists():
             place = {"here" if (source / given).is_file() else ".": f"{source.name}/{given}"}
-            found, _ = find_input(placed(tmp_path / given, **place))
+            found, _ = Opened(placed(tmp_path / given, **place)).found
             assert found.exists()
 
 
 def test_splits_and_images_of_one_data_set_are_no_rivals(tmp_path: Path) -> None:
     folder = placed(tmp_path, labels__train="yolo/better", labels__val="yolo/worse", images__val="yolo/images")
-    assert find_input(folder) == (folder, "yolo")
-    assert find_input(SAMPLE / "yolo")[1] == "yolo"
+    assert Opened(folder).found == (folder, "yolo")
+    assert Opened(SAMPLE / "yolo").found[1] == "yolo"

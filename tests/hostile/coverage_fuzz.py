@@ -94,8 +94,8 @@ def of_files() -> Target:
         ("a.txt", lambda path: boxlist.read_box_list(path, "xywh")),
         ("a.toml", config.read_config),
         ("a.yaml", config.read_config),
-        ("a.toml", gating.load_gates),
-        ("a.yaml", gating.load_gates),
+        ("a.toml", lambda path: gating.load_gates(config.read_config(path))),
+        ("a.yaml", lambda path: gating.load_gates(config.read_config(path))),
         ("a.json", lambda path: parse.parse_class_map(str(path))),
         ("a.yaml", lambda path: parse.parse_class_map(str(path))),
     )

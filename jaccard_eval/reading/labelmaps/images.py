@@ -190,7 +190,7 @@ def _foreign(where: Where, data: bytes) -> DataError:
     if data.startswith(_JPEG):
         fix = "Export it as PNG or .npy from the source: JPEG compression cannot be undone."
         return DataError.single("map-lossy", where, "is a JPEG image, which does not keep label values", fix=fix)
-    files.refuse_result(Path(where.path))
+    files.refuse_result(Path(where.path), files.head(Path(where.path)))
     files.check_content(Path(where.path), data)  # knows what else it could be, and reports it
     detail = "is neither a PNG image nor a NumPy array (.npy)"
     return DataError.single("image-unreadable", where, detail, fix="Export it as PNG or .npy.")

@@ -40,6 +40,7 @@ from jaccard_eval.reading.partitions.parts import (
     invalid,
     open_part,
 )
+from jaccard_eval.reading.remote import session
 from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.text import example_keys
 
@@ -48,6 +49,7 @@ IMAGE_COLUMNS = ("id", "key", "file", "width", "height")  # of each side, after 
 FACT_COLUMNS = ("absent", "present", "not_exhaustive")  # lists of classes, in the order of `imagelabels.FACTS`
 
 
+@session()
 def read_side(folder: Path, options: ReadOptions, store: Store | None = None) -> Dataset:
     """Read one side of partitions; predictions stay where they lie if there is a store for the rest.
 

@@ -16,7 +16,7 @@ import numpy as np
 from jaccard_eval.data.imagekeys import posix
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
-from jaccard_eval.reading.files import is_folder, read_text, refuse_result
+from jaccard_eval.reading.files import head, is_folder, read_text, refuse_result
 from jaccard_eval.reading.json import described_json, is_number, kind_of, parse_json
 from jaccard_eval.reading.labelmaps.arrays import ArrayMap, ArrayMaps
 from jaccard_eval.reading.labelmaps.images import EncodedImage
@@ -41,7 +41,7 @@ _ID_FIX = "Ids of segments are whole numbers from 1 to 16777215, as three bytes 
 def read_file(role: str, path: Path, masks: Path | ArrayMaps | None, findings: FindingLog) -> SegmentedSide | None:
     """Read a JSON file; its maps lie in the folder that is called like it, unless another one is given."""
     try:
-        refuse_result(path)
+        refuse_result(path, head(path))
         document = parse_json(path, read_text(path))
     except DataError as error:
         findings.extend(error.findings)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from jaccard_eval.cli.config import read_config
 from jaccard_eval.cli.gating import load_gates
 from jaccard_eval.features.gates.config import GATES_KEYS, RULE_KEYS
 
@@ -20,7 +21,7 @@ def test_the_configuration_on_the_page_is_read_as_it_is_explained(tmp_path: Path
     (text,) = blocks("toml")
     path = tmp_path / "pyproject.toml"
     path.write_text(text, encoding="utf-8")
-    gates = load_gates(path)
+    gates = load_gates(read_config(path))
     assert gates is not None
     assert [rule.id for rule in gates.rules][:2] == ["floor", "AP50 max-drop+max-drop-relative"]
     assert [one.check for one in gates.rules[1].limits] == ["max-drop", "max-drop-relative"]
