@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from jaccard_eval.data.alignment import align_images, place
+from jaccard_eval.data.boxtable import ENCODINGS, BoxTable, freeze, from_xywh, to_xywh
 from jaccard_eval.data.classmaps import match_classes
 from jaccard_eval.data.dataset import Dataset, ImageTable
 from jaccard_eval.data.imagekeys import OVERLOOKED, WAYS, match_by, posix, stem_of
@@ -21,13 +23,14 @@ from jaccard_eval.features.audit.agreement import (
 )
 from jaccard_eval.features.audit.class_maps import COUNTINGS, Confusion, judge, rerun_with
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
-from jaccard_eval.fixes import Fix
+from jaccard_eval.fixes import Fix, Value
 from jaccard_eval.options import SideOptions
 from jaccard_eval.text import quoted_value
 
 MATCHED_SHARE = 0.5  # of the prediction images, from which a way is worth naming
 TELLING_AGREEMENT = 0.1  # from which agreement by place separates ways; chance alone gives up to about this
 FEWEST_OBJECTS = 3  # found in their place, from which a way may replace the one that was taken
+FEWEST_CONFIRMED = 10  # found in their place, from which a way is named together with another encoding of boxes
 NAMED_GROUPS = 2  # groups of shared names that a message shows
 
 _DIFFERENCE = {
@@ -57,6 +60,14 @@ def explain_images(finding: Finding, gt: Dataset, pred: Dataset, options: SideOp
     present = next((way for way in ways if way.name == taken), None)
     if best is not None and _may_replace(best, present, gt, pred):
         return _with_repair(finding, best, present, gt, pred)
+    # Boxes that are read wrongly confirm no way: both are named at once, or one stop would follow the other.
+    for read_anew, options_of_boxes in _encoded_otherwise(gt, pred):
+        sides = {"gt": gt, "pred": pred} | {read_anew.role: read_anew}
+        for way in ways_to_match(sides["gt"], sides["pred"], WAYS):
+            if way.agreement.found >= FEWEST_CONFIRMED and _may_replace(way, present, gt, pred):
+                told = _with_repair(finding, way, present, gt, pred)
+                fix = told.fix and replace(told.fix, options={**told.fix.options, **options_of_boxes})
+                return replace(told, fix=fix)
     groups = [*_shared_names(gt), *_shared_names(pred)]
     if taken or not groups:
         return finding
@@ -64,6 +75,23 @@ def explain_images(finding: Finding, gt: Dataset, pred: Dataset, options: SideOp
     examples = "; ".join(" and ".join(map(quoted_value, group[:2])) for group in groups[:NAMED_GROUPS])
     fix = Fix.missing("Include in the names of both sides the folders that distinguish images.")
     return _extended(finding, f"several folders hold images of the same name ({len(groups):,}): {examples}", fix)
+
+
+def _encoded_otherwise(gt: Dataset, pred: Dataset) -> Iterator[tuple[Dataset, Mapping[str, Value]]]:
+    """Yield one side after the other with its boxes in other encodings, where nobody named one, and the option."""
+    for side in (pred, gt):
+        given = side.reading
+        if "box" in given.named or given.resized is not None or side.boxes.whole().shapes is not None:
+            continue
+        for encoding in ENCODINGS:
+            if encoding != given.encoding:
+                boxes = side.boxes.mapped(partial(_read_as, given=given.encoding, other=encoding))
+                yield replace(side, boxes=boxes), {f"{side.role}_box": encoding}
+
+
+def _read_as(boxes: BoxTable, *, given: str, other: str) -> BoxTable:
+    xywh = to_xywh(from_xywh(boxes.xywh, given), other)
+    return freeze(replace(boxes, xywh=xywh, area=xywh[:, 2] * xywh[:, 3]))
 
 
 def _taken_way(gt: Dataset, pred: Dataset, options: SideOptions) -> str | None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from jaccard_eval import DataError, evaluate
+from jaccard_eval import DataError, ReadOptions, evaluate
 
 BOX = [10, 10, 50, 50]
 
@@ -59,3 +59,27 @@ def test_nothing_in_common_is_left_as_it_is(tmp_path: Path) -> None:
     message = _error(tmp_path, {1: "a.png", 2: "b.png"}, [{"image_id": "x.png"}])
     assert "Check that both are of the same split" in message
     assert "Rerun" not in message
+
+
+@pytest.mark.parametrize("role", ["gt", "pred"])
+def test_images_and_boxes_that_are_both_read_wrongly_are_named_in_one_stop(tmp_path: Path, role: str) -> None:
+    sizes = [[7 * row, 40 + 5 * row, 30 + 2 * row, 20 + row] for row in range(12)]
+    boxes = {"gt": sizes, "pred": sizes} | {role: [[x, y, x + w, y + h] for x, y, w, h in sizes]}
+    gt = {
+        "images": [{"id": row + 1, "width": 300, "height": 300} for row in range(12)],
+        "annotations": [
+            {"id": row + 1, "image_id": row + 1, "category_id": 1, "bbox": box, "area": 600, "iscrowd": 0}
+            for row, box in enumerate(boxes["gt"])
+        ],
+        "categories": [{"id": 1, "name": "dog"}],
+    }
+    pred = [{"image_id": row, "category_id": 1, "bbox": box, "score": 0.5} for row, box in enumerate(boxes["pred"])]
+    for name, content in (("gt.json", gt), ("pred.json", pred)):
+        (tmp_path / name).write_text(json.dumps(content))
+    with pytest.raises(DataError) as caught:
+        evaluate(tmp_path / "gt.json", tmp_path / "pred.json")
+    (finding,) = caught.value.findings
+    assert finding.fix is not None and finding.fix.after == 1.0
+    assert dict(finding.fix.options) == {"match_images": "id+1", f"{role}_box": "xyxy"}
+    options = {f"{role}_options": ReadOptions(box="xyxy")}
+    assert evaluate(tmp_path / "gt.json", tmp_path / "pred.json", match_images="id+1", **options)["AP"] == 1.0
