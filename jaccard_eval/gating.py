@@ -94,7 +94,7 @@ class Gating:
 
     def open(self, baseline: Source) -> None:
         """Read the baseline, also again where it is another by now."""
-        self.baseline, matched = _opened(baseline, self.gates)
+        self.baseline, matched = opened(baseline, self.gates)
         self.base = None if matched is None or not self.gates.asks_noise else _metrics_of(matched)
 
     def drop_other_baseline(self, result: EvaluationResult | PixelsResult | PanopticResult) -> bool:
@@ -125,7 +125,7 @@ class Gating:
         if self.baseline is None and isinstance(result, PanopticResult) and result.against is not None:
             metrics = result.against.measured
             self.base, self.baseline = metrics, replace(answers_of(result), source=metrics, measured=metrics)
-        verdicts: tuple[GateVerdict, ...] = self.judge(*_opened(result, self.gates))
+        verdicts: tuple[GateVerdict, ...] = self.judge(*opened(result, self.gates))
         # The intervals of the result itself may have warned of few images already.
         warned: bool = any(finding.code == "bootstrap-few" for finding in result.findings)
         findings = (*result.findings, *_remarks(verdicts, warned=warned))
@@ -171,7 +171,7 @@ _NEED_RUN = "need the saved run (.npz).", Fix.missing("Write it with {output}.",
 @staged("judging gates")
 def judge_result(source: Source, gating: Gating, *, baseline: Source | None, version: str) -> GateResult:
     """Judge a result in memory, or a saved one again; `baseline` is what the report names as such."""
-    run, table = _opened(source, gating.gates)
+    run, table = opened(source, gating.gates)
     verdicts = gating.judge(run, table)
     return GateResult(
         version=version,
@@ -231,7 +231,8 @@ def _remarks(verdicts: Sequence[GateVerdict], *, warned: bool = False) -> tuple[
     return findings.findings()
 
 
-def _opened(source: Source, gates: Gates) -> Opened:
+def opened(source: Source, gates: Gates | None) -> Opened:
+    """Return what a result answers, with its matches where it has them; of a document where gates ask for those."""
     if isinstance(source, EvaluationResult | PixelsResult | PanopticResult):
         # The matches of segments are kept as long as the program runs.
         if source.measured is None:
@@ -243,7 +244,7 @@ def _opened(source: Source, gates: Gates) -> Opened:
     else:
         answers = read_answers(path)
         # To read a match table costs far more than its document: rules without a question about noise need none.
-        run = _run_of(path, answers, gates) if gates.asks_noise else None
+        run = _run_of(path, answers, gates) if gates is not None and gates.asks_noise else None
     return (answers, None) if run is None else (answers.with_table(answers_of(run)), run)
 
 

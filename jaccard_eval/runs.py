@@ -463,14 +463,14 @@ def saved_protocol(document: Any) -> Protocol:
         # Always written, though a protocol made by hand may lack it.
         if "class_agnostic" not in document:
             raise UsageError("protocol.class_agnostic is missing")
-    rules = _converted(document, Protocol, "protocol")
+    rules = converted(document, Protocol, "protocol")
     unknown = [name for name in (*rules.ignored_flags, *rules.reusable_flags) if name not in FLAGS]
     if unknown:
         raise UsageError(f"expected flags among {', '.join(FLAGS)}, got {quoted_value(unknown[0])}")
     return rules
 
 
-def _converted(value: Any, kind: type[Record], place: str) -> Record:
+def converted(value: Any, kind: type[Record], place: str) -> Record:
     """Return a part of a document as what it means; a UsageError names the field that is wrong."""
     import msgspec
 
@@ -504,9 +504,9 @@ class Saved:
     options: EvaluateOptions
 
 
-def read_saved(path: Path) -> Saved:
+def read_saved(path: Path, document: Any = None) -> Saved:
     """Read the JSON document of an evaluation."""
-    document = read_document(path)
+    document = read_document(path) if document is None else document
     kind = document.get("kind") if isinstance(document, dict) else None
     # A document without a kind is looked at below, where all that is wrong with it is reported.
     if kind not in (None, EvaluationResult.kind):
@@ -515,23 +515,24 @@ def read_saved(path: Path) -> Saved:
         )
     require_result(path, document, (EvaluationResult.kind,))
     try:
-        rules = saved_protocol(document["protocol"])
-        options = _converted(document["options"], EvaluateOptions, "options")
+        return Saved(str(path), document, *saved_rules(document["protocol"], document["options"]))
     except UsageError as error:
         raise invalid_document(path, f"cannot be run again: {error}") from None
-    unknown = _unknown_names(document)
+
+
+def saved_rules(protocol: Any, options: Any) -> tuple[Protocol, EvaluateOptions]:
+    """Return the rules and options of an evaluation that a document holds; a UsageError when they are none."""
+    rules, how = saved_protocol(protocol), converted(options, EvaluateOptions, "options")
+    unknown = _unknown_names(protocol, options)
     if unknown:
-        raise invalid_document(
-            path, f"cannot be run again: {', '.join(map(quoted_value, unknown))} belongs to a different version"
-        )
-    return Saved(str(path), document, rules, options)
+        raise UsageError(f"{', '.join(map(quoted_value, unknown))} belongs to a different version")
+    return rules, how
 
 
-def _unknown_names(document: Mapping[str, Any]) -> list[str]:
+def _unknown_names(protocol: Mapping[str, Any], options: Mapping[str, Any]) -> list[str]:
     """Return the rules and options that this version does not know: without them, the evaluation would be another."""
-    options = document["options"]
     parts: list[tuple[str, Mapping[str, Any], type]] = [
-        ("protocol", document["protocol"], Protocol),
+        ("protocol", protocol, Protocol),
         ("options", options, EvaluateOptions),
         *((f"options.{side}", options.get(side) or {}, ReadOptions) for side in ("gt_options", "pred_options")),
         ("options.bootstrap", options.get("bootstrap") or {}, Bootstrap),

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jaccard_eval.codes import STOPS
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.options import SideOptions, require_lists
@@ -92,20 +91,30 @@ def gate(
     return judge_result(result, gating, baseline=None if gating.baseline is None else compared, version=__version__)
 
 
-def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str | os.PathLike[str]) -> Verification:
-    r"""Run a saved evaluation again, with its own rules and options, however doubtful; report what differs.
+def verify(
+    result: str | os.PathLike[str],
+    gt: str | os.PathLike[str],
+    pred: str | os.PathLike[str] | None = None,
+    *others: str | os.PathLike[str],
+) -> Verification:
+    r"""Make a saved result again, with its own rules and options, however doubtful; report what differs.
 
     Parameters
     ----------
     result : path
-        JSON document of an evaluation, or its saved run (.npz), whose match table is then compared as well.
+        JSON document of `evaluate`, `pixels`, `panoptic`, `compare` or `gate`, or a saved run (.npz), whose match table
+        is then compared as well.
     gt, pred : path
-        Its inputs, wherever they are now.
+        Its inputs, wherever they are now; of verdicts, the result that was judged, and the baseline where there is one.
+    *others : path
+        The other predictions of a comparison.
 
     Raises
     ------
     DataError
         When the result or an input cannot be used.
+    UsageError
+        When it is of another kind, or has another number of inputs.
 
     Examples
     --------
@@ -122,25 +131,22 @@ def verify(result: str | os.PathLike[str], gt: str | os.PathLike[str], pred: str
     >>> found.equal
     False
     """
-    from jaccard_eval.evaluation import evaluate_inputs
+    from jaccard_eval.api.again import made_again
     from jaccard_eval.features.verify.compute import compare_again
-    from jaccard_eval.runs import invalid_document, is_saved_run, load_run, read_saved
+    from jaccard_eval.runs import is_saved_run, load_run
 
-    saved = read_saved(path_of(result))
-    try:
-        images = saved.document.get("worst_images")
-        options = replace(
-            saved.options,
-            allow=STOPS,
-            errors="errors" in saved.document,
-            confusion="confusion" in saved.document,
-            worst_images=len(images["rows"]) if images else None,
-        )
-        again = evaluate_inputs(gt, pred, saved.protocol, options, version=__version__)
-    except UsageError as error:  # the call is the saved result's, not the user's
-        raise invalid_document(path_of(result), f"cannot be run again: {error}") from None
+    inputs = [given for given in (gt, pred, *others) if given is not None]
+    saved, again = made_again(path_of(result), [path_of(given) for given in inputs])
+    first, *rest = map(str, inputs)
     run = load_run(path_of(result)) if is_saved_run(result) else None
-    return compare_again(saved.path, saved.document, again, run=run)
+    return compare_again(
+        str(path_of(result)),
+        saved.document,
+        again,
+        inputs=(first, ", ".join(rest)),
+        verdicts=saved.verdicts,
+        run=run,
+    )
 
 
 def convert(
@@ -325,7 +331,7 @@ def pixels(
     from jaccard_eval.features.bootstrap.intervals import resampled, sliced
     from jaccard_eval.features.pixels.counting import count_label_maps, note_numbering, pixels_result
     from jaccard_eval.features.pixels.numbering import better_numbering
-    from jaccard_eval.features.pixels.result import PixelProtocol
+    from jaccard_eval.features.pixels.result import PixelOptions, PixelProtocol
     from jaccard_eval.features.pixels.worst import WorstMaps
     from jaccard_eval.options import Bootstrap
     from jaccard_eval.reading.labelmaps.arrays import maps_from
@@ -364,6 +370,16 @@ def pixels(
     are_files = all(isinstance(side, Path) for side in sides)
     result = pixels_result(maps, rules, __version__, doubts=class_map is None, stops=are_files)
     settings = Bootstrap(n_resamples=bootstrap) if isinstance(bootstrap, int) else bootstrap
+    asked = PixelOptions(
+        class_map={str(value): int(goal) for value, goal in class_map.items()}
+        if isinstance(class_map, Mapping)
+        else class_map,
+        colors=_path_text(colors),
+        list_file=_path_text(list_file),
+        bootstrap=settings,
+        slices=tuple(slices),
+    )
+    result = replace(result, options=asked)
     if settings is not None:
         result = resampled(result, settings, workers=workers)
     if slices:
@@ -373,6 +389,11 @@ def pixels(
 
 
 AUTO, UNCHANGED = "auto", "id"
+
+
+def _path_text(given: Any) -> str | None:
+    """Return a path as documents hold it; None for what is none."""
+    return os.fspath(given) if isinstance(given, str | os.PathLike) else None
 
 
 def _value_map(
@@ -467,7 +488,7 @@ def panoptic(
     from jaccard_eval.features.bootstrap.intervals import resampled
     from jaccard_eval.features.panoptic.counting import count_images, panoptic_result
     from jaccard_eval.features.panoptic.noise import with_differences, with_slices
-    from jaccard_eval.features.panoptic.result import PanopticProtocol
+    from jaccard_eval.features.panoptic.result import PanopticOptions, PanopticProtocol
     from jaccard_eval.features.panoptic.worst import WorstSegments
     from jaccard_eval.options import Bootstrap
     from jaccard_eval.reading.segments.layouts import open_pair
@@ -481,7 +502,15 @@ def panoptic(
     findings = FindingLog()
     sides = open_pair((gt, gt_masks), (pred, pred_masks), given, findings)
     counted = count_images(*sides, rules, findings, run=run)
-    result = panoptic_result(counted, rules, __version__)
+    asked = PanopticOptions(
+        gt_masks=_path_text(gt_masks),
+        pred_masks=_path_text(pred_masks),
+        against=_path_text(against),
+        against_masks=_path_text(against_masks),
+        bootstrap=settings,
+        slices=tuple(slices),
+    )
+    result = replace(panoptic_result(counted, rules, __version__), options=asked)
     if settings is not None:
         result = resampled(result, settings, workers=workers)
     if slices:

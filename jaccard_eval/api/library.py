@@ -67,8 +67,11 @@ PLAIN: dict[str, Callable[[Any], bool]] = {
 
 def refuse_wrong_types(values: Mapping[str, Any], parameters: Mapping[str, signatures.Parameter]) -> None:
     """Raise a UsageError that names the arguments whose types are not those of the signature, as far as it is plain."""
-    annotated = ((name, value, str(parameters[name].annotation)) for name, value in values.items())
-    wrong = [text for name, value, annotation in annotated for text in _wrong_types(name, value, annotation)]
+    wrong: list[str] = []
+    for name, given in values.items():
+        is_each = parameters[name].kind is signatures.Parameter.VAR_POSITIONAL
+        for value in given if is_each else (given,):
+            wrong += _wrong_types(name, value, str(parameters[name].annotation))
     if wrong:
         raise UsageError("; ".join(wrong)) from None
 

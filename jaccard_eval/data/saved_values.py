@@ -294,11 +294,10 @@ _GATE = _table(
     {
         "spread": _nullable(Check(_find_in_spread, _SPREAD.schema)),
         "significance": _nullable(_choice(SIGNIFICANCES)),
-        **{"class": _MAYBE_TEXT, "ties": _nullable(_pair(_real))},
+        **{"class": _MAYBE_TEXT, "ties": _nullable(_pair(_real)), "asked": _mapping(_any)},
     },
 )
 _TOOL = _table({"name": _text, "version": _text})
-_ANY = _table({"tool": _TOOL}, {"gates": _list(_GATE)})
 _FIX = _table(
     {"kind": _text, "words": _text, "options": _mapping(_any)}
     | {"metric": _text, "before": _MAYBE_NUMBER, "after": _MAYBE_NUMBER, "allow": _text}
@@ -307,6 +306,7 @@ _FINDING = _table(
     {"code": _text, "message": _text, "count": _count, "severity": _choice(tuple(Severity)), "examples": _TEXTS},
     {"table": _list(_TEXTS), "fix": _nullable(_FIX)},
 )
+_ANY = _table({"tool": _TOOL}, {"gates": _list(_GATE), "warnings": _list(_FINDING)})
 _HEAD: dict[str, Check] = {
     "tool": _TOOL,
     "signature": _text,
@@ -401,7 +401,7 @@ _PIXELS = _table(
         "per_class": _list(_PIXEL_ROW),
         "confusion": _list(_table({"gt": _text, "pred": _MAYBE_TEXT, "pixels": _count})),
     },
-    {"bootstrap": _BOOTSTRAP, **_NOISE, "slices": _list(_SLICE_ROW)},
+    {"bootstrap": _BOOTSTRAP, **_NOISE, "slices": _list(_SLICE_ROW), "options": _mapping(_any)},
 )
 _SEGMENTS = _table(
     {**_INPUT, "masks": _text, "segments": _count, "crowds": _count},
@@ -423,7 +423,7 @@ _PANOPTIC = _table(
         "inputs": _table({"gt": _SEGMENTS, "pred": _SEGMENTS}),
         "per_class": _list(_SEGMENT_ROW),
     },
-    {"bootstrap": _BOOTSTRAP, **_NOISE, "slices": _list(_SLICE_ROW)},
+    {"bootstrap": _BOOTSTRAP, **_NOISE, "slices": _list(_SLICE_ROW), "options": _mapping(_any)},
 )
 _KINDS = {PIXELS: _PIXELS, PANOPTIC: _PANOPTIC, EVALUATION: _EVALUATION}
 

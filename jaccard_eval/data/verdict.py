@@ -118,6 +118,9 @@ class GateVerdict:
         How far chance moves it, where images were resampled.
     ties : (float, float), optional
         The lowest and the highest value over all orders of equal scores, where the status depends on that order.
+    asked : mapping
+        The rule, as far as it is not the default one, its slice, and what of the gates decides about it: by this it is
+        judged again when it is verified.
 
     Examples
     --------
@@ -149,6 +152,7 @@ class GateVerdict:
     significance: str | None = None
     spread: Spread | None = None
     ties: Interval | None = None
+    asked: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def failed(self) -> bool:

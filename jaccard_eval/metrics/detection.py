@@ -135,11 +135,14 @@ class DetectionMetrics:
         if METRICS[ref.name].on != "curves":
             return tuple(self._point_value(ref, label) for label in labels)
         area, means = self.axes.area(ref), self._averages.class_means(ref)
-        positives = self.source.positives[area]
-        return tuple(
-            self._of_area(ref, area) or self._defined(ref, float(means[label]), int(positives[label]))
-            for label in labels
-        )
+        unknown = self._of_area(ref, area)
+        return (unknown,) * len(labels) if unknown else self._of_classes(ref, means, self.source.positives[area])
+
+    def _of_classes(self, ref: MetricRef, means: FloatArray, positives: WholeArray) -> tuple[MetricValue, ...]:
+        # One value for all classes that have nothing: there may be a million.
+        nothing, is_nothing = self._defined(ref, math.nan, 0), np.isnan(means) & (positives == 0)
+        rows = zip(is_nothing.tolist(), means.tolist(), positives.tolist(), strict=True)
+        return tuple(nothing if is_none else self._defined(ref, value, n) for is_none, value, n in rows)
 
     def _of_area(self, ref: MetricRef, area: int) -> MetricValue | None:
         """Return the value of a metric that is undefined for want of areas in square pixels; None where it is not."""
@@ -210,18 +213,23 @@ class DetectionMetrics:
         predictions, total = self.source.detections, self.source.objects
         positives = self.source.positives[ALL_SIZES]
         # All classes at once, and the text of each reference once: there may be thousands of classes.
-        columns = [(ref, str(ref), self._averages.class_means(ref)) for ref in class_refs(self.protocol)]
+        refs = class_refs(self.protocol)
+        columns = [(str(ref), self._of_classes(ref, self._averages.class_means(ref), positives)) for ref in refs]
         areas = [ref for ref in summary_refs(self.protocol) if ref.area not in self.protocol.frequencies]
-        known = {text for _, text, _ in columns}
+        known = {text for text, _ in columns}
         sizes = [(str(ref), self.class_values(ref)) for ref in areas if str(ref) not in known]
+        alike: dict[tuple[int, ...], dict[str, MetricValue]] = {}  # of classes whose values are the same objects
+
+        def values_of(k: int, columns: Sequence[tuple[str, Sequence[MetricValue]]]) -> dict[str, MetricValue]:
+            key = tuple(id(found[k]) for _, found in columns)
+            return alike.get(key) or alike.setdefault(key, {text: found[k] for text, found in columns})
+
         rows = []
         for k, name in enumerate(self.class_names):
-            n = int(positives[k])
-            values = {text: self._defined(ref, float(means[k]), n) for ref, text, means in columns}
-            counts = {"gt": n, "ignored": int(total[k]) - n, "pred": int(predictions[k])}
+            counts = {"gt": int(positives[k]), "ignored": int(total[k] - positives[k]), "pred": int(predictions[k])}
             frequency = self.frequency[k] if self.frequency else None
-            rows.append(ClassRow(name=name, **counts, values=values, frequency=frequency,
-                                 sizes={text: found[k] for text, found in sizes}))  # fmt: skip
+            values, others = values_of(k, columns), values_of(k, sizes)
+            rows.append(ClassRow(name=name, **counts, values=values, frequency=frequency, sizes=others))
         return tuple(rows)
 
     def operating_points(self, score: float | str) -> tuple[OperatingPoint, ...]:

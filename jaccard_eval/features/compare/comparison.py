@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from jaccard_eval.data.document import to_document
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import EvaluationResult, Resamples
 from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields, without_fields
@@ -144,6 +145,11 @@ def compare_results(
         others=tuple(beside),
         findings=tuple(dict.fromkeys(findings)),  # those of the ground truth come with every result
         bootstrap=drawn,
+        options={
+            "protocol": to_document(baseline.protocol),
+            "predictions": [dict(result.options) for result in results],
+            "compared": to_document(options),
+        },
         results=tuple(results),
     )
 

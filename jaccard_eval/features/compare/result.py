@@ -220,6 +220,8 @@ class ComparisonResult(Result):
     findings : tuple of Finding
     bootstrap : Resamples, optional
         Of the baseline, where differences have intervals.
+    options : mapping of str to plain types
+        What it takes to run it again: the rules, the options of each evaluation, and how they were compared.
     results : tuple of EvaluationResult
         What was compared, the baseline first, for curves and images; empty where that is not at hand.
 
@@ -243,6 +245,7 @@ class ComparisonResult(Result):
     others: tuple[Versus, ...]
     findings: tuple[Finding, ...] = ()
     bootstrap: Resamples | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
     results: tuple[EvaluationResult, ...] = ()
 
     kind: ClassVar[str] = "comparison"
@@ -277,6 +280,7 @@ class ComparisonResult(Result):
             self.version,
             self.findings,
             **signature_dict(self.signature),
+            options=self.options,
             inputs={"gt": {"path": self.gt}, "baseline": self.baseline},
             box_iou=self.box_iou,
             moved_iou=self.moved_iou,

@@ -15,13 +15,14 @@ from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields
 from jaccard_eval.data.verdict import GateVerdict, Status
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.gates.lookup import Answers
-from jaccard_eval.features.gates.rules import AGAINST_BASELINE, DROPS, Gates, Limit, Rule
+from jaccard_eval.features.gates.rules import AGAINST_BASELINE, DROPS, Gates, Limit, Rule, asked_of
 from jaccard_eval.fixes import ON, Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.slices import slice_digest
 from jaccard_eval.text import did_you_mean, quoted_value
 
 BROKEN = {"error": Status.FAIL, "warning": Status.WARN, "info": Status.INFO}
+NO_BASELINE, OF_BASELINE = "no baseline", "the baseline is "  # how reasons of verdicts begin
 WITHOUT_BASELINE = {"warn": Status.WARN, "pass": Status.SKIP}
 
 IsBroken = Callable[[float], bool]
@@ -107,7 +108,7 @@ def judge(
     """
     if baseline is not None:
         require_comparable(run, baseline)
-    bench = _Bench(gates, run, baseline, external or {})
+    bench = Bench(gates, run, baseline, external or {})
     verdicts: list[GateVerdict] = []
     problems = []
     # A metric that does not exist in one rule must not hide what is wrong with the next.
@@ -164,7 +165,7 @@ class _Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bench:
+class Bench:
     """Judges rules one by one; slices are evaluated once."""
 
     gates: Gates
@@ -185,11 +186,30 @@ class _Bench:
             subjects = [names] if rule.aggregate else [(name,) for name in names]
         verdicts = []
         for subject in subjects:
-            cells = {name: self._measure(rule, name) for name in subject}
-            kept = tuple(name for name in subject if cells[name].n >= rule.min_support)
-            run, baseline = self._sample(rule, cells, kept), self._of_baseline(rule, kept)
+            run, kept = self._of_run(rule, subject)
+            baseline = self._of_baseline(rule, kept)
             verdicts += [self._verdict(rule, limit, run, baseline) for limit in rule.limits]
         return verdicts
+
+    def again(self, verdict: GateVerdict) -> GateVerdict:
+        """Return a verdict of the one rule, judged again; without a baseline, by the value that it has of it."""
+        (rule,) = self.gates.rules
+        subject: tuple[str | None, ...] = (verdict.class_name,)
+        if rule.aggregate:
+            subject = matching_classes(rule.classes, self.run.class_names)
+        run, kept = self._of_run(rule, subject)
+        baseline = self._of_baseline(rule, kept)
+        if self.baseline is None and kept and verdict.reason != NO_BASELINE:
+            known = not math.isnan(verdict.baseline)
+            if known or rule.needs_baseline:
+                baseline = _Sample({}, verdict.baseline, 0, verdict.reason.removeprefix(OF_BASELINE))
+        return self._verdict(rule, limit_of(rule, verdict), run, baseline)
+
+    def _of_run(self, rule: Rule, subject: tuple[str | None, ...]) -> tuple[_Sample, tuple[str | None, ...]]:
+        """Return what the run has, and the classes that rest on enough."""
+        cells = {name: self._measure(rule, name) for name in subject}
+        kept = tuple(name for name in subject if cells[name].n >= rule.min_support)
+        return self._sample(rule, cells, kept), kept
 
     def _measure(self, rule: Rule, class_name: str | None) -> MetricValue:
         """Return a value of the run; what is measured elsewhere was handed in, or a saved result remembers it."""
@@ -272,6 +292,7 @@ class _Bench:
             cells=tuple(run.cells.values()),
             where=rule.where,
             significance=rule.significance if limit.check in DROPS else None,
+            asked=asked_of(self.gates, rule),
         )
 
     def _decide(self, rule: Rule, limit: Limit, run: _Sample, baseline: _Sample | None) -> tuple[Status, float, str]:
@@ -280,12 +301,12 @@ class _Bench:
         if run.is_small:
             return Status.SKIP, nearest, run.reason
         if limit.check in AGAINST_BASELINE and baseline is None:
-            return WITHOUT_BASELINE[self.gates.missing_baseline], nearest, "no baseline"
+            return WITHOUT_BASELINE[self.gates.missing_baseline], nearest, NO_BASELINE
         base = math.nan if baseline is None else baseline.value
         if math.isnan(run.value):
             return undefined_status(self.gates, rule), nearest, run.reason
         if limit.check in AGAINST_BASELINE and baseline is not None and math.isnan(base):
-            return undefined_status(self.gates, rule), nearest, f"the baseline is {baseline.reason}"
+            return undefined_status(self.gates, rule), nearest, f"{OF_BASELINE}{baseline.reason}"
         margin = partial(margin_of, limit.check, value=run.value, baseline=base)
         # Not "< -epsilon": a margin that is no number breaks the limit.
         broken = broken_level(rule, limit, lambda level: not margin(level) >= -self.gates.epsilon)

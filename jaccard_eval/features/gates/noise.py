@@ -85,6 +85,23 @@ def weigh_noise(verdicts: Sequence[GateVerdict], gates: Gates, runs: PairedRuns)
     return tuple(weighed)
 
 
+def weighed_again(gates: Gates, saved: GateVerdict, again: GateVerdict) -> GateVerdict:
+    """Return a verdict of the one rule that was judged again, with the spread that was drawn for the saved one."""
+    (rule,) = gates.rules
+    case, spread = _Case(gates, rule, again), saved.spread
+    if spread is not None and spread.paired is not None:
+        moved = {name: getattr(again, name) for name in ("value", "delta")}
+        return case._of_delta(replace(spread.paired, base=again.baseline, **moved), spread.drawn)
+    if saved.reason.startswith(NO_INTERVAL) and saved.reason.endswith(again.reason):
+        again = replace(again, reason=saved.reason)
+    elif again.significance and math.isnan(saved.margin) and not math.isnan(again.margin):
+        # No draw has both values, or the baseline has no matches: its reason says which.
+        open_ = {undefined_status(gates, rule), WITHOUT_BASELINE.get(gates.missing_baseline)}
+        status = saved.status if saved.status in open_ else undefined_status(gates, rule)
+        again = replace(again, status=status, margin=math.nan, reason=saved.reason)
+    return replace(again, spread=spread)
+
+
 def drop_breaks(verdict: GateVerdict, delta: PairedDelta, epsilon: float) -> Callable[[float], bool]:
     """Return the test of whether a difference breaks a level of the limit of a verdict with a significance."""
 

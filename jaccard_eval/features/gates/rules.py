@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import Any
 
 from jaccard_eval.data.document import CHECKS, SEVERITIES, SIGNIFICANCES
 from jaccard_eval.data.metricref import EXTERNAL, canonical, find_metric, metric_bounds, qualified, split_ref
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Where
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.options import Slice
+from jaccard_eval.options import Bootstrap, Slice
 from jaccard_eval.text import did_you_mean, is_numeral, quoted_value
-
-if TYPE_CHECKING:
-    from jaccard_eval.options import Bootstrap
 
 AGAINST_BASELINE = CHECKS[2:]
 DROPS = CHECKS[2:4]
 NON_INFERIOR = SIGNIFICANCES[1]
 AGGREGATES = ("min", "mean", "median", "count-below")
 POLICIES = ("error", "warn", "pass")
+EPSILON = 1e-9
 LARGEST_EPSILON = 1e-3  # beyond, it would be a tolerance, and a hidden one
+# What of gates decides about a rule, with the defaults.
+_DECIDING = {"missing_baseline": "error", "missing_metric": "error", "epsilon": EPSILON}
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ class Gates:
     missing_baseline: str = "error"
     missing_metric: str = "error"
     bootstrap: Bootstrap | None = None
-    epsilon: float = 1e-9
+    epsilon: float = EPSILON
 
     def __post_init__(self) -> None:
         refuse(_problems_of_gates(self), None)
@@ -205,6 +205,29 @@ class Gates:
     def slice_of(self, rule: Rule) -> Slice | None:
         """Return the slice of a rule; None for all images."""
         return next((images for images in self.slices if images.name == rule.slice), None)
+
+
+def asked_of(gates: Gates, rule: Rule) -> dict[str, Any]:
+    """Return a rule, its slice and what of the gates decides about it, as a verdict keeps them: what is no default."""
+    common = {name: getattr(gates, name) for name, default in _DECIDING.items() if getattr(gates, name) != default}
+    kept = (item for item in fields(Rule) if item.name not in ("id", "slice", "where"))
+    own = {item.name: getattr(rule, item.name) for item in kept if getattr(rule, item.name) != item.default}
+    images = gates.slice_of(rule)
+    return common | own | ({} if images is None else {"slice": images})
+
+
+def gates_of(rule_id: str, asked: Mapping[str, Any]) -> Gates:
+    """Return the rule that `asked_of` kept, as gates; a UsageError where it cannot have been one."""
+    from jaccard_eval.data.from_document import from_document  # slow to load, and rules are read without
+
+    faults: list[tuple[str, str]] = []
+    images = from_document(Slice, asked["slice"], faults) if "slice" in asked else None
+    rule = from_document(Rule, {**asked, "id": rule_id, "slice": images and images.name}, faults)
+    common = {name: asked.get(name, default) for name, default in _DECIDING.items()}
+    gates = from_document(Gates, common, faults, rules=(rule,), slices=(images,) if images else ())
+    if gates is None or faults:
+        raise UsageError(f"rule {quoted_value(rule_id)}: {' '.join(filter(None, faults[0]))}")
+    return gates
 
 
 def refuse(problems: Sequence[str] | Iterator[str], where: Where | None) -> None:

@@ -33,6 +33,7 @@ from jaccard_eval.features.panoptic.compute import COUNTS, QUALITIES, UNDEFINED
 from jaccard_eval.findings import Finding
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.options import Bootstrap, Slice
 from jaccard_eval.text import did_you_mean, pluralise, quoted_value
 
 KINDS = ("segm", "boundary")
@@ -66,6 +67,18 @@ class PanopticProtocol:
         width = [] if self.dilation_ratio is None else [f"dilation_ratio={self.dilation_ratio!r}"]
         meant = [f"class_map={','.join(map('='.join, self.class_map))}"] if self.class_map else []
         return ["panoptic", *meant, f"iou_type={self.iou_type}", *width, "above=0.5", "means=present"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanopticOptions:
+    """What was asked for besides the rules, by the names of `panoptic`; None also for what is not a path."""
+
+    gt_masks: str | None = None
+    pred_masks: str | None = None
+    against: str | None = None
+    against_masks: str | None = None
+    bootstrap: Bootstrap | None = None
+    slices: tuple[Slice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +198,8 @@ class PanopticResult(WithParts):
         In the order of the ground truth's categories, with TP, FP and FN.
     findings : tuple of Finding
         Warnings and notes.
+    options : PanopticOptions
+        What was asked for besides the rules.
     measured : PanopticMetrics, optional
         The matches of all images, which answer for any of them; None for a saved result.
     parts : tuple of Part
@@ -217,6 +232,7 @@ class PanopticResult(WithParts):
     metrics: Mapping[str, MetricValue]
     per_class: tuple[PanopticClassRow, ...]
     findings: tuple[Finding, ...]
+    options: PanopticOptions = field(default_factory=PanopticOptions)
     measured: Any = None  # `PanopticMetrics`
     images: Any = None  # the worst images, `WorstSegments`; None where the files are not at hand
 
@@ -269,6 +285,7 @@ class PanopticResult(WithParts):
             self.findings,
             **signature_dict(self.signature),
             protocol=self.protocol,
+            options=self.options,
             inputs={"gt": self.gt, "pred": self.pred},
             **metrics_document(self.metrics),
             **intervals_document(self.metrics),

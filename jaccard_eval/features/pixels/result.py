@@ -23,6 +23,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.options import Bootstrap, Slice
 from jaccard_eval.text import did_you_mean, pluralise, quoted_value
 
 DROPS = ("gt", "pred", "both")  # whose background pixels are ignored
@@ -109,6 +110,17 @@ def _require_one_of(name: str, given: str | None, known: tuple[str, ...]) -> Non
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PixelOptions:
+    """What was asked for besides the rules, by the names of `pixels`: with them, what it takes to run it again."""
+
+    class_map: Mapping[str, int] | str | None = None
+    colors: str | None = None
+    list_file: str | None = None
+    bootstrap: Bootstrap | None = None
+    slices: tuple[Slice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PixelClassRow:
     """One class: its pixels on both sides and its values by metric."""
 
@@ -180,8 +192,10 @@ class PixelsResult(WithParts):
         Class of the ground truth, class of the prediction (None: no class) and pixels, where there are any.
     findings : tuple of Finding
         Warnings and notes.
+    options : PixelOptions
+        What was asked for besides the rules.
     parts : tuple of Part
-        What was asked for besides; the properties `gates`, `bootstrap` and `slices` name it.
+        Its results; the properties `gates`, `bootstrap` and `slices` name them.
 
     Examples
     --------
@@ -204,6 +218,7 @@ class PixelsResult(WithParts):
     per_class: tuple[PixelClassRow, ...]
     confusion: tuple[tuple[str, str | None, int], ...]
     findings: tuple[Finding, ...]
+    options: PixelOptions = field(default_factory=PixelOptions)
     measured: Any = None  # `PixelMetrics`, where intervals or slices were asked for
     images: Any = None  # the worst maps, `WorstMaps`; None where the files are not at hand
 
@@ -252,6 +267,7 @@ class PixelsResult(WithParts):
             self.findings,
             **signature_dict(self.signature),
             protocol=to_document(self.protocol) | {"background_rule": self.protocol.background_rule},
+            options=self.options,
             inputs={"gt": self.gt, "pred": self.pred},
             correspondence={"image_strategy": self.image_strategy, "matched_images": self.gt.images},
             **metrics_document(self.metrics),

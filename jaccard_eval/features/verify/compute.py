@@ -12,54 +12,48 @@ from typing import Any
 
 import numpy as np
 
-from jaccard_eval.data.document import MetricValue, to_document
-from jaccard_eval.data.metricref import EXTERNAL, MetricRef
+from jaccard_eval.data.document import to_document
+from jaccard_eval.data.metricref import EXTERNAL
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.data.verdict import PairedDelta, Status
+from jaccard_eval.data.verdict import GateResult, GateVerdict
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.gates.compute import BROKEN, aggregated, allowed_change, margin_of
-from jaccard_eval.features.gates.lookup import answers_of
-from jaccard_eval.features.gates.noise import drop_margin
-from jaccard_eval.features.gates.rules import AGGREGATES, LARGEST_EPSILON, Rule
+from jaccard_eval.features.gates.compute import Bench
+from jaccard_eval.features.gates.lookup import Answers, answers_of
+from jaccard_eval.features.gates.noise import find_ties, gate_findings, weighed_again
+from jaccard_eval.features.gates.rules import gates_of
 from jaccard_eval.features.verify.result import VERSION_FIELD, Difference, Value, Verification
 from jaccard_eval.findings import FindingLog, Severity, Where, parse_finding
 from jaccard_eval.metrics.detection import DetectionMetrics
-from jaccard_eval.metrics.slices import slice_digest
-from jaccard_eval.options import Slice
 from jaccard_eval.progress import staged
 from jaccard_eval.text import quoted_value
 
 _SIDES = (("gt", "the ground truth"), ("pred", "the predictions"))
 _VERSION = re.compile(r"\|v=[^|]*")
 Values = Value | list[Value]  # a row of them by one place
-_CELLS = ("value", "n", "reason")  # of what a gate was judged by
 
 
 @staged("comparing")
 def compare_again(
     path: str,
     document: Mapping[str, Any],
-    again: EvaluationResult,
+    again: Any,
     *,
+    inputs: tuple[str, str],
+    verdicts: Sequence[GateVerdict] = (),
     run: EvaluationResult | None = None,
 ) -> Verification:
-    """Compare a saved result, and its saved run if there is one, with a new evaluation of the same inputs."""
+    """Compare a saved result, and its saved run if there is one, with a new one of the same `inputs`.
+
+    `verdicts` are those of the saved result.
+    """
     now = again.to_dict()
+    if verdicts and not isinstance(again, GateResult):
+        judged = judged_again(verdicts, answers_of(again), None, again.measured)
+        now["gates"] = to_document(judged)
+        now["warnings"] += to_document(gate_findings(judged))
     saved_values, new_values = compared_values(document), compared_values(now)
-    named = {images["name"]: _slice_of(images) for images in again.options.get("slices") or ()}
-    for gate in document["gates"]:
-        # Slices that only the configuration defines are known by their digest alone.
-        if not gate["slice"] or gate["slice"] in named:
-            place = f"gates.{gate['rule']}.slice_digest"
-            saved_values[place] = gate["slice_digest"]
-            new_values[place] = slice_digest(named[gate["slice"]]) if gate["slice"] else ""
-    for place, gate, cells in _measured_gates(document, again):
-        for cell, metric in zip(gate["cells"], cells, strict=True):
-            saved_values |= {f"{place}.{cell['metric']}.{name}": cell[name] for name in _CELLS}
-            new_values |= {f"{place}.{cell['metric']}.{name}": to_document(getattr(metric, name)) for name in _CELLS}
-        follows = to_document(following(gate, cells))
-        saved_values |= {f"{place}.{name}": gate[name] for name in follows}
-        new_values |= {f"{place}.{name}": value for name, value in follows.items()}
+    saved_values |= _leaves("gates", document.get("gates", []))
+    new_values |= _leaves("gates", now.get("gates", []))
     saved_values |= _finding_values(document["warnings"])
     new_values |= _finding_values(now["warnings"])
     # The words of a message name rows and places, which may be others; its parts have to belong together.
@@ -91,10 +85,11 @@ def compare_again(
     )
     return Verification(
         path=path,
-        gt=again.gt.path,
-        pred=again.pred.path,
+        saved_kind=again.kind,
+        gt=inputs[0],
+        pred=inputs[1],
         version=again.version,
-        signature=again.signature,
+        signature=now["signature"],
         saved_signature=document["signature"],
         compared=compared,
         differences=unequal,
@@ -151,130 +146,67 @@ def _cells(place: str, values: Values) -> dict[str, Value]:
     return {f"{place}.{row}": value for row, value in enumerate(values)}
 
 
+# Rows by what they are of; others by their number.
+_KEYS = {"per_class": ("class",), "operating_points": ("class", "iou"), "slices": ("slice",)}
+# What is compared elsewhere, or says how all else came about: other options give other values.
+_ELSEWHERE = ("digest", "gates", "options", "signature_fields", "tool", "warnings")
+# Folders are not compared: they change no number, and a result is verified on other machines.
+_PLACES = ("path", "masks", "group_by", "result", "baseline")
+
+
 def compared_values(document: Mapping[str, Any]) -> dict[str, Values]:
-    """Return what of a document `differences` compares, by place.
-
-    That is everything that follows from the inputs, the rules and the options. Of gates and findings see `following`
-    and `_finding_values`.
-    """
-    # Folders are not compared: they change no number, and a result is verified on other machines.
-    inputs = {side: dict(document["inputs"][side]) for side, _ in _SIDES}
-    for side in inputs.values():
-        side["path"] = re.split(r"[/\\]", str(side.get("path")).rstrip("/"))[-1]
-    values = dict(_leaves("signature", document["signature_fields"]))
-    values.update(_leaves("inputs", inputs))
+    """Return what of a document `differences` compares, by place: all but verdicts and findings."""
+    values = dict(_leaves("signature", document.get("signature_fields", {})))
     values["tool.name"] = document["tool"]["name"]
-    for part in ("metrics", "support", "undefined", "correspondence", "protocol", "errors", "confusion"):
-        values.update(_leaves(part, document.get(part, {})))
-    for row in document["per_class"]:
-        values.update(_leaves(f"per_class.{row.get('class')}", row, but="class"))
-    for point in document["operating_points"]:
-        place = f"operating_points.{point.get('class') or 'all'}.{point.get('iou')}"
-        values.update(_leaves(place, {name: value for name, value in point.items() if name != "iou"}, but="class"))
-    # The file of groups may have moved; the digest of the groups is compared.
-    values.update(_leaves("bootstrap", document.get("bootstrap", {}), but="group_by"))
-    for part in ("intervals", "refused", "worst_images"):
-        values.update(_leaves(part, document.get(part, {})))
-    for row in document.get("slices", ()):
-        values.update(_leaves(f"slices.{row.get('slice')}", row, but="slice"))
-    # As texts, for a signature may be edited and its fields left alone; the version is compared as one of these.
-    return values | {part: _VERSION.sub("", document[part]) for part in ("signature", "signature_short")}
+    for part, content in document.items():
+        if part in _KEYS and isinstance(content, list):
+            seen: Counter[str] = Counter()
+            for row in content:
+                place = ".".join([part, *(str(row.get(key) or "all") for key in _KEYS[part])])
+                seen[place] += 1  # two classes may have one name
+                again = f".{seen[place]}" if seen[place] > 1 else ""
+                own = {name: value for name, value in row.items() if name not in _KEYS[part]}
+                values |= _leaves(f"{place}{again}", own)
+        elif part not in _ELSEWHERE:
+            values |= _leaves(part, content)
+    # Of texts the version, which is compared as a field; they may be edited and the fields left alone.
+    texts = (part for part in ("signature", "signature_short") if part in document)
+    return values | {part: _VERSION.sub("", document[part]) for part in texts}
 
 
-def _measured_gates(
-    document: Mapping[str, Any], again: EvaluationResult
-) -> Iterator[tuple[str, Mapping[str, Any], list[MetricValue]]]:
-    """Yield the place of each verdict, the verdict, and what it was judged by, measured again.
+def judged_again(
+    verdicts: Sequence[GateVerdict], run: Answers, baseline: Answers | None, metrics: Any
+) -> list[GateVerdict]:
+    """Judge saved verdicts again, by the rules that they keep, on what `run` has.
 
-    What was measured elsewhere, or on a slice that the options do not define, is taken as it was saved.
+    Values from elsewhere and what was drawn are taken as they were saved; without a baseline, so is its value.
     """
-    answers = answers_of(again)
-    parts = {slice_digest(images): images for images in map(_slice_of, again.options.get("slices") or ())}
-    for row, gate in enumerate(document["gates"]):
-        images = parts.get(gate["slice_digest"])
-        source = answers if images is None else answers.on(images)
-        cells = []
-        for cell in gate["cells"]:
-            text, value = cell["metric"], math.nan if cell["value"] is None else cell["value"]
-            metric = MetricValue(ref=MetricRef(name=text), value=value, n=cell["n"], reason=cell["reason"])
-            try:
-                if not text.startswith(EXTERNAL):
-                    metric = replace(metric, ref=MetricRef.parse(text))
-                    metric = metric if gate["slice"] and images is None else source.value(text)
-            except UsageError as error:  # nobody can have measured it
-                metric = replace(metric, value=math.nan, n=-1, reason=str(error))
-            cells.append(metric)
-        yield f"gates.{row}", gate, cells
-
-
-_AGGREGATE = re.compile(rf"({'|'.join(AGGREGATES)})\((.*?\])?(?:, ([^]]+))?\)")
-
-
-def following(gate: Mapping[str, Any], cells: Sequence[MetricValue]) -> dict[str, Any]:
-    """Return what of a verdict follows from its limit, the value of its baseline and what it was judged by.
-
-    The least support, what becomes of undefined values, which of two levels a limit is, and how close is equal stand in
-    rules that are not here: what they leave open is as the verdict has it.
-    """
-    limit, baseline = (math.nan if gate[name] is None else gate[name] for name in ("limit", "baseline"))
-    check, severity, significance, spread = (gate[name] for name in ("check", "severity", "significance", "spread"))
-    made, first = _AGGREGATE.fullmatch(gate["metric"]), cells[0].ref
-    judged, of_class = str(first), gate["class"] if gate["class"] is None else first.class_name
-    rule = Rule(metric="AP", min=0.0)
-    if made:
-        below = float(made[3]) if made[3] else None
-        rule = Rule(metric="AP", min=0.0, classes=("*",), aggregate=made[1], below=below)
-        is_of_cells = replace(MetricRef.parse(made[2]), class_name=None) == replace(first, class_name=None)
-        judged, of_class = gate["metric"] if is_of_cells else f"{made[1]}({first})", None
-    undefined = {BROKEN[severity], Status.WARN, Status.SKIP}
-    # What each least support makes of the classes; the first: of all of them, the last: of none.
-    possible: list[tuple[int, float, set[Status]]] = []
-    for least in sorted({cell.n for cell in cells}):
-        kept = [cell for cell in cells if cell.n >= least]
-        defined = [cell.value for cell in kept if not math.isnan(cell.value)]
-        values = [aggregated(rule, defined, epsilon) for epsilon in (0.0, LARGEST_EPSILON) if defined]
-        values += [math.nan] * (len(defined) < len(kept))
-        possible += [(sum(cell.n for cell in kept), value, undefined) for value in values]
-    possible.append((max(cell.n for cell in cells), math.nan, {Status.SKIP}))
-    said = [case for case in possible if (case[0], to_document(case[1])) == (gate["n"], gate["value"])]
-    n, value, status = (said or possible)[0]
-    delta = value - baseline
-    margin = margin_of(check, limit, value, baseline)
-    if significance and spread:
-        difference = PairedDelta(
-            ref=judged,
-            base=baseline,
-            value=value,
-            delta=delta,
-            interval=(spread["low"], spread["high"]),
-            probability=math.nan,
-            detectable=math.nan,
-            n_resamples=spread["n_resamples"],
-        )
-        margin = drop_margin(significance, difference, allowed_change(check, limit, baseline))
-    elif significance and gate["margin"] is None:  # there was no interval to judge by
-        margin = math.nan
-    if not math.isnan(value):
-        near = LARGEST_EPSILON if significance or margin < 0 else 0.0
-        broken = {Status.INFO} if severity == "info" else {BROKEN[severity], Status.WARN}
-        passed = {Status.PASS, *([Status.WARN] if any(math.isnan(cell.value) for cell in cells) else [])}
-        status = undefined
-        if not math.isnan(margin):
-            status = {*(broken if margin < near else ()), *(passed if margin >= -near else ())}
-    follows = {"metric": judged, "class": of_class, "n": n, "value": value, "delta": delta, "margin": margin}
-    return follows | {"status": gate["status"] if gate["status"] in status else " or ".join(sorted(status))}
+    parts: dict[tuple[str, bool], Answers] = {}
+    found = []
+    for verdict in verdicts:
+        try:
+            gates = gates_of(verdict.rule, verdict.asked)
+            external = {cell.ref.name.removeprefix(EXTERNAL): cell.value for cell in verdict.cells}
+            again = Bench(gates, run, baseline, external, parts).again(verdict)
+            again = weighed_again(gates, verdict, again)
+            if isinstance(metrics, DetectionMetrics):
+                (again,) = find_ties([again], gates, metrics)
+        except UsageError as error:  # nobody can have judged so, or the class is not there any more
+            again = replace(verdict, value=math.nan, reason=str(error))
+        found.append(again)
+    return found
 
 
 def _finding_values(findings: Sequence[Mapping[str, Any]]) -> dict[str, Values]:
     """Return how often each finding was made, how grave it is and what was measured of it.
 
-    Findings of gates are skipped: they depend on rules that are not here.
+    What is odd about the draws of gates is skipped: these are not drawn again.
     """
     values: dict[str, Values] = {}
     seen: Counter[str] = Counter()
     for finding in findings:
         code, fix = finding["code"], finding["fix"] or {}
-        if code.startswith("gate-") or finding["message"].startswith("gates: "):
+        if finding["message"].startswith("gates: ") and not code.startswith("gate-"):
             continue
         place = f"findings.{code}.{seen[code]}"
         seen[code] += 1
@@ -282,10 +214,6 @@ def _finding_values(findings: Sequence[Mapping[str, Any]]) -> dict[str, Values]:
         values |= {f"{place}.fix.{name}": fix.get(name) for name in ("kind", "metric", "before", "after", "allow")}
         values |= _leaves(f"{place}.table", finding["table"])
     return values
-
-
-def _slice_of(images: Mapping[str, Any]) -> Slice:
-    return Slice(**{**images, "patterns": tuple(images["patterns"])})
 
 
 def table_values(result: EvaluationResult) -> dict[str, Values]:
@@ -315,8 +243,10 @@ def table_values(result: EvaluationResult) -> dict[str, Values]:
     return values
 
 
-def _leaves(place: str, value: Any, *, but: str = "") -> Iterator[tuple[str, Values]]:
-    """Yield the values of a nested document by place, those of a pair as its low and its high; without one key."""
+def _leaves(place: str, value: Any) -> Iterator[tuple[str, Values]]:
+    """Yield the values of a nested document by place, those of a pair as its low and its high."""
+    if isinstance(value, str) and place.rpartition(".")[2] in _PLACES:
+        value = re.split(r"[/\\]", value.rstrip("/"))[-1]
     if isinstance(value, list):
         are_plain = not any(isinstance(item, list | Mapping) for item in value)
         # Rows of a table of confusions: millions of numbers, which are equal as a rule, need no place each.
@@ -329,5 +259,4 @@ def _leaves(place: str, value: Any, *, but: str = "") -> Iterator[tuple[str, Val
         yield place, value
         return
     for key, inner in value.items():
-        if key != but:
-            yield from _leaves(f"{place}.{key}", inner)
+        yield from _leaves(f"{place}.{key}", inner)

@@ -21,7 +21,9 @@ def build_report(result: Verification, options: ReportOptions) -> Report:
     elif result.equal:
         text = f"the same except for the version: all other {result.compared - 1:,} values are equal"
         verdict = Span(text, "good")
-    inputs = (("result", result.path), ("ground truth", result.gt), ("predictions", result.pred))
+    names = ("judged", "baseline") if result.saved_kind == "gate" else ("ground truth", "predictions")
+    given = ((name, path) for name, path in zip(names, (result.gt, result.pred), strict=True) if path)
+    inputs = (("result", result.path), *given)
     sections = [Section("Verification", (KeyValues(inputs),))]
     if differing:
         table = Table(columns("text", "value", "saved", "again"), tuple(map(_row, differing[:SHOWN_DIFFERENCES])))

@@ -34,8 +34,10 @@ class Verification(Result):
     ----------
     path : str
         The saved result, as the user named it.
+    saved_kind : str
+        What it is a result of, such as "evaluation" and "gate".
     gt, pred : str
-        The inputs, as the user named them.
+        The inputs, as the user named them; of verdicts, what was judged and its baseline, empty without one.
     signature, saved_signature : str
         Of the new run, and of the saved one.
     compared : int
@@ -62,6 +64,7 @@ class Verification(Result):
     """
 
     path: str
+    saved_kind: str
     gt: str
     pred: str
     version: str
@@ -97,6 +100,7 @@ class Verification(Result):
             self.findings,
             **signature_dict(self.signature),
             result=self.path,
+            saved_kind=self.saved_kind,
             inputs={"gt": {"path": self.gt}, "pred": {"path": self.pred}},
             saved_signature=self.saved_signature,
             equal=self.equal,

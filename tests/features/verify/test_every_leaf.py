@@ -13,17 +13,22 @@ from command_line import run_here, write_json
 from judged_scenes import write_lvis, write_open_images
 from shaped import give_shapes
 
-from jaccard_eval import evaluation, verify
+from jaccard_eval import verify
+from jaccard_eval.api import again
 from jaccard_eval.data.document import document_digest
 from jaccard_eval.errors import JaccardEvalError
+from jaccard_eval.features.gates.lookup import ResultAnswers
+from jaccard_eval.features.verify import compute
 
 # What no evaluation of the inputs can tell, and why.
 UNVERIFIED = {
     r"digest": "it is made anew",
     r"tool\.version|signature_fields\.v|signature": "another version is a warning; numbers show what it changes",
-    r"protocol\.recall_points": "without effect where the curve has all its points, and signed elsewhere",
-    r"gates\.\d+\.(rule|slice|reason|severity)": "these are of the rules, by which `gate` judges again",
+    r"protocol\.recall_points": "without AP from a grid it is where pages draw the points of curves, and no value",
+    r"gates\.\d+\.(rule|asked\..*)": "what was asked: another rule is found where another verdict follows",
     r"gates\.\d+\.spread\..*": "drawn for the rules, and from the baseline, which `gate` has",
+    r"(inputs\.baseline|comparisons\.\d+\.pred)\.name": "a name is the user's",
+    r"options\..*": "what was asked: other options are found where they give other values",
     r"warnings\.\d+\.(message|examples\.\d+)": "rows and places differ between machines; that they agree is checked",
 }
 CONFIG = """[gates]
@@ -112,6 +117,19 @@ def edited(document: Mapping[str, Any], place: tuple[str | int, ...], value: Any
     return {**new, "digest": document_digest(new)}
 
 
+def once(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None:
+    """Let a function of a module compute once what it is asked for by the same arguments."""
+    compute, known = getattr(module, name), {}
+
+    def looked_up(*sides: Any, **options: Any) -> Any:
+        key = repr((sides, options))
+        if key not in known:
+            known[key] = compute(*sides, **options)
+        return known[key]
+
+    monkeypatch.setattr(module, name, looked_up)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_edit_of_any_leaf_is_found(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write, options = KINDS[kind]
@@ -124,23 +142,62 @@ def test_an_edit_of_any_leaf_is_found(kind: str, tmp_path: Path, monkeypatch: py
     done = run_here(gt, pred, *options, *gates, "-o", tmp_path / "result.json")
     assert done.returncode in (0, 1), done.stderr
     document = json.loads((tmp_path / "result.json").read_text())
-    evaluate, known = evaluation.evaluate_inputs, {}
+    once(monkeypatch, again, "evaluate_inputs")
+    once(monkeypatch, ResultAnswers, "on")
+    once(monkeypatch, compute, "find_ties")
+    assert missed_edits(tmp_path, document, tmp_path / "result.json", gt, pred) == []
 
-    def once(*sides: Any, version: str) -> Any:
-        key = repr(sides)
-        if key not in known:
-            known[key] = evaluate(*sides, version=version)
-        return known[key]
 
-    monkeypatch.setattr(evaluation, "evaluate_inputs", once)
-    assert verify(tmp_path / "result.json", gt, pred).differences == ()
+MAPS = Path(__file__).parents[2] / "golden/given/inputs/maps"
+SAMPLE = Path(__file__).parents[3] / "sample_data"
+SEGMENTS = SAMPLE / "panoptic/gt.json", SAMPLE / "panoptic/better.json"
+OTHERS = {
+    "pixels": (
+        *("pixels", MAPS / "gt", MAPS / "pred", "--background", "0"),
+        *("--bootstrap", "5", "--fail-under", "mIoU=0.1", "--fail-over", "warnings=5"),
+    ),
+    "panoptic": (
+        *("panoptic", *SEGMENTS, "--against", SAMPLE / "panoptic/worse.json"),
+        *("--bootstrap", "5", "--fail-under", "PQ=0.1", "--fail-drop", "PQ_things=0.1"),
+    ),
+    "comparison": (
+        *("compare", *(SAMPLE / f"coco/{name}.json" for name in ("gt", "better", "worse"))),
+        *("--slice", "some=*0*", "--bootstrap", "5", "--name", "B=worse"),
+    ),
+    "gate": ("gate", "run.json", "--baseline", "main.json", "--fail-drop", "AP=0.01", "--fail-under", "AP50=0.2"),
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_an_edit_of_a_result_of_another_kind_is_found(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if kind == "gate":
+        for name, pred in (("run", "worse"), ("main", "better")):
+            run_here(SAMPLE / "coco/gt.json", SAMPLE / f"coco/{pred}.json", "-o", f"{name}.json")
+    done = run_here(*OTHERS[kind], "-o", "result.json")
+    assert done.returncode in (0, 1), done.stderr
+    document = json.loads(Path("result.json").read_text())
+    for name in ("pixels", "panoptic"):
+        once(monkeypatch, again.files, name)
+    for name in ("evaluate_inputs", "compare_results"):
+        once(monkeypatch, again, name)
+    inputs = [word for word in OTHERS[kind] if isinstance(word, Path)]
+    paths = {"panoptic": SEGMENTS, "gate": (Path("run.json"), Path("main.json"))}.get(kind, inputs)
+    assert missed_edits(tmp_path, document, Path("result.json"), *paths) == []
+
+
+def missed_edits(folder: Path, document: Mapping[str, Any], saved: Path, *inputs: Path) -> list[tuple[str, Any]]:
+    """Return the leaves whose edits `verify` does not find; of the document as it is, it finds nothing."""
+    assert verify(saved, *inputs).differences == ()
     missed = []
     for place, value in leaves(document):
         name = ".".join(map(str, place))
-        if any(re.fullmatch(pattern, name) for pattern in UNVERIFIED):
+        if any(re.fullmatch(pattern, name) for pattern in UNVERIFIED) or str(value).startswith("no interval: "):
             continue
-        path = write_json(tmp_path / "edited.json", edited(document, place, changed(value)))
+        path = write_json(folder / "edited.json", edited(document, place, changed(value)))
         with contextlib.suppress(JaccardEvalError):  # refused, which is found as well
-            if verify(path, gt, pred).equal:
+            if verify(path, *inputs).equal:
                 missed.append((name, value))
-    assert missed == []
+    return missed

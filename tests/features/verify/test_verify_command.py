@@ -208,9 +208,9 @@ def test_what_is_no_result_ends_with_3(pair: tuple[Path, Path], text: str, code:
 
 
 def test_a_result_of_another_kind_is_a_wrong_call(pair: tuple[Path, Path], tmp_path: Path) -> None:
-    done = run_here("verify", write_json(tmp_path / "r.json", {"kind": "pixels"}), *pair)
+    done = run_here("verify", write_json(tmp_path / "r.json", {"kind": "inspection"}), *pair)
     assert done.returncode == 2
-    assert "is a result of kind 'pixels'; only evaluations can be run again" in done.stderr
+    assert "is a result of kind 'inspection'; only those of evaluation, pixels, panoptic" in done.stderr
 
 
 def test_no_output_may_overwrite_the_result(pair: tuple[Path, Path]) -> None:
