@@ -185,7 +185,7 @@ def _explain_classes(finding: Finding, gt: Dataset, pred: Dataset, options: Side
         return finding
     best = verdict.candidates[0]
     # A way to count that all objects confirm is worth naming from the first on: as given there is nothing to lose.
-    is_counting = best.agreement == 1 and best.class_map in COUNTINGS
+    is_counting = best.agreement == 1 and isinstance(best.class_map, str) and best.class_map in COUNTINGS
     if confusion.pairs < (1 if is_counting else FEWEST_PAIRS):
         return finding
     if verdict.better is None and best.agreement < 1:
