@@ -166,9 +166,9 @@ def _report(
         return [metrics.value(ref).value for ref in (HALF, STRICT)]
 
     (given, strict_given), (right, strict_right) = map(measured, (whole, whole.reread(role, reading)))
-    # Other units, which have no number to fit, explain as much as a resizing that is not known exactly.
-    plain = _in_other_units(view, role, reading.encoding) if found.unsure else ()
-    if any(measured(whole.reread(other, one))[0] >= AS_GOOD * right for other, one in plain):
+    # Other units have no number to fit: they are right where they explain as much, and nearly as much as one in doubt.
+    plain = _in_other_units(view, role, reading.encoding)
+    if any(measured(whole.reread(other, one))[0] >= (AS_GOOD if found.unsure else 1) * right for other, one in plain):
         return
     # What explains few of the objects leaves room for another reading, which is then the better explanation.
     if not right > given or strict_right < strict_given or found.matched < MOST * found.objects:
