@@ -209,6 +209,7 @@ UNMEASURED = {
     "reading/rawboxes.py box": BEFORE_PAIRS,
     "reading/skipping.py **options": "those of another fix, which is looked at where it is made",
     "reading/tabular/boxes.py units": BEFORE_PAIRS,
+    "reading/tabular/columns.py **given": "it names columns and classes only",
     "reading/tabular/writer.py units": WRITTEN,
 }
 

@@ -95,7 +95,7 @@ def weighed_again(gates: Gates, saved: GateVerdict, again: GateVerdict) -> GateV
     if saved.reason.startswith(NO_INTERVAL) and saved.reason.endswith(again.reason):
         again = replace(again, reason=saved.reason)
     elif again.significance and math.isnan(saved.margin) and not math.isnan(again.margin):
-        # No draw has both values, or the baseline has no matches: its reason says which.
+        # No draw has both values, or the baseline has no matches: its reason names which.
         open_ = {undefined_status(gates, rule), WITHOUT_BASELINE.get(gates.missing_baseline)}
         status = saved.status if saved.status in open_ else undefined_status(gates, rule)
         again = replace(again, status=status, margin=math.nan, reason=saved.reason)

@@ -208,7 +208,7 @@ class Gates:
 
 
 def asked_of(gates: Gates, rule: Rule) -> dict[str, Any]:
-    """Return a rule, its slice and what of the gates decides about it, as a verdict keeps them: what is no default."""
+    """Return a rule, its slice and what of the gates decides about it, as a verdict keeps them: all but defaults."""
     common = {name: getattr(gates, name) for name, default in _DECIDING.items() if getattr(gates, name) != default}
     kept = (item for item in fields(Rule) if item.name not in ("id", "slice", "where"))
     own = {item.name: getattr(rule, item.name) for item in kept if getattr(rule, item.name) != item.default}

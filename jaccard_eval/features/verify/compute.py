@@ -148,7 +148,7 @@ def _cells(place: str, values: Values) -> dict[str, Value]:
 
 # Rows by what they are of; others by their number.
 _KEYS = {"per_class": ("class",), "operating_points": ("class", "iou"), "slices": ("slice",)}
-# What is compared elsewhere, or says how all else came about: other options give other values.
+# What is compared elsewhere, or shows how all else came about: other options give other values.
 _ELSEWHERE = ("digest", "gates", "options", "signature", "signature_fields", "signature_short", "tool", "warnings")
 # Folders are not compared: they change no number, and a result is verified on other machines.
 _PLACES = ("path", "masks", "group_by", "result", "baseline")
