@@ -47,7 +47,7 @@ def made_again(path: Path, inputs: Sequence[Path]) -> tuple[Saved, Result]:
     document = read_document(path)
     kind = document.get("kind") if isinstance(document, dict) else None
     # A document without a kind is looked at below, where all that is wrong with it is reported.
-    if kind is not None and kind not in _AGAIN:
+    if isinstance(kind, str) and kind not in _AGAIN:
         known = f"{', '.join([*_AGAIN][:-1])} and {[*_AGAIN][-1]}"
         raise UsageError(
             f"{quoted_value(str(path))} is a result of kind {shown_json(kind)}; only those of {known} can be run again"

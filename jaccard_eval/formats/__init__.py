@@ -21,7 +21,6 @@ from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
-from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.errors import JaccardEvalError, UsageError
 from jaccard_eval.extensions import FORMATS, broken_extension, extension_names, load_extension
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
@@ -31,14 +30,14 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.progress import Stage
 from jaccard_eval.reading import remote
 from jaccard_eval.reading.files import refusals_explained, require_input
-from jaccard_eval.reading.partitions.manifest import is_partitioned, read_manifest
-from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.text import did_you_mean, quoted_value
 
+# The names of formats are completed in a shell: what needs NumPy is loaded where an input is looked at.
 if TYPE_CHECKING:
     from jaccard_eval.data.dataset import Dataset
     from jaccard_eval.engine.stored import Store
     from jaccard_eval.reading.draft import Draft
+    from jaccard_eval.reading.peek import Likeness, Peek
 
 Source = TypeVar("Source")
 
@@ -137,9 +136,12 @@ class Opened(os.PathLike[str]):
         if isinstance(given, Opened) and format_name in (None, given.format_name):
             self.__dict__ = given.__dict__  # what one of the two finds both have
             return
+        from jaccard_eval.reading.peek import Peek
+
         # Of a URL, the system's path is that of its copy.
         self.text = str(given) if isinstance(given, Path) else os.fspath(given)
-        self.format_name, self.peek = format_name, Peek(remote.path_of(given))
+        self.format_name = format_name
+        self.peek = Peek(remote.path_of(given if isinstance(given, Path) else self.text))
 
     def __fspath__(self) -> str:
         return self.text
@@ -161,6 +163,9 @@ class Opened(os.PathLike[str]):
     @cached_property
     def iou_types(self) -> frozenset[str]:
         """What of it can be compared, as far as its beginning shows; empty where nothing is recognised."""
+        from jaccard_eval.data.protocol import BOXES
+        from jaccard_eval.reading.partitions.manifest import is_partitioned, read_manifest
+
         try:
             if is_partitioned(self.peek.path):
                 return frozenset({read_manifest(self.peek.path).iou_type})
@@ -177,6 +182,8 @@ def opened(source: Source, format_name: str | None = None) -> Source | Opened:
 
 
 def _find(peek: Peek) -> tuple[Path, str]:
+    from jaccard_eval.reading.peek import Likeness
+
     path, matches = peek.path, surest_formats(peek)
     if not matches:
         from jaccard_eval.formats._unrecognised import explain_unknown, look_inside, unwrapped
@@ -222,6 +229,8 @@ def _require_alone(peek: Peek, found: Path, name: str) -> None:
 
 def surest_formats(peek: Peek) -> list[str]:
     """Return the names of the formats that are surest of an input: one where all is well, several, or none."""
+    from jaccard_eval.reading.peek import Likeness
+
     # Looking for installed packages reads the metadata of every one of them: only where no format of ours will do.
     for list_names in (_own_modules, partial(extension_names, FORMATS)):
         modules = {name: format_module(name) for name in sorted(list_names())}
@@ -249,6 +258,8 @@ def iou_types(source: object) -> frozenset[str]:
 
 def read_dataset(given: str | os.PathLike[str], options: ReadOptions, format_name: str | None = None) -> Dataset:
     """Read one side of an evaluation; a DataError has every problem of the input."""
+    from jaccard_eval.reading.partitions.manifest import is_partitioned
+
     path = remote.path_of(given)
     if is_partitioned(path):
         from jaccard_eval.reading.partitions.sides import read_side
@@ -310,6 +321,7 @@ def _require_companions(name: str, options: ReadOptions) -> None:
 def read_stored(given: str | os.PathLike[str], options: ReadOptions, format_name: str | None, store: Store) -> Dataset:
     """Read one side and keep its boxes in a store: in parts where the format can and the parts agree, else whole."""
     from jaccard_eval.engine.choice import fits_memory
+    from jaccard_eval.reading.partitions.manifest import is_partitioned
     from jaccard_eval.reading.stored import keep_on_disk, read_parts
 
     path = remote.path_of(given)

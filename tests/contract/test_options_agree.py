@@ -17,7 +17,7 @@ from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.data.protocol import ProtocolOptions
 from jaccard_eval.features.gates.config import build_schema
 from jaccard_eval.options import EngineOptions, EvaluateOptions, SideOptions, changed, to_document
-from jaccard_eval.runs import _converted
+from jaccard_eval.runs import converted
 
 DOCS = Path(__file__).parents[2] / "docs"
 SIDES = {"gt", "pred"}
@@ -180,7 +180,7 @@ def test_what_is_recorded_is_read_back_as_it_was() -> None:
     # These change no number, and tell of themselves.
     beside = {"errors", "confusion", "worst_images"}
     assert set(document) == names(EvaluateOptions) - beside
-    again = _converted(document, EvaluateOptions, "options")
+    again = converted(document, EvaluateOptions, "options")
     assert to_document(again) == document
     assert {name: getattr(again, name) for name in GIVEN if name not in {*beside, "slices"}} == {
         name: value for name, value in GIVEN.items() if name not in {*beside, "slices"}

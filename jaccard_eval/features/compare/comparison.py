@@ -148,7 +148,7 @@ def compare_results(
         options={
             "protocol": to_document(baseline.protocol),
             "predictions": [dict(result.options) for result in results],
-            "compared": to_document(options),
+            "compared": to_document(replace(options, bootstrap=AUTO if is_auto else settings)),
         },
         results=tuple(results),
     )

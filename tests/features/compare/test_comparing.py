@@ -12,6 +12,7 @@ from pictures import det, evaluate, gt
 
 import jaccard_eval
 from jaccard_eval import BoxTable, DataError, Slice, UsageError, compare
+from jaccard_eval.data.document import to_document
 from jaccard_eval.data.result import Resamples, Shown
 from jaccard_eval.features.bootstrap.compute import paired_deltas
 from jaccard_eval.features.compare.comparison import CompareOptions, _affordable, compare_results, side_names
@@ -153,7 +154,8 @@ def test_intervals_are_the_default_and_those_of_1000_resamples() -> None:
     default, asked = (compare(truth, pred, pred.take(pred.image > 0), options=options) for options in (None, ASKED))
     documents = [result.to_dict() for result in (default, asked)]
     assert documents[0]["bootstrap"]["n_resamples"] == 1000
-    few = [document.pop("warnings") for document in documents]
+    few, asked_for = ([document.pop(key) for document in documents] for key in ("warnings", "options"))
+    assert [one["compared"]["bootstrap"] for one in asked_for] == ["auto", to_document(Bootstrap())]
     assert len({document.pop("digest") for document in documents}) == 2  # which covers these
     assert documents[0] == documents[1]
     # Nobody asked, so that few images are no warning, which --strict would refuse.
