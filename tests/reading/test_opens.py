@@ -10,6 +10,7 @@ import pytest
 from command_line import run_here, write_pair
 
 from jaccard_eval import evaluate
+from jaccard_eval.native import load_core
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 LOOK_AND_READING = 2
@@ -56,9 +57,11 @@ def most(opened: list[str], path: Path) -> int:
 @pytest.mark.filterwarnings("ignore")
 def test_an_input_is_looked_at_once_and_read(gt: Path, pred: Path, opened: list[str]) -> None:
     evaluate(gt, pred)
-    allowed = LOOK_AND_READING + (pred.parent.name in READ_TWICE)
-    assert most(opened, pred) == allowed
-    assert most(opened, gt) <= allowed
+    for side in (gt, pred):
+        # COCO JSON is opened to be read in pieces, and again to be read whole where there is no core.
+        again = pred.parent.name in READ_TWICE or (side.parent.name == "coco" and load_core() is None)
+        count, allowed = most(opened, side), LOOK_AND_READING + again
+        assert count == allowed if side == pred else count <= allowed
 
 
 def test_a_configuration_is_looked_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: list[str]) -> None:
