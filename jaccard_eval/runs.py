@@ -504,16 +504,22 @@ class Saved:
     options: EvaluateOptions
 
 
-def read_saved(path: Path, document: Any = None) -> Saved:
-    """Read the JSON document of an evaluation."""
-    document = read_document(path) if document is None else document
+def read_repeatable(path: Path, kinds: Sequence[str], known: str) -> dict[str, Any]:
+    """Read the JSON document of a result of some kinds, which are `known` by these words; a UsageError of another."""
+    document: dict[str, Any] = read_document(path)
     kind = document.get("kind") if isinstance(document, dict) else None
     # A document without a kind is looked at below, where all that is wrong with it is reported.
-    if kind not in (None, EvaluationResult.kind):
+    if kind is not None and kind not in kinds:
         raise UsageError(
-            f"{quoted_value(str(path))} is a result of kind {shown_json(kind)}; only evaluations can be run again"
+            f"{quoted_value(str(path))} is a result of kind {shown_json(kind)}; only {known} can be run again"
         )
-    require_result(path, document, (EvaluationResult.kind,))
+    require_result(path, document, tuple(kinds))
+    return document
+
+
+def read_saved(path: Path) -> Saved:
+    """Read the JSON document of an evaluation."""
+    document = read_repeatable(path, (EvaluationResult.kind,), "evaluations")
     try:
         return Saved(str(path), document, *saved_rules(document["protocol"], document["options"]))
     except UsageError as error:

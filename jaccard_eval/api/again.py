@@ -28,8 +28,7 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.gating import opened
 from jaccard_eval.inputs import Input, load, settle_iou_type, with_shapes
 from jaccard_eval.options import EvaluateOptions
-from jaccard_eval.runs import converted, invalid_document, read_document, require_result, saved_rules
-from jaccard_eval.text import quoted_value, shown_json
+from jaccard_eval.runs import converted, invalid_document, read_repeatable, saved_rules
 from jaccard_eval.version import __version__
 
 
@@ -44,15 +43,8 @@ class Saved:
 
 def made_again(path: Path, inputs: Sequence[Path]) -> tuple[Saved, Result]:
     """Return a saved result, and the one that the inputs give now."""
-    document = read_document(path)
-    kind = document.get("kind") if isinstance(document, dict) else None
-    # A document without a kind is looked at below, where all that is wrong with it is reported.
-    if isinstance(kind, str) and kind not in _AGAIN:
-        known = f"{', '.join([*_AGAIN][:-1])} and {[*_AGAIN][-1]}"
-        raise UsageError(
-            f"{quoted_value(str(path))} is a result of kind {shown_json(kind)}; only those of {known} can be run again"
-        )
-    require_result(path, document, tuple(_AGAIN))
+    *others, last = _AGAIN
+    document = read_repeatable(path, tuple(_AGAIN), f"those of {', '.join(others)} and {last}")
     make, usage, counts = _AGAIN[document["kind"]]
     if len(inputs) not in counts:
         raise UsageError(f"a result of kind {document['kind']} is verified with {usage}; got {len(inputs)} paths")

@@ -34,7 +34,8 @@ def verify(options: RunOptions, *, result: Path, paths: tuple[Path, ...]) -> Non
     given = [*options.gt, *paths[:n_first], *options.pred, *paths[n_first:]]
     if not given:
         raise click.UsageError("Missing argument 'GT'.", click.get_current_context())
-    given *= 1 + (len(given) == 1 and is_partitioned(given[0]))  # which has both sides
+    if len(given) == 1 and is_partitioned(given[0]):
+        given *= 2  # partitions have both sides
     outputs = plan_files(options.output)
     from jaccard_eval.api import files as api
 

@@ -166,12 +166,12 @@ def _report(
         return [metrics.value(ref).value for ref in (HALF, STRICT)]
 
     (given, strict_given), (right, strict_right) = map(measured, (whole, whole.reread(role, reading)))
+    # What explains few of the objects leaves room for another reading, which is then the better explanation.
+    if not right > given or strict_right < strict_given or found.matched < MOST * found.objects:
+        return
     # Other units have no number to fit: they are right where they explain as much, and nearly as much as one in doubt.
     plain = _in_other_units(view, role, reading.encoding)
     if any(measured(whole.reread(other, one))[0] >= (AS_GOOD if found.unsure else 1) * right for other, one in plain):
-        return
-    # What explains few of the objects leaves room for another reading, which is then the better explanation.
-    if not right > given or strict_right < strict_given or found.matched < MOST * found.objects:
         return
     side = side_of(context, role)
     classes = " (classes pooled)" if found.any_class else ""

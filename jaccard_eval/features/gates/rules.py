@@ -20,10 +20,8 @@ DROPS = CHECKS[2:4]
 NON_INFERIOR = SIGNIFICANCES[1]
 AGGREGATES = ("min", "mean", "median", "count-below")
 POLICIES = ("error", "warn", "pass")
-EPSILON = 1e-9
 LARGEST_EPSILON = 1e-3  # beyond, it would be a tolerance, and a hidden one
-# What of gates decides about a rule, with the defaults.
-_DECIDING = {"missing_baseline": "error", "missing_metric": "error", "epsilon": EPSILON}
+_DECIDING = ("missing_baseline", "missing_metric", "epsilon")  # what of gates decides about a rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +181,7 @@ class Gates:
     missing_baseline: str = "error"
     missing_metric: str = "error"
     bootstrap: Bootstrap | None = None
-    epsilon: float = EPSILON
+    epsilon: float = 1e-9
 
     def __post_init__(self) -> None:
         refuse(_problems_of_gates(self), None)
@@ -209,11 +207,11 @@ class Gates:
 
 def asked_of(gates: Gates, rule: Rule) -> dict[str, Any]:
     """Return a rule, its slice and what of the gates decides about it, as a verdict keeps them: all but defaults."""
-    common = {name: getattr(gates, name) for name, default in _DECIDING.items() if getattr(gates, name) != default}
-    kept = (item for item in fields(Rule) if item.name not in ("id", "slice", "where"))
-    own = {item.name: getattr(rule, item.name) for item in kept if getattr(rule, item.name) != item.default}
+    kept: list[tuple[object, Any]] = [(gates, item) for item in fields(Gates) if item.name in _DECIDING]
+    kept += [(rule, item) for item in fields(Rule) if item.name not in ("id", "slice", "where")]
+    asked = {item.name: getattr(of, item.name) for of, item in kept if getattr(of, item.name) != item.default}
     images = gates.slice_of(rule)
-    return common | own | ({} if images is None else {"slice": images})
+    return asked | ({} if images is None else {"slice": images})
 
 
 def gates_of(rule_id: str, asked: Mapping[str, Any]) -> Gates:
@@ -223,7 +221,7 @@ def gates_of(rule_id: str, asked: Mapping[str, Any]) -> Gates:
     faults: list[tuple[str, str]] = []
     images = from_document(Slice, asked["slice"], faults) if "slice" in asked else None
     rule = from_document(Rule, {**asked, "id": rule_id, "slice": images and images.name}, faults)
-    common = {name: asked.get(name, default) for name, default in _DECIDING.items()}
+    common = {name: asked[name] for name in _DECIDING if name in asked}
     gates = from_document(Gates, common, faults, rules=(rule,), slices=(images,) if images else ())
     if gates is None or faults:
         raise UsageError(f"rule {quoted_value(rule_id)}: {' '.join(filter(None, faults[0]))}")
