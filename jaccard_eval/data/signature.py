@@ -29,6 +29,7 @@ FINGERPRINT = "sha-256-128:"
 BLOCK_ROWS = 1 << 14  # of boxes whose content is put together at a time
 # Fields that do not affect the metrics, only what is measured in addition.
 BESIDE_METRICS = ("score", "bootstrap", "slices", "against")
+ORDERS = ("ties", "ties_at_cap")  # of equal scores, where these decide: of predictions, as `pred` is
 # Hexadecimal digits of the digest in a short signature.
 RULES_DIGITS = 8
 _LONG_NUMBER = re.compile(r"(?<=[\[:])\d+\.\d{9,}(?=[:\]])")

@@ -17,12 +17,19 @@ from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray
 from jaccard_eval.data.imagelabels import ABSENT, NOT_EXHAUSTIVE, ClassFacts, ImageLabels
 from jaccard_eval.data.protocol import EVERY_CLASS, Protocol
 from jaccard_eval.data.sides import Sides
-from jaccard_eval.data.signature import FINGERPRINT, digest_facts
+from jaccard_eval.data.signature import FINGERPRINT, digest_facts, fingerprint
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.order import IntArray, class_and_score_order, group_ranks
+from jaccard_eval.matching.order import (
+    IntArray,
+    class_and_score_order,
+    group_ranks,
+    labels_of,
+    rank_detections,
+    starts_of_runs,
+)
 from jaccard_eval.progress import staged
 from jaccard_eval.text import pluralise, quoted_value
 
@@ -67,16 +74,19 @@ def judge(sides: Sides, protocol: Protocol) -> Sides:
     if sides.judged_by is not None:
         return sides
     aligned = sides.aligned
-    if not (chooses(protocol) or protocol.frequencies):
-        found = _unused_facts(sides, protocol)
-        return replace(sides, aligned=replace(aligned, findings=(*aligned.findings, *found))) if found else sides
-    return _judged(sides, protocol)
+    if chooses(protocol) or protocol.frequencies:
+        return _judged(sides, protocol)
+    if found := _unused_facts(sides, protocol):
+        sides = replace(sides, aligned=replace(aligned, findings=(*aligned.findings, *found)))
+    order = _order_at_cap(sides, protocol, aligned.pred)
+    return replace(sides, selection=(*sides.selection, *order), judged_by=protocol) if order else sides
 
 
 @staged("judging")
 def _judged(sides: Sides, protocol: Protocol) -> Sides:
     aligned, findings = sides.aligned, FindingLog()
-    gt, pred, n_labels = aligned.gt, _within_caps(sides, protocol), len(aligned.class_names)
+    gt, cap, n_labels = aligned.gt, _cap(sides, protocol), len(aligned.class_names)
+    pred = aligned.pred if cap is None else aligned.pred.mapped(cap)
     if protocol.drop_empty:
         gt, pred = gt.mapped(_with_area), pred.mapped(_with_area)
     if protocol.judging in EXPANDING and not protocol.class_agnostic:  # pooled classes are none above another
@@ -97,6 +107,7 @@ def _judged(sides: Sides, protocol: Protocol) -> Sides:
     if protocol.judging != EVERY_CLASS or protocol.frequencies:  # what is known besides boxes changes numbers
         digest = digest_facts(aligned.facts, aligned.image_names, aligned.class_names)
         selection = (*selection, f"class_facts={FINGERPRINT}{digest}")
+    selection = (*selection, *_order_at_cap(sides, protocol, judged, cap))
     kept = replace(aligned, gt=gt, pred=judged, findings=(*aligned.findings, *findings.findings()))
     return replace(sides, aligned=kept, selection=selection, judged_by=protocol)
 
@@ -172,6 +183,31 @@ def chooses(protocol: Protocol) -> bool:
     return capped or protocol.drop_empty or protocol.judging != EVERY_CLASS
 
 
+def _order_at_cap(sides: Sides, protocol: Protocol, judged: BoxTable, cap: Cap | None = None) -> tuple[str, ...]:
+    """Return what a signature shows of the predictions that count and have the score of others beyond a cap."""
+    aligned, n_images = sides.aligned, len(sides.aligned.image_names)
+    tied = None if cap is None else aligned.pred.mapped(cap.tied)
+    capped = protocol.max_dets_per == "image and class" and bool(protocol.max_dets)
+    if capped and (judged.counts("image", n_images) > protocol.max_dets[-1]).any():
+        tied = judged.mapped(partial(_tied_at_cap, protocol=protocol, n_images=n_images))
+    if tied is None or not len(tied):
+        return ()
+    names = aligned.image_names, aligned.class_names
+    return (f"ties_at_cap={fingerprint(tied, names, 'pred', aligned.units)[1]}",)
+
+
+def _tied_at_cap(pred: BoxTable, *, protocol: Protocol, n_images: int) -> BoxTable:
+    """Return the predictions within the cap of their image and class that have the score of others beyond it."""
+    pred = pred.take(np.bincount(pred.image)[pred.image] > protocol.max_dets[-1])
+    kept = np.zeros(len(pred), dtype=np.bool_)
+    kept[rank_detections(pred, protocol, n_images)[0]] = True
+    score, key = _scores(pred), labels_of(pred, protocol) * n_images + pred.image
+    order = np.lexsort((score, key))
+    tie = np.empty(len(order), dtype=np.int64)
+    tie[order] = np.cumsum(starts_of_runs(score[order]) | starts_of_runs(key[order]))
+    return pred.take(kept & are_among(tie, np.unique(tie[~kept])))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Cap:
     """The last prediction within a cap, of each image or class that has more; called with a table, it removes the rest.
@@ -182,26 +218,30 @@ class Cap:
     per: Literal["image", "label"]
     score: FloatArray  # (n,); -inf where there is room for all
     source: IntArray  # (n,)
+    cuts_tie: BoolArray  # (n,); whether others beyond the cap have the score of the last one
 
     def __call__(self, pred: BoxTable) -> BoxTable:
         """Return the predictions within the cap."""
-        key, score = getattr(pred, self.per), _scores(pred)
-        least = self.score[key]
-        return pred.take((score > least) | ((score == least) & (pred.source <= self.source[key])))
+        return pred.take((_scores(pred) > self.score[getattr(pred, self.per)]) | self._last(pred))
+
+    def tied(self, pred: BoxTable) -> BoxTable:
+        """Return the predictions within the cap that have the score of others beyond it."""
+        return pred.take(self._last(pred) & self.cuts_tie[getattr(pred, self.per)])
+
+    def _last(self, pred: BoxTable) -> BoolArray:
+        key = getattr(pred, self.per)
+        return np.asarray((_scores(pred) == self.score[key]) & (pred.source <= self.source[key]))
 
 
-def _within_caps(sides: Sides, protocol: Protocol) -> BoxTable:
-    """Return predictions without those beyond a cap of their image, or of their class over all images."""
+def _cap(sides: Sides, protocol: Protocol) -> Cap | None:
+    """Return the cap of predictions by their image, or by their class over all images; None where it cuts nothing."""
     aligned = sides.aligned
     if protocol.max_dets_per == "image and class" or not protocol.max_dets:
-        return aligned.pred
-    most = protocol.max_dets[-1]
+        return None
     if protocol.max_dets_per == "image":
         # Boxes of classes that are not evaluated take up room as well, as they do for lvis-api.
-        cap = find_cap(aligned.placement.pred, "image", len(aligned.image_names), most)
-    else:
-        cap = find_cap(aligned.pred, "label", len(aligned.class_names), most)
-    return aligned.pred if cap is None else aligned.pred.mapped(cap)
+        return find_cap(aligned.placement.pred, "image", len(aligned.image_names), protocol.max_dets[-1])
+    return find_cap(aligned.pred, "label", len(aligned.class_names), protocol.max_dets[-1])
 
 
 def find_cap(boxes: BoxTable, per: Literal["image", "label"], n: int, most: int) -> Cap | None:
@@ -209,7 +249,8 @@ def find_cap(boxes: BoxTable, per: Literal["image", "label"], n: int, most: int)
     full = boxes.counts(per, n) > most
     if not full.any():  # of most files no image reaches the cap
         return None
-    cap = Cap(per, np.full(len(full), -np.inf), np.zeros(len(full), dtype=np.int64))
+    n = len(full)
+    cap = Cap(per, np.full(n, -np.inf), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_))
     best: tuple[Any, ...] = ()  # keys, scores and sources of the best so far, `most` of a key
     for table in boxes.tables():
         key, score = getattr(table, per), _scores(table)
@@ -225,6 +266,9 @@ def find_cap(boxes: BoxTable, per: Literal["image", "label"], n: int, most: int)
         cap.score[key[last]], cap.source[key[last]] = score[last], source[last]
         # All boxes of an image are in one table; those of a class may be in any.
         best = () if per == "image" else (key[kept], score[kept], source[kept])
+    for table in boxes.tables():
+        key = getattr(table, per)
+        cap.cuts_tie[key[(_scores(table) == cap.score[key]) & (table.source > cap.source[key])]] = True
     return cap
 
 

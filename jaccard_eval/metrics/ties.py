@@ -46,9 +46,9 @@ class TieOrder:
         start = np.cumsum(size) - size
         rows = np.arange(size.sum()) + np.repeat(first - start, size)
         hits, misses = outcomes(ranking, rows)
-        spans = (np.logical_or.reduceat(hits, start, axis=1) & np.logical_or.reduceat(misses, start, axis=1)).any(
-            axis=0
-        )
+        both = np.logical_or.reduceat(hits, start, axis=1) & np.logical_or.reduceat(misses, start, axis=1)
+        cut = at_smaller_cap(ranking, rows, hits, np.repeat(first, size))
+        spans = both.any(axis=0) | np.logical_or.reduceat(cut, start)
         kept = np.flatnonzero(np.repeat(spans, size))
         if not len(kept):
             return
@@ -69,6 +69,9 @@ class TieOrder:
             content = self._of_class.get(label, sha256()).copy()
             self._open = label, score, content, np.zeros(len(hits), np.bool_), np.zeros(len(hits), np.bool_)
         *_, content, has_hits, has_misses = self._open
+        # What a smaller cap cuts counts as a tie that spans both.
+        has_hits[0] |= (cut := at_smaller_cap(ranking, rows, hits, np.zeros_like(rows)).any())
+        has_misses[0] |= cut
         content.update(words_of(ranking, rows, hits, misses).tobytes())
         has_hits |= hits.any(axis=1)
         has_misses |= misses.any(axis=1)
@@ -85,6 +88,24 @@ class TieOrder:
         """Return the digest of each class that has such ties."""
         self.close()
         return {label: content.hexdigest() for label, content in self._of_class.items()}
+
+
+def at_smaller_cap(ranking: Ranking, rows: IntArray, hits: BoolArray, tie: IntArray) -> BoolArray:
+    """Mark the first of those detections of one tie and image, (r,), that a smaller cap parts, where not all hit alike.
+
+    The recall within that cap depends on their order: AR1 and AR10.
+    """
+    marked = np.zeros(len(rows), dtype=np.bool_)
+    if len(caps := ranking.protocol.max_dets[:-1]):
+        image, rank = ranking.image[rows], ranking.rank[rows]
+        order = np.lexsort((rank, image, tie))
+        first, size = lengths_of_runs(starts_of_runs(tie[order]) | starts_of_runs(image[order]))
+        low, high = rank[order[first]], rank[order[first + size - 1]]
+        parted = np.logical_or.reduce([(low < cap) & (cap <= high) for cap in caps])
+        ordered = hits[:, order]
+        alike = np.logical_or.reduceat(ordered, first, axis=1) == np.logical_and.reduceat(ordered, first, axis=1)
+        marked[order[first]] = parted & ~alike.all(axis=0)
+    return marked
 
 
 def late_misses(

@@ -20,6 +20,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "lvis, confusion": {"confusion": True, "slices": [Slice(name="few", patterns=("000.jpg", "00[4-9].jpg"))]},
     "lvis-fixed": {"max_dets": (4,)},
     "lvis-fixed, duplicates and nms": {"max_dets": (7,), "drop_duplicates": True, "nms": 0.6},
+    "coco, ties across caps": {"max_dets": (1, 3), "allow": ("max-dets",)},
+    "coco, ties across the cap of one class": {"max_dets": (2,), "class_agnostic": True, "allow": ("max-dets",)},
     "openimages": {"confusion": True},
     "openimages, of a class above": {"classes": ["/m/0", "/m/4"], "score": "best-f1"},
     "openimages, one class": {"class_agnostic": True, "iou": (0.3, 0.5, 0.75)},
@@ -48,7 +50,7 @@ def test_the_document_is_the_same_bytes(
     bucket_rows: int,
 ) -> None:
     protocol = name.partition(",")[0]
-    write = write_lvis if protocol.startswith("lvis") else write_open_images
+    write = write_open_images if protocol.startswith("openimages") else write_lvis
     gt, pred = write(tmp_path_factory.mktemp("scene"), seed, n, decimals)
     options = {"protocol": protocol, **OPTIONS[name]}
     memory = evaluate(gt, pred, engine="memory", **options)

@@ -14,7 +14,7 @@ import numpy as np
 from jaccard_eval.data.document import to_document
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import EvaluationResult, Resamples
-from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields, without_fields
+from jaccard_eval.data.signature import BESIDE_METRICS, ORDERS, signature_fields, without_fields
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.bootstrap.compute import Run, paired_deltas
 from jaccard_eval.features.bootstrap.intervals import count_units, remarks, resample_alike, slices_choice, warn_of_few
@@ -30,7 +30,7 @@ from jaccard_eval.progress import tracked
 from jaccard_eval.text import quoted_value
 
 # Of a signature: each of the predictions has its own.
-PER_RUN_FIELDS = ("pred", "ties", "class_map", "v", *BESIDE_METRICS)
+PER_RUN_FIELDS = ("pred", *ORDERS, "class_map", "v", *BESIDE_METRICS)
 AUTO = "auto"  # intervals where they take little time
 # Resamples of "auto" by the work of one: predictions x (images + 40 x classes), each slice counting as much again. Both
 # limits are about 3 s, as measured: 1,000 resamples up to the first on one processor (1.7 s of 12 images and 4 classes,
@@ -129,7 +129,8 @@ def compare_results(
         # Nobody asked for these intervals: --strict must not refuse what makes them doubtful.
         findings += [replace(finding, severity=Severity.NOTE) if is_auto else finding for finding in doubts]
     against = ",".join(name.fingerprint for name in rest)
-    orders = [signature_fields(result.signature).get("ties", "") for result in others]
+    fields = [signature_fields(result.signature) for result in others]
+    orders = ["+".join(given[name] for name in ORDERS if name in given) for given in fields]
     noise = [f"against_ties={','.join(orders)}"] if any(orders) else []
     # What the baseline was asked besides its metrics does not belong to a comparison.
     rules = without_fields(baseline.signature, BESIDE_METRICS)

@@ -9,7 +9,7 @@ from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
 from jaccard_eval.data.result import EvaluationResult, InputSummary
 from jaccard_eval.data.sides import Sides
-from jaccard_eval.data.signature import BESIDE_METRICS, RowHasher, signature, without_fields
+from jaccard_eval.data.signature import BESIDE_METRICS, ORDERS, RowHasher, signature, without_fields
 from jaccard_eval.errors import UsageError
 from jaccard_eval.metrics.detection import detection_metrics
 from jaccard_eval.options import SideOptions
@@ -57,5 +57,5 @@ def sides_again(result: EvaluationResult) -> Sides:
 def _selection(result: EvaluationResult) -> tuple[str, ...]:
     """Return what was chosen of the data: the fields of the signature that are neither rules, inputs nor additions."""
     rules = signature(result.protocol, selection=(), gt="", pred="", version="").split("|")
-    given = without_fields(result.signature, (*BESIDE_METRICS, "ties", "images", "gt", "pred", "v")).split("|")
+    given = without_fields(result.signature, (*BESIDE_METRICS, *ORDERS, "images", "gt", "pred", "v")).split("|")
     return tuple(part for part in given if part not in rules)

@@ -11,7 +11,7 @@ from functools import partial
 
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import EXTERNAL, MetricRef, qualified
-from jaccard_eval.data.signature import BESIDE_METRICS, signature_fields
+from jaccard_eval.data.signature import BESIDE_METRICS, ORDERS, signature_fields
 from jaccard_eval.data.verdict import GateVerdict, Status
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.gates.lookup import Answers
@@ -91,7 +91,7 @@ def kept_refs(rule: Rule, verdict: GateVerdict) -> tuple[MetricRef, ...]:
 
 
 # Of the signatures of run and baseline: the model, the tool, what else.
-MAY_DIFFER = ("pred", "ties", "v", *BESIDE_METRICS)
+MAY_DIFFER = ("pred", *ORDERS, "v", *BESIDE_METRICS)
 SHOWN_CLASSES = 3
 
 
