@@ -55,7 +55,7 @@ def candidate_pairs(
     # Corners and the like are made once a side: they would be made again in every chunk, of boxes in many chunks.
     first, second = similarity.prepare(det, protocol), similarity.prepare(gt, protocol)
     chunks = [similarity.pairs(first, second, i, j, crowd=crowd, threshold=threshold) for i, j in expand(blocks)]
-    return Pairs(*(np.concatenate(column) for column in zip(*chunks, strict=True)))
+    return Pairs(*native.joined_columns(chunks))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +105,7 @@ def keyed_pairs(
             asked = i if whole is None else rows[i]
             found = similarity.pairs(first, second, asked, j + low, crowd=crowd, threshold=threshold)
             chunks.append((found[0] + start if whole is None else place[found[0]], *found[1:]))
-    return Pairs(*(np.concatenate(column) for column in zip(*chunks, strict=True)))
+    return Pairs(*native.joined_columns(chunks))
 
 
 def _compiled_pairs(

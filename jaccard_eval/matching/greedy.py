@@ -6,7 +6,8 @@ waiting competes with are decided at once, for all area ranges and thresholds to
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.candidates import Pairs
-from jaccard_eval.matching.order import IntArray, stable_order, starts_of_runs
+from jaccard_eval.matching.order import IntArray, group_ranks, stable_order, starts_of_runs
 
 NO_PLACE = 0
 # pycocotools: a box always matches its exact copy, whatever rounding did. No tolerance: lower thresholds stay exact.
@@ -44,6 +45,14 @@ class MatchProblem:
     reusable: BoolArray
     # Which of several ground truths with equal overlap is preferred: the last by COCO, the first by VOC.
     last_wins: bool
+    # Of each detection, (n,): those of different keys never compete. None: any two may.
+    key: IntArray | None = None
+
+
+# Pairs of a detection, on average, from which on detections are served one after the other within their key; and the
+# share of those waiting that a round must serve: where a thousand want the same objects, each waits for the one before.
+CROWDED_PAIRS, LEAST_SERVED = 32, 1 / 8
+BLOCK_PAIRS = 1 << 19  # that are put in order at once
 
 
 def assign_best_free(problem: MatchProblem) -> tuple[IntArray, PairChoice]:
@@ -60,9 +69,9 @@ def assign_best_free(problem: MatchProblem) -> tuple[IntArray, PairChoice]:
     # Most detections have one candidate that is wanted only by others with one candidate. They need no rounds: whoever
     # comes first takes it, at each threshold, and in all area ranges alike, as there is nothing to prefer.
     single = segments.stop - segments.start == 1
-    pairs, _ = segments.take(~single).expand()
     wanted_by_others = np.zeros(n_gt, dtype=np.bool_)
-    wanted_by_others[problem.pairs.gt[pairs]] = True
+    for block in segments.take(~single).blocks():
+        wanted_by_others[problem.pairs.gt[block.expand()[0]]] = True
     alone = single & ~wanted_by_others[problem.pairs.gt[segments.start]]
     settled, waiting = segments.take(alone), segments.take(~alone)
     first_come = np.full((len(problem.thresholds), len(segments)), NO_PLACE, dtype=segments.place_type)
@@ -71,12 +80,15 @@ def assign_best_free(problem: MatchProblem) -> tuple[IntArray, PairChoice]:
     preferred = _by_preference(problem, waiting)
     # What is taken differs by area range and threshold, so that each has a memory of its own: (A, T, n_gt).
     taken = np.zeros((*choice.shape[:2], n_gt), dtype=np.bool_)
-    # Each round decides at least the first detection of every group in which anybody waits, so the loop ends.
-    while len(waiting):
+    crowded = int((waiting.stop - waiting.start).sum()) > CROWDED_PAIRS * len(waiting)
+    # Each round decides at least the first detection of every group in which anybody waits, and looks at all pairs.
+    while len(waiting) and not crowded:
         ready = _ready(problem, waiting)
-        served = waiting.take(ready)
+        served, waiting = waiting.take(ready), waiting.take(~ready)
         choice[..., served.number] = _choose(problem, served, preferred, taken)
-        waiting = waiting.take(~ready)
+        crowded = len(served) < LEAST_SERVED * len(waiting)
+    for served in _in_turn(problem, waiting):
+        choice[..., served.number] = _choose(problem, served, preferred, taken)
     return segments.detection, choice
 
 
@@ -177,8 +189,14 @@ class _Segments:
         """The smallest type that counts the pairs of any detection."""
         return np.min_scalar_type(int((self.stop - self.start).max(initial=1)))
 
-    def take(self, chosen: BoolArray) -> _Segments:
+    def take(self, chosen: BoolArray | IntArray | slice) -> _Segments:
         return _Segments(self.detection[chosen], self.number[chosen], self.start[chosen], self.stop[chosen])
+
+    def blocks(self) -> Iterator[_Segments]:
+        """Yield them in their order, a bounded number of pairs at a time."""
+        last = (np.cumsum(self.stop - self.start) - 1) // BLOCK_PAIRS
+        for low, high in pairwise((0, *(np.flatnonzero(np.diff(last)) + 1).tolist(), len(self))):
+            yield self.take(slice(low, high))
 
     def expand(self) -> tuple[IntArray, IntArray]:
         """Return all their pairs, and where in that list each run starts."""
@@ -211,13 +229,24 @@ def _by_preference(problem: MatchProblem, segments: _Segments, wanted: BoolArray
 
     Those with ground truth that is `wanted` (n_gt,), where that is given, come after all others.
     """
-    # `lexsort` sorts by its last key first; detections keep their places, as they come in ascending order already.
-    pairs, _ = segments.expand()
-    det, gt, overlap = problem.pairs.det[pairs], problem.pairs.gt[pairs], problem.pairs.overlap[pairs]
     preferred = np.arange(len(problem.pairs))
-    keys = (gt if problem.last_wins else -gt, overlap, *(() if wanted is None else (wanted[gt],)), det)
-    preferred[pairs] = pairs[np.lexsort(keys)]
+    for block in segments.blocks():
+        # `lexsort` sorts by its last key first; detections keep their places, as they come in ascending order already.
+        pairs, _ = block.expand()
+        det, gt, overlap = problem.pairs.det[pairs], problem.pairs.gt[pairs], problem.pairs.overlap[pairs]
+        keys = (gt if problem.last_wins else -gt, overlap, *(() if wanted is None else (wanted[gt],)), det)
+        preferred[pairs] = pairs[np.lexsort(keys)]
     return preferred
+
+
+def _in_turn(problem: MatchProblem, waiting: _Segments) -> Iterator[_Segments]:
+    """Yield the first detection of each key, then the second of each, and so on: none of them compete."""
+    key = np.zeros(len(waiting), np.int64) if problem.key is None else problem.key[waiting.detection]
+    turn = group_ranks(key)
+    order = stable_order(turn)
+    cuts = np.flatnonzero(starts_of_runs(turn[order])).tolist()
+    for low, high in pairwise((*cuts, len(order))):
+        yield waiting.take(order[low:high])
 
 
 def _ready(problem: MatchProblem, waiting: _Segments) -> BoolArray:

@@ -171,6 +171,7 @@ def match_boxes(
         ignored=ignored[:, order],
         reusable=reusable[order],
         last_wins=protocol.iou_ties == "last",
+        key=det_key,
     )
     candidate, choice = ASSIGNMENTS[protocol.assignment](problem)
     # A flag of groups that count may stand next to one that does not.

@@ -101,8 +101,18 @@ def pair_boxes(
         arrays = (array.ctypes.data for array in (*given, *chunk))
         found = core.jaccard_pair_boxes(n, ctypes.byref(row), capacity, threshold, offset, *arrays)
         chunks.append((chunk[0][:found], chunk[1][:found], chunk[2][:found]))
-    box, other, overlap = zip(*chunks, strict=True)
-    return np.concatenate(box), np.concatenate(other), np.concatenate(overlap)
+    return joined_columns(chunks)
+
+
+def joined_columns(chunks: list[tuple[IntArray, IntArray, FloatArray]]) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the columns of chunks as one of each; the list is emptied, as all rows twice may not fit into memory."""
+    if len(chunks) == 1:
+        return chunks.pop()
+    columns: list[list[Any]] = [list(column) for column in zip(*chunks, strict=True)]
+    chunks.clear()
+    # No more than one column is there twice.
+    det, gt, overlap = (np.concatenate(columns.pop(0)) for _ in range(3))
+    return det, gt, overlap
 
 
 def find_hits(
