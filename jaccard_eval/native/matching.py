@@ -16,7 +16,7 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 WordArray = npt.NDArray[np.uint64]
 
-CHUNK_PAIRS = 1 << 16  # kept at a time, unless a block is larger
+CHUNK_PAIRS = 1 << 16  # kept at first, unless a block is larger
 
 
 def hash_rows(
@@ -101,6 +101,8 @@ def pair_boxes(
         arrays = (array.ctypes.data for array in (*given, *chunk))
         found = core.jaccard_pair_boxes(n, ctypes.byref(row), capacity, threshold, offset, *arrays)
         chunks.append((chunk[0][:found], chunk[1][:found], chunk[2][:found]))
+        # As many as there are by now: few large arrays, which the system gets back at once where small ones stay.
+        capacity = max(capacity, sum(len(part) for part, _, _ in chunks))
     return joined_columns(chunks)
 
 

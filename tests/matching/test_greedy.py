@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaccard_eval.data.boxtable import BoolArray
+from jaccard_eval.matching import greedy
 from jaccard_eval.matching.candidates import Pairs
 from jaccard_eval.matching.greedy import (
     NO_PLACE,
@@ -126,6 +127,39 @@ def problems(draw: st.DrawFn) -> MatchProblem:
 @given(problems())
 def test_rounds_agree_with_the_loop_that_serves_one_detection_after_the_other(drawn: MatchProblem) -> None:
     _require_equal(drawn, *assign_best_free(drawn), dict(_serial_best_free(drawn)))
+
+
+@given(problems(), problems(), st.sampled_from([1, 4, 1 << 19]))
+def test_crowds_are_served_in_turn_as_by_the_loop(first: MatchProblem, second: MatchProblem, block_pairs: int) -> None:
+    """Two images whose detections alternate, in blocks of a few pairs."""
+    sides, n_gt = (first, second), len(first.reusable)
+    det = np.concatenate([2 * side.pairs.det + place for place, side in enumerate(sides)])
+    order = np.argsort(det, kind="stable")
+    gt = np.append(first.pairs.gt, second.pairs.gt + n_gt)[order]
+    drawn = MatchProblem(
+        Pairs(det[order], gt, np.append(first.pairs.overlap, second.pairs.overlap)[order]),
+        THRESHOLDS,
+        np.hstack((first.ignored, second.ignored)),
+        np.append(first.reusable, second.reusable),
+        first.last_wins,
+        np.arange(det.max(initial=-1) + 1) % 2,
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(greedy, "CROWDED_PAIRS", 0)
+        patch.setattr(greedy, "BLOCK_PAIRS", block_pairs)
+        _require_equal(drawn, *assign_best_free(drawn), dict(_serial_best_free(drawn)))
+
+
+def test_boxes_in_one_place_take_a_step_each_and_no_look_at_all_pairs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Pairs are looked at once to serve them; in rounds, each of 60 looked at those of all who waited: 30 times as many.
+    looked = []
+    expand = greedy._Segments.expand
+    monkeypatch.setattr(greedy._Segments, "expand", lambda self: looked.append(self) or expand(self))
+    n = 60
+    assert len(taken(problem((0.5 + np.random.default_rng(0).random((n, n)) / 2).tolist()))) == n
+    assert sum(int((segments.stop - segments.start).sum()) for segments in looked) <= 4 * n**2
 
 
 @given(problems())
