@@ -139,7 +139,7 @@ def as_fix(fix: Fix | str | None) -> Fix | None:
 
 
 def parse_finding(document: Mapping[str, Any]) -> Finding:
-    """Return a finding as it was before documents had it: its message is cut into place, what is wrong, and fix."""
+    """Return a finding as it was before documents had it: its message is cut into place and what is wrong."""
     message, texts = str(document["message"]), [str(text) for text in document["examples"]]
     examples = tuple(_parse_example(text) for text in texts)
     first = texts[0] if texts else message
@@ -150,12 +150,11 @@ def parse_finding(document: Mapping[str, Any]) -> Finding:
         if line.isdecimal() and message.startswith(f"{path}: "):
             start, place = f"{path}: ", Where(path, line=int(line))
             examples = (Example(place, examples[0].detail), *examples[1:])
-    summary, rest = "", message.removeprefix(first)
+    summary = ""
     if not message.startswith(first) or not examples[0].detail:
         # It has a summary, with the first example behind it where that adds anything; what follows is the fix.
-        summary, _, rest = message.removeprefix(start).partition(f"; first: {first}")
-    told = document.get("fix")  # which documents did not always have
-    fix = as_fix(rest.removeprefix(".").removeprefix(" ")) if told is None else parse_fix(told)
+        summary = message.removeprefix(start).partition(f"; first: {first}")[0]
+    fix = None if document["fix"] is None else parse_fix(document["fix"])
     table = tuple(tuple(str(cell) for cell in row) for row in document["table"])
     severity, code, count = Severity(document["severity"]), str(document["code"]), int(document["count"])
     return Finding(severity, code, count, examples or (_parse_example(message),), fix, summary, table)

@@ -1,4 +1,4 @@
-"""docs/schema is what the code generates, and what it writes, and wrote in 0.1, is valid by it.
+"""docs/schema is what the code generates, and what it writes is valid by it.
 
 Run as a script, this file writes the schemas again.
 """

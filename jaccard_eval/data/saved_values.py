@@ -303,8 +303,8 @@ _FIX = _table(
     | {"metric": _text, "before": _MAYBE_NUMBER, "after": _MAYBE_NUMBER, "allow": _text}
 )
 _FINDING = _table(
-    {"code": _text, "message": _text, "count": _count, "severity": _choice(tuple(Severity)), "examples": _TEXTS},
-    {"table": _list(_TEXTS), "fix": _nullable(_FIX)},
+    {"code": _text, "message": _text, "count": _count, "severity": _choice(tuple(Severity)), "examples": _TEXTS}
+    | {"table": _list(_TEXTS), "fix": _nullable(_FIX)}
 )
 _ANY = _table({"tool": _TOOL}, {"gates": _list(_GATE), "warnings": _list(_FINDING)})
 _HEAD: dict[str, Check] = {

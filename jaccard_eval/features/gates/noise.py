@@ -303,8 +303,8 @@ def gate_findings(verdicts: Iterable[GateVerdict]) -> tuple[Finding, ...]:
                 "gate-crossed-by-ties",
                 where,
                 f"Tied scores: {verdict.metric} is between {low:.6f} and {high:.6f} depending on how ties are broken,"
-                " and the limit is in this range. The gate may pass or fail by chance",
-                fix="Export more decimals, or move the limit out of this range.",
+                " and the verdict with it",
+                fix="Export more decimals, or choose a limit that both values keep or break.",
             )
     return findings.findings()
 
