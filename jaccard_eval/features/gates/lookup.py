@@ -353,6 +353,6 @@ def _axes(document: Mapping[str, Any], class_names: tuple[str, ...]) -> Axes:
         iou_thresholds=tuple(protocol["iou_thresholds"]),
         areas=tuple(areas),
         max_dets=tuple(protocol["max_dets"]),
-        frequencies=tuple(protocol["frequencies"]),
+        frequencies=tuple(protocol.get("frequencies", ())),
     )
     return Axes(rules, class_names, score=document["options"].get("score"))
