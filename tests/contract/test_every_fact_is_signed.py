@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from judged_scenes import write_lvis, write_open_images
 from segment_maps import side
 from shaped import give_shapes, shape_options
 
-from jaccard_eval import AreaRange, DataError, UsageError, evaluate, panoptic, pixels
+from jaccard_eval import AreaRange, DataError, UsageError, evaluate, get_protocol, panoptic, pixels
 
 Edit = Callable[[], Any]
 PER_LEAF = 2  # records whose leaf of a name is edited
@@ -234,3 +235,16 @@ def test_rules_of_label_maps_that_change_a_number_change_the_signature() -> None
     given: list[dict[str, Any]] = [{}, {"ignore": [1]}, {"ignore": [2]}, {"class_map": {1: 2, 2: 1}}, {"background": 0}]
     known = [pixels(gt, pred, **options) for options in given]
     assert len({result.signature for result in known}) == len(known)
+
+
+@pytest.mark.filterwarnings("ignore::jaccard_eval.JaccardEvalWarning")
+def test_recall_points_change_no_number_where_the_curve_has_all_its_points() -> None:
+    # That rule is in no signature of VOC 2012: of all that a document has, only the protocol differs.
+    sample, found = Path(__file__).parents[2] / "sample_data/coco", []
+    for points in (0, 11, 1001):
+        rules = replace(get_protocol("voc2012"), recall_points=points)
+        document = evaluate(sample / "gt.json", sample / "worse.json", protocol=rules, errors=True, score=0.5).to_dict()
+        assert document.pop("protocol")["recall_points"] == points
+        document.pop("digest", None)
+        found.append(json.dumps(document))
+    assert len(set(found)) == 1

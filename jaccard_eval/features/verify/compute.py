@@ -54,8 +54,8 @@ def compare_again(
     saved_values, new_values = compared_values(document), compared_values(now)
     saved_values |= _leaves("gates", document.get("gates", []))
     new_values |= _leaves("gates", now.get("gates", []))
-    saved_values |= _finding_values(document["warnings"])
-    new_values |= _finding_values(now["warnings"])
+    saved_values |= _finding_values(document)
+    new_values |= _finding_values(now)
     # The words of a message name rows and places, which may be others; its parts have to belong together.
     for row, finding in enumerate(document["warnings"]):
         saved_values |= _leaves(f"warnings.{row}", finding)
@@ -197,21 +197,30 @@ def judged_again(
     return found
 
 
-def _finding_values(findings: Sequence[Mapping[str, Any]]) -> dict[str, Values]:
+# What is found in a file of class names.
+_OF_NAMES = ("names-comment", "names-count", "names-duplicate")
+
+
+def _finding_values(document: Mapping[str, Any]) -> dict[str, Values]:
     """Return how often each finding was made, how grave it is and what was measured of it.
 
-    What is odd about the draws of gates is skipped: these are not drawn again.
+    What is odd about the draws of gates is skipped, as these are not drawn again, and what is odd about a file of names
+    beside the inputs: the options of a result have the names that were read from it.
     """
     values: dict[str, Values] = {}
     seen: Counter[str] = Counter()
-    for finding in findings:
-        code, fix = finding["code"], finding["fix"] or {}
-        if finding["message"].startswith("gates: ") and not code.startswith("gate-"):
+    paths = tuple(side["path"] for side in document.get("inputs", {}).values())
+    for finding in document["warnings"]:
+        code, fix, message = finding["code"], finding["fix"] or {}, finding["message"]
+        if message.startswith("gates: ") and not code.startswith("gate-"):
+            continue
+        if code in _OF_NAMES and paths and not message.startswith(paths):
             continue
         place = f"findings.{code}.{seen[code]}"
         seen[code] += 1
         values |= {f"{place}.{name}": finding[name] for name in ("severity", "count")}
-        values |= {f"{place}.fix.{name}": fix.get(name) for name in ("kind", "metric", "before", "after", "allow")}
+        told = {name: fix.get(name) for name in ("kind", "metric", "before", "after", "allow")}
+        values |= {f"{place}.fix.{name}": value for name, value in told.items() if value is not None}
         values |= _leaves(f"{place}.table", finding["table"])
     return values
 

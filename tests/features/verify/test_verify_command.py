@@ -46,6 +46,19 @@ def test_a_result_is_the_same_when_it_is_run_again(pair: tuple[Path, Path]) -> N
     assert "the same: all " in done.stdout
 
 
+def test_what_is_odd_about_a_file_of_names_is_no_difference(tmp_path: Path) -> None:
+    # The document has the names that were read, and no more of the file.
+    for side, score in (("gt", ""), ("pred", " 0.9")):
+        (tmp_path / side).mkdir()
+        (tmp_path / side / "a.txt").write_text(f"0 .5 .5 .2 .2{score}\n1 .3 .3 .2 .1{score}\n")
+    (tmp_path / "names.txt").write_text("dog\ncat\ndog\n")
+    done = run_here("gt", "pred", "--names", "names.txt", "-o", "result.json", cwd=tmp_path)
+    assert "warning[names-duplicate]: names.txt: names: duplicate name 'dog' for classes 0, 2" in done.stderr
+    (tmp_path / "names.txt").unlink()
+    done = run_here("verify", "result.json", "gt", "pred", cwd=tmp_path)
+    assert (done.returncode, done.stdout.splitlines()[-1][:9]) == (0, "the same:")
+
+
 def test_the_order_of_records_makes_no_difference(pair: tuple[Path, Path]) -> None:
     path = saved(pair)
     write_json(pair[1], json.loads(pair[1].read_text())[::-1])
