@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray
+from jaccard_eval.data.boxtable import BoolArray, Words
 from jaccard_eval.matching.order import IntArray, WholeArray, lengths_of_runs, starts_of_runs
 from jaccard_eval.matching.ranking import Ranking
 from jaccard_eval.metrics.hits import Hits
@@ -27,8 +27,8 @@ class TieOrder:
 
     def __init__(self) -> None:
         self._of_class: dict[int, _Hash] = {}
-        # The tie that is cut and may go on: class and score, digest with it, where it hits and misses (A·T,).
-        self._open: tuple[int, float, _Hash, BoolArray, BoolArray] | None = None
+        # The tie that is cut and may go on: class and score, digest with it, where it hits and misses (w,).
+        self._open: tuple[int, float, _Hash, Words, Words] | None = None
 
     def add(self, ranking: Ranking, ties: tuple[IntArray, IntArray]) -> None:
         """Add a ranking, with where each run of one class and score begins and how long it is."""
@@ -46,13 +46,13 @@ class TieOrder:
         start = np.cumsum(size) - size
         rows = np.arange(size.sum()) + np.repeat(first - start, size)
         hits, misses = outcomes(ranking, rows)
-        both = np.logical_or.reduceat(hits, start, axis=1) & np.logical_or.reduceat(misses, start, axis=1)
+        both = np.bitwise_or.reduceat(hits, start) & np.bitwise_or.reduceat(misses, start)
         cut = at_smaller_cap(ranking, rows, hits, np.repeat(first, size))
-        spans = both.any(axis=0) | np.logical_or.reduceat(cut, start)
+        spans = both.any(axis=1) | np.logical_or.reduceat(cut, start)
         kept = np.flatnonzero(np.repeat(spans, size))
         if not len(kept):
             return
-        words, label = words_of(ranking, rows[kept], hits[:, kept], misses[:, kept]), ranking.label[rows[kept]]
+        words, label = words_of(ranking, rows[kept], hits[kept], misses[kept]), ranking.label[rows[kept]]
         cuts, lengths = lengths_of_runs(starts_of_runs(label))
         for at, n in zip(cuts.tolist(), lengths.tolist(), strict=True):
             self._of_class.setdefault(int(label[at]), sha256()).update(words[at : at + n].tobytes())
@@ -67,14 +67,14 @@ class TieOrder:
         if self._open is None or self._open[:2] != (label, score):
             self.close()
             content = self._of_class.get(label, sha256()).copy()
-            self._open = label, score, content, np.zeros(len(hits), np.bool_), np.zeros(len(hits), np.bool_)
+            self._open = label, score, content, np.zeros_like(hits[0]), np.zeros_like(hits[0])
         *_, content, has_hits, has_misses = self._open
         # What a smaller cap cuts counts as a tie that spans both.
-        has_hits[0] |= (cut := at_smaller_cap(ranking, rows, hits, np.zeros_like(rows)).any())
-        has_misses[0] |= cut
+        if at_smaller_cap(ranking, rows, hits, np.zeros_like(rows)).any():
+            has_hits[0] = has_misses[0] = 1
         content.update(words_of(ranking, rows, hits, misses).tobytes())
-        has_hits |= hits.any(axis=1)
-        has_misses |= misses.any(axis=1)
+        has_hits |= np.bitwise_or.reduce(hits, axis=0)
+        has_misses |= np.bitwise_or.reduce(misses, axis=0)
 
     def close(self) -> None:
         """Take over the tie that was cut, if it spans a hit and a miss."""
@@ -90,7 +90,7 @@ class TieOrder:
         return {label: content.hexdigest() for label, content in self._of_class.items()}
 
 
-def at_smaller_cap(ranking: Ranking, rows: IntArray, hits: BoolArray, tie: IntArray) -> BoolArray:
+def at_smaller_cap(ranking: Ranking, rows: IntArray, hits: Words, tie: IntArray) -> BoolArray:
     """Mark the first of those detections of one tie and image, (r,), that a smaller cap parts, where not all hit alike.
 
     The recall within that cap depends on their order: AR1 and AR10.
@@ -98,13 +98,14 @@ def at_smaller_cap(ranking: Ranking, rows: IntArray, hits: BoolArray, tie: IntAr
     marked = np.zeros(len(rows), dtype=np.bool_)
     if len(caps := ranking.protocol.max_dets[:-1]):
         image, rank = ranking.image[rows], ranking.rank[rows]
-        order = np.lexsort((rank, image, tie))
+        # Rows ascend by tie, then as the protocol orders them, mostly by image, then by rank.
+        order = np.arange(len(rows)) if ranking.protocol.score_ties == "image" else np.lexsort((rank, image, tie))
         first, size = lengths_of_runs(starts_of_runs(tie[order]) | starts_of_runs(image[order]))
         low, high = rank[order[first]], rank[order[first + size - 1]]
         parted = np.logical_or.reduce([(low < cap) & (cap <= high) for cap in caps])
-        ordered = hits[:, order]
-        alike = np.logical_or.reduceat(ordered, first, axis=1) == np.logical_and.reduceat(ordered, first, axis=1)
-        marked[order[first]] = parted & ~alike.all(axis=0)
+        ordered = hits[order]
+        alike = np.bitwise_or.reduceat(ordered, first) == np.bitwise_and.reduceat(ordered, first)
+        marked[order[first]] = parted & ~alike.all(axis=1)
     return marked
 
 
@@ -152,20 +153,32 @@ def is_behind(*keys: WholeArray) -> BoolArray:
     return behind
 
 
-def outcomes(ranking: Ranking, rows: IntArray) -> tuple[BoolArray, BoolArray]:
-    """Return which detections are true positives, and which are false ones, by area range and threshold (A·T, r)."""
+def outcomes(ranking: Ranking, rows: IntArray) -> tuple[Words, Words]:
+    """Return which detections are true positives, and which false ones, a bit by area range and threshold (r, w)."""
     n_areas, n_thresholds, _ = ranking.hits.shape
-    hits = np.zeros((n_areas, n_thresholds, len(rows)), dtype=np.bool_)
-    counts = np.repeat(ranking.in_range[:, np.newaxis, rows], n_thresholds, axis=1)
     at = np.searchsorted(rows, ranking.candidate)
     chosen = np.flatnonzero((at < len(rows)) & (rows[np.minimum(at, len(rows) - 1)] == ranking.candidate))
-    hits[..., at[chosen]] = ranking.hits[..., chosen]
-    counts[..., at[chosen]] = ranking.counts[..., chosen]
-    flat = n_areas * n_thresholds, len(rows)
-    return hits.reshape(flat), (counts & ~hits).reshape(flat)
+    hits, counts = (
+        _packed(flags[..., chosen].reshape(n_areas * n_thresholds, len(chosen)))
+        for flags in (ranking.hits, ranking.counts)
+    )
+    misses = _packed(np.repeat(ranking.in_range[:, rows], n_thresholds, axis=0))
+    found = np.zeros_like(misses)
+    found[at[chosen]], misses[at[chosen]] = hits, counts & ~hits
+    return found, misses
 
 
-def words_of(ranking: Ranking, rows: IntArray, hits: BoolArray, misses: BoolArray) -> npt.NDArray[np.uint8]:
+def _packed(flags: BoolArray) -> Words:
+    """Return flags (f, r) as bits of whole words (r, w), which are combined at once."""
+    bits = np.packbits(flags, axis=0)
+    words = np.zeros((flags.shape[1], 8 * -(-len(bits) // 8)), dtype=np.uint8)
+    words[:, : len(bits)] = bits.T
+    return words.view(np.uint64)
+
+
+def words_of(ranking: Ranking, rows: IntArray, hits: Words, misses: Words) -> npt.NDArray[np.uint8]:
     """Return the score and the outcomes of some detections as bytes, (r, b)."""
+    n_areas, n_thresholds, _ = ranking.hits.shape
+    n_bytes = -(-n_areas * n_thresholds // 8)
     scores = (ranking.score[rows].astype("<f8") + 0.0).view(np.uint8).reshape(len(rows), 8)
-    return np.hstack((scores, *(np.packbits(flags, axis=0).T for flags in (hits, misses))))
+    return np.hstack((scores, *(bits.view(np.uint8)[:, :n_bytes] for bits in (hits, misses))))
