@@ -205,7 +205,7 @@ def _finding_values(document: Mapping[str, Any]) -> dict[str, Values]:
     """Return how often each finding was made, how grave it is and what was measured of it.
 
     What is odd about the draws of gates is skipped, as these are not drawn again, and what is odd about a file of names
-    beside the inputs: the options of a result have the names that were read from it.
+    next to the inputs: the options of a result have the names that were read from it.
     """
     values: dict[str, Values] = {}
     seen: Counter[str] = Counter()
