@@ -91,8 +91,9 @@ def load_and_align(
     except DataError as error:
         raise _with_split(error, gt, gt_side, pred_side, options) from None
     names = aligned.image_names, aligned.class_names
-    gt_hashes, gt_print = fingerprint(aligned.gt, names, "gt", aligned.units)
-    pred_hashes, pred_print = fingerprint(aligned.pred, names, "pred", aligned.units)
+    hasher = RowHasher.of(*names)  # once for both sides: names cost as much as rows
+    gt_hashes, gt_print = fingerprint(aligned.gt, names, "gt", aligned.units, hasher)
+    pred_hashes, pred_print = fingerprint(aligned.pred, names, "pred", aligned.units, hasher)
     rules = {"class_map": aligned.classes.strategy} if isinstance(options.class_map, str) else {}
     for side in (gt_side, pred_side):
         if side.ignored.get("invalid"):

@@ -76,14 +76,19 @@ class RowHasher:
 
 @staged("fingerprinting")
 def fingerprint(
-    boxes: BoxTable, names: tuple[Sequence[str], Sequence[str]], kind: str, units: str
+    boxes: BoxTable,
+    names: tuple[Sequence[str], Sequence[str]],
+    kind: str,
+    units: str,
+    hasher: RowHasher | None = None,
 ) -> tuple[Words | None, str]:
     """Return a hash of each row, (n,), and the fingerprint of all.
 
     There are no hashes, (0,), where no two rows of an image are alike, and None of boxes that lie on the disk by image.
-    `names` are those of images and of classes, `kind` is "gt" or "pred".
+    `names` are those of images and of classes, `kind` is "gt" or "pred"; a `hasher` of these names is made if there is
+    none.
     """
-    hasher = RowHasher.of(*names)
+    hasher = hasher or RowHasher.of(*names)
     counts = boxes.counts("label", len(names[1])).tolist()
     classes = sorted({name for name, n in zip(names[1], counts, strict=False) if n})
     rank = {name: np.uint64(place) for place, name in enumerate(classes)}
