@@ -12,6 +12,8 @@ STOPS = (
     "image-extra",
     "image-number",
     "image-shifted",
+    "mask-axes",
+    "mask-of-box",
     "max-dets",
     "quad-upright",
 )

@@ -18,7 +18,7 @@ from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, un
 from jaccard_eval.data.known_protocols import MASKS
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import DataError, Finding, FindingLog, Where
+from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import iou_types, opened, read_dataset
 from jaccard_eval.frozen import dataclass
@@ -357,6 +357,13 @@ def read_both(gt: Input, pred: Input) -> Readings:
             return Readings(gt_side, None, twice.findings)
         if are_files and gt_side is not None and gt_side.format == "instances":
             pred_errors = _with_pixels(pred_errors, *map(path_of, paths))
+    if (
+        are_files
+        and gt_side is not None
+        and pred_side is not None
+        and gt_side.format == pred_side.format == "instances"
+    ):
+        pred_side = replace(pred_side, findings=_with_pixels(pred_side.findings, *map(path_of, paths)))
     if are_files and gt_side is not None and pred_side is not None:
         gt_side, pred_side = (
             _with_names_above(gt_side, pred_side, gt),
@@ -370,19 +377,32 @@ def _are_alike(gt: Dataset, other: Dataset) -> bool:
     if gt.labels.names != other.labels.names or not 0 < len(gt.boxes) == len(other.boxes):
         return False
     # Stored boxes are in parts, which are of the same images where the boxes are the same.
-    pairs = zip(gt.boxes.tables(), other.boxes.tables(), strict=False)
-    return all(np.array_equal(one.xywh, two.xywh) and np.array_equal(one.label, two.label) for one, two in pairs)
+    return all(
+        all(map(np.array_equal, _columns(table), _columns(same)))
+        for table, same in zip(gt.boxes.tables(), other.boxes.tables(), strict=False)
+    )
 
 
-def _with_pixels(errors: Sequence[Finding], gt: Path, pred: Path) -> tuple[Finding, ...]:
-    """Advise to compare pixels where maps without scores hold classes: as objects their values mean nothing."""
+def _columns(table: BoxTable) -> list[Any]:
+    return [table.xywh, table.label, *([] if table.shapes is None else [table.shapes.hashes()])]
+
+
+def _with_pixels(findings: Sequence[Finding], gt: Path, pred: Path) -> tuple[Finding, ...]:
+    """Advise to compare the pixels of maps without scores that hold classes: as objects their values mean nothing."""
     from jaccard_eval.formats.instances import hold_classes
 
-    if not hold_classes(gt, pred):
-        return tuple(errors)
-    words = "The maps hold classes, not objects: compare their pixels with {command}. If they do hold objects,"
-    fix = Fix.missing(f"{words} {{assume_score}} ranks all equally.", command="pixels GT PRED", assume_score="1.0")
-    return tuple(replace(error, fix=fix) if error.code == "score-missing" else error for error in errors)
+    unscored = ("score-missing", "score-assumed")
+    if not any(finding.code in unscored for finding in findings):
+        return tuple(findings)
+    words = "If each value is an object, export the scores, or pass {assume_score}; of classes, use {command}."
+    changed: dict[str, dict[str, Any]] = {}
+    if hold_classes(gt, pred):
+        words = "The maps hold classes, not objects: compare their pixels with {command}."
+        told = Fix.missing(words, command="pixels GT PRED")
+        changed["score-assumed"] = {"fix": told, "severity": Severity.WARNING}
+        words += " If they do hold objects, {assume_score} ranks all equally."
+    changed["score-missing"] = {"fix": Fix.missing(words, command="pixels GT PRED", assume_score="1.0")}
+    return tuple(replace(finding, **changed.get(finding.code, {})) for finding in findings)
 
 
 def _has_scores(source: Source) -> bool | None:

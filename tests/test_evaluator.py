@@ -439,6 +439,10 @@ def wrong(**changes: Any) -> dict[str, Any]:
         (([9], [box()], [wrong(labels=[0.5])]), r"label is 0.5; expected whole numbers"),
         (([9], [wrong(labels=["cow"])], [target()]), r"preds: label 'cow' is not among the classes: 'cat', 'dog'"),
         (([9], [target()], [target()]), r"preds\[image 9\] has no scores; it has boxes, labels"),
+        (
+            ([9], [target()], [target() | {"scores": [0.5]}]),
+            r"preds\[image 9\] has no scores; the targets have: preds and targets are exchanged",
+        ),
         (([9], [{"boxes": [[0, 0, 1, 1]]}], [target()]), r"preds\[image 9\] has no labels; it has boxes"),
         (([9], [[0, 0, 1, 1]], [target()]), r"preds\[image 9\] is 'list'; expected a dict per image"),
         (([9], box(), [target()]), "preds must be a list of dicts, one per image, got 'dict'"),

@@ -170,7 +170,10 @@ class Evaluator:
         pred = self._checked(preds, keys, "pred")
         for at, record in enumerate(preds):
             if pred.sizes[at] and record.get("scores") is None:
-                raise UsageError(f"preds{image_place(keys[at])} has no scores; it has {', '.join(map(str, record))}")
+                of_targets = any(truth.get("scores") is not None for truth in targets or ())
+                why = "the targets have: preds and targets are exchanged" if of_targets else ", ".join(map(str, record))
+                has = "" if of_targets else "it has "
+                raise UsageError(f"preds{image_place(keys[at])} has no scores; {has}{why}")
         target = _no_boxes(len(keys)) if targets is None else self._checked(targets, keys, "gt")
         self._require_numbers(keys, {"pred": pred, "gt": target})
         self._store(keys, np.ones(len(keys), dtype=np.int64), pred, target)

@@ -89,7 +89,7 @@ def _explain_folder(peek: Peek, inputs: Sequence[tuple[Path, str]]) -> DataError
         return DataError(log.findings())
     words = "Pass the file or folder that holds the boxes, or name its format with {gt_format} or {pred_format}."
     fix = _named(f"{words} {_LIST}")
-    if names and all(name.lower().endswith(".png") for name in names):
+    if names and all(is_image_name(name) for name in names):
         detail = f"{detail}, which look like photos"
         fix = Fix.missing(
             "Pass the file or folder that holds the boxes. If each image is a map of objects in one channel, pass"

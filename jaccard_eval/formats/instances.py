@@ -63,6 +63,9 @@ _ONE_CHANNEL = (b"\0", b"\3")  # grey, and indices of a palette
 _LOOKED_INTO, _LOOKED_ROWS = 3, 200  # images of a folder, and rows of each, spread evenly
 # Pixels that differ from the one on their left: up to 1 in 3 in photos of 16 colours, 4 in 5 in photos of 256 greys.
 _MOST_CHANGES = 0.3
+# Of so many values, the share of neighbours that differ by so little: 1 in photos of slopes, and less than half in maps
+# of objects that touch and are numbered row by row.
+SHADES, STEP, SMOOTH = 16, 2, 0.8
 _MOST_RUNS = 3.0  # of one value in a row; an object is in one piece, or few, and a grey of a scan is anywhere
 
 
@@ -97,9 +100,16 @@ def _may_be_map(file: Path) -> bool:
     What cannot be decoded is for the reader to explain.
     """
     try:
-        _, values = _ids(file)
+        image, values = _ids(file)
     except (DataError, OSError):
         return True
+    palette = image.decode(by_color=False).palette
+    if palette is not None and palette[0].any() and len(np.unique(values)) > 2:
+        return False  # what is drawn in few colours: those of maps begin with black, where there is no object
+    changes = np.concatenate([np.diff(values.astype(np.int64), axis=axis).ravel() for axis in (0, 1)])
+    changes = np.abs(changes[changes != 0])
+    if len(np.unique(values)) >= SHADES and (changes <= STEP).mean() >= SMOOTH:
+        return False
     rows = values[:: max(len(values) // _LOOKED_ROWS, 1)]
     begins = np.ones(rows.shape, dtype=np.bool_)
     begins[:, 1:] = rows[:, 1:] != rows[:, :-1]
@@ -111,6 +121,7 @@ def _may_be_map(file: Path) -> bool:
 
 
 MOST_CLASSES = 40  # values other than 0 and 255 of maps of classes
+SHARED = 0.5  # of these that both sides have
 COMPONENTS = 1.3  # of a value, from which it is a class: an object is in one piece, unless something hides a part
 
 
@@ -125,14 +136,16 @@ def hold_classes(gt: Path, pred: Path) -> bool:
                 _, ids = _ids(side / name)
             except (DataError, OSError):
                 return False
+            if set(np.unique(ids).tolist()) == {0, _VOID}:  # how images store 0 and 1
+                ids = ids != 0
             found = set(np.unique(ids).tolist()) - {0, _VOID}
             seen |= found
             if side == gt:
                 n_values += len(found)
                 n_pieces += _count_pieces(np.where(ids == _VOID, 0, ids))
         values.append(seen)
-    first, second = values
-    are_shared = bool(second) and second <= first and len(first) <= MOST_CLASSES
+    used = values[0] | values[1]
+    are_shared = len(values[0] & values[1]) >= max(SHARED * len(used), 1) and len(used) <= MOST_CLASSES
     return are_shared and n_pieces >= COMPONENTS * n_values
 
 

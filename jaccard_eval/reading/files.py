@@ -42,10 +42,11 @@ _ZIP = b"PK\x03\x04"
 # First bytes of what people pass by mistake, and what to recommend.
 _UNPACK = "Unpack it and pass the file inside."
 _NO_PICTURE = "Pass the annotations, not the image."
+_NO_MAP = Fix.missing(f"{_NO_PICTURE} Of label maps, compare the pixels with {{command}}.", command="pixels GT PRED")
 _EXPORT = "Export it as CSV or COCO JSON."
 _NO_PICKLE = "Pickles are never loaded; export JSON, CSV or NumPy (.npz)."
 _EXPORT_ARRAYS = "Export JSON, CSV or NumPy (.npz)."
-_FOREIGN_MAGIC = (
+_FOREIGN_MAGIC: tuple[tuple[bytes, str, str | Fix], ...] = (
     (_ZIP, "a zip archive (or an Office document)", _UNPACK),
     (b"PK\x05\x06", "an empty zip archive", _UNPACK),
     (b"BZh", "bzip2-compressed data", _UNPACK),
@@ -54,7 +55,7 @@ _FOREIGN_MAGIC = (
     (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", _UNPACK),
     (b"Rar!\x1a\x07", "a RAR archive", _UNPACK),
     (GZIP_MAGIC, "data that gzip compressed twice", "Unpack it once and pass the result."),
-    (b"\x89PNG", "a PNG image", _NO_PICTURE),
+    (b"\x89PNG", "a PNG image", _NO_MAP),
     (b"\xff\xd8\xff", "a JPEG image", _NO_PICTURE),
     (b"GIF8", "a GIF image", _NO_PICTURE),
     (b"II*\0", "a TIFF image", _NO_PICTURE),
@@ -66,7 +67,7 @@ _FOREIGN_MAGIC = (
     (b"ARROW1", "an Arrow file", "Remove the format option, or name arrow."),
     (b"\x89HDF", "an HDF5 file", _EXPORT),
     (b"SQLite format 3\0", "an SQLite database", _EXPORT),
-    (b"\x93NUMPY", "a NumPy array", _EXPORT),
+    (b"\x93NUMPY", "a NumPy array", _NO_MAP),
     (b"version https://git-lfs", "a Git LFS pointer, not the file itself", "Fetch the file with 'git lfs pull'."),
     (b"\xfe\xff", "UTF-16 text", "Save it with UTF-8 encoding."),
     (b"\xff\xfe\0\0", "UTF-32 text", "Save it with UTF-8 encoding."),

@@ -782,6 +782,11 @@ def photo(*, levels: int = 256) -> npt.NDArray[np.uint8]:
     return (slope.clip(0, 255) // (256 / levels) * (256 / levels)).astype(np.uint8)
 
 
+def slope(*, wide: int = 900) -> npt.NDArray[np.uint8]:
+    """Make a smooth one, of which a row has each grey in one piece."""
+    return np.add.outer(np.linspace(0, 60, 96), np.linspace(0, 190, wide)).astype(np.uint8)
+
+
 def scan() -> npt.NDArray[np.uint8]:
     """Make a page: white, with thin strokes of a few greys."""
     page = np.full((96, 120), 255, dtype=np.uint8)
@@ -800,6 +805,9 @@ def scan() -> npt.NDArray[np.uint8]:
         ([photo()], False),
         ([photo(levels=16)], False),
         ([scan()], False),
+        ([slope()], False),
+        ([slope().T], False),
+        ([cells(8, gap=0)], True),
         ([photo(), photo(), photo()], False),
         ([cells(12, numbers=np.uint8), photo()], False),
     ],
@@ -820,3 +828,15 @@ def test_a_folder_of_grey_images_is_one_of_maps_only_where_values_lie_side_by_si
     assert "pass --gt-format instances or --pred-format instances" in str(caught.value)
     # The advice: what is named is read, whatever it looks like.
     assert len(load(folder, format_name="instances").boxes)
+
+
+@pytest.mark.parametrize(("background", "is_map"), [((0, 0, 0), True), ((90, 120, 200), False)])
+def test_a_photo_of_few_flat_colours_is_no_map(background: tuple[int, int, int], is_map: bool, tmp_path: Path) -> None:
+    image = Image.fromarray(np.add.outer(np.arange(96) // 32, np.arange(120) // 40).astype(np.uint8), mode="P")
+    image.putpalette([*background, *range(12)])
+    image.save(tmp_path / "a.png")
+    if is_map:
+        assert detect_format(tmp_path) == "instances"
+        return
+    with pytest.raises(DataError, match="which look like photos"):
+        detect_format(tmp_path)

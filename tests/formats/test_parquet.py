@@ -544,3 +544,37 @@ def test_a_page_that_was_damaged_is_found_by_its_checksum(tmp_path: Path) -> Non
     (tmp_path / "new.parquet").write_bytes(data)
     with pytest.raises(DataError, match=r"new.parquet: cannot be read: .*(CRC|checksum)"):
         read_dataset(tmp_path / "new.parquet", ReadOptions())
+
+
+def test_lists_of_boxes_and_labels_of_an_image_are_corners_as_in_json(tmp_path: Path) -> None:
+    rows = {
+        "image": ["a.jpg", "b.jpg", "c.jpg"],
+        "boxes": [[[10.0, 20, 40, 60], [1.0, 2, 3, 4]], [], [[0.0, 0, 5, 5]]],
+        "labels": [[1, 2], [], [1]],
+        "tags": [["day"], [], ["night", "rain"]],  # of the image
+    }
+    data = read(rows, tmp_path)
+    assert boxes(data) == [
+        ("a.jpg", "1", [10.0, 20.0, 30.0, 40.0]),
+        ("a.jpg", "2", [1.0, 2.0, 2.0, 2.0]),
+        ("c.jpg", "1", [0.0, 0.0, 5.0, 5.0]),
+    ]
+    assert len(data.images) == 3
+
+
+@pytest.mark.parametrize(
+    ("names", "is_refused"),
+    [(("small", "large"), True), (("part-0", "part-1"), False), (("first", "second"), False)],
+)
+def test_two_runs_in_a_folder_stop_and_parts_of_one_do_not(
+    names: tuple[str, str], is_refused: bool, tmp_path: Path
+) -> None:
+    row = {"class": ["dog"], "score": [0.5], "xmin": [1], "ymin": [2], "xmax": [30], "ymax": [40]}
+    for number, name in enumerate(names):
+        image = "a.jpg" if name != "second" else "b.jpg"
+        save_parquet(pa.table({"image": [image], **row, "score": [0.5 + number / 4]}), tmp_path / f"{name}.parquet")
+    if not is_refused:
+        assert len(read_dataset(tmp_path, ReadOptions(role="pred")).boxes) == 2
+        return
+    with pytest.raises(DataError, match=r"input-ambiguous.*2 files with boxes of the same images.*large\.parquet"):
+        read_dataset(tmp_path, ReadOptions(role="pred"))

@@ -358,7 +358,12 @@ def _fix(side: Dataset, reading: Reading, metric: str, before: float, after: flo
 def changed_options(given: Reading, reading: Reading) -> dict[str, str]:
     """Return the options of a side that make another reading of it, empty where one is to be skipped."""
     stated = [
-        {"box": one.encoding, "units": one.units, "resized": "" if one.resized is None else str(one.resized)}
+        {
+            "box": one.encoding,
+            "units": one.units,
+            "mask_axes": one.mask_axes,
+            "resized": "" if one.resized is None else str(one.resized),
+        }
         for one in (given, reading)
     ]
     return {name: value for name, value in stated[1].items() if value != stated[0][name]}

@@ -155,13 +155,13 @@ def _is_decisive(verdict: Verdict, context: AuditContext) -> bool:
         return False
     differ = better.rows[confusion.pred] != given[confusion.pred]
     confusion = Confusion(confusion.pred[differ], confusion.gt[differ], confusion.count[differ])
-    if confusion.agreement(given) > STOP_GIVEN:
+    share = confusion.agreement(better.rows)
+    if confusion.agreement(given) > (CONFUSED if share >= 1 - CONFUSED else STOP_GIVEN):
         return False
     in_pred = np.bincount(confusion.pred, weights=confusion.count, minlength=len(better.rows)) / confusion.pairs
     in_gt = np.append(np.bincount(confusion.gt, weights=confusion.count) / confusion.pairs, 0.0)  # -1: no class
     goal = np.where(better.rows < len(in_gt) - 1, better.rows, -1)
     by_chance = float(in_pred @ in_gt[goal])
-    share = confusion.agreement(better.rows)
     return share > by_chance and confusion.pairs * divergence(share, by_chance) >= STOP_SURPRISE
 
 
@@ -177,6 +177,7 @@ def best_class_map(gt: Dataset, pred: Dataset, placed: Placement, findings: Find
     return chosen
 
 
+CONFUSED = 0.05  # share of the pairs that a detector gives another class, which as given may be right by that
 COUNTINGS = {  # rules under which one side counts classes from 0 and the other from 1
     "id+1": "are one less than those of the ground truth",
     "id-1": "are one more than those of the ground truth",

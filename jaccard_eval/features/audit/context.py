@@ -21,6 +21,7 @@ MISREAD = (
     "box-axes",
     "box-resized",
     "keypoints-mirrored",
+    "mask-axes",
 )  # codes of boxes read wrongly, after which all other evidence is worthless
 
 

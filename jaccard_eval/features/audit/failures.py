@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
 from jaccard_eval.data.alignment import align_images, place
-from jaccard_eval.data.boxtable import ENCODINGS, BoxTable, freeze, from_xywh, to_xywh
+from jaccard_eval.data.boxtable import ENCODINGS, BoxTable, FloatArray, freeze, from_xywh, to_xywh
 from jaccard_eval.data.classmaps import match_classes
 from jaccard_eval.data.dataset import Dataset, ImageTable
 from jaccard_eval.data.imagekeys import OVERLOOKED, WAYS, match_by, posix, stem_of
@@ -21,10 +20,11 @@ from jaccard_eval.features.audit.agreement import (
     take_sample,
     ways_to_match,
 )
+from jaccard_eval.features.audit.box_encoding import LARGEST_FRACTION
 from jaccard_eval.features.audit.class_maps import COUNTINGS, Confusion, judge, rerun_with
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.fixes import Fix, Value
-from jaccard_eval.options import SideOptions
+from jaccard_eval.options import MASK_AXES, SideOptions
 from jaccard_eval.text import quoted_value
 
 MATCHED_SHARE = 0.5  # of the prediction images, from which a way is worth naming
@@ -61,13 +61,19 @@ def explain_images(finding: Finding, gt: Dataset, pred: Dataset, options: SideOp
     if best is not None and _may_replace(best, present, gt, pred):
         return _with_repair(finding, best, present, gt, pred)
     # Boxes that are read wrongly confirm no way: both are named at once, or one stop would follow the other.
-    for read_anew, options_of_boxes in _encoded_otherwise(gt, pred):
-        sides = {"gt": gt, "pred": pred} | {read_anew.role: read_anew}
-        for way in ways_to_match(sides["gt"], sides["pred"], WAYS):
-            if way.agreement.found >= FEWEST_CONFIRMED and _may_replace(way, present, gt, pred):
-                told = _with_repair(finding, way, present, gt, pred)
-                fix = told.fix and replace(told.fix, options={**told.fix.options, **options_of_boxes})
-                return replace(told, fix=fix)
+    found = [
+        (way, options_of_boxes)
+        for read_anew, options_of_boxes in _read_otherwise(gt, pred)
+        for way in ways_to_match(
+            read_anew if read_anew.role == "gt" else gt, read_anew if read_anew.role == "pred" else pred, WAYS
+        )
+        if way.name != taken and way.agreement.found >= FEWEST_CONFIRMED and _may_replace(way, present, gt, pred)
+    ]
+    if found:
+        way, options_of_boxes = max(found, key=lambda pair: pair[0].matched * round(pair[0].agreement.share, 2))
+        told = _with_repair(finding, way, present, gt, pred)
+        fix = told.fix and replace(told.fix, options={**told.fix.options, **options_of_boxes})
+        return replace(told, fix=fix)
     groups = [*_shared_names(gt), *_shared_names(pred)]
     if taken or not groups:
         return finding
@@ -77,21 +83,42 @@ def explain_images(finding: Finding, gt: Dataset, pred: Dataset, options: SideOp
     return _extended(finding, f"several folders hold images of the same name ({len(groups):,}): {examples}", fix)
 
 
-def _encoded_otherwise(gt: Dataset, pred: Dataset) -> Iterator[tuple[Dataset, Mapping[str, Value]]]:
-    """Yield one side after the other with its boxes in other encodings, where nobody named one, and the option."""
+def _read_otherwise(gt: Dataset, pred: Dataset) -> Iterator[tuple[Dataset, Mapping[str, Value]]]:
+    """Yield one side after the other with its boxes read as something else that nobody named, and the options."""
     for side in (pred, gt):
         given = side.reading
-        if "box" in given.named or given.resized is not None or side.boxes.whole().shapes is not None:
+        if given.resized is not None:
             continue
-        for encoding in ENCODINGS:
+        for options, boxes in _other_boxes(side):
+            yield replace(side, boxes=boxes), options
+            # Fractions, where both sides are read as pixels.
+            within = len(boxes) and gt.units == pred.units == "px" and np.abs(boxes.xywh).max() <= LARGEST_FRACTION
+            if within and "units" not in given.named:
+                yield replace(side, boxes=boxes, units="norm"), options | {f"{side.role}_units": "norm"}
+
+
+def _other_boxes(side: Dataset) -> Iterator[tuple[dict[str, Value], BoxTable]]:
+    """Yield the boxes of a side as they are and in other encodings, or those around its masks in other axes."""
+    given, boxes = side.reading, side.boxes.whole()
+    if boxes.shapes is None:
+        yield {}, boxes
+        for encoding in ENCODINGS if "box" not in given.named else ():
             if encoding != given.encoding:
-                boxes = side.boxes.mapped(partial(_read_as, given=given.encoding, other=encoding))
-                yield replace(side, boxes=boxes), {f"{side.role}_box": encoding}
+                xywh = to_xywh(from_xywh(boxes.xywh, given.encoding), encoding)
+                yield {f"{side.role}_box": encoding}, _with_boxes(boxes, xywh)
+        return
+    from jaccard_eval.similarity.masks import outlines_of  # most evaluations are of boxes
+
+    outlines = outlines_of(boxes)
+    if outlines is None:
+        return
+    for axes in MASK_AXES:
+        around = outlines.with_axes(given.mask_axes, undo=True).with_axes(axes).bounds()
+        yield {f"{side.role}_mask_axes": axes} if axes != given.mask_axes else {}, _with_boxes(boxes, around)
 
 
-def _read_as(boxes: BoxTable, *, given: str, other: str) -> BoxTable:
-    xywh = to_xywh(from_xywh(boxes.xywh, given), other)
-    return freeze(replace(boxes, xywh=xywh, area=xywh[:, 2] * xywh[:, 3]))
+def _with_boxes(boxes: BoxTable, xywh: FloatArray) -> BoxTable:
+    return freeze(replace(boxes, xywh=xywh, area=xywh[:, 2] * xywh[:, 3], shapes=None))
 
 
 def _taken_way(gt: Dataset, pred: Dataset, options: SideOptions) -> str | None:

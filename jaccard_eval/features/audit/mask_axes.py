@@ -23,6 +23,7 @@ from jaccard_eval.features.audit.agreement import (
     Agreement,
     Sample,
     is_better,
+    is_decisive,
     pair_by_place,
     place_agreement,
     take_sample,
@@ -90,9 +91,9 @@ class _Drawn:
         """Return a side with the pixels of its masks."""
         return filled(self.tables[role], sizes=self.sizes, scales=self.sides[role].reading.units == "norm")
 
-    def agreement(self) -> Agreement:
-        """Measure how many objects have a prediction whose mask is about theirs."""
-        return place_agreement(pair_by_place(self.filled("gt"), self.filled("pred"), protocol=COCO.comparing("segm")))
+    def paired(self) -> Sample:
+        """Pair the masks that are about the same."""
+        return pair_by_place(self.filled("gt"), self.filled("pred"), protocol=COCO.comparing("segm"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +103,12 @@ class _Trial:
     role: str
     axes: str
     drawn: _Drawn
-    agreement: Agreement
+    paired: Sample
+
+    @property
+    def agreement(self) -> Agreement:
+        """How many objects have a prediction whose mask is about theirs."""
+        return place_agreement(self.paired)
 
     @property
     def weight(self) -> tuple[float, float]:
@@ -120,13 +126,15 @@ def check_masks(context: AuditContext, findings: FindingLog) -> None:
     rules = context.metrics.protocol
     if rules.iou_type not in MASKS:
         return
+    _check_boxes(context, findings)
     loosest = MetricRef(name="AP", iou=min(rules.iou_thresholds))
     if context.metrics.value(loosest).value >= DOUBTED:
         return
     placed = context.aligned.placement
     sample = take_sample(placed.gt, placed.pred, len(placed.images.table), limit=TRIAL_BOXES)
     drawn = _Drawn.of(context.gt, context.pred, context.aligned, sample)
-    present = drawn.agreement()
+    paired = drawn.paired()
+    present = place_agreement(paired)
     if present.share >= DOUBTED:
         return
     best = max(_trials(drawn), key=lambda trial: trial.weight, default=None)
@@ -144,7 +152,21 @@ def check_masks(context: AuditContext, findings: FindingLog) -> None:
         detail = f"AP50{of_sample}{pooled} {as_given:.3f} as given, {right:.3f} {MASK_AXES[best.axes]}"
         where = Where(drawn.sides[best.role].path, field="segmentation")
         fix = Fix.reading(best.option, metric="AP50", before=as_given, after=right)
-        findings.warning("mask-axes", where, f"masks look written in another order: {detail}", fix=fix)
+        detail = f"masks look written in another order: {detail}"
+        is_named = drawn.sides[best.role].reading.mask_axes != AS_WRITTEN
+        if is_decisive(paired, best.paired) and context.stops("mask-axes", named=is_named):
+            findings.error("mask-axes", where, detail, fix=replace(fix, allow="mask-axes"))
+        else:
+            findings.warning("mask-axes", where, detail, fix=fix)
+
+
+def _check_boxes(context: AuditContext, findings: FindingLog) -> None:
+    """Stop where masks were asked for by name, and no prediction has one: rectangles are in their place."""
+    for finding in context.pred.findings if context.stops("mask-of-box", named=False) else ():
+        if finding.code == "mask-of-box" and finding.count == len(context.pred.boxes):
+            where = Where(context.pred.path, field="segmentation")
+            fix = Fix.missing("Export the masks, or compare boxes {changes}.", iou_type="bbox")
+            findings.error("mask-of-box", where, finding.summary, fix=replace(fix, allow="mask-of-box"))
 
 
 def check_boundaries(context: AuditContext, findings: FindingLog) -> None:
@@ -185,7 +207,7 @@ def _trials(drawn: _Drawn) -> Iterator[_Trial]:
                 continue
             other = drawn.read_anew(role, axes)
             if other.fit(role).all():
-                yield _Trial(role, axes, other, other.agreement())
+                yield _Trial(role, axes, other, other.paired())
 
 
 def _sampled(boxes: BoxTable, sample: BoxTable) -> BoxTable:
@@ -215,7 +237,7 @@ def explain_sizes(errors: Sequence[Finding], gt: Dataset, pred: Dataset, aligned
         if np.isnan(other.sizes[np.concatenate([table.image for table in other.tables.values()])]).any():
             return tuple(errors)
         if roles and all(other.fit(role).all() for role in drawn.sides):
-            trials[axes] = other.agreement()
+            trials[axes] = place_agreement(other.paired())
     if len(trials) < 2:
         return tuple(errors)
     best, second = sorted(trials, key=lambda axes: trials[axes].share, reverse=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Shapes
 from jaccard_eval.data.dataset import Reading
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import BOXES
@@ -18,7 +18,8 @@ from jaccard_eval.features.audit.box_places import STEPS
 from jaccard_eval.features.audit.context import AuditContext
 from jaccard_eval.features.audit.fit_resizing import RAW_ENCODINGS, Found, Side, find_resizing, lie_well
 from jaccard_eval.findings import FindingLog, Where
-from jaccard_eval.fixes import IMAGES_OF, Fix
+from jaccard_eval.fixes import IMAGES_OF, Fix, Value
+from jaccard_eval.options import AS_WRITTEN, MASK_AXES
 
 HALF, STRICT = MetricRef(name="AP", iou=0.5), MetricRef(name="AP", iou=0.75)
 # How far boxes reach into their images, as logarithms: of a side that was resized, and of one that was not.
@@ -30,7 +31,7 @@ MOST = 0.35  # of the objects, as of predictions that lie well
 
 def check_resized(context: AuditContext, findings: FindingLog) -> None:
     """Warn of boxes in coordinates of other images than those of the other side: resized, padded, cropped or turned."""
-    if findings.has("keypoints-mirrored") or not len(context.sample.gt) or not len(context.sample.pred):
+    if findings.has("keypoints-mirrored", "mask-axes") or not len(context.sample.gt) or not len(context.sample.pred):
         return
     view = View.of(context, context.sample.gt, context.sample.pred)
     of_boxes = context.metrics.protocol.iou_type == BOXES
@@ -61,7 +62,7 @@ def check_resized(context: AuditContext, findings: FindingLog) -> None:
             return  # no image was resized: its listed width and height changed places, which the check of images shows
         if _is_origin(found.resizing):
             return  # pixels are counted otherwise, which the check of offsets shows
-        reading = _reading(found, found.resizing, given, of_boxes=of_boxes)
+        reading = _reading(found, found.resizing, given, shapes=None if of_boxes else view.boxes(role).shapes)
         if reading is not None and reading.resized != given.resized:
             _report(context, view, role, findings, reading=reading, found=found)
             return
@@ -119,22 +120,25 @@ def _report_unsized(context: AuditContext, role: str, findings: FindingLog, foun
     )
 
 
-def _reading(found: Found, resizing: Resizing, given: Reading, *, of_boxes: bool) -> Reading | None:
-    """Return how the options name what was found; None where shapes cannot be read so."""
-    encoding = found.encoding if of_boxes else given.encoding
-    if not of_boxes and (resizing.swaps or given.resized is not None):
-        return None
-    steps = list(resizing.steps)
-    if steps[0].kind == "swap" and encoding == "xyxy":  # rather y before x than images on their sides
+def _reading(found: Found, resizing: Resizing, given: Reading, *, shapes: Shapes | None) -> Reading | None:
+    """Return how the options name what was found; None where shapes, if any are read, cannot be read so."""
+    encoding = found.encoding if shapes is None else given.encoding
+    axes, steps = given.mask_axes, list(resizing.steps)
+    are_polygons = bool(np.all(getattr(shapes, "has_polygons", False)))  # of masks, which boxes do without
+    if steps[0].kind == "swap" and (encoding == "xyxy" if shapes is None else are_polygons and axes == AS_WRITTEN):
+        # Rather y before x than images on their sides.
         steps = [replace(step, x=step.y, y=step.x) if step.kind != "short" else step for step in steps[1:]]
-        encoding = "yxyx"
+        encoding, axes = ("yxyx", axes) if shapes is None else (encoding, "yx")
+    if shapes is not None and (given.resized is not None or (steps and Resizing(tuple(steps)).swaps)):
+        return None
     units = "px"
     if steps and str(steps[-1]) == "stretch:1":
         steps, units = steps[:-1], "norm"  # fractions of the image as it was turned
     elif steps and str(steps[-1]) == "scale:1":
         steps = steps[:-1]
     # What results in fractions is a reading of pixels for the reader, which asks for no units then.
-    return replace(given, encoding=encoding, units=units, resized=Resizing(tuple(steps)) if steps else None)
+    resized = Resizing(tuple(steps)) if steps else None
+    return replace(given, encoding=encoding, units=units, mask_axes=axes, resized=resized)
 
 
 def _in_other_units(view: View, role: str, encoding: str) -> Iterator[tuple[str, Reading]]:
@@ -150,22 +154,28 @@ def _report(
     context: AuditContext, view: View, role: str, findings: FindingLog, *, reading: Reading, found: Found
 ) -> None:
     """Match all boxes as given and as mapped back, and report it where both AP50 and AP75 rise."""
+    side = side_of(context, role)
     whole = View.of(context, context.aligned.gt, context.aligned.pred)
     rules = context.metrics.protocol
-    # The masks of an alignment are pixels, which stay where they are: their boxes are the evidence.
-    rules = rules.comparing(BOXES) if rules.iou_type in ("segm", "boundary") else rules
+    any_class = found.any_class
+    if rules.iou_type in ("segm", "boundary"):
+        # The masks of an alignment are pixels, which end where their images do: the boxes of a sample are the evidence.
+        view = whole = replace(view, gt=replace(view.gt, shapes=None), pred=replace(view.pred, shapes=None))
+        rules, any_class = rules.comparing(BOXES), True
     rules = rules.with_options(
         iou_thresholds=(0.5, 0.75),
         areas=rules.areas[:1],
         max_dets=rules.max_dets[-1:],
-        class_agnostic=found.any_class or rules.class_agnostic,
+        class_agnostic=any_class or rules.class_agnostic,
     )
 
     def measured(boxes: View) -> list[float]:
         metrics = context.measure(boxes.gt, boxes.pred, rules)
         return [metrics.value(ref).value for ref in (HALF, STRICT)]
 
-    (given, strict_given), (right, strict_right) = map(measured, (whole, whole.reread(role, reading)))
+    # Of boxes around masks whose x and y are exchanged, these are exchanged with the images.
+    anew = replace(reading, resized=found.resizing) if reading.mask_axes != side.reading.mask_axes else reading
+    (given, strict_given), (right, strict_right) = map(measured, (whole, whole.reread(role, anew)))
     # What explains few of the objects leaves room for another reading, which is then the better explanation.
     if not right > given or strict_right < strict_given or found.matched < MOST * found.objects:
         return
@@ -173,42 +183,43 @@ def _report(
     plain = _in_other_units(view, role, reading.encoding)
     if any(measured(whole.reread(other, one))[0] >= (AS_GOOD if found.unsure else 1) * right for other, one in plain):
         return
-    side = side_of(context, role)
-    classes = " (classes pooled)" if found.any_class else ""
+    classes = " (classes pooled)" if any_class else ""
     how = "read without it" if reading.resized is None else f"mapped back from {reading.resized}"
     text = f"AP50{classes} {given:.3f} as given, {right:.3f} {how}; AP75 {strict_given:.3f} and {strict_right:.3f}"
-    text += f" (fits {found.matched:,} of {found.objects:,} sampled objects"
-    if found.unseen:
-        text += f"; no image shows the {found.unseen}"
-    elif found.others:
-        text += f"; equal on these images: {', '.join(found.others[:2])}"
-    text += ")"
+    text += f" (fits {found.matched:,} of {found.objects:,} sampled objects{_remark(found)})"
     is_fraction = reading.resized is not None and reading.resized.is_fraction
     options = changed_options(side.reading, replace(reading, units=side.reading.units) if is_fraction else reading)
     named = any(name in options for name in side.reading.named)
     encoding = f"{reading.encoding} in " if "box" in options else ""
+    encoding += f"masks {MASK_AXES[reading.mask_axes]} in " if "mask_axes" in options else ""
     kind = "pixels of the images" if reading.resized is None else "coordinates of resized images"
     if reading.resized is not None and reading.resized.is_turn:
         kind = "coordinates of turned images"
     detail = f"boxes look like {encoding}{kind}: {text}"
-    words = "Rerun {changes}."
-    other = view.reread(role, reading)
+    prefixed = {f"{role}_{name}": value for name, value in options.items()}
+    other = view.reread(role, anew)
     with np.errstate(over="ignore", invalid="ignore"):
         paired = pair_by_place(other.gt, other.pred)
     if side.format == "arrays":
         fix = Fix.missing("Map the boxes back to image pixels before evaluating.")
     elif found.unsure:
         detail += f"; the boxes are too few or too loose {found.unsure}"
-        fix = Fix.missing(
-            f"Map the boxes back in the export, or pass {{{role}_resized}} with the exact numbers.",
-            **{f"{role}_resized": None},
-        )
+        asked: dict[str, Value] = {f"{role}_resized": None}
+        more = {name: value for name, value in prefixed.items() if name not in asked}
+        also = "".join(f" and {{{name}}}" for name in more)
+        words = f"Map the boxes back in the export, or pass {{{role}_resized}} with the exact numbers{also}."
+        fix = Fix.missing(words, **asked, **more)
     else:
-        prefixed = {f"{role}_{name}": value for name, value in options.items()}
-        fix = advised(Fix.reading(prefixed, metric="AP50", before=given, after=right, words=words), paired)
+        fix = advised(Fix.reading(prefixed, metric="AP50", before=given, after=right), paired)
     where = Where(side.path, field="box")
     certain = is_decisive(context.sample, paired, fitted=2)
     if certain and context.stops("box-resized", named=named):
         findings.error("box-resized", where, detail, fix=replace(fix, allow="box-resized"))
     else:
         findings.warning("box-resized", where, detail, fix=fix)
+
+
+def _remark(found: Found) -> str:
+    if found.unseen:
+        return f"; no image shows the {found.unseen}"
+    return f"; equal on these images: {', '.join(found.others[:2])}" if found.others else ""

@@ -15,6 +15,8 @@ FITS = 0.5  # IoU from which a value lies on one of the other side, and is its c
 OWN_AT_MOST = 0.1  # IoU with its own value, or share of all pixels that agree as given, that is next to none
 FEWEST_PIXELS = 100  # that values share, from which they are evidence
 SURE_VALUES = 3  # that must fit others; no network confuses so many classes completely, one with one
+NEVER = 0.01  # IoU of values with their own, of which two that fit others are as sure
+GREYS = {127, 128, 254, 255}  # that masks of one class are stored with, next to 0
 NEARLY = 0.05  # share of the pixels by which a free map may fit better than one that has a rule
 VOID = 255  # of PASCAL VOC, ignore_index of most training code: no rule counts it as a class
 # Of Cityscapes: the labelId of each trainId, 0 to 18. Source: cityscapesScripts, labels.py.
@@ -79,19 +81,21 @@ def better_numbering(counts: ConfusionCounts) -> Numbering | None:
     rule, best = max(_rules(pred_values.tolist()), key=lambda named: sum(share(named[1])))
     rule, chosen = (rule, best) if sum(share(best)) >= sum(share(free)) - NEARLY * total else ("", free)
     changed = {value: goal for value, goal in chosen.items() if value != goal}
-    compared = zip(pred_values.tolist(), share({}, iou), share(changed, iou), share(changed), strict=True)
+    compared = [*zip(pred_values.tolist(), share({}, iou), share(changed, iou), share(changed), strict=True)]
     fits = [
         value
         for value, own, other, pixels in compared
         if value in changed and other >= FITS and own <= OWN_AT_MOST and pixels >= FEWEST_PIXELS
     ]
     are_strangers = all(value not in place and changed[value] not in pred_values for value in fits)
-    if not fits or (len(fits) == 1 and not are_strangers):
+    is_mask = len(pred_values) == 2 and bool(GREYS & {*fits, *(changed[value] for value in fits)})
+    # A mask of 0 and 255 may meet void, which 255 marks in the ground truth.
+    if not fits or (len(fits) == 1 and not are_strangers and not is_mask):
         return None
-    known = {*place, *pred_values.tolist()}
-    is_binary = known <= {0, 1, 255} and {*fits, *(changed[value] for value in fits)} == {1, 255}
     disagree = len(fits) > 1 and sum(share({})) <= OWN_AT_MOST * total
-    return Numbering(changed, rule, is_binary or disagree or len(fits) >= SURE_VALUES)
+    never = len(fits) > 1 and max(own for value, own, *_ in compared if value in fits) <= NEVER
+    is_decisive = is_mask or disagree or never or len(fits) >= SURE_VALUES
+    return Numbering(changed, rule, is_decisive)
 
 
 def _rules(values: list[int]) -> Iterator[tuple[str, dict[int, int]]]:

@@ -96,11 +96,13 @@ def _are_fractions(lines: LabelLines) -> BoolArray:
     return np.asarray(before[lines.first + lines.count] == before[lines.first])
 
 
-def check_indices(reporter: LineReporter, rows: IntArray, names: Sequence[str] | None, names_from: str) -> BoolArray:
-    """Return which of the lines `rows` start with a class index; the others are errors."""
+def check_indices(
+    reporter: LineReporter, rows: IntArray, names: Sequence[str] | None, names_from: str, least: int = 0
+) -> BoolArray:
+    """Return which of the lines `rows` start with a class index, from the `least` on; the others are errors."""
     values = reporter.lines.values[reporter.lines.first[rows]]
     # Above 2**53 floats skip whole numbers, and two classes could become one.
-    whole = np.isfinite(values) & (values >= 0) & (values == np.floor(values)) & (values < 2**53)
+    whole = np.isfinite(values) & (values >= least) & (values == np.floor(values)) & (values < 2**53)
     reporter.report(
         "class-invalid",
         rows[~whole],

@@ -207,7 +207,9 @@ def _add_lines(reporter: LineReporter, keys: Sequence[str], file_sizes: FloatArr
         columns = columns.sibling  # boxes among polygons are polygons among boxes: the former have an encoding
     # Each check sees the lines that the ones before it kept, so that a line is reported once.
     if not by_name:
-        rows = rows[check_indices(reporter, rows, source.names, source.names_from)]
+        # Of predictions, -1 may be a class that is counted once too low, which only the boxes of the truth can show.
+        least = -1 if draft.options.role == "pred" and source.names is None else 0
+        rows = rows[check_indices(reporter, rows, source.names, source.names_from, least)]
     rows = rows[check_finite(reporter, rows, numbers)]
     if by_name:
         labels: IntArray | list[Key] = _add_named_classes(draft, lines, rows, numbers, source)

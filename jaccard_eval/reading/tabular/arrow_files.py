@@ -24,13 +24,15 @@ from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.files import SPLIT_NAMES, choose_split, list_tree, split_of
 from jaccard_eval.reading.tabular import ARROW_MAGIC, is_arrow, is_besides, is_parquet
 from jaccard_eval.reading.tabular.arrow_tables import EXTRA, ArrowColumn, Batch, arrow, flatten, is_wanted, types
-from jaccard_eval.reading.tabular.columns import count_known, find_column, outdone_names, read_naming
+from jaccard_eval.reading.tabular.columns import IMAGE, count_known, find_column, outdone_names, read_naming
 from jaccard_eval.reading.tabular.objects import OBJECTS, SINGULAR, add_table
 from jaccard_eval.reading.tabular.table import Column, Table
 from jaccard_eval.text import pluralise, quoted_value
 
 OWN_KEY = b"jaccard_eval"
 HUGGING_FACE_KEY = b"huggingface"
+_NUMBERS = re.compile("[0-9a-f]{8,}|[0-9]+")  # of parts, in the names of their files
+_SHOWN = 5  # files that a message lists
 
 
 def dump_remarks(column: str, classes: Mapping[Key, str], *, units: str, listed: bool, named: bool) -> bytes:
@@ -322,7 +324,30 @@ def _read_merged(path: Path, suffixes: Collection[str], draft: Draft) -> Table |
     parts = find_parts(path, suffixes, draft)
     contents = [_read_part(part, draft) for part in tracked(parts, "files")]
     draft.findings.raise_errors()
-    return _merged(parts, contents, draft)
+    table = _merged(parts, contents, draft)
+    draft.findings.raise_errors()
+    _check_rivals(parts, contents, draft)
+    return table
+
+
+def _check_rivals(parts: list[Part], contents: list[Content], draft: Draft) -> None:
+    """Refuse files of a folder that are several inputs: of the same images, and not numbered as parts of one are."""
+    if len({_NUMBERS.sub("", part.path.stem) for part in parts}) < 2:
+        return
+    images = [
+        {
+            name
+            for batch in content.batches
+            for column, values in batch.columns.items()
+            if column.lower() in IMAGE
+            for name in values.unique().to_pylist()
+        }
+        for content in contents
+    ]
+    if len(set.intersection(*images)) > max(map(len, images)) / 2:
+        detail = f"holds {len(parts)} files with boxes of the same images, and any of them may be meant"
+        choices = ", ".join(str(part.path) for part in parts[:_SHOWN])
+        draft.findings.error("input-ambiguous", Where(draft.path), detail, fix=f"Pass one: {choices}.")
 
 
 def read_tables_in_parts(path: Path, suffixes: Collection[str], draft: Draft, rows: int) -> Iterator[Draft]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -134,6 +135,8 @@ def _numpy(values: Any) -> Any:
 
 
 BOX = "bbox"
+# Lists of boxes beside lists of labels are corners, as in JSON and in the dicts of trainers that they come from.
+CORNERS, SIDES = "corners", ("xmin", "ymin", "xmax", "ymax")
 
 Columns = dict[str, Any]  # of pyarrow.Array
 
@@ -173,6 +176,8 @@ def flatten(table: Any, first_row: int, path: str, findings: FindingLog, *, most
     columns = dict(_outer_columns(table))
     objects = columns.pop(OBJECTS, None)
     if objects is None:
+        objects = _lists_beside_boxes(columns)
+    if objects is None:
         return Batch(columns, range(first_row, first_row + table.num_rows))
     rows = np.arange(first_row, first_row + table.num_rows)
     # With lists of objects width and height are those of the image; in flat rows they may be a box.
@@ -190,6 +195,17 @@ def flatten(table: Any, first_row: int, path: str, findings: FindingLog, *, most
         sources = np.arange(len(parents)) - np.cumsum(empty)
         inner = {name: _taken(values, sources, empty) for name, values in inner.items()}
     return Batch({**spread, **inner}, rows[parents], positions, empty, frozenset(inner))
+
+
+def _lists_beside_boxes(columns: Columns) -> Any:
+    """Take the columns that hold as many values in each row as it has boxes; None where a row is one box."""
+    boxes = columns.get("boxes")
+    if boxes is None or not (_is_list(boxes.type) and _is_list(boxes.type.value_type)):
+        return None
+    own = [name for name, values in columns.items() if _is_list(values.type)]
+    own = [name for name in own if np.array_equal(_lengths(columns[name]), _lengths(boxes))]
+    names = [CORNERS if name == "boxes" else name for name in own]
+    return arrow.StructArray.from_arrays([columns.pop(name) for name in own], names=names)
 
 
 def _outer_columns(table: Any) -> Iterator[tuple[str, Any]]:
@@ -247,6 +263,12 @@ def _renamed(fields: Columns) -> Columns:
     for name, values in fields.items():
         title = SINGULAR.get(name, name)
         columns |= _fields(values) if title == BOX and _is_struct(values) else {title: values}
+    corners = columns.pop(CORNERS, None)
+    if corners is not None:
+        columns[BOX] = corners
+        with contextlib.suppress(arrow.ArrowException):  # of too few numbers, which are left to who reads boxes
+            columns |= {side: compute.list_element(corners, at) for at, side in enumerate(SIDES)}
+            del columns[BOX]
     return columns
 
 

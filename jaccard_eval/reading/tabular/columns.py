@@ -558,4 +558,7 @@ def _report_missing_box(
     else:
         choices = " or ".join(",".join(names) for _, names in LAYOUTS[:2])
         remedy = f"give it as {choices}, x,y,w,h, cx,cy,w,h or bbox"
+        if "boxes" in at or "bboxes" in at:  # of an image
+            words = "Write a row for each box, or JSON Lines with these fields, in which each line is an image."
+            fix = Fix.missing(words)
         _report_missing("the box", remedy, header, findings, where, fix=fix)

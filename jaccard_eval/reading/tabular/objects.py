@@ -30,7 +30,8 @@ PATHS = ("path", "file_name", "filename", "src")  # of an image that is an objec
 SINGULAR = {
     "bboxes": "bbox", "boxes": "bbox", "box": "bbox", "categories": "category", "labels": "label", "classes": "class",
     "category_ids": "category_id", "class_ids": "class_id", "category_names": "category_name", "areas": "area",
-    "boundingBox": "bbox", "bounding_box": "bbox", "class_names": "class_name",
+    "boundingBox": "bbox", "bounding_box": "bbox", "class_names": "class_name", "scores": "score",
+    "confidences": "confidence",
 }  # fmt: skip
 USUAL = ("bbox", "category")  # what objects have where there are none
 OF_THE_IMAGE = {"width": "image_width", "height": "image_height"}  # with lists of objects they can be nothing else

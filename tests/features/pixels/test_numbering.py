@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from jaccard_eval import DataError, PixelsResult, UsageError, evaluate, pixels
+from jaccard_eval import DataError, PixelsResult, ReadOptions, UsageError, evaluate, pixels
 from jaccard_eval.features.pixels.numbering import RULES
 
 PAIRS = ((7, 0), (8, 1), (11, 2))  # labelId and trainId
@@ -34,6 +34,9 @@ NUMBERINGS = {  # of the ground truth, and of the predictions, for the classes 0
     "another order": (SAME, {0: 2, 1: 3, 2: 1, 3: 0}),
     "0 and 1 against 0 and 255": ({0: 0, 1: 1, 2: 1, 3: 0}, {0: 0, 1: 255, 2: 255, 3: 0}),
     "0 and 255 against 0 and 1": ({0: 0, 1: 255, 2: 255, 3: 0}, {0: 0, 1: 1, 2: 1, 3: 0}),
+    "0 and 128 against 0 and 255": ({0: 0, 1: 128, 2: 128, 3: 0}, {0: 0, 1: 255, 2: 255, 3: 0}),
+    "0 and 100 against 0 and 255": ({0: 0, 1: 100, 2: 100, 3: 0}, {0: 0, 1: 255, 2: 255, 3: 0}),
+    "0, 1 and 2 against greys": ({0: 0, 1: 1, 2: 2, 3: 0}, {0: 0, 1: 127, 2: 254, 3: 0}),
 }
 
 
@@ -141,16 +144,38 @@ def test_auto_names_its_evidence(tmp_path: Path) -> None:
     assert "as given" in str([str(finding) for finding in kept.findings if finding.code == "class-map-auto"])
 
 
-@pytest.mark.parametrize(("second_piece", "is_classes"), [(1, True), (3, False)])
+def test_a_mask_of_0_and_255_stops_where_the_truth_marks_void_with_255(tmp_path: Path) -> None:
+    gt = numbered(BANDS, {0: 0, 1: 1, 2: 1, 3: 255})
+    found = numbered(BANDS, {0: 0, 1: 1, 2: 1, 3: 0})
+    with pytest.raises(DataError, match=r"class-mapping.*255=1"):
+        compare(tmp_path, gt, found * 255)
+    assert compare(tmp_path, gt, found * 255, class_map={255: 1}, ignore=[255])["mIoU"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("values", "also", "is_classes"),
+    [
+        ((1, 1, 2), (), True),
+        ((1, 3, 2), (), False),
+        ((255, 255, 255), (), True),  # how images store 0 and 1
+        ((1, 1, 2), (3,), True),  # one that only the predictions have
+        ((1, 1, 255), (), True),
+    ],
+)
 def test_label_maps_given_to_evaluate_lead_to_pixels_and_maps_of_objects_do_not(
-    second_piece: int, is_classes: bool, tmp_path: Path
+    values: tuple[int, int, int], also: tuple[int, ...], is_classes: bool, tmp_path: Path
 ) -> None:
-    values = np.zeros((40, 40), dtype=np.uint8)
-    values[2:10, 2:10], values[20:30, 2:10], values[2:30, 20:30] = 1, second_piece, 2
+    image = np.zeros((40, 40), dtype=np.uint8)
+    image[2:10, 2:10], image[20:30, 2:10], image[2:30, 20:30] = values
     for side in ("gt", "pred"):
         (tmp_path / side).mkdir()
-        Image.fromarray(values).save(tmp_path / side / "a.png")
-        values[29, 20:30] = 0  # of equal maps it is said that the labels are given twice
+        Image.fromarray(image).save(tmp_path / side / "a.png")
+        image[29, 20:30] = 0  # of equal maps it is said that the labels are given twice
+        image[35, : len(also)] = also
     with pytest.raises(DataError, match="score-missing") as caught:
         evaluate(tmp_path / "gt", tmp_path / "pred")
     assert ("compare their pixels with pixels(gt, pred)" in str(caught.value)) == is_classes
+    assert "pixels(gt, pred)" in str(caught.value)
+    result = evaluate(tmp_path / "gt", tmp_path / "pred", pred_options=ReadOptions(assume_score=1.0))
+    (assumed,) = (finding for finding in result.findings if finding.code == "score-assumed")
+    assert (assumed.severity == "warning") == is_classes
