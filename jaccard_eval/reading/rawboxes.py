@@ -28,6 +28,7 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.text import pluralise, quoted_value
 
 _DENSE_SPAN = 4  # integer keys are indexed by a table when their span is at most this many times their count
+_FEWEST_DRAWN = 3  # boxes drawn backwards, from which that is how they were drawn
 _TOGETHER, _FEWEST_TOGETHER = 0.5, 8  # correlation of the near and far corners of boxes, of so many at least
 _ROUNDED, _MOST_BEYOND = 1.0, 0.05  # px by which a box may leave its image, and the share that may leave it further
 MOST_INVERTED = 0.1  # share of boxes of negative size from which the order of their numbers is in doubt
@@ -229,7 +230,8 @@ def are_drawn_backwards(coords: FloatArray) -> bool:
     Nothing else is left then: as corners or centres they would lie outside.
     """
     low = coords[:, :2] + np.minimum(coords[:, 2:], 0)
-    return bool((low >= -_ROUNDED).all(axis=1).mean() >= 1 - _MOST_BEYOND)
+    is_habit = np.count_nonzero((coords[:, 2:] < 0).any(axis=1)) >= _FEWEST_DRAWN
+    return bool(is_habit and (low >= -_ROUNDED).all(axis=1).mean() >= 1 - _MOST_BEYOND)
 
 
 def check_numbers(raw: RawBoxes, findings: FindingLog) -> None:

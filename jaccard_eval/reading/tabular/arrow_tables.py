@@ -135,7 +135,7 @@ def _numpy(values: Any) -> Any:
 
 
 BOX = "bbox"
-# Lists of boxes beside lists of labels are corners, as in JSON and in the dicts of trainers that they come from.
+# Lists of boxes next to lists of labels are corners, as in JSON and in the dicts of trainers that they come from.
 CORNERS, SIDES = "corners", ("xmin", "ymin", "xmax", "ymax")
 
 Columns = dict[str, Any]  # of pyarrow.Array
