@@ -141,7 +141,7 @@ def _report_large(images: _Images, large: Chosen, n_boxes: int, findings: Findin
 
 
 FEWEST_OBJECTS = 20  # objects found, from which a median is reliable
-TOLERANCE = 0.15  # px between a median and the offset that explains it
+TOLERANCE, FARTHEST = 0.15, 0.2  # px between a median and the offset that explains it, with its error at most
 LARGEST_ERROR = 0.25  # px, standard error of a median up to which it is believed: half the smallest offset
 NORMAL_SPREAD = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
 MEDIAN_ERROR = 1.2533  # standard error of a median over that of a mean: √(π/2)
@@ -170,18 +170,19 @@ def check_offsets(context: AuditContext, findings: FindingLog) -> None:
     """Report if the boxes of the predictions are all shifted by the same half or whole pixel."""
     if context.aligned.units != "px" or findings.has(*MISREAD):
         return
-    medians = _edge_medians(context)
-    if medians is None:
+    found = _edge_medians(context)
+    if found is None:
         return
+    medians, error = found
     for pattern in PATTERNS:
-        step = _step_of(medians, pattern)
+        step = _step_of(medians, np.minimum(TOLERANCE + error, FARTHEST), pattern)
         if step:
             _report_offset(context, pattern, step, medians, findings)
             return
 
 
-def _edge_medians(context: AuditContext) -> FloatArray | None:
-    """Return the medians of prediction minus ground truth at left, top, right, bottom; None if unreliable."""
+def _edge_medians(context: AuditContext) -> tuple[FloatArray, FloatArray] | None:
+    """Return medians of prediction minus ground truth at left, top, right, bottom, and errors; None if unreliable."""
     pred_row, gt_row = context.sample.objects()
     if len(pred_row) < FEWEST_OBJECTS:
         return None
@@ -193,7 +194,7 @@ def _edge_medians(context: AuditContext) -> FloatArray | None:
     medians = _medians(difference)
     spread = _medians(np.abs(difference - medians))
     error = MEDIAN_ERROR * NORMAL_SPREAD * spread / math.sqrt(len(difference))
-    return medians if (error <= LARGEST_ERROR).all() else None
+    return (medians, error) if (error <= LARGEST_ERROR).all() else None
 
 
 def _medians(columns: FloatArray) -> FloatArray:
@@ -202,12 +203,12 @@ def _medians(columns: FloatArray) -> FloatArray:
     return np.asarray(ordered[middle] if len(columns) % 2 else (ordered[middle - 1] + ordered[middle]) / 2)
 
 
-def _step_of(medians: FloatArray, pattern: _Pattern) -> float:
-    """Return the signed offset in pixels under which the medians have the pattern, 0 for none."""
+def _step_of(medians: FloatArray, within: FloatArray, pattern: _Pattern) -> float:
+    """Return the signed offset in pixels that the medians have by the pattern, each within some px; 0 for none."""
     shape = np.array([pattern.near, pattern.near, pattern.far, pattern.far])
     for step in STEPS:
         for signed in (step, -step):
-            if (np.abs(medians - signed * shape) <= TOLERANCE).all():
+            if (np.abs(medians - signed * shape) <= within).all():
                 return signed
     return 0.0
 

@@ -25,7 +25,7 @@ from jaccard_eval.frozen import dataclass
 
 SAMPLE_IMAGES, SAMPLE_PAIRS = 150, 5_000
 SCREENED_IMAGES, SCREENED_PAIRS, SCREENED_VIEWS, SCREENED_PEAKS = 50, 1_000, 3, 1
-NAMED_IMAGES, NAMED_PAIRS = 1000, 60_000
+NAMED_IMAGES, NAMED_PAIRS = 1000, 200_000
 CROWDED_IMAGES = 40  # at least, however many pairs they have; of their objects, some are looked at then
 LARGEST = 1e7  # px; what lies beyond is damage, and no trace of a network
 RAW_ENCODINGS = "xywh", "xyxy", "cxcywh"  # that networks put out
@@ -97,11 +97,13 @@ def find_resizing(
     if min(len(gt.image), len(pred.image)) < FEWEST_MATCHED:
         return None
     with np.errstate(all="ignore"):  # of numbers that no reading makes boxes of
-        for any_class in (False, True):
-            sample = _Sample.of(gt, pred, sizes, any_class=any_class)
-            found = None if sample is None else sample.find(encoding, encodings)
+        of_class, of_any = (_Sample.of(gt, pred, sizes, any_class=any_class) for any_class in (False, True))
+        for sample in (of_class, of_any):
+            if sample is None or (sample is of_any and of_class is not None and sample.pairs_as(of_class)):
+                continue
+            found = sample.find(encoding, encodings)
             if found is not None:
-                return replace(found, any_class=any_class)
+                return replace(found, any_class=sample.any_class)
     return None
 
 
@@ -175,6 +177,10 @@ class _Sample:
             *self.whole, self.sizes, any_class=self.any_class, most_images=most_images, most_pairs=most_pairs
         )
 
+    def pairs_as(self, other: _Sample) -> bool:
+        """Whether the same boxes are paired."""
+        return all(map(np.array_equal, (self.obj, self.det), (other.obj, other.det)))
+
     def is_good(self, encoding: str) -> bool:
         """Whether predictions lie on objects as they were read, and no form explains more."""
         view = _View(self, encoding)
@@ -200,18 +206,19 @@ class _Sample:
         """Return what explains the predictions as a whole; read otherwise or turned only where that is needed."""
         if len(np.unique(self.det)) < LEAST * len(self.gt.image):
             return None
-        best = _best([_View(self, encoding)] if encoding in encodings else [])
+        small = self.resampled(SCREENED_IMAGES, SCREENED_PAIRS)
+        # Few pairs show whether anything explains more than chance.
+        few = [_View(small, encoding)] if small is not None and encoding in encodings else []
+        is_likely = any(view.is_upright and view.exceeds_chance(view.most()[0]) for view in few)
+        best = _best([_View(self, encoding)] if is_likely else [])
         if best is None or best.is_doubtful():
-            # Another encoding moves boxes by parts of themselves, which no form makes up for: few pairs show that.
-            small = self.resampled(SCREENED_IMAGES, SCREENED_PAIRS)
+            # Another encoding moves boxes by parts of themselves, which no form makes up for.
             turns = ["", "swap"] if np.isnan(self.sizes[self.gt.image[0]]).any() else ["", *TURNS]
             ways = [way for way in product(encodings, turns) if way != (encoding, "")]
             views = [_View(small, *way) for way in ways] if small is not None else []
             screened = [(view.most()[0], view) for view in views if view.is_upright]
             likely = sorted(screened, key=lambda pair: -pair[0])[:SCREENED_VIEWS]
-            full = [
-                _View(self, view.encoding, view.turn) for score, view in likely if score > 1.2 * view.chance[0] + 0.5
-            ]
+            full = [_View(self, view.encoding, view.turn) for score, view in likely if view.exceeds_chance(score)]
             fits = [fit for fit in (best, _best(full)) if fit is not None]
             best = max(fits, key=lambda fit: fit.score, default=None)
         found = None if best is None else best.view.accepted()
@@ -319,9 +326,14 @@ class _View:
     def mutual(self, overlap: FloatArray, least: float) -> IntArray:
         """Return the pairs whose boxes overlap each other most, one for each object."""
         most = np.maximum.reduceat(overlap, self._obj_starts)[self._of_obj]
-        most = np.maximum(most, np.maximum.reduceat(overlap[self._by_det], self._det_starts)[self._of_det])
-        (rows,) = np.nonzero((overlap >= most) & (overlap >= least))
+        rows = self.nearest(overlap, least)
+        rows = rows[overlap[rows] >= most[rows]]
         return rows[np.diff(self.sample.obj[rows], prepend=-1) > 0]
+
+    def nearest(self, overlap: FloatArray, least: float) -> IntArray:
+        """Return the pairs of each prediction and the object that it overlaps most."""
+        most = np.maximum.reduceat(overlap[self._by_det], self._det_starts)[self._of_det]
+        return np.flatnonzero((overlap >= most) & (overlap >= least))
 
     @cached_property
     def as_read(self) -> _Fit:
@@ -428,7 +440,8 @@ class _View:
             *self.sample.whole, self.sample.sizes, any_class=True, most_images=NAMED_IMAGES, most_pairs=NAMED_PAIRS
         )
         view = _View(larger or self.sample, self.encoding, self.turn)
-        rows = view.fit(best.form, best.theta).rows
+        # All predictions of an object: to take those that fit best would confirm the guess.
+        rows = view.nearest(view.fit(best.form, best.theta).overlap, PAIRED)
         step = Step(best.form, best.theta[0], best.theta[-1])
         places = Places(view.gt[rows], view.pred[rows], view.size[rows], step)
         name = name_of(
@@ -454,6 +467,10 @@ class _View:
         """Return the best score, and the most objects, that votes reach."""
         fits = [self.fit(*guess) for guess in self.guesses(breadth=MEDIUM)]
         return max((fit.score for fit in fits), default=0.0), max((fit.matched for fit in fits), default=0)
+
+    def exceeds_chance(self, score: float) -> bool:
+        """Whether a score is worth a closer look."""
+        return score > 1.2 * self.chance[0] + 0.5
 
     @cached_property
     def chance(self) -> tuple[float, int]:
@@ -638,9 +655,14 @@ def _peaks(values: FloatArray, weight: FloatArray, width: float = BIN) -> list[t
         (near,) = np.nonzero(np.abs(bins - least - top) <= 2)
         if heights[top] <= 0 or not len(near):
             break
-        found.append((float(np.median(values[near])), near))
+        found.append((_middle(values[near]), near))
         heights[max(top - 3, 0) : top + 4] = 0
     return found
+
+
+def _middle(values: FloatArray) -> float:
+    """Return the median, of two the larger; `np.median` costs more than all else of a vote by few pairs."""
+    return float(np.partition(values, len(values) // 2)[len(values) // 2])
 
 
 def _centred(boxes: FloatArray, axis: int) -> FloatArray:
@@ -658,7 +680,9 @@ def _overlap(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return the IoU of corners (n, 4), row by row; 0 for boxes without an area."""
     common = np.clip(np.minimum(a[:, 2:], b[:, 2:]) - np.maximum(a[:, :2], b[:, :2]), 0, None).prod(axis=1)
     areas = (np.clip(boxes[:, 2:] - boxes[:, :2], 0, None).prod(axis=1) for boxes in (a, b))
-    return np.asarray(np.nan_to_num(common / (sum(areas) - common)))
+    union = sum(areas) - common
+    overlap: FloatArray = np.divide(common, union, out=np.zeros(len(a)), where=union > 0)
+    return overlap
 
 
 def _rows(columns: FloatArray, rows: IntArray) -> FloatArray:

@@ -45,7 +45,8 @@ def check_resized(context: AuditContext, findings: FindingLog) -> None:
     first = "gt" if reach["gt"] > FAR and reach["pred"] < NEAR else "pred"
     # What the user named for one side explains nothing of the other one.
     roles = [role for role, reading in view.readings.items() if reading.resized is not None]
-    for role in roles or dict.fromkeys((first, "pred", "gt")):
+    # Objects that end where their images do are not those of other images.
+    for role in roles or dict.fromkeys((first, "pred") if reach["gt"] < NEAR else (first, "pred", "gt")):
         given = view.readings[role]
         known, resized = (sides[other] for other in (("gt", "pred") if role == "pred" else ("pred", "gt")))
         if role == "gt":

@@ -19,8 +19,11 @@ from jaccard_eval.frozen import dataclass
 
 Theta = tuple[float, ...]  # one number of a form for x and y, or one for each
 
-SIDES = 224, 256, 300, 320, 384, 416, 448, 480, 512, 600, 608, 640, 736, 768, 800, 896, 960, 1000, 1024, 1280, 1333
-KNOWN, BY_STEP, ANY = 0.4, 0.2, 0.4  # how often sides are one of these, a multiple of a round number, or any
+SIDES = (
+    *(224, 256, 300, 320, 384, 416, 448, 480, 512, 600, 608, 640, 736, 768, 800, 896, 960, 1000, 1024, 1280, 1333),
+    *(1536, 2048),
+)
+KNOWN, BY_STEP, ANY = 0.55, 0.1, 0.35  # how often sides are one of these, a multiple of a round number, or any
 STEPS = 100, 64, 50, 32, 10
 STEPS_OF_CROPS = 100, 50, 10, 5
 PER_LOG = np.log(4096 / 64)  # sides of inputs lie between these, in px
@@ -43,11 +46,16 @@ UNIT = {"stretch": {1: 0.15, 100: 0.1}, "letterbox": {1: 0.1}}  # fractions and 
 
 FLOORS = 0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0  # median sides: errors grow with boxes, from some size on
 ALIKE = 2**0.5  # errors of detectors are alike from box to box: two of them show as much as one
+TOGETHER = 0.5  # px of an image: what real detectors are off with all boxes
 FARTHEST = 3.0  # standard deviations, from which a pair is another one
+UNCUT = 0.1  # share of the boxes near borders that reach beyond them where none is cut
 FINEST = 1e-5  # of a side of a box: nothing is read more exactly
 REACH = 4.5  # standard errors of a number in which names are looked for
+LARGEST = 1e5  # px: no input is larger
+TRIALS = 40  # of short sides
 MOST = 400  # names along one axis
-EXACT, SURE = 5e-4, 0.99  # share of a side that maps may differ by, and how probable those of one name are together
+NEGLIGIBLE = 16.0  # logarithm of how much less probable names do not count
+EXACT, SURE = 5e-4, 0.98  # share of a side that maps may differ by, and how probable those of one name are together
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +81,23 @@ class Places:
     def __init__(self, gt: FloatArray, pred: FloatArray, size: FloatArray, step: Step) -> None:
         self.at, self.found, self.size = (gt[:, :2] + gt[:, 2:]) / 2, (pred[:, :2] + pred[:, 2:]) / 2, size
         self.gt, self.side = gt, (gt[:, 2:] - gt[:, :2]) * step.geometry(size)[0]
+        self.found_side = np.maximum(pred[:, 2:] - pred[:, :2], 1e-9)
         self.whole = 1 / 24 if (pred == np.round(pred)).all() else 0.0  # px²: the mean of two rounded numbers
         self.error = np.sqrt(self.side**2 + 400 * self.whole)
 
     def weigh(self, names: Iterable[tuple[str, Theta]]) -> None:
-        """Take as errors what is left by the best of some names; boxes at borders, which may be cut, have no weight."""
-        spreads = [self._spread(self.found - self.put(*name)) for name in names]
+        """Take as errors what is left by the best of some names; where borders cut boxes, these have no weight."""
+        spreads = [(*self._spread(self.found - self.put(*name)), name) for name in names]
         if not spreads:
             return
-        left, error = min(spreads, key=lambda one: one[0])
+        left, error, name = min(spreads, key=lambda one: one[0])
         self.error = ALIKE * error
         margin = 2 * left * (self.gt[:, 2:] - self.gt[:, :2])
         inside = (self.gt[:, :2] > margin) & (self.gt[:, 2:] < self.size - margin)
-        if not np.isnan(self.size).any() and (inside.sum(axis=0) >= inside.shape[0] / 4).all():
+        low, high = (self.put(*name, at=at) for at in (0 * self.size, self.size))
+        beyond = (self.found - self.found_side / 2 < low - 1) | (self.found + self.found_side / 2 > high + 1)
+        are_cut = beyond[~inside].sum() < UNCUT * (~inside).sum()
+        if not np.isnan(self.size).any() and are_cut and (inside.sum(axis=0) >= inside.shape[0] / 4).all():
             self.error = np.where(inside, self.error, np.inf)
 
     def _spread(self, away: FloatArray) -> tuple[float, FloatArray]:
@@ -101,15 +113,21 @@ class Places:
         _, share, error = min(likely, key=lambda one: one[0])
         return share, error
 
-    def put(self, form: str, theta: Theta) -> FloatArray:
-        """Return where a form puts the centres."""
+    def put(self, form: str, theta: Theta, at: FloatArray | None = None) -> FloatArray:
+        """Return where a form puts the centres, or other points."""
         factor, offset, _ = Step(form, theta[0], theta[-1]).geometry(self.size)
-        return self.at * factor + offset
+        return (self.at if at is None else at) * factor + offset
 
     def misfit(self, form: str, theta: Theta) -> float:
         """Return twice the negative logarithm of the likelihood, where what is far does not count."""
-        away = (self.found - self.put(form, theta)) / self.error
-        return float(np.minimum(away**2, FARTHEST**2).sum())
+        away, shift = (self.found - self.put(form, theta)) / self.error, self._shift(form)
+        near = np.where(np.abs(away) <= FARTHEST, shift, 0)
+        common = (near * away).sum(axis=0) / (1 + (near * shift).sum(axis=0))
+        return float(np.minimum((away - common * shift) ** 2, FARTHEST**2).sum() + (common**2).sum())
+
+    def _shift(self, form: str) -> FloatArray:
+        """Return what all boxes of a detector may be off together, in their errors; crops are nothing else."""
+        return (form != "offset") * TOGETHER * self.side / (self.gt[:, 2:] - self.gt[:, :2]) / self.error
 
     def fit(self, form: str, theta: Theta) -> tuple[Theta, FloatArray]:
         """Return the most likely numbers, by least squares from near ones, and what pairs show of them."""
@@ -122,10 +140,14 @@ class Places:
             design = np.stack([(column / self.error).ravel() for column in columns], axis=1)
             away = ((self.found - places) / self.error).ravel()
             near = np.abs(away) <= max(FARTHEST, 3 * NORMAL_SPREAD * float(np.median(np.abs(away))))
-            shown = design[near].T @ design[near]
-            change = np.linalg.lstsq(design[near], away[near], rcond=None)[0]
+            shift = (self._shift(form)[:, None] * np.eye(2)).reshape(-1, 2)  # fitted with the numbers, and near 0
+            both = np.concatenate((np.hstack((design, shift))[near], np.eye(len(theta) + 2)[len(theta) :]))
+            change = np.linalg.lstsq(both, np.append(away[near], (0, 0)), rcond=None)[0][: len(theta)]
+            square = both.T @ both
+            known, mixed, own = square[:-2, :-2], square[:-2, -2:], square[-2:, -2:]
+            shown = known - mixed @ np.linalg.solve(own, mixed.T)
             new = tuple(float(number) for number in np.array(theta) + change)
-            if not np.isfinite(new).all() or (form != "offset" and min(new) <= 0):
+            if not max(map(abs, new)) < LARGEST or (form != "offset" and min(new) <= 0):
                 break
             theta = new
         return theta, shown
@@ -134,13 +156,10 @@ class Places:
 def name_of(places: Places, guesses: Iterable[tuple[str, Theta]], sizes: FloatArray) -> Name | None:
     """Return the most probable name among those near some guesses; it holds for images of all `sizes` (n, 2)."""
     fits = {}
+    guesses = list(guesses)
+    places.weigh(guesses)
     for form, theta in guesses:
-        ways = [theta]
-        if form == "short":
-            ways += [(theta[0], 3 * theta[0])]  # no long side is too long
-        elif len(theta) == 2 and form != "offset":
-            ways += [(number,) for number in theta]
-        for way in ways:
+        for way in _ways(places, form, theta):
             fits[form, len(way), tuple(np.round(way, 2))] = form, way if form == "rect" else places.fit(form, way)[0]
     places.weigh(fits.values())
     likely: list[tuple[float, str, Theta, tuple[int, ...]]] = []
@@ -151,13 +170,14 @@ def name_of(places: Places, guesses: Iterable[tuple[str, Theta]], sizes: FloatAr
     # Forms that choose between two factors bend, so that what is likely is measured once more.
     likely.sort(key=lambda one: -one[0])
     measured: dict[tuple[str, Theta], tuple[float, tuple[int, ...]]] = {}
-    for told, form, theta, unseen in likely[:60]:
-        if told > likely[0][0] - 12 or len(measured) < 12:
+    most = -np.inf
+    for told, form, theta, unseen in likely:
+        if told > most - NEGLIGIBLE:
             usual = _usual(form, theta, unseen)
             measured[form, theta] = usual - places.misfit(form, theta) / 2, unseen
+            most = max(most, measured[form, theta][0])
     names = sorted(measured, key=lambda name: -measured[name][0])
     weights = np.exp([measured[name][0] - measured[names[0]][0] for name in names])
-    rest = np.exp([told - measured[names[0]][0] for told, *_ in likely[60:]]).sum() if len(likely) > 60 else 0.0
     first = names[0]
     place, width = places.put(*first), np.where(np.isnan(places.size), places.at.max(), places.size)
     factor = Step(first[0], first[1][0], first[1][-1]).geometry(places.size)[0]
@@ -167,7 +187,7 @@ def name_of(places: Places, guesses: Iterable[tuple[str, Theta]], sizes: FloatAr
         or bool((np.abs(places.put(*name) - place) <= EXACT * width * factor).all())
         for name in names
     ]
-    probable = float(weights[alike].sum() / (weights.sum() + rest))
+    probable = float(weights[alike].sum() / weights.sum())
     unsure = ""
     if probable < SURE:
         rival = next((name for name, same in zip(names, alike, strict=True) if not same), first)
@@ -183,6 +203,20 @@ def name_of(places: Places, guesses: Iterable[tuple[str, Theta]], sizes: FloatAr
     plain = (Name(*name).step for name, same in zip(names, alike, strict=True) if same and not measured[name][1])
     others = tuple(step for step in plain if step.kind.removesuffix("-px") != first[0].removesuffix("-px"))
     return Name(*first, probable, unsure, unseen, others)
+
+
+def _ways(places: Places, form: str, theta: Theta) -> list[Theta]:
+    """Return where the most likely numbers of a form may lie, next to those that were guessed."""
+    ways = [theta]
+    if form in ("short", "pad"):  # one number is larger than any image needs
+        ways += [(theta[0], 3 * theta[0])] + [(3 * theta[-1], theta[-1])] * (form == "pad")
+    if form == "short":  # which images have too long a side bends most
+        aspect = places.size.min(axis=1) / places.size.max(axis=1)
+        trials = np.linspace(float(aspect.min()), float(aspect.max()), TRIALS) * theta[-1]
+        ways += [min(((float(side), theta[-1]) for side in trials), key=lambda way: places.misfit(form, way))]
+    if len(theta) == 2 and form not in ("short", "offset"):
+        ways += [(number,) for number in theta]
+    return ways
 
 
 def _factor(name: tuple[str, Theta], sizes: FloatArray) -> FloatArray:
@@ -212,6 +246,8 @@ def _near(places: Places, form: str, theta: Theta) -> Iterator[tuple[float, str,
         yield from ((_usual(form, (n,)) - places.misfit(form, (n,)) / 2, form, (float(n),), ()) for n in multiples)
         return
     theta, shown = places.fit(form, theta)
+    if max(theta) > LARGEST:
+        return
     if form == "letterbox":  # what is rounded bends, and may lie a pixel from the best one that is
         for numbers in product(*({max(round(number) + i, 1.0) for i in (-1, 0, 1)} for number in theta)):
             yield _usual(PIXELS, numbers) - places.misfit(PIXELS, numbers) / 2, PIXELS, numbers, ()
