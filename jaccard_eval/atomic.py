@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jaccard_eval import storage
 from jaccard_eval.errors import MachineError, UsageError
 from jaccard_eval.findings import as_given, is_address, reason_of
 from jaccard_eval.fixes import ON, Fix
@@ -48,6 +47,8 @@ def require_free(path: Path, inputs: Sequence[Path], *, replace: bool) -> None:
             fix = Fix.missing("Replace it with {force}.", force=ON)
             raise UsageError(f"output {quoted_value(str(path))} exists.", fix=fix)
         if is_address(path):
+            from jaccard_eval import storage
+
             storage.require_place(as_given(path))
         else:
             probe(target)
@@ -56,6 +57,8 @@ def require_free(path: Path, inputs: Sequence[Path], *, replace: bool) -> None:
 def replace_file(path: Path, data: bytes) -> None:
     """Write a file, or leave what was there."""
     if is_address(path):
+        from jaccard_eval import storage
+
         storage.write(as_given(path), data)
         return
     target = Path(os.path.realpath(path))
@@ -71,6 +74,8 @@ def replace_folder(path: Path, files: Mapping[str, bytes]) -> None:
     The files are not forced to the disk one by one, as thousands of them would need minutes.
     """
     if is_address(path):
+        from jaccard_eval import storage
+
         start = f"{as_given(path)}/"
         there = (entry for entry in storage.list_below(start) if not entry.is_folder)
         _refuse_loss(path, (entry.url.removeprefix(start) for entry in there), files)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -29,31 +30,32 @@ from jaccard_eval.data.protocol import BOXES, COCO, Protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.data.signature import RowHasher, digest_names, fingerprint, quoted
-from jaccard_eval.engine.memory import release_tables
+from jaccard_eval.engine import at_work, path_of, session
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.audit.class_maps import applied_counting, best_class_map
 from jaccard_eval.features.audit.compute import audit, is_doubtful
 from jaccard_eval.features.audit.duplicates import repeats_of
 from jaccard_eval.features.audit.images import applied_numbers
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
-from jaccard_eval.fixes import ON, Fix
+from jaccard_eval.fixes import Fix
+from jaccard_eval.formats import in_parts
 from jaccard_eval.inputs import Input, counted_images, is_counted, load, read_both, with_shapes
 from jaccard_eval.matching.judging import judge
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides, metrics_of, summary_refs
 from jaccard_eval.options import EngineOptions, EvaluateOptions, ReadOptions, SideOptions, to_document
 from jaccard_eval.progress import Stage, staged
-from jaccard_eval.reading.partitions.manifest import with_recorded
-from jaccard_eval.reading.remote import listed, path_of, session
 from jaccard_eval.reading.thumbnails import ImageFiles
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypeVar
 
     from jaccard_eval.engine.disk import DiskEngine
     from jaccard_eval.features.explain.compute import Question
     from jaccard_eval.features.explain.result import ExplanationResult
     from jaccard_eval.inputs import Source
     from jaccard_eval.options import PathText
+
+    Options = TypeVar("Options", bound=SideOptions)
 
 
 def load_and_align(
@@ -64,7 +66,7 @@ def load_and_align(
     A DataError means that an input cannot be used, or that the two do not belong together. Boxes are kept in a `store`
     where one is given. Shapes are read where an `iou_type` compares them.
     """
-    options = with_recorded(options, (gt, pred), iou_type)
+    options = _as_recorded(options, (gt, pred), iou_type)
     read = read_both(
         Input(gt, options.gt_format, with_shapes(options.gt_options, iou_type), store),
         Input(pred, options.pred_format, with_shapes(options.pred_options, iou_type), store),
@@ -105,6 +107,16 @@ def load_and_align(
         rules["images_in_common"] = digest_names(aligned.image_names)
     selection = _selection(options, {**rules, **aligned.applied})
     return Sides(gt_side, pred_side, aligned, selection, (gt_hashes, pred_hashes), (gt_print, pred_print))
+
+
+def _as_recorded(options: Options, sources: tuple[Source, Source], iou_type: str | None = None) -> Options:
+    """Return options with those that parts of both sides were read with, where any are given."""
+    for role, source in zip(("gt", "pred"), sources, strict=True):
+        if in_parts(source):
+            from jaccard_eval.reading.partitions.manifest import with_recorded
+
+            options = with_recorded(options, role, path_of(str(source)), iou_type)
+    return options
 
 
 def align_shapes(gt: Dataset, pred: Dataset, options: SideOptions, iou_type: str) -> tuple[Dataset, Dataset, Alignment]:
@@ -376,34 +388,8 @@ def evaluate_inputs(
     A DataError means that an input cannot be used, or the two do not belong together, or that the protocol needs sizes
     that are unknown.
     """
-    from jaccard_eval.engine.choice import in_spite_of_memory, is_automatic, takes_disk
-
-    on_disk = engine is not None and takes_disk(listed(gt), listed(pred), engine, protocol.iou_type)
-    if engine is not None and on_disk and (lacking := lacking_on_disk(options)):
-        if not is_automatic(engine):
-            fix = Fix.missing("Pass {engine}, or omit it.", engine="memory")
-            if options.errors:
-                words = f"{fix.words} The confusion matrix alone is there with {{confusion}}."
-                fix = Fix.missing(words, engine="memory", confusion=ON)
-            raise UsageError(f"{', '.join(lacking)}: not available with the disk engine.", fix=fix)
-        import logging  # slow to load
-
-        # Not a finding: no result depends on where it was made.
-        note = in_spite_of_memory(listed(gt), listed(pred), engine, lacking, protocol.iou_type)
-        logging.getLogger("jaccard_eval").log(logging.WARNING, note)
-        on_disk = False
-    if engine is None or not on_disk:
-        return _evaluate(gt, pred, protocol, options, version=version, found=findings)
-    from jaccard_eval.engine.choice import open_engine
-    from jaccard_eval.engine.scratch import explained
-
-    store = open_engine(engine, protocol.iou_type)
-    try:
-        with explained(store.scratch):
-            return _evaluate(gt, pred, protocol, options, version=version, found=findings, store=store)
-    except BaseException:
-        store.close()
-        raise
+    with at_work(gt, pred, engine, protocol.iou_type, lacking_on_disk(options)) as store:
+        return _evaluate(gt, pred, protocol, options, version=version, found=findings, store=store)
 
 
 def lacking_on_disk(options: EvaluateOptions) -> list[str]:
@@ -456,11 +442,14 @@ def _evaluate(
     found: tuple[Finding, ...] = (),
     store: DiskEngine | None = None,
 ) -> EvaluationResult:
-    options = with_recorded(options, (gt, pred))
+    options = _as_recorded(options, (gt, pred))
     given = load_and_align(gt, pred, options, store, protocol.iou_type)
     sides = judge(given, protocol)
     aligned, score = sides.aligned, options.score
-    release_tables(len(aligned.pred))
+    if "pyarrow" in sys.modules:
+        from jaccard_eval.engine.memory import release_tables
+
+        release_tables(len(aligned.pred))
     is_stored = not isinstance(aligned.pred, BoxTable)
     measure = partial(_measure_stored, store, aligned) if store is not None and is_stored else None
     analyse = None if is_stored else partial(_errors_at, boxes=(aligned.gt, aligned.pred), score=score)

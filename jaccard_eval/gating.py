@@ -15,6 +15,7 @@ from jaccard_eval.data.document import Rows
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import BESIDE_METRICS, without_fields
 from jaccard_eval.data.verdict import GateResult, GateVerdict
+from jaccard_eval.engine import path_of
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.bootstrap.intervals import resample_alike, warn_if_few
@@ -30,7 +31,6 @@ from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.options import Bootstrap
 from jaccard_eval.progress import staged
 from jaccard_eval.reading.files import is_there
-from jaccard_eval.reading.remote import path_of
 from jaccard_eval.runs import (
     invalid_document,
     is_saved_run,

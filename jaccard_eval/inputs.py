@@ -17,15 +17,14 @@ from jaccard_eval.data.classmaps import fold_name
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
 from jaccard_eval.data.known_protocols import MASKS
 from jaccard_eval.data.protocol import BOXES
+from jaccard_eval.engine import path_of, session
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
-from jaccard_eval.formats import iou_types, opened, read_dataset
+from jaccard_eval.formats import in_parts, iou_types, opened, read_dataset
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.native.results import scanning_ahead
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.reading.partitions.manifest import is_partitioned, read_manifest
-from jaccard_eval.reading.remote import path_of, session
 
 if TYPE_CHECKING:
     from typing import Any, Protocol
@@ -181,6 +180,13 @@ def skipping(skip_invalid: bool, *options: ReadOptions | None) -> tuple[ReadOpti
     return tuple(replace(each or ReadOptions(), skip_invalid=True) if skip_invalid else each for each in options)
 
 
+def both_sides(source: Source) -> Source:
+    """Return an input that has the predictions of its ground truth; raise a UsageError for any other."""
+    if in_parts(source):
+        return source
+    raise UsageError("predictions are missing: only a folder that 'jaccard-eval partition' wrote has both sides")
+
+
 # What can be compared besides boxes, and how; in the order of preference.
 _SHAPES = {
     "segm": ("masks", MASKS),
@@ -201,7 +207,9 @@ def settle_iou_type(gt: Input, preds: Sequence[Input]) -> tuple[str, tuple[Findi
 
     With it a note, where there was a choice; a UsageError where boxes are missing and there still is one.
     """
-    if len(preds) == 1 and is_partitioned(gt.source) and str(gt.source) == str(preds[0].source):
+    if len(preds) == 1 and in_parts(gt.source) and str(gt.source) == str(preds[0].source):
+        from jaccard_eval.reading.partitions.manifest import read_manifest
+
         manifest = read_manifest(path_of(str(gt.source)))
         return manifest.iou_type, manifest.chosen
     found = iou_types(preds[0].source)
@@ -336,8 +344,8 @@ def read_both(gt: Input, pred: Input) -> Readings:
         pred_side, pred_errors = pred.attempt("pred")
     paths = [given.source for given in (gt, pred) if isinstance(given.source, str | os.PathLike)]
     # What was partitioned was read as one side, and with names.
-    are_files = len(paths) == 2 and not any(map(is_partitioned, paths))
-    may_swap = not any(map(is_partitioned, paths))
+    are_files = len(paths) == 2 and not any(map(in_parts, paths))
+    may_swap = not any(map(in_parts, paths))
     if may_swap and any(error.code == "score-missing" for error in pred_errors):
         truth, results = pred.attempt("gt")[0], gt.attempt("pred")[0]
         if truth is not None and results is not None:

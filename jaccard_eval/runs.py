@@ -35,6 +35,7 @@ from jaccard_eval.data.result_base import Result
 from jaccard_eval.data.saved_values import Fault, find_faults, find_run_faults
 from jaccard_eval.data.signature import FINGERPRINT
 from jaccard_eval.data.verdict import GateVerdict
+from jaccard_eval.engine import path_of
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.errors.compute import errors_at
 from jaccard_eval.features.gates.lookup import SavedAnswers, SavedValues
@@ -51,7 +52,6 @@ from jaccard_eval.progress import Stage
 from jaccard_eval.reading.files import decode, head, is_folder, is_there, open_regular, read_text
 from jaccard_eval.reading.json import is_finite, is_number, parse_json, too_deep
 from jaccard_eval.reading.npz import load_archive
-from jaccard_eval.reading.remote import path_of
 from jaccard_eval.reading.thumbnails import ImageFiles
 from jaccard_eval.report.outputs.npz import (
     BOX_COLUMNS,

@@ -19,7 +19,7 @@ from jaccard_eval.errors import JaccardEvalError, MachineError, UsageError, requ
 from jaccard_eval.findings import DataError, Where
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.progress import BYTES, Stage
-from jaccard_eval.text import did_you_mean, quoted_value
+from jaccard_eval.text import URL, did_you_mean, public, quoted_value
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
@@ -36,7 +36,6 @@ REASON_LENGTH = 160  # of what a library reports, which may be a page
 S3, GS, AZURE, WEB = ("s3",), ("gs", "gcs"), ("abfs", "abfss"), ("http", "https")
 S3_SETTINGS = ("anonymous", "endpoint_override", "region", "scheme")
 
-_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://(?:(?P<user>[^/@?]*)@)?(?P<place>[^/?]*)(?P<path>[^?]*)")
 _SLASHES = re.compile(r"(?<!:)/{2,}")  # paths have none
 # Of what libraries report, these are the parts that may hold a signature or a key.
 _SECRETS = re.compile(r"(?<=://)[^/@\s'\"]*:[^/@\s'\"]*@|\?[^\s'\")]*")
@@ -75,30 +74,6 @@ class Entry:
     def is_folder(self) -> bool:
         """Whether it is a folder."""
         return self.size is None
-
-
-def public(text: str) -> str:
-    """Return a URL without user, password and query: what is shown of it.
-
-    Examples
-    --------
-    >>> public("s3://key:secret@bucket/gt.json?region=eu-west-1")
-    's3://bucket/gt.json'
-    >>> public("abfs://container@account.dfs.core.windows.net/gt.json")
-    'abfs://container@account.dfs.core.windows.net/gt.json'
-    """
-    found = _URL.match(text)
-    if found is None:
-        return text
-    # Azure's container stands where others have a user.
-    user = found["user"] if found["user"] and ":" not in found["user"] and found["scheme"] not in (*S3, *WEB) else ""
-    return f"{found['scheme']}://{user}{'@' if user else ''}{found['place']}{found['path']}"
-
-
-def without_secrets(argument: str) -> str:
-    """Return an argument as it is shown, which may have an option in front of a URL."""
-    found = _URL.search(argument)
-    return argument if found is None else argument[: found.start()] + public(argument[found.start() :])
 
 
 def admit(text: str) -> str:
@@ -365,7 +340,7 @@ def _connect(root: str, scheme: str) -> tuple[Any, str]:
     from urllib.parse import parse_qsl, unquote  # loads more than a plain run has a use for
 
     arrow, bucket = _arrow_fs(), root.partition("://")[2]
-    given = _URL.match(_PRIVATE.get(root, root))
+    given = re.match(URL, _PRIVATE.get(root, root))
     user, _, password = (given["user"] or "").partition(":") if given else ("", "", "")
     query = _PRIVATE.get(root, "").partition("?")[2]
     if scheme in S3:

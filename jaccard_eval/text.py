@@ -226,3 +226,32 @@ def inert(text: str) -> str:
 def is_formula(text: str) -> bool:
     """Whether a spreadsheet reads a text as a formula."""
     return text.startswith(FORMULA_STARTS)
+
+
+# Compiled where there is one: few runs have any.
+URL = r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://(?:(?P<user>[^/@?]*)@)?(?P<place>[^/?]*)(?P<path>[^?]*)"
+
+
+def public(text: str) -> str:
+    """Return a URL without user, password and query: what is shown of it.
+
+    Examples
+    --------
+    >>> public("s3://key:secret@bucket/gt.json?region=eu-west-1")
+    's3://bucket/gt.json'
+    >>> public("abfs://container@account.dfs.core.windows.net/gt.json")
+    'abfs://container@account.dfs.core.windows.net/gt.json'
+    """
+    found = re.match(URL, text)
+    if found is None:
+        return text
+    # Azure's container stands where others have a user.
+    shown = found["user"] and ":" not in found["user"] and found["scheme"] not in ("s3", "http", "https")
+    user = found["user"] if shown else ""
+    return f"{found['scheme']}://{user}{'@' if user else ''}{found['place']}{found['path']}"
+
+
+def without_secrets(argument: str) -> str:
+    """Return an argument as it is shown, which may have an option in front of a URL."""
+    found = re.search(URL, argument) if "://" in argument else None
+    return argument if found is None else argument[: found.start()] + public(argument[found.start() :])

@@ -20,6 +20,7 @@ from jaccard_eval.findings import DataError, Finding
 from jaccard_eval.formats import opened
 from jaccard_eval.inputs import (
     Input,
+    both_sides,
     load,
     needing_boxes,
     read_alone,
@@ -31,7 +32,6 @@ from jaccard_eval.inputs import (
     with_shapes,
 )
 from jaccard_eval.options import Bootstrap, EngineOptions, EvaluateOptions, ReadOptions, SideOptions, changed
-from jaccard_eval.reading.partitions.manifest import both_sides
 from jaccard_eval.text import quoted_value
 from jaccard_eval.version import __version__
 

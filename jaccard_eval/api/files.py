@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jaccard_eval.engine import path_of
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.options import SideOptions, require_lists
-from jaccard_eval.reading.remote import path_of
 from jaccard_eval.text import did_you_mean, quoted_value
 from jaccard_eval.version import __version__
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from jaccard_eval.atomic import FolderPath
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.result_base import Result
+from jaccard_eval.engine import Place, path_of
 from jaccard_eval.errors import UsageError
 from jaccard_eval.metrics.detection import DetectionMetrics
-from jaccard_eval.reading.remote import is_remote, path_of
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.write import plan_outputs, write_outputs
 from jaccard_eval.text import quoted_value
@@ -32,7 +32,7 @@ def save(result: Result, path: str | os.PathLike[str]) -> None:
     """Write a report of a result, with the bytes that the command line writes for the same call."""
     # A slash at the end means a folder of pages, as on the command line.
     named = path_of(path)
-    if str(path).endswith(("/", os.sep)) and not is_remote(named):
+    if str(path).endswith(("/", os.sep)) and not isinstance(named, Place):
         named = FolderPath(path)
     outputs = plan_outputs([named], folders=isinstance(result, EvaluationResult))
     target = Path(os.path.realpath(outputs[0].target))

@@ -17,8 +17,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where, is_address
 from jaccard_eval.fixes import Keys
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.storage import public
-from jaccard_eval.text import did_you_mean, quoted_value, shown_json
+from jaccard_eval.text import did_you_mean, public, quoted_value, shown_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

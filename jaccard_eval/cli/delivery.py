@@ -19,7 +19,7 @@ from jaccard_eval.cli.inputs import refuse_overwriting
 from jaccard_eval.cli.run import say_findings
 from jaccard_eval.findings import Severity
 from jaccard_eval.progress import Stage
-from jaccard_eval.storage import without_secrets
+from jaccard_eval.text import without_secrets
 
 if TYPE_CHECKING:
     from jaccard_eval.cli.parse import RunOptions

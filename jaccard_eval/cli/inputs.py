@@ -33,7 +33,7 @@ def input_path(value: str | os.PathLike[str]) -> Path:
     """Return the path that a text means; what lies behind a URL is kept until the command ends."""
     if "://" not in str(value):
         return Path(value)
-    from jaccard_eval.reading.remote import path_of, session  # of use to a few runs
+    from jaccard_eval.engine import path_of, session  # of use to a few runs
 
     context = click.get_current_context(silent=True)
     if context is not None:
@@ -243,11 +243,11 @@ def _is_read_in(folder: Path, target: Path, reads: Reads) -> bool:
 
 def _walk(folder: Path) -> Iterator[tuple[Identity, list[os.DirEntry[str]]]]:
     """Yield each folder in a folder, itself included, with the files in it; links are followed, circles are not."""
+    from jaccard_eval.engine import list_names
     from jaccard_eval.reading.files import is_folder_entry
-    from jaccard_eval.reading.remote import list_folder
 
     seen: set[Identity] = set()
-    list_folder(folder, recursive=True)
+    list_names(folder, recursive=True)
     root = Path(os.path.realpath(folder))
     pending = [] if root == root.parent else [root]  # the root of the file system is not an input
     while pending:

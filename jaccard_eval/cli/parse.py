@@ -303,7 +303,7 @@ def parse_class_map(text: str, rules: Sequence[str] | None = None) -> dict[str, 
     A rule is a name such as ``id+1`` or ``auto``, and is returned as it is; None: those for classes of boxes.
     """
     if is_map_file(text):
-        from jaccard_eval.reading.remote import path_of
+        from jaccard_eval.engine import path_of
 
         return _class_map_of_file(path_of(text))
     if "=" not in text:

@@ -22,9 +22,9 @@ def two_sides(paths: Sequence[Path], options: RunOptions) -> tuple[Path, Path]:
     """Take ground truth and predictions each from its option, else from the next path."""
     context, rest = click.get_current_context(), list(paths)
     if len(rest) == 1 and not (options.gt or options.pred):
-        from jaccard_eval.reading.partitions.manifest import is_partitioned
+        from jaccard_eval.formats import in_parts
 
-        rest *= 1 + is_partitioned(rest[0])  # which has both sides
+        rest *= 1 + in_parts(rest[0])  # which has both sides
     sides = []
     for name, given in (("GT", options.gt), ("PRED", options.pred)):
         if len(given) > 1:

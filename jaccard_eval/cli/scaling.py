@@ -58,7 +58,7 @@ def choose_engine(gt: Path, pred: Path, options: RunOptions, lacking: Callable[[
     What is `lacking` on the disk keeps in memory what nobody sends there.
     """
     from jaccard_eval.data.protocol import BOXES
-    from jaccard_eval.engine.choice import in_spite_of_memory, is_automatic, takes_disk
+    from jaccard_eval.engine import is_automatic, takes_disk
 
     names = {field.name for field in fields(EngineOptions)} - {"engine", "client"}
     given = {name: value for name in sorted(names) if (value := getattr(options, name)) is not None}
@@ -68,6 +68,8 @@ def choose_engine(gt: Path, pred: Path, options: RunOptions, lacking: Callable[[
     if on_disk and is_automatic(engine) and (asked := lacking()):
         on_disk = False
         if not options.quiet:
+            from jaccard_eval.engine.choice import in_spite_of_memory
+
             note = in_spite_of_memory(gt, pred, engine, asked, iou_type)
             streams.say(f"{streams.tagged('note[engine]', 'plain')}: {note}")
     if options.engine == "dask":

@@ -9,11 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jaccard_eval import engine
 from jaccard_eval.data.imagekeys import is_image_name
 from jaccard_eval.data.known_protocols import MASKS
 from jaccard_eval.data.protocol import BOXES
+from jaccard_eval.engine import is_automatic, list_names, path_of
 from jaccard_eval.engine.memory import usable_memory
+from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import is_address
+from jaccard_eval.fixes import ON, Fix
 from jaccard_eval.options import EngineOptions
 from jaccard_eval.storage import open_file
 
@@ -22,7 +26,6 @@ if TYPE_CHECKING:
 
 ROW_BYTES = 450  # of memory that the memory engine needs for a box, with a margin
 TABLE_ROW_BYTES = 320  # the same of Parquet, whose columns are read without a copy of text
-SMALL = 32 * 2**20  # bytes of input that fit in any case, so that nothing is looked at
 TEXT_ROW_BYTES = 24  # that a prediction takes at least where it is text: a class, five numbers
 LOOKED_AT = 20  # files of a folder of texts
 SAMPLE_BYTES = 65_536  # of each, from its start and from its middle
@@ -33,22 +36,13 @@ PARQUET = (".parquet", ".pq")
 PACKED = (".arrow", ".feather", ".npz", ".gz")
 
 
-def takes_disk(gt: object, pred: object, options: EngineOptions, iou_type: str = BOXES) -> bool:
-    """Whether boxes go to the disk, that of this machine or of a cluster; of tables in memory it is not needed."""
-    if not is_automatic(options):
-        return options.engine != "memory"
+def exceed_memory(gt: object, pred: object, options: EngineOptions, iou_type: str) -> bool:
+    """Whether two inputs seem too large for memory."""
     needed, room = _demand(gt, pred, options, iou_type)
     return needed > room
 
 
-def is_automatic(options: EngineOptions) -> bool:
-    """Whether nobody named an engine."""
-    return options.engine == "auto" and options.client is None
-
-
-def in_spite_of_memory(
-    gt: object, pred: object, options: EngineOptions, lacking: Sequence[str], iou_type: str = BOXES
-) -> str:
+def in_spite_of_memory(gt: object, pred: object, options: EngineOptions, lacking: Sequence[str], iou_type: str) -> str:
     """Describe why inputs that seem too large for memory are read into it, and what that takes."""
     needed, room = (f"{size / 2**30:.2g} GiB" for size in _demand(gt, pred, options, iou_type))
     return (
@@ -62,19 +56,36 @@ def _demand(gt: object, pred: object, options: EngineOptions, iou_type: str) -> 
 
     A folder of parts is both sides, and one input.
     """
-    if not isinstance(pred, str | os.PathLike):
-        return 0, 0
-    sizes = {
-        path: input_size(path) for path in (Path(side) for side in (gt, pred) if isinstance(side, str | os.PathLike))
-    }
-    if sum(sizes.values()) <= SMALL:
+    paths = {path_of(side) for side in (gt, pred) if isinstance(side, str | os.PathLike)}
+    for path in paths:
+        list_names(path, recursive=True)
+    sizes = {path: input_size(path) for path in paths}
+    if sum(sizes.values()) <= engine.SMALL:
         return 0, 0
     share = 0 if iou_type == BOXES else MASK_SHARE if iou_type in MASKS else SHAPE_SHARE
     return sum(memory_of(path, size) + share * size for path, size in sizes.items()), options.bytes or usable_memory()
 
 
-def open_engine(options: EngineOptions, iou_type: str = BOXES) -> DiskEngine:
-    """Return the engine of boxes on the disk: that of a cluster only where it is asked for."""
+def open_engine(
+    gt: object, pred: object, options: EngineOptions, iou_type: str, lacking: Sequence[str]
+) -> DiskEngine | None:
+    """Return the engine of boxes on the disk: that of a cluster only where it is asked for.
+
+    None where nobody named it, and what is asked for is `lacking` on the disk.
+    """
+    if lacking and is_automatic(options):
+        import logging  # slow to load
+
+        # Not a finding: no result depends on where it was made.
+        note = in_spite_of_memory(gt, pred, options, lacking, iou_type)
+        logging.getLogger("jaccard_eval").log(logging.WARNING, note)
+        return None
+    if lacking:
+        fix = Fix.missing("Pass {engine}, or omit it.", engine="memory")
+        if "errors" in lacking:
+            words = f"{fix.words} The confusion matrix alone is there with {{confusion}}."
+            fix = Fix.missing(words, engine="memory", confusion=ON)
+        raise UsageError(f"{', '.join(lacking)}: not available with the disk engine.", fix=fix)
     if options.engine == "dask" or options.client is not None:
         from jaccard_eval.engine.dask_ import DaskEngine
 

@@ -24,7 +24,7 @@ from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.engine.disk import DiskEngine, portions
 from jaccard_eval.engine.memory import usable_memory
 from jaccard_eval.engine.scratch import (
-    Place,
+    ScratchPlace,
     StorePlace,
     is_there,
     make_scratch,
@@ -41,7 +41,7 @@ from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import EngineOptions
 from jaccard_eval.progress import Stage
-from jaccard_eval.text import pluralise
+from jaccard_eval.text import pluralise, public
 
 if TYPE_CHECKING:
     from jaccard_eval.options import PathText
@@ -60,7 +60,7 @@ class DaskEngine(DiskEngine):
 
     cluster: Cluster
     store: StorePlace | None = None  # where workers read and write, unless that is the scratch folder itself
-    _uploaded: dict[Path, Place] = field(init=False, default_factory=dict)
+    _uploaded: dict[Path, ScratchPlace] = field(init=False, default_factory=dict)
     _removals: list[Any] = field(init=False, default_factory=list)
 
     @classmethod
@@ -102,7 +102,7 @@ class DaskEngine(DiskEngine):
         for remove in self._removals:
             remove()
 
-    def shared_folder(self) -> Place:
+    def shared_folder(self) -> ScratchPlace:
         """Make a new folder for what tasks write; in an object store there is nothing to make."""
         return self.folder() if self.store is None else self.store / f"{next(self._numbers):03}"
 
@@ -111,7 +111,7 @@ class DaskEngine(DiskEngine):
         if self.store is not None:
             self._upload([file for file in boxes.files if isinstance(file, Path) and file not in self._uploaded])
 
-        def shared(file: Place | Piece) -> Place | Piece:
+        def shared(file: ScratchPlace | Piece) -> ScratchPlace | Piece:
             if isinstance(file, Path):
                 return self._uploaded.get(file, file)
             return file if isinstance(file, StorePlace) else file.absolute()
@@ -155,7 +155,7 @@ class Cluster:
         if getattr(self._client, "asynchronous", False):
             raise UsageError("client must be synchronous: distributed.Client(..., asynchronous=False)")
         self._retries, self._patience = options.retries, options.no_worker_timeout
-        self._scratch: Place | None = None
+        self._scratch: ScratchPlace | None = None
         self._shown: list[str | Path] = []  # what all workers must be able to read
         self._known: dict[str, int] = {}  # threads of each worker
         self._last_seen = self._last_look = time.monotonic()
@@ -243,7 +243,7 @@ class Cluster:
         self._shown.append(path)
         return True
 
-    def check_workers(self, scratch: Place, workers: list[str] | None = None) -> None:
+    def check_workers(self, scratch: ScratchPlace, workers: list[str] | None = None) -> None:
         """Raise a MachineError unless workers have our versions, and read and write the scratch folder."""
         self._scratch, self._known = scratch, self._look()
         pickle = require("cloudpickle", extra="dask")
@@ -279,10 +279,10 @@ class Cluster:
             seen = self._client.run(digest_of, path, workers=workers, on_error="return", nanny=False)
             for address, digest in seen.items():
                 if digest != digest_of(path):
-                    shown = storage.public(str(path))
+                    shown = public(str(path))
                     raise MachineError(f"{shown}: worker {address} does not read what is read here: {digest}")
 
-    def map(self, path: Place, items: Iterable[Item], describe: Callable[[Any], str]) -> Iterator[Any]:
+    def map(self, path: ScratchPlace, items: Iterable[Item], describe: Callable[[Any], str]) -> Iterator[Any]:
         """Yield what the task in a file makes of each item, in their order."""
         waiting = iter(items)
         under_way: deque[tuple[Any, Any]] = deque()
@@ -305,7 +305,7 @@ class Cluster:
             if under_way and self._client.status == "running":
                 self._client.cancel([future for _, future in under_way], force=True)
 
-    def _submit(self, path: Place, item: Any) -> Any:
+    def _submit(self, path: ScratchPlace, item: Any) -> Any:
         key = f"{path.name}-{secrets.token_hex(8)}"
         return self._client.submit(run_task, portable(path), item, key=key, pure=False, retries=self._retries)
 

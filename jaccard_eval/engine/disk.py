@@ -16,7 +16,7 @@ from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import BOXES, Protocol
 from jaccard_eval.engine.memory import release_memory, usable_memory
 from jaccard_eval.engine.reduced import BUCKET_ROWS, ReducedCurves, Runs
-from jaccard_eval.engine.scratch import Place, explained, make_scratch, remove_scratch
+from jaccard_eval.engine.scratch import ScratchPlace, explained, make_scratch, remove_scratch
 from jaccard_eval.engine.stored import Found, Item, StoredBoxes, Tables
 from jaccard_eval.engine.tasks import CountConfusion, MatchPart, TableChange
 from jaccard_eval.engine.threads import map_in_order, usable_processors
@@ -83,7 +83,7 @@ class DiskEngine:
         folder.mkdir()
         return folder
 
-    def shared_folder(self) -> Place:
+    def shared_folder(self) -> ScratchPlace:
         """Make a new folder for what tasks write."""
         return self.folder()
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.engine.scratch import Place, gathered, read_array, read_bytes, write_whole
+from jaccard_eval.engine.scratch import ScratchPlace, gathered, read_array, read_bytes, write_whole
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import IntArray, class_and_score_order
 from jaccard_eval.matching.ranking import Ranking
@@ -30,7 +30,7 @@ SEARCHED = 2**14  # rows that are read at once, where a place among sorted ones 
 class Run:
     """Rows of consecutive images in class order, on the disk."""
 
-    path: Place
+    path: ScratchPlace
     first: IntArray  # row where each class begins, and the end (K + 1,)
     starts: dict[str, int]  # where each column begins, in bytes
     first_candidate: IntArray  # the same of candidates (K + 1,)
@@ -113,7 +113,7 @@ def _unpacked(bits: npt.NDArray[np.uint32], n_areas: int) -> BoolArray:
     return np.stack([(bits >> area & 1).astype(np.bool_) for area in range(n_areas)])
 
 
-def write_run(path: Place, ranking: Ranking, first_image: int) -> Run:
+def write_run(path: ScratchPlace, ranking: Ranking, first_image: int) -> Run:
     """Write the ranking of a part, whose images count from `first_image`: whole or not at all."""
     n = len(ranking.candidate)
     flags = np.stack((ranking.hits, ranking.counts))

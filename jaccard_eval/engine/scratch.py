@@ -18,11 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval import storage
+from jaccard_eval.engine import AT_ENDS
 from jaccard_eval.errors import MachineError, UsageError
 from jaccard_eval.findings import is_address, reason_of
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.storage import public
+from jaccard_eval.text import public
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
@@ -63,21 +64,22 @@ def _arrived(folder: str, inner: str) -> StorePlace:
     return StorePlace(storage.admit(folder), inner)
 
 
-Place = Path | StorePlace
+ScratchPlace = Path | StorePlace
 
 
-def place_of(text: str) -> Place:
+def place_of(text: str) -> ScratchPlace:
     """Return the place that a path or a URL means."""
     return StorePlace(storage.admit(text)) if is_address(text) else Path(text)
 
 
-def portable(place: Place) -> str:
+def portable(place: ScratchPlace) -> str:
     """Return a place as `place_of` takes it on another machine."""
     return storage.portable(str(place)) if isinstance(place, StorePlace) else str(place)
 
 
-_OPEN: set[Place] = set()
-KEPT: list[Place] = []  # folders that the process made, and that stay
+AT_ENDS.append(storage.forget_connections)
+_OPEN: set[ScratchPlace] = set()
+KEPT: list[ScratchPlace] = []  # folders that the process made, and that stay
 
 
 def make_scratch(parent: str | os.PathLike[str] | None, *, kept: bool = False) -> Path:
@@ -119,7 +121,7 @@ def make_store_scratch(url: str, *, kept: bool = False) -> StorePlace:
     return folder
 
 
-def remove_scratch(folder: Place) -> None:
+def remove_scratch(folder: ScratchPlace) -> None:
     """Remove a folder and all that is in it."""
     if isinstance(folder, StorePlace):
         with contextlib.suppress(MachineError):  # a store that is gone; what brought it to light is reported
@@ -133,7 +135,7 @@ def remove_scratch(folder: Place) -> None:
     _OPEN.discard(folder)
 
 
-def write_whole(place: Place, chunks: Iterable[bytes | memoryview]) -> None:
+def write_whole(place: ScratchPlace, chunks: Iterable[bytes | memoryview]) -> None:
     """Write a file piece by piece: whole or not at all."""
     if isinstance(place, StorePlace):
         with storage.output(str(place)) as stream:
@@ -152,7 +154,7 @@ def write_whole(place: Place, chunks: Iterable[bytes | memoryview]) -> None:
     temporary.replace(place)
 
 
-def read_bytes(place: Place, start: int = 0, n: int | None = None) -> bytes:
+def read_bytes(place: ScratchPlace, start: int = 0, n: int | None = None) -> bytes:
     """Return some bytes of a file, all where no number is given."""
     if isinstance(place, StorePlace):
         with storage.explained(str(place)):
@@ -164,19 +166,19 @@ def read_bytes(place: Place, start: int = 0, n: int | None = None) -> bytes:
         return opened.read(-1 if n is None else n)
 
 
-def is_there(place: Place) -> bool:
+def is_there(place: ScratchPlace) -> bool:
     """Whether there is a file."""
     return storage.look_up(str(place)) is not None if isinstance(place, StorePlace) else place.exists()
 
 
-def read_array(place: Place, dtype: npt.DTypeLike, start: int, n: int) -> npt.NDArray[Any]:
+def read_array(place: ScratchPlace, dtype: npt.DTypeLike, start: int, n: int) -> npt.NDArray[Any]:
     """Return some numbers of a file, which begin at a byte."""
     if isinstance(place, StorePlace):
         return np.frombuffer(read_bytes(place, start, n * np.dtype(dtype).itemsize), dtype)
     return np.fromfile(place, dtype, n, offset=start)
 
 
-def gathered(work: Callable[[Item], Made], items: Sequence[Item], place: Place) -> list[Made]:
+def gathered(work: Callable[[Item], Made], items: Sequence[Item], place: ScratchPlace) -> list[Made]:
     """Do some work that reads files: many at once where each read waits for a store."""
     return list(storage.mapped(work, items) if isinstance(place, StorePlace) else map(work, items))
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
-from jaccard_eval.engine.scratch import Place, read_bytes, write_whole
+from jaccard_eval.engine.scratch import ScratchPlace, read_bytes, write_whole
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import IntArray, starts_of_runs
 
@@ -19,11 +19,11 @@ TOGETHER = 100_000  # rows that are sorted at once, at least: a block may be of 
 class Blocks:
     """Blocks of a file: each has the scores of one range, then what counts at each, packed."""
 
-    path: Place
+    path: ScratchPlace
     index: IntArray  # (b, 3): the range of a block, where it begins in bytes, and how many rows it has
 
 
-def write_scores(path: Place, parts: Iterable[tuple[int, FloatArray, BoolArray]]) -> Blocks:
+def write_scores(path: ScratchPlace, parts: Iterable[tuple[int, FloatArray, BoolArray]]) -> Blocks:
     """Write rows of ranges, with whether each hits and counts (2, T, n): whole or not at all."""
     index = []
 

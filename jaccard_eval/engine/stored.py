@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Protocol, TypeVar, cast
 import numpy as np
 
 from jaccard_eval.data.boxtable import FLAGS, BoxTable, RowArray, Shapes, freeze, joined_shapes
-from jaccard_eval.engine.scratch import Place, StorePlace, explained, read_bytes
+from jaccard_eval.engine.scratch import ScratchPlace, StorePlace, explained, read_bytes
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import IntArray, stable_order
 from jaccard_eval.progress import Stage
@@ -60,7 +60,7 @@ class Engine(Store, Protocol):
     def bucket_rows(self) -> int:
         """How many detections are reduced at once, about."""
 
-    def shared_folder(self) -> Place:
+    def shared_folder(self) -> ScratchPlace:
         """Make a new folder for what tasks write."""
 
     def map(self, task: Callable[[Item], Found], items: Iterable[Item]) -> Iterator[Found]:
@@ -84,7 +84,7 @@ Change = Callable[[BoxTable], BoxTable]
 class Tables:
     """Files of boxes, and the changes made to each table as it is read: what a worker needs of stored boxes."""
 
-    files: tuple[Place | Piece, ...]
+    files: tuple[ScratchPlace | Piece, ...]
     changes: tuple[Change, ...] = ()
     scored: bool = True  # whether these are predictions
 
@@ -112,7 +112,7 @@ class StoredBoxes:
 
     def __init__(
         self,
-        files: tuple[Place | Piece, ...],
+        files: tuple[ScratchPlace | Piece, ...],
         store: Store,
         *,
         scored: bool = True,
@@ -295,7 +295,7 @@ def store_boxes(tables: Iterable[BoxTable], store: Store) -> tuple[Path, ...]:
     return tuple(files)
 
 
-def read_boxes(path: Place, *, scored: bool = True) -> BoxTable:
+def read_boxes(path: ScratchPlace, *, scored: bool = True) -> BoxTable:
     """Return all blocks of a file as one table; those of ground truth are not `scored`."""
     layout = [column for column in COLUMNS if scored or column[0] != "score"]
     blocks: dict[str, list[Any]] = {name: [] for name, *_ in layout}

@@ -19,7 +19,7 @@ from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.engine.buckets import Bucket, Chain
 from jaccard_eval.engine.reducers import BestScore, Cell, CurveReducer, CurveRules, Envelope, Facts, HitsOfArea, Shared
 from jaccard_eval.engine.runs import Run, load_ranking, write_run
-from jaccard_eval.engine.scratch import Place
+from jaccard_eval.engine.scratch import ScratchPlace
 from jaccard_eval.engine.shuffle import Blocks, read_scores, write_scores
 from jaccard_eval.engine.stored import Tables
 from jaccard_eval.frozen import dataclass
@@ -57,7 +57,7 @@ class PartTask:
 class MatchPart(PartTask):
     """Matches one part, and writes what its detections count as; a `change` is made to the match table before."""
 
-    folder: Place
+    folder: ScratchPlace
     change: TableChange | None = None
 
     def describe(self, place: int) -> str:
@@ -256,7 +256,7 @@ class SplitByScore(ChainTask):
     """Writes what detections count as in ranges of scores: the first half of ranking all classes as one."""
 
     cuts: FloatArray  # descending
-    folder: Place
+    folder: ScratchPlace
 
     def __call__(self, numbered: tuple[int, Chain]) -> tuple[Blocks, IntArray]:
         """Return where each range lies in the file of a chain, and what hits and counts in it, (ranges, 2, T)."""

@@ -21,6 +21,7 @@ from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
+from jaccard_eval.engine import Place, is_partitioned, path_of, session
 from jaccard_eval.errors import JaccardEvalError, UsageError
 from jaccard_eval.extensions import FORMATS, broken_extension, extension_names, load_extension
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
@@ -28,7 +29,6 @@ from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.progress import Stage
-from jaccard_eval.reading import remote
 from jaccard_eval.reading.files import refusals_explained, require_input
 from jaccard_eval.text import did_you_mean, quoted_value
 
@@ -141,7 +141,7 @@ class Opened(os.PathLike[str]):
         # Of a URL, the system's path is that of its copy.
         self.text = str(given) if isinstance(given, Path) else os.fspath(given)
         self.format_name = format_name
-        self.peek = Peek(remote.path_of(given if isinstance(given, Path) else self.text))
+        self.peek = Peek(path_of(given if isinstance(given, Path) else self.text))
 
     def __fspath__(self) -> str:
         return self.text
@@ -161,13 +161,20 @@ class Opened(os.PathLike[str]):
         return _find(self.peek)
 
     @cached_property
+    def in_parts(self) -> bool:
+        """Whether it is a folder of parts of both sides, as 'jaccard-eval partition' writes it."""
+        with session():  # what is known of a URL from before may be old
+            return self.peek.is_folder and is_partitioned(self.peek.path)
+
+    @cached_property
     def iou_types(self) -> frozenset[str]:
         """What of it can be compared, as far as its beginning shows; empty where nothing is recognised."""
         from jaccard_eval.data.protocol import BOXES
-        from jaccard_eval.reading.partitions.manifest import is_partitioned, read_manifest
 
         try:
-            if is_partitioned(self.peek.path):
+            if self.in_parts:
+                from jaccard_eval.reading.partitions.manifest import read_manifest
+
                 return frozenset({read_manifest(self.peek.path).iou_type})
             found, name = self.found
             module = format_module(name)
@@ -179,6 +186,11 @@ class Opened(os.PathLike[str]):
 def opened(source: Source, format_name: str | None = None) -> Source | Opened:
     """Return an input that is looked at once where it is given as a path; what is loaded comes back."""
     return Opened(source, format_name) if isinstance(source, str | os.PathLike) else source
+
+
+def in_parts(source: object) -> bool:
+    """Whether an input is a folder of parts, which has both sides; see `Opened.in_parts`."""
+    return isinstance(source, str | os.PathLike) and Opened(source).in_parts
 
 
 def _find(peek: Peek) -> tuple[Path, str]:
@@ -258,17 +270,16 @@ def iou_types(source: object) -> frozenset[str]:
 
 def read_dataset(given: str | os.PathLike[str], options: ReadOptions, format_name: str | None = None) -> Dataset:
     """Read one side of an evaluation; a DataError has every problem of the input."""
-    from jaccard_eval.reading.partitions.manifest import is_partitioned
-
-    path = remote.path_of(given)
-    if is_partitioned(path):
+    given = Opened(given, format_name)
+    path = given.peek.path
+    if given.in_parts:
         from jaccard_eval.reading.partitions.sides import read_side
 
         return read_side(path, options)
-    with Stage(f"reading {path}"), remote.session(), refusals_explained(path):
-        found, name = Opened(given, format_name).found
-        if name not in _own_modules():
-            remote.bring_below(found)
+    with Stage(f"reading {path}"), session(), refusals_explained(path):
+        found, name = given.found
+        if isinstance(found, Place) and name not in _own_modules():
+            found.bring_below()
         return _filled(options, lambda asked: _begin(path, found, name, asked), partial(_add, found, name))
 
 
@@ -321,16 +332,15 @@ def _require_companions(name: str, options: ReadOptions) -> None:
 def read_stored(given: str | os.PathLike[str], options: ReadOptions, format_name: str | None, store: Store) -> Dataset:
     """Read one side and keep its boxes in a store: in parts where the format can and the parts agree, else whole."""
     from jaccard_eval.engine.choice import fits_memory
-    from jaccard_eval.reading.partitions.manifest import is_partitioned
     from jaccard_eval.reading.stored import keep_on_disk, read_parts
 
-    path = remote.path_of(given)
-    if is_partitioned(path):
+    given = Opened(given, format_name)
+    path = given.peek.path
+    if given.in_parts:
         from jaccard_eval.reading.partitions.sides import read_side
 
         return read_side(path, options, store)
-    given = Opened(given, format_name)
-    with remote.session(), refusals_explained(path):
+    with session(), refusals_explained(path):
         found, name = given.found
         module = format_module(name)
         if not hasattr(module, "read_parts"):
@@ -381,7 +391,7 @@ def write_dataset(
     from jaccard_eval.reading.writing import LossErrors
 
     writer = format_writer(format_name or dataset.format)
-    path = remote.path_of(path)
+    path = path_of(path)
     require_free(path, inputs, replace=replace)
     findings = FindingLog() if lossy else LossErrors()
     if dataset.reading.origin:

@@ -16,12 +16,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from jaccard_eval import storage
 from jaccard_eval.data.document import RUN_ENTRY
+from jaccard_eval.engine import Place, bring, is_copy, list_names
 from jaccard_eval.findings import DataError, Example, FindingLog, Severity, Where, as_given, is_address, reason_of
 from jaccard_eval.fixes import Fix
 from jaccard_eval.progress import Stage, tracked
-from jaccard_eval.reading import remote
 from jaccard_eval.text import did_you_mean, printable, quoted_value
 
 Contents = TypeVar("Contents")
@@ -105,8 +104,8 @@ def is_there(path: Path) -> bool:
 
 def require_readable(path: Path) -> None:
     """Raise a DataError unless `path` is a folder that can be listed and searched, or a regular file to be opened."""
-    if remote.is_remote(path) and is_there(path):
-        remote.list_folder(path)  # a file is read later, perhaps where it lies
+    if isinstance(path, Place) and is_there(path):
+        list_names(path)  # a file is read later, perhaps where it lies
         return
     if not is_folder(path):
         os.close(_open(path))
@@ -136,7 +135,7 @@ def refusals_explained(path: Path) -> Iterator[None]:
         if error.errno is None or error.errno in _SHORTAGES:
             raise
         refused = path
-        if isinstance(error.filename, str | bytes) and not remote.is_copy(os.fsdecode(error.filename)):
+        if isinstance(error.filename, str | bytes) and not is_copy(os.fsdecode(error.filename)):
             refused = Path(os.fsdecode(error.filename))
         raise _open_error(refused, error) from None
 
@@ -148,7 +147,7 @@ def open_in_place(path: Path) -> Iterator[Any]:
     It is a file of Python's, or one of pyarrow's; a DataError when it is written to meanwhile.
     """
     with refusals_explained(path), contextlib.ExitStack() as opened:
-        there = opened.enter_context(remote.open_in_place(path)) if remote.is_remote(path) else None
+        there = opened.enter_context(path.in_place()) if isinstance(path, Place) else None
         if there is not None:
             yield there.native
             there.require_unchanged()
@@ -178,7 +177,7 @@ def head(path: Path) -> bytes:
 
 def first_bytes(path: Path) -> bytes:
     """Return what `head` does; a DataError explains why a file cannot be opened."""
-    is_large = remote.is_remote(path) and not remote.is_small(path)
+    is_large = isinstance(path, Place) and not path.is_small
     with open_in_place(path) if is_large else open_regular(path) as file:
         try:
             start: bytes = file.read(SNIFF_BYTES)
@@ -229,7 +228,7 @@ def check_content(path: Path, data: bytes) -> None:
 
 def require_input(path: Path) -> bytes:
     """Return the first bytes of an input, none of a folder; a DataError where it cannot be opened, or is a result."""
-    if is_folder(path) or remote.is_remote(path):
+    if is_folder(path) or isinstance(path, Place):
         require_readable(path)
     start = b"" if is_folder(path) else first_bytes(path)
     refuse_result(path, start)
@@ -319,7 +318,7 @@ def read_each(
 ) -> Iterator[tuple[str, Path, Contents]]:
     """Yield key, path and contents of each file; those that cannot be read are errors, all in one pass."""
     failures: list[DataError] = []
-    remote.bring(files.values())
+    bring(files.values())
     for key, path in tracked(files.items(), "files"):
         try:
             contents = read(path)
@@ -344,7 +343,7 @@ def record_failures(errors: Iterable[DataError], findings: FindingLog, *, severi
 def _open(path: Path) -> int:
     """Open a regular file without ever blocking on a pipe or device."""
     where = Where(str(path))
-    remote.bring([path])
+    bring([path])
     # Without O_NONBLOCK opening a pipe waits for whoever writes to it. What was opened is looked at, not the path:
     # between two looks at a path it may be replaced.
     try:
@@ -368,9 +367,9 @@ def _open(path: Path) -> int:
 
 def _open_error(path: Path, error: OSError) -> DataError:
     where = Where(as_given(path))
-    if remote.is_remote(path) and is_address(path) and error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return storage.missing(str(path))
-    if is_address(path) and not remote.is_remote(path):
+    if isinstance(path, Place) and is_address(path) and error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return path.missing()
+    if is_address(path) and not isinstance(path, Place):
         fix = "Download it, and pass the path of the copy."
         return DataError.single("file-missing", where, "is a URL; only local files and folders can be read", fix=fix)
     if error.errno == errno.ENOENT:
@@ -434,7 +433,7 @@ def list_tree(root: Path, findings: FindingLog) -> list[str]:
     A folder that was seen before (a link in a circle) is skipped; one that cannot be listed is an error. Too many
     files, as when the root of a disk is given, are a DataError.
     """
-    remote.list_folder(root, recursive=True)
+    list_names(root, recursive=True)
     # A slash too many in a script must not walk the whole disk.
     resolved = Path(os.path.realpath(root))
     if resolved == resolved.parent:
@@ -502,7 +501,7 @@ def list_folder(folder: Path) -> tuple[list[str], list[str]]:
     """Names of the folders and of the files in a folder."""
     folders: list[str] = []
     names: list[str] = []
-    remote.list_folder(folder)
+    list_names(folder)
     with os.scandir(folder) as entries:
         for entry in entries:
             (folders if is_folder_entry(entry) else names).append(entry.name)

@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
-from jaccard_eval import storage
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.data.imagekeys import is_image_name, last_part, without_case, without_suffix
+from jaccard_eval.engine import Place, path_of
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.progress import tracked
 from jaccard_eval.reading import files
 from jaccard_eval.reading.files import list_tree, require_folder
-from jaccard_eval.reading.remote import is_remote, path_of
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -127,7 +126,7 @@ class ImageFolder:
 
         rows = [row for row, name in enumerate(names) if name is not None]
         with silent_pillow():  # once for all of them: a tenth of the time, image by image
-            measured = storage.mapped(measure, rows) if is_remote(self.root) else map(measure, rows)
+            measured = self.root.mapped(measure, rows) if isinstance(self.root, Place) else map(measure, rows)
             for row, size in zip(tracked(rows, "image sizes"), measured, strict=True):
                 if isinstance(size, DataError):
                     failures.append(size)

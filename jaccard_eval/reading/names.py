@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from jaccard_eval.engine import absolute, normal, path_of
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Where, as_settings
 from jaccard_eval.reading import files
 from jaccard_eval.reading.json import RepeatedKeys, parse_json
-from jaccard_eval.reading.remote import absolute, normal, path_of
 from jaccard_eval.reading.yaml import read_yaml_mapping
 from jaccard_eval.text import quoted_value, shown_json
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from jaccard_eval import storage
 from jaccard_eval.atomic import (
     FolderPath,
     explained,
@@ -20,10 +19,10 @@ from jaccard_eval.atomic import (
     write_folder_aside,
     write_message,
 )
+from jaccard_eval.engine import list_names
 from jaccard_eval.errors import MachineError, UsageError
 from jaccard_eval.findings import as_given, is_address
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.reading.remote import list_folder
 from jaccard_eval.report import Reporter, reporter_for
 from jaccard_eval.text import example_keys, pluralise, quoted_value
 
@@ -51,6 +50,8 @@ def plan_outputs(
     An output can be a folder itself where `folders` is true.
     """
     for path in filter(is_address, paths):
+        from jaccard_eval import storage
+
         storage.require_place(as_given(path))
     outputs = [
         _plan_folder(path)
@@ -109,6 +110,8 @@ def write_outputs(documents: Sequence[tuple[Output, str | bytes | Mapping[str, b
 
 def _upload(output: Output, text: str | bytes | Mapping[str, bytes]) -> None:
     """Write a document to an object store: a file, or a folder in the place of one that was written before."""
+    from jaccard_eval import storage
+
     url = as_given(output.path)
     if isinstance(text, str | bytes):
         storage.write(url, _encoded(text))
@@ -143,7 +146,7 @@ def _plan(path: Path, *, makes_folders: bool) -> Output:
 def _plan_folder(path: Path) -> Output:
     """Check that a folder can be made, or holds nothing but what such an output wrote before."""
     reporter, target = reporter_for(FOLDER), Path(os.path.realpath(path))
-    list_folder(path)
+    list_names(path)
     with explained(path):
         if target.exists() and not target.is_dir():
             raise NotADirectoryError(0, "it is not a folder; remove the slash, or choose another name")

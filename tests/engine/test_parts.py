@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from jaccard_eval import ReadOptions, evaluate
-from jaccard_eval.engine import choice, disk, stored
-from jaccard_eval.engine.choice import rows_of, takes_disk
+from jaccard_eval.engine import choice, disk, stored, takes_disk
+from jaccard_eval.engine.choice import rows_of
 from jaccard_eval.engine.stored import write_boxes
 from jaccard_eval.findings import DataError
 from jaccard_eval.options import EngineOptions
@@ -256,14 +256,14 @@ def test_boxes_of_both_sides_decide_where_the_work_is_done(tmp_path: Path, monke
     few.write_text(json.dumps(records(10)))
     many.write_text(json.dumps(records(2000)))
     more.write_text(json.dumps(records(2000)))
-    monkeypatch.setattr(choice, "SMALL", 0)
+    monkeypatch.setattr("jaccard_eval.engine.SMALL", 0)
     monkeypatch.setattr(choice, "usable_memory", lambda: 3000 * choice.ROW_BYTES)
     auto = EngineOptions(engine="auto")
     sides = [(few, many), (many, few), (many, more), (more, many), (many, many)]
     # What is both sides at once, a folder of parts, is there once.
-    assert [takes_disk(*pair, auto) for pair in sides] == [False, False, True, True, False]
-    assert takes_disk(few, few, EngineOptions(engine="disk"))
-    assert not takes_disk(object(), object(), auto)
+    assert [takes_disk(*pair, auto, "bbox") for pair in sides] == [False, False, True, True, False]
+    assert takes_disk(few, few, EngineOptions(engine="disk"), "bbox")
+    assert not takes_disk(object(), object(), auto, "bbox")
 
 
 @pytest.mark.usefixtures("in_parts")

@@ -11,9 +11,10 @@ import pytest
 from command_line import run_here, write_pair
 
 from jaccard_eval import DataError, EvaluationResult, convert, evaluate, load, storage
+from jaccard_eval.engine import path_of, session
 from jaccard_eval.errors import MachineError, UsageError
-from jaccard_eval.reading.remote import path_of, session
-from jaccard_eval.storage import admit, public
+from jaccard_eval.storage import admit
+from jaccard_eval.text import public
 
 fsspec = pytest.importorskip("fsspec")
 pytest.importorskip("pyarrow")

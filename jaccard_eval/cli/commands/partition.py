@@ -55,12 +55,13 @@ def partition(
     from jaccard_eval.engine.scratch import explained
     from jaccard_eval.evaluation import pair_images
     from jaccard_eval.features.partition.write import partition_sides, require_target
+    from jaccard_eval.formats import in_parts
     from jaccard_eval.inputs import Input, needing_boxes, read_both, unwritten_shapes, with_shapes
-    from jaccard_eval.reading.partitions.manifest import KINDS, is_partitioned
+    from jaccard_eval.reading.partitions.manifest import KINDS
     from jaccard_eval.version import __version__
 
     for path in (gt, pred):
-        if is_partitioned(path):
+        if in_parts(path):
             raise click.UsageError(f"{path} is in parts already", click.get_current_context())
     require_target(target, [gt, pred], partitions, force=force)
     log = FindingLog()

@@ -27,14 +27,14 @@ numbers. Another version of this program is a warning, a difference exit code 3.
 
 def verify(options: RunOptions, *, result: Path, paths: tuple[Path, ...]) -> None:
     """Run the command: everything is shown and written before a difference ends it."""
-    from jaccard_eval.reading.partitions.manifest import is_partitioned
+    from jaccard_eval.formats import in_parts
 
     # How many there must be, the result knows.
     n_first = 0 if options.gt or not options.pred else 1
     given = [*options.gt, *paths[:n_first], *options.pred, *paths[n_first:]]
     if not given:
         raise click.UsageError("Missing argument 'GT'.", click.get_current_context())
-    if len(given) == 1 and is_partitioned(given[0]):
+    if len(given) == 1 and in_parts(given[0]):
         given *= 2  # partitions have both sides
     outputs = plan_files(options.output)
     from jaccard_eval.api import files as api

@@ -16,6 +16,7 @@ from jaccard_eval.data.document import MetricValue, Rows
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import Estimate, EvaluationResult, Resamples, RestDifference, SliceRow
 from jaccard_eval.data.signature import quoted, with_choices
+from jaccard_eval.engine import path_of
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.bootstrap.compute import (
@@ -34,7 +35,6 @@ from jaccard_eval.metrics.slices import chosen_images, measure_slices, slice_dig
 from jaccard_eval.options import BY_FOLDER, Bootstrap, Slice
 from jaccard_eval.progress import Stage, tracked
 from jaccard_eval.reading.files import read_lines
-from jaccard_eval.reading.remote import path_of
 from jaccard_eval.text import pluralise, quoted_value
 
 FEW_UNITS = 30  # differences of models on fewer images are called significant too often, as docs/noise.md measures

@@ -11,12 +11,12 @@ import numpy as np
 from jaccard_eval.data.alignment import common_sizes
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.sides import Sides
+from jaccard_eval.engine import path_of
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, Where
 from jaccard_eval.fixes import ON, Fix
 from jaccard_eval.formats import format_for_path, format_writer, write_dataset
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.reading.remote import path_of
 from jaccard_eval.text import example_keys, pluralise, quoted_value
 
 

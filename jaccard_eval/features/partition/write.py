@@ -12,18 +12,19 @@ from jaccard_eval.atomic import explained, require_free, swap_folders
 from jaccard_eval.data.alignment import CommonImages
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.protocol import BOXES
+from jaccard_eval.engine import IMAGES, MANIFEST, Place
 from jaccard_eval.engine.scratch import make_scratch, remove_scratch
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, FindingLog, Where
 from jaccard_eval.fixes import Fix
+from jaccard_eval.formats import in_parts
 from jaccard_eval.options import SideOptions
 from jaccard_eval.reading.files import list_folder
-from jaccard_eval.reading.partitions.manifest import IMAGES, MOST_PARTS, NAME, Manifest, is_partitioned
+from jaccard_eval.reading.partitions.manifest import MOST_PARTS, Manifest
 from jaccard_eval.reading.partitions.writer import write_partitions
-from jaccard_eval.reading.remote import is_remote
 from jaccard_eval.text import quoted_value
 
-_OWN = frozenset({NAME, IMAGES, "gt", "pred"})
+_OWN = frozenset({MANIFEST, IMAGES, "gt", "pred"})
 
 
 def require_target(target: Path, inputs: Sequence[Path], partitions: int | None, *, force: bool) -> None:
@@ -34,7 +35,7 @@ def require_target(target: Path, inputs: Sequence[Path], partitions: int | None,
     can_list = is_there and os.access(target, os.R_OK)
     names = {name for kind in list_folder(target) for name in kind} if can_list else set()
     # In an object store an upload that was killed may have left some of the files.
-    if names and not (names <= _OWN and (is_remote(target) or is_partitioned(target))):
+    if names and not (names <= _OWN and (isinstance(target, Place) or in_parts(target))):
         shown = quoted_value(str(target))
         raise UsageError(f"output folder {shown} has other files than those of partitions; choose another folder")
     require_free(target, inputs, replace=force or (is_there and not names))
@@ -57,7 +58,7 @@ def partition_sides(
     """Write both sides in parts, and return what was written; what goes behind a URL is written to `store` first."""
     _require_shapes((gt, pred), iou_type)
     # Written next to its place, in a folder that ends with the process whatever ends that.
-    place = None if is_remote(target) else Path(os.path.realpath(target))
+    place = None if isinstance(target, Place) else Path(os.path.realpath(target))
     with ExitStack() as cleanup, explained(target):
         scratch = make_scratch(store if place is None else place.parent)
         cleanup.callback(remove_scratch, scratch)
@@ -77,7 +78,9 @@ def partition_sides(
         )
         if place is None:
             parts = [file for file in new.rglob("*") if file.is_file()]
-            storage.write_marked(str(target), {file.relative_to(new).as_posix(): file for file in sorted(parts)}, NAME)
+            storage.write_marked(
+                str(target), {file.relative_to(new).as_posix(): file for file in sorted(parts)}, MANIFEST
+            )
         else:
             swap_folders(new, place, scratch / "old")
     return manifest

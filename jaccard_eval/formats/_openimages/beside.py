@@ -9,13 +9,13 @@ from itertools import takewhile
 from operator import eq
 from pathlib import Path
 
+from jaccard_eval.engine import path_of
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.formats._openimages import MID_STARTS
 from jaccard_eval.formats._openimages.labels import is_label_file
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
-from jaccard_eval.reading.remote import path_of
 from jaccard_eval.text import pluralise
 
 # The files of each option, as Open Images names them and as people do.

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.engine import bring
 from jaccard_eval.findings import DataError, FindingLog
 from jaccard_eval.formats._yolo.sources import SEPARATED_LINE
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.progress import tracked
 from jaccard_eval.reading.files import decode, read_bytes, record_failures
-from jaccard_eval.reading.remote import bring
 
 IntArray = npt.NDArray[np.int64]
 

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from jaccard_eval.data.imagekeys import is_image_name, without_suffix
+from jaccard_eval.engine import absolute, list_names, path_of
 from jaccard_eval.errors import JaccardEvalError, UsageError
 from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.fixes import Fix
@@ -32,8 +33,6 @@ from jaccard_eval.reading.files import (
 )
 from jaccard_eval.reading.images import ImageFolder
 from jaccard_eval.reading.names import names_files, names_of_yaml, read_names
-from jaccard_eval.reading.remote import absolute, path_of
-from jaccard_eval.reading.remote import list_folder as list_names
 from jaccard_eval.reading.yaml import read_yaml_mapping
 from jaccard_eval.text import did_you_mean, quoted_value, shown_json
 

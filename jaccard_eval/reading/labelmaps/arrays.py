@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy.typing as npt
 
+from jaccard_eval.engine import path_of
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Where
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading.image_boxes import to_array
-from jaccard_eval.reading.remote import path_of
 from jaccard_eval.text import quoted_value
 
 SUFFIX = ".npy"

@@ -11,6 +11,7 @@ import numpy as np
 
 from jaccard_eval.data.dataset import ImageTable, unknown_sizes
 from jaccard_eval.data.imagekeys import NOWHERE, ImageMatch, match_by, path_ends, posix, without_suffix
+from jaccard_eval.engine import bring
 from jaccard_eval.findings import FindingLog, Severity, Where, as_settings
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
@@ -18,7 +19,6 @@ from jaccard_eval.reading import files
 from jaccard_eval.reading.files import list_tree, require_readable
 from jaccard_eval.reading.labelmaps.arrays import ArrayMap, ArrayMaps
 from jaccard_eval.reading.labelmaps.images import SUFFIXES
-from jaccard_eval.reading.remote import bring
 from jaccard_eval.text import pluralise, quoted_value
 
 

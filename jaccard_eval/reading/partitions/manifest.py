@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,18 +16,16 @@ from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.data.saved_values import Fault
 from jaccard_eval.data.signature import digest_facts
+from jaccard_eval.engine import MANIFEST
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import AS_WRITTEN, ReadOptions, SideOptions, changed
-from jaccard_eval.reading.files import is_folder, read_text
+from jaccard_eval.reading.files import read_text
 from jaccard_eval.reading.json import parse_json
-from jaccard_eval.reading.remote import path_of
 from jaccard_eval.text import quoted_value, shown_json
 
-NAME = "manifest.json"
-IMAGES = "images.parquet"
 SCHEMA = 1
 KIND = "partitions"
 ROLES = ("gt", "pred")
@@ -39,7 +36,6 @@ KINDS = (BOXES, "segm", "keypoints", "obb")  # what parts may hold
 FIX = Fix.missing("Write it again with {command}.", command="partition GT PRED -o DIR")
 
 Options = TypeVar("Options", bound=SideOptions)
-Input = TypeVar("Input")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,29 +199,9 @@ def part_path(folder: Path, role: str, part: int) -> Path:
     return folder / role / f"part-{part:05}.parquet"
 
 
-def is_partitioned(source: object) -> bool:
-    """Whether an input is a folder of partitions, damaged ones included."""
-    if not isinstance(source, str | os.PathLike):
-        return False
-    folder = path_of(source)
-    try:
-        # Other tools have manifests as well, none of them next to these.
-        is_named = is_folder(folder) and (folder / NAME).is_file()
-        return is_named and ((folder / IMAGES).exists() or (folder / "gt").is_dir())
-    except (OSError, ValueError):  # a name that no system has
-        return False
-
-
-def both_sides(source: Input) -> Input:
-    """Return an input that has the predictions of its ground truth; raise a UsageError for any other."""
-    if is_partitioned(source):
-        return source
-    raise UsageError("predictions are missing: only a folder that 'jaccard-eval partition' wrote has both sides")
-
-
 def read_manifest(folder: Path) -> Manifest:
     """Read a manifest; a DataError has all that is wrong with it."""
-    path = folder / NAME
+    path = folder / MANIFEST
     document = parse_json(path, read_text(path))
     schema = document.get("schema") if isinstance(document, dict) else None
     if not isinstance(document, dict) or document.get("kind") != KIND:
@@ -336,33 +312,28 @@ def require_kind(iou_type: str, manifest: Manifest, folder: Path) -> None:
         )
 
 
-def with_recorded(options: Options, sources: Sequence[object], iou_type: str | None = None) -> Options:
-    """Return options with those that partitioned sides were read and paired with, as documents record them.
+def with_recorded(options: Options, role: str, folder: Path, iou_type: str | None = None) -> Options:
+    """Return options with those that a side was read with when it was partitioned, as documents record them.
 
-    A UsageError means that they were written for another `iou_type` than the one that is compared, where one is given.
+    A UsageError means that it was written for another `iou_type` than the one that is compared, where one is given.
     """
-    for role, source in zip(ROLES, sources, strict=True):
-        if not is_partitioned(source):
-            continue
-        folder = path_of(str(source))
-        manifest = read_manifest(folder)
-        if iou_type is not None:
-            require_kind(iou_type, manifest, folder)
-        recorded, given = manifest.side(role).read_options(role), getattr(options, f"{role}_options")
-        stated = getattr(options, f"{role}_format")
-        if stated is not None and stated != manifest.side(role).given_format:
-            fix = Fix.of_side(role, "Remove {format}.", format=None)
-            raise UsageError(f"{quoted_value(str(folder))} is in parts already.", fix=fix)
-        if given is not None:
-            require_unread(given, recorded, folder)
-            recorded = replace(recorded, images=given.images or recorded.images)
-        changes: dict[str, Any] = {
-            f"{role}_options": recorded,
-            f"{role}_format": manifest.side(role).given_format,
-        }
-        for name in ("match_images", "extra_images"):
-            known = {item.name: item.default for item in fields(SideOptions)}[name]
-            if getattr(options, name) == known and not options.images_in_common:
-                changes[name] = getattr(manifest, name)
-        options = replace(options, **changes)
-    return options
+    manifest = read_manifest(folder)
+    if iou_type is not None:
+        require_kind(iou_type, manifest, folder)
+    recorded, given = manifest.side(role).read_options(role), getattr(options, f"{role}_options")
+    stated = getattr(options, f"{role}_format")
+    if stated is not None and stated != manifest.side(role).given_format:
+        fix = Fix.of_side(role, "Remove {format}.", format=None)
+        raise UsageError(f"{quoted_value(str(folder))} is in parts already.", fix=fix)
+    if given is not None:
+        require_unread(given, recorded, folder)
+        recorded = replace(recorded, images=given.images or recorded.images)
+    changes: dict[str, Any] = {
+        f"{role}_options": recorded,
+        f"{role}_format": manifest.side(role).given_format,
+    }
+    for name in ("match_images", "extra_images"):
+        known = {item.name: item.default for item in fields(SideOptions)}[name]
+        if getattr(options, name) == known and not options.images_in_common:
+            changes[name] = getattr(manifest, name)
+    return replace(options, **changes)

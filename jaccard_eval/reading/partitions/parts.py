@@ -15,13 +15,13 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FLAGS, MAX_AREA, MAX_COORDINATE, MAX_SCORE, BoxTable, freeze
 from jaccard_eval.data.signature import FINGERPRINT, FINGERPRINT_DIGITS, label_words, row_words
+from jaccard_eval.engine import Place, absolute
 from jaccard_eval.errors import require
 from jaccard_eval.findings import DataError, Where
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading import files
 from jaccard_eval.reading.partitions.manifest import FIX, PartRecord
 from jaccard_eval.reading.partitions.shapes import COLUMNS, columns_of_shapes, meaning_of, shapes_of_columns
-from jaccard_eval.reading.remote import absolute, is_remote, opened_anew
 from jaccard_eval.similarity.runs import offsets_of
 
 EXTRA = "parquet"
@@ -158,9 +158,9 @@ def open_part(path: Path) -> Iterator[tuple[Any, Identity]]:
     parquet = require("pyarrow.parquet", extra=EXTRA)
     with contextlib.ExitStack() as stack:
         stack.enter_context(damage_named(path))
-        if is_remote(path):
+        if isinstance(path, Place):
             # Asked for anew, not of what this process knows: it may be a worker that serves many runs.
-            there = stack.enter_context(opened_anew(path))
+            there = stack.enter_context(path.opened_anew())
             file, identity = there.native, (there.entry.size or 0, there.entry.changed)
         else:
             file = stack.enter_context(files.open_regular(path))

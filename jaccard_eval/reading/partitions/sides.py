@@ -14,6 +14,7 @@ from jaccard_eval.data.dataset import Dataset, ImageTable, Key, key_order
 from jaccard_eval.data.imagelabels import ClassFacts, ImageLabels
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.data.signature import digest_facts
+from jaccard_eval.engine import IMAGES, MANIFEST, session
 from jaccard_eval.engine.memory import release_memory
 from jaccard_eval.engine.stored import Store, StoredBoxes, store_boxes
 from jaccard_eval.errors import require
@@ -22,8 +23,6 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.progress import Stage
 from jaccard_eval.reading import files
 from jaccard_eval.reading.partitions.manifest import (
-    IMAGES,
-    NAME,
     Manifest,
     SideRecord,
     part_path,
@@ -40,7 +39,6 @@ from jaccard_eval.reading.partitions.parts import (
     invalid,
     open_part,
 )
-from jaccard_eval.reading.remote import session
 from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.text import example_keys
 
@@ -105,7 +103,7 @@ def read_side(folder: Path, options: ReadOptions, store: Store | None = None) ->
         boxes = as_read(whole.take(np.argsort(whole.source, kind="stable")))
     else:
         # Workers of a cluster read the parts where they lie; where they cannot, from their scratch folder.
-        is_shown = store.shows(folder / NAME)
+        is_shown = store.shows(folder / MANIFEST)
         files = tuple(stretches) if is_shown else store_boxes((part.read() for part in stretches), store)
         boxes = StoredBoxes(files, store, scored=role == "pred").mapped(as_read)
     side = replace(record.dataset(role, images, boxes), facts=_read_facts(folder, record, role, images, rows))

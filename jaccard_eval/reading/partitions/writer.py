@@ -17,6 +17,7 @@ from jaccard_eval.data.boxtable import BoxTable, RowArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.document import to_document
 from jaccard_eval.data.protocol import BOXES
+from jaccard_eval.engine import IMAGES, MANIFEST
 from jaccard_eval.engine.disk import SHAPE_ROWS
 from jaccard_eval.engine.memory import release_memory
 from jaccard_eval.errors import require
@@ -26,9 +27,7 @@ from jaccard_eval.options import EvaluateOptions, SideOptions
 from jaccard_eval.options import to_document as options_document
 from jaccard_eval.progress import Stage
 from jaccard_eval.reading.partitions.manifest import (
-    IMAGES,
     KIND,
-    NAME,
     ROLES,
     RULE,
     SCHEMA,
@@ -99,7 +98,7 @@ def write_partitions(
         **records,
     )
     text = json.dumps(to_document(manifest), indent=2, sort_keys=True)
-    (folder / NAME).write_text(f"{text}\n", encoding="utf-8")
+    (folder / MANIFEST).write_text(f"{text}\n", encoding="utf-8")
     return manifest
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from jaccard_eval.engine import bring
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.reading.files import list_tree, require_readable
 from jaccard_eval.reading.labelmaps.arrays import ArrayMap
 from jaccard_eval.reading.labelmaps.images import EncodedImage
-from jaccard_eval.reading.remote import bring
 from jaccard_eval.reading.segments.sides import Category, ListedSegments, SegmentedImage, SegmentedSide
 from jaccard_eval.text import pluralise
 

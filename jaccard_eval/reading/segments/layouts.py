@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from jaccard_eval.engine import path_of
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.fixes import Fix
 from jaccard_eval.reading.files import is_folder
 from jaccard_eval.reading.labelmaps.arrays import ArrayMaps
-from jaccard_eval.reading.remote import path_of
 from jaccard_eval.reading.segments import cityscapes, panoptic_json
 from jaccard_eval.reading.segments.sides import SegmentedSide
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from jaccard_eval.data.imagekeys import posix
+from jaccard_eval.engine import bring, list_names
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.reading.files import head, is_folder, read_text, refuse_result
@@ -21,7 +22,6 @@ from jaccard_eval.reading.json import described_json, is_number, kind_of, parse_
 from jaccard_eval.reading.labelmaps.arrays import ArrayMap, ArrayMaps
 from jaccard_eval.reading.labelmaps.images import EncodedImage
 from jaccard_eval.reading.records import Record
-from jaccard_eval.reading.remote import bring, list_folder
 from jaccard_eval.reading.segments.sides import (
     MAX_ID,
     Category,
@@ -87,7 +87,7 @@ def read_document(
     images = tuple(image for image in map(reader.read, record.records("annotations")) if image is not None)
     reader.add_remarks(findings, path)
     if isinstance(masks, Path):
-        list_folder(masks)
+        list_names(masks)
         bring(image.map for image in images if isinstance(image.map, Path))
     decode = partial(EncodedImage.decode_ids, colored=True)
     failed = reader.seen - {image.key for image in images}

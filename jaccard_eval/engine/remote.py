@@ -10,29 +10,27 @@ import contextlib
 import os
 import posixpath
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from jaccard_eval import storage
 from jaccard_eval.atomic import FolderPath
+from jaccard_eval.engine import AT_ENDS, Place, path_of
+from jaccard_eval.engine.scratch import make_scratch, remove_scratch
 from jaccard_eval.errors import MachineError
 from jaccard_eval.findings import DataError, Where, as_given, is_address, reason_of
 from jaccard_eval.storage import Entry
 from jaccard_eval.text import quoted_value
 
-if TYPE_CHECKING:
-    AnyPath = Path
-else:
-    AnyPath = type(Path())  # of this system: only later Pythons let `Path` itself have subclasses
-
 Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 SMALL_BYTES = 1 << 20  # of a file that is brought whole when its first bytes are asked for
 _ELSEWHERE = ".elsewhere"  # in the folder of copies: paths that a file behind a URL gives of its own machine
 
 
-class RemotePath(AnyPath):
+class RemotePath(Place):
     """A path that was given as a URL: its text is the URL, and the system sees the place of its copy."""
 
     def __str__(self) -> str:
@@ -45,11 +43,51 @@ class RemotePath(AnyPath):
         # Another machine reaches it by the same settings, and with credentials of its own.
         return path_of, (storage.portable(str(self)),)
 
+    @property
+    def is_small(self) -> bool:
+        """Whether it is brought whole as soon as a part of it is of interest."""
+        entry = _COPIES.entry(str(self))
+        return entry is None or entry.is_folder or (entry.size or 0) <= SMALL_BYTES
+
+    def normal(self) -> Path:
+        """Return it without ``.`` and ``..``."""
+        return type(self)(_normal(str(self)))
+
+    def list_names(self, *, recursive: bool) -> None:
+        """Bring the names of what lies in a folder, or below it."""
+        _COPIES.add_names(str(self), recursive=recursive)
+
+    def missing(self) -> DataError:
+        """Return the error where nothing lies there."""
+        return storage.missing(str(self))
+
+    def mapped(self, work: Callable[[Item], Made], items: Sequence[Item]) -> Iterator[Made]:
+        """Do some work for each item, many at once, and yield what comes of it in order."""
+        return storage.mapped(work, items)
+
+    def bring_below(self) -> None:
+        """Bring all that lies there: for formats of other packages, which open files on their own."""
+        self.list_names(recursive=True)
+        inner = _COPIES.below(str(self))
+        _COPIES.bring(inner or [str(self)], f"fetching {self}")
+
+    @contextlib.contextmanager
+    def in_place(self) -> Iterator[FileInPlace | None]:
+        """Open a file where it lies; None where its copy is to be opened, as it is here, or nothing else will do."""
+        url = str(self)
+        entry = _COPIES.entry(url)
+        if entry is None or entry.is_folder or not entry.size or _COPIES.is_here(url) or url.startswith("http"):
+            yield None
+            return
+        file = FileInPlace(entry)
+        with file.native:
+            yield file
+
     # Later Pythons look below `str` of a path, which is not where its copy lies.
 
     def iterdir(self) -> Any:
         """Yield what lies in a folder."""
-        list_folder(self)
+        self.list_names(recursive=False)
         for name in os.listdir(self):  # noqa: PTH208 - the copy's
             yield self / name
 
@@ -64,86 +102,41 @@ class RemotePath(AnyPath):
 
     def open(self, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
         """Open the copy, with its contents."""
-        bring([self])
+        bring_all([str(self)])
         return super().open(mode, *args, **kwargs)
+
+    @contextlib.contextmanager
+    def opened_anew(self) -> Iterator[FileInPlace]:
+        """Open what lies there at this moment; a DataError where it is gone, or replaced while it is read."""
+        entry = storage.look_up(str(self))
+        if entry is None or entry.is_folder:
+            raise self.missing()
+        file = FileInPlace(entry)
+        with file.native:
+            yield file
+        file.require_unchanged()
 
 
 class RemoteFolder(RemotePath, FolderPath):
     """A URL that was written with a slash at its end."""
 
 
-def path_of(given: str | os.PathLike[str]) -> Path:
-    """Return a path as it was given; of a URL, one that opens what lies there.
-
-    A UsageError means that nothing is known of its scheme, a MachineError that a package is missing for it.
-    """
-    if isinstance(given, RemotePath):
-        return given
-    text = os.fspath(given)
-    if text.startswith("file:///"):
-        return Path(text.removeprefix("file:///" if os.name == "nt" else "file://"))  # file:///C:/gt.json
-    if "://" not in text or not is_address(text):
-        return Path(text)
-    shown = storage.admit(text)
+def place_of(url: str) -> RemotePath:
+    """Return the place that a URL leads to."""
+    shown = storage.admit(url)
     path = (RemoteFolder if shown.endswith("/") else RemotePath)(shown)
     _COPIES.named[str(path)] = isinstance(path, RemoteFolder)
     return path
 
 
-def is_remote(path: object) -> bool:
-    """Whether a path was given as a URL."""
-    return isinstance(path, RemotePath)
+def holds(name: str) -> bool:
+    """Whether a file of this machine is a copy."""
+    return _COPIES.holds(name)
 
 
-def normal(path: Path) -> Path:
-    """Return a path without ``.`` and ``..``, links as given."""
-    return type(path)(_normal(str(path))) if is_remote(path) else Path(os.path.normpath(path))
-
-
-def absolute(path: Path) -> Path:
-    """Return a path from the root, without ``.`` and ``..``, links as given; a URL has always been one."""
-    return normal(path) if is_remote(path) else Path(os.path.abspath(path))  # noqa: PTH100 - links stay as given
-
-
-def is_copy(place: str) -> bool:
-    """Whether a file of this machine is a copy, whose name means nothing to the user."""
-    return _COPIES.holds(place)
-
-
-def list_folder(path: Path, *, recursive: bool = False) -> None:
-    """Bring the names of what lies in a folder, and below it; of a folder of this machine they are there."""
-    if is_remote(path):
-        _COPIES.add_names(str(path), recursive=recursive)
-
-
-def listed(source: Item) -> Item | Path:
-    """Return an input whose size can be asked for: all names below it are here."""
-    if not isinstance(source, str | os.PathLike):
-        return source
-    path = path_of(source)
-    list_folder(path, recursive=True)
-    return path
-
-
-def bring(paths: Iterable[Path], name: str = "") -> None:
-    """Bring the contents of files that are not here yet, many at once; what does not exist is left to whoever opens."""
-    urls = [str(path) for path in paths if is_remote(path)]
-    if urls:
-        _COPIES.bring(urls, name)
-
-
-def bring_below(path: Path) -> None:
-    """Bring all that lies at a path: for formats of other packages, which open files on their own."""
-    if is_remote(path):
-        list_folder(path, recursive=True)
-        inner = _COPIES.below(str(path))
-        _COPIES.bring(inner or [str(path)], f"fetching {path}")
-
-
-def is_small(path: Path) -> bool:
-    """Whether a file is brought whole as soon as a part of it is of interest."""
-    entry = _COPIES.entry(str(path))
-    return entry is None or entry.is_folder or (entry.size or 0) <= SMALL_BYTES
+def bring_all(urls: list[str]) -> None:
+    """Bring the contents of files that are not here yet."""
+    _COPIES.bring(urls, "")
 
 
 class FileInPlace:
@@ -163,44 +156,6 @@ class FileInPlace:
         storage.require_unchanged(self.entry)
 
 
-@contextlib.contextmanager
-def open_in_place(path: Path) -> Iterator[FileInPlace | None]:
-    """Open a file where it lies; None where its copy is to be opened, because it is here, or nothing else will do."""
-    entry = _COPIES.entry(str(path))
-    if entry is None or entry.is_folder or not entry.size or _COPIES.is_here(str(path)) or str(path).startswith("http"):
-        yield None
-        return
-    file = FileInPlace(entry)
-    with file.native:
-        yield file
-
-
-@contextlib.contextmanager
-def opened_anew(path: Path) -> Iterator[FileInPlace]:
-    """Open what lies behind a URL at this moment; a DataError where it is gone, or replaced while it is read."""
-    entry = storage.look_up(str(path))
-    if entry is None or entry.is_folder:
-        raise storage.missing(str(path))
-    file = FileInPlace(entry)
-    with file.native:
-        yield file
-    file.require_unchanged()
-
-
-@contextlib.contextmanager
-def session() -> Iterator[None]:
-    """Keep copies for what is done inside; with the outermost session they are removed, and next time made anew."""
-    if not _COPIES.sessions:
-        _COPIES.forget()  # what was asked since then may be old
-    _COPIES.sessions += 1
-    try:
-        yield
-    finally:
-        _COPIES.sessions -= 1
-        if not _COPIES.sessions:
-            _COPIES.forget()
-
-
 def _normal(url: str) -> str:
     """Return a URL without ``.`` and ``..``, which lead no further up than its bucket."""
     scheme, mark, rest = url.partition("://")
@@ -215,7 +170,6 @@ class _Copies:
     """The copies of one process, in a folder of their own, and what is known of their originals."""
 
     def __init__(self) -> None:
-        self.sessions = 0
         self.named: dict[str, bool] = {}  # URLs that the user gave, and whether with a slash at their end
         self._folder: Path | None = None
         self._lock = threading.RLock()
@@ -231,12 +185,9 @@ class _Copies:
         """Remove all copies."""
         with self._lock:
             if self._folder is not None:
-                from jaccard_eval.engine.scratch import remove_scratch
-
                 remove_scratch(self._folder)
             self._folder = None
             self._clear()
-            storage.forget_connections()
 
     def holds(self, place: str) -> bool:
         """Whether a file of the system is a copy."""
@@ -336,8 +287,6 @@ class _Copies:
 
     def _local(self, url: str) -> str:
         """Return the place of a copy, there or not."""
-        from jaccard_eval.engine.scratch import make_scratch
-
         if self._folder is None:
             self._folder = make_scratch(None)
         if not is_address(url):
@@ -378,3 +327,4 @@ def _both(url: str) -> DataError:
 
 
 _COPIES = _Copies()
+AT_ENDS.append(_COPIES.forget)
