@@ -20,8 +20,8 @@ import numpy.typing as npt
 from jaccard_eval import features
 from jaccard_eval.data.boxtable import FLAGS, BoxTable
 from jaccard_eval.data.dataset import unknown_sizes
-from jaccard_eval.data.document import DIGEST, PANOPTIC, RUN_ENTRY, SCHEMA, Part, Rows, document_digest
-from jaccard_eval.data.from_document import from_document, in_order
+from jaccard_eval.data.document import DIGEST, PANOPTIC, RUN_ENTRY, SCHEMA, Part, Rows, document_digest, in_order
+from jaccard_eval.data.from_document import from_document
 from jaccard_eval.data.protocol import PROTOCOLS, Protocol
 from jaccard_eval.data.result import (
     Correspondence,

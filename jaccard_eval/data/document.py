@@ -6,8 +6,9 @@ import enum
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, fields, is_dataclass
+from functools import cache
 from typing import Any
 from typing import Protocol as TypingProtocol
 
@@ -18,14 +19,17 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import did_you_mean, quoted_value
 
 Interval = tuple[float, float]
+Also = tuple[Callable[[Any], Mapping[str, Any]], ...]  # see `fields_document`
 
 SCHEMA = 1
 RUN_ENTRY = "jaccard_eval_run"  # of the archive of a saved run: the document; by its name a run is known
 DIGEST = "digest"  # key of what a document or run is known by to be as it was written
 # The kinds of results that saved results and gates know without their classes.
 PIXELS, PANOPTIC, EVALUATION = "pixels", "panoptic", "evaluation"
-# In the metadata of a field: its key in documents, where that is not its name; None: it has none.
-_KEY = "document"
+# Where documents of results have these fields, of whatever kind they are.
+OF_RESULTS = {"version": "tool.version", "findings": "warnings"}
+ABSENT: Any = object()  # in the place of what a document does not have
+_FORM = "document"  # in the metadata of a field
 
 
 # The words of rules and verdicts: the kinds of limits, how grave a broken one is, what is asked of an interval.
@@ -81,9 +85,6 @@ class Part(TypingProtocol):
     def kind(self) -> str:
         """Name of the part."""
 
-    def to_document(self) -> Any:
-        """Return plain types, None where undefined."""
-
     def tables(self) -> Mapping[str, DataTable]:
         """Return its tables for machines, by the stem of the file that holds one: ``confusion`` of confusion.csv."""
 
@@ -104,15 +105,48 @@ class Rows:
         return {}
 
 
-def written_as(key: str | None) -> dict[str, str | None]:
-    """Return the metadata of a dataclass field that documents rename, or omit (None)."""
-    return {_KEY: key}
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a field of a dataclass is in documents."""
+
+    key: str | None  # with those of the objects that it lies in, as in "inputs.gt"; None: it has none
+    written: bool = True  # as it stands; else it is read alone, and its class writes it where it is of use
+    write: Callable[[Any], Any] | None = None  # from its value to what `to_document` takes
+    read: Callable[[Mapping[str, Any]], Any] | None = None  # from the object to the document of its value
+    order: Iterable[str] = ()  # of the keys of an object, which documents sort
 
 
-def document_key(item: Field[Any]) -> str | None:
-    """Return the key of a dataclass field in documents; None where they omit it."""
-    key: str | None = item.metadata.get(_KEY, item.name)
-    return key
+def written_as(key: str | None, **form: Any) -> dict[str, Form]:
+    """Return the metadata of a dataclass field that documents rename, omit (None), or hold in another `Form`."""
+    return {_FORM: Form(key, **form)}
+
+
+@cache
+def forms_of(kind: Any) -> tuple[tuple[Field[Any], Form], ...]:
+    """Return the fields of a dataclass, each with its form."""
+    of_results = OF_RESULTS if hasattr(kind, "reported_by") else {}
+    return tuple((item, item.metadata.get(_FORM, Form(of_results.get(item.name, item.name)))) for item in fields(kind))
+
+
+def each(rows: Any, change: Callable[[Mapping[str, Any]], Any]) -> Any:
+    """Return a list with every object in it changed; anything else is left as it is."""
+    if not isinstance(rows, list):
+        return rows
+    return [change(row) if isinstance(row, Mapping) else row for row in rows]
+
+
+def in_order(values: Any, known: Iterable[str]) -> Any:
+    """Return an object with the keys that are known first: documents sort them, which reports do not show."""
+    if not isinstance(values, Mapping):
+        return values
+    return {name: values[name] for name in dict.fromkeys([*(name for name in known if name in values), *values])}
+
+
+def dig(document: Any, key: str) -> Any:
+    """Return what stands at a key, which may lead through objects, else `ABSENT`."""
+    for name in key.split("."):
+        document = document.get(name, ABSENT) if isinstance(document, Mapping) else ABSENT
+    return document
 
 
 def to_document(value: Any) -> Any:
@@ -154,20 +188,32 @@ def to_document(value: Any) -> Any:
 
 
 def fields_document(value: Any) -> dict[str, Any]:
-    """Return the object that a dataclass becomes: its fields by their keys."""
-    keys = ((document_key(item), item.name) for item in fields(value))
-    return {key: to_document(getattr(value, name)) for key, name in keys if key is not None}
+    """Return the object that a dataclass becomes: its fields by their keys.
+
+    `also` of its class are functions of the value that return what documents have besides, by keys.
+    """
+    document: dict[str, Any] = {}
+    for item, form in forms_of(type(value)):  # type: ignore[arg-type]
+        if form.key is not None and form.written:
+            held = getattr(value, item.name)
+            _put(document, form.key, to_document(form.write(held) if form.write else held))
+    for further in getattr(value, "also", ()):
+        for key, held in further(value).items():
+            _put(document, key, to_document(held))
+    return document
 
 
-def result_document(kind: str, version: str, findings: Iterable[Finding], **others: Any) -> dict[str, Any]:
-    """Return the document of a result: its schema and kind, what made it, what was found, and all that is its own."""
-    document = {
-        "schema": SCHEMA,
-        "kind": kind,
-        "tool": {"name": "jaccard-eval", "version": version},
-        **{name: to_document(value) for name, value in others.items()},
-        "warnings": to_document(tuple(findings)),
-    }
+def _put(document: dict[str, Any], key: str, value: Any) -> None:
+    *outer, last = key.split(".") if "." in key else (key,)
+    for name in outer:
+        document = document.setdefault(name, {})
+    document[last] = value
+
+
+def result_document(result: Any, parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the document of a result: its schema and kind, what made it, its fields and its parts."""
+    document = {"schema": SCHEMA, "kind": result.kind, **fields_document(result), **to_document(parts)}
+    document["tool"]["name"] = "jaccard-eval"
     return document | {DIGEST: document_digest(document)}
 
 

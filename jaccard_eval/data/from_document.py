@@ -1,31 +1,27 @@
 """The way back: results from the documents that `document.to_document` makes of them, by the types of their fields.
 
-A class whose document has another shape than its fields has a static method ``document_fields``: it takes the document
-and returns the fields that stand elsewhere, or otherwise, in it, as the documents of their values. `dig` and `each`
-help it to: what is not there, or of another type, is reported here, not there.
+Where and how a field stands in documents its `Form` says. `read` of that takes the object and returns the document of
+the value; what is not there, or of another type, is reported here, not there.
 """
 
 from __future__ import annotations
 
 import enum
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, is_dataclass
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from jaccard_eval.data.document import document_key
+from jaccard_eval.data.document import ABSENT, dig, forms_of, in_order
 from jaccard_eval.data.metricref import EXTERNAL, METRICS, MetricRef, split_ref
 from jaccard_eval.data.saved_values import Fault, described_type
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, parse_finding
 
 T = TypeVar("T")
-ABSENT: Any = object()  # in the place of what a document does not have
-# Where documents of results have these fields, of whatever kind they are.
-OF_RESULTS = {"version": ("tool", "version"), "findings": ("warnings",)}
 _type_hints = cache(get_type_hints)  # slow, and asked for each row of a list
 _PLAIN = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}
 
@@ -38,41 +34,18 @@ def from_document(kind: type[T], document: Any, faults: list[Fault], **given: An
     return _record(kind, document, "", faults, given)
 
 
-def dig(document: Any, *path: str) -> Any:
-    """Return what stands below some keys, else `ABSENT`."""
-    for key in path:
-        document = document.get(key, ABSENT) if isinstance(document, Mapping) else ABSENT
-    return document
-
-
-def each(rows: Any, change: Callable[[Mapping[str, Any]], Any]) -> Any:
-    """Return a list with every object in it changed; anything else is left as it is."""
-    if not isinstance(rows, list):
-        return rows
-    return [change(row) if isinstance(row, Mapping) else row for row in rows]
-
-
-def in_order(values: Any, known: Iterable[str]) -> Any:
-    """Return an object with the keys that are known first: documents sort them, which reports do not show."""
-    if not isinstance(values, Mapping):
-        return values
-    return {name: values[name] for name in dict.fromkeys([*(name for name in known if name in values), *values])}
-
-
 def _record(kind: type[T], document: Any, place: str, faults: list[Fault], given: Mapping[str, Any]) -> T | None:
     if not isinstance(document, Mapping):
         faults.append((place, f"expected an object, got {described_type(document)}"))
         return None
-    elsewhere: dict[str, Any] = getattr(kind, "document_fields", lambda _: {})(document)
-    if hasattr(kind, "reported_by"):
-        elsewhere = {name: dig(document, *path) for name, path in OF_RESULTS.items()} | elsewhere
     n_faults, values = len(faults), dict(given)
     hints = _type_hints(kind)  # type: ignore[arg-type]
-    for item in fields(kind):  # type: ignore[arg-type]
+    for item, form in forms_of(kind):  # type: ignore[arg-type]
         if item.name in given:
             continue
-        key = document_key(item) or item.name
-        value = elsewhere[item.name] if item.name in elsewhere else document.get(key, ABSENT)
+        key = form.key or item.name
+        value = ABSENT if form.key is None else dig(document, key)
+        value = in_order(form.read(document) if form.read else value, form.order)
         if value is not ABSENT:
             values[item.name] = _value(hints[item.name], value, f"{place}.{key}" if place else key, faults)
         # What a later release added is missing in what an earlier one wrote.

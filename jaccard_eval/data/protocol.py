@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable, FloatArray
-from jaccard_eval.data.document import fields_document, written_as
+from jaccard_eval.data.document import Form, dig, fields_document, written_as
 from jaccard_eval.data.known_protocols import IOU_TYPES, RULES, RULES_BY_KIND
 from jaccard_eval.errors import UsageError
 from jaccard_eval.extensions import PROTOCOLS as ADDED
@@ -38,6 +38,11 @@ RULES_OF = {"dilation_ratio": "boundary", "sigmas": "keypoints", "oks_box_share"
 MAX_RECALL_POINTS = 100_001  # a curve of them per class, area and threshold has to fit into memory
 
 
+def _or_infinite(key: str, end: float) -> dict[str, Form]:
+    """Return the metadata of an end of a range: where it is infinite, which JSON cannot hold, it is null there."""
+    return written_as(key, read=lambda row: end if row.get(key, key) is None else dig(row, key))
+
+
 @dataclass(frozen=True, slots=True)
 class AreaRange:
     """Boxes whose area in px² lies in [low, high], both ends included.
@@ -50,14 +55,8 @@ class AreaRange:
     """
 
     name: str
-    low: float
-    high: float
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the ends that JSON cannot hold: they are null there."""
-        ends = {"low": -math.inf, "high": math.inf}
-        return {name: end for name, end in ends.items() if document.get(name, name) is None}
+    low: float = field(metadata=_or_infinite("low", -math.inf))
+    high: float = field(metadata=_or_infinite("high", math.inf))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, ClassVar, Self
 from typing import Protocol as TypingProtocol
@@ -11,20 +11,20 @@ from typing import Protocol as TypingProtocol
 from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.data.document import (
     EVALUATION,
+    Also,
     DataTable,
+    Form,
     Interval,
     MetricValue,
     Part,
-    fields_document,
     result_document,
     to_document,
     written_as,
 )
-from jaccard_eval.data.from_document import dig, in_order
 from jaccard_eval.data.metricref import FINDING_METRICS, METRICS, MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result_base import Result, values_text
-from jaccard_eval.data.signature import signature_dict
+from jaccard_eval.data.signature import other_signatures
 from jaccard_eval.data.verdict import GateVerdict
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, FindingLog, Severity
@@ -37,37 +37,85 @@ NOT_VALUES = ("class", "gt", "ignored", "pred", "frequency", "intervals", "refus
 TARGET = "expected value on sets of this size"  # what an interval of halves holds
 
 
+def read_values(
+    row: Mapping[str, Any], support: Mapping[str, int], *, class_name: str | None = None, reason: str | None = None
+) -> dict[str, Any]:
+    """Return the values that stand in a row, by their support, which tells why some are undefined if nothing does."""
+    intervals, refused = row.get("intervals", {}), row.get("refused", {})
+    return {
+        name: {
+            "ref": name if class_name is None else str(MetricRef(name=name, class_name=class_name)),
+            "value": row[name],
+            "n": n,
+            "reason": None if row[name] is not None else reason or ("no detections" if n else "no ground truth"),
+            "interval": intervals.get(name),
+            "refused": refused.get(name),
+        }
+        for name, n in support.items()
+    }
+
+
+def _values_of_class(row: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    return read_values(values, dict.fromkeys((name for name in values if name not in NOT_VALUES), row["gt"]))
+
+
+def _summary_values(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the summary of a document as the values that it was made of."""
+    metrics, support = document["metrics"], document["support"]
+    found = read_values({**document, **metrics}, {name: support[name] for name in metrics})
+    return {name: value | {"reason": document["undefined"].get(name)} for name, value in found.items()}
+
+
+def summarised(order: Iterable[str] = ()) -> dict[str, Form]:
+    """Return the metadata of the summary of a result, which `metrics_document` writes."""
+    return written_as(None, read=_summary_values, order=order)
+
+
+def metrics_document(result: Any) -> dict[str, Any]:
+    """Return the summary of a result as documents have it: values, why some are undefined, what they rest on."""
+    metrics: Mapping[str, MetricValue] = result.metrics
+    return {
+        "metrics": {name: metric.value for name, metric in metrics.items()},
+        "undefined": {name: metric.reason for name, metric in metrics.items() if math.isnan(metric.value)},
+        "support": {name: metric.n for name, metric in metrics.items()},
+        **intervals_document(metrics),
+    }
+
+
+def values_document(values: Mapping[str, MetricValue]) -> dict[str, Any]:
+    """Return measured values as a row has them, next to what else it holds."""
+    return {name: metric.value for name, metric in values.items()} | intervals_document(values)
+
+
+def intervals_document(values: Mapping[str, MetricValue]) -> dict[str, Any]:
+    """Return the intervals of measured values, and why some have none, as documents have them."""
+    found = {name: list(metric.interval) for name, metric in values.items() if metric.interval is not None}
+    refused = {name: metric.refused for name, metric in values.items() if metric.refused is not None}
+    return ({"intervals": found} if found else {}) | ({"refused": refused} if refused else {})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassRow:
     """One class: counts and values; `gt` counts boxes that can be found, `ignored` those that are not counted."""
 
     # Not unique: there are files that give two classes one name.
-    name: str
+    name: str = field(metadata=written_as("class"))
     gt: int
     ignored: int
     pred: int
-    values: Mapping[str, MetricValue]
+    values: Mapping[str, MetricValue] = field(metadata=written_as(None, read=lambda row: _values_of_class(row, row)))
     # The rest of the summary, such as AP by size, which only files for machines have of a class.
-    sizes: Mapping[str, MetricValue] = field(default_factory=dict)
-    frequency: str | None = None  # how frequent it is among the images, where the ground truth has that and it counts
+    sizes: Mapping[str, MetricValue] = field(
+        default_factory=dict, metadata=written_as(None, read=lambda row: _values_of_class(row, row.get("sizes", {})))
+    )
+    # How frequent it is among the images, where the ground truth has that and it counts.
+    frequency: str | None = field(default=None, metadata=written_as("frequency", written=False))
 
-    def to_document(self) -> dict[str, Any]:
-        """Return the counts together with the values."""
-        counts: dict[str, Any] = {"class": self.name, "gt": self.gt, "ignored": self.ignored, "pred": self.pred}
-        counts |= {} if self.frequency is None else {"frequency": self.frequency}
-        sizes = {"sizes": _values_document(self.sizes)} if self.sizes else {}
-        return counts | _values_document(self.values) | sizes
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the name, and the values with what they rest on."""
-        sizes = document.get("sizes", {})
-        metrics = [name for name in document if name not in NOT_VALUES]
-        return {
-            "name": dig(document, "class"),
-            "values": _value_fields(document, dict.fromkeys(metrics, document["gt"])),
-            "sizes": _value_fields(sizes, dict.fromkeys(sizes, document["gt"])),
-        }
+    also: ClassVar[Also] = (
+        lambda row: {} if row.frequency is None else {"frequency": row.frequency},
+        lambda row: values_document(row.values),
+        lambda row: {"sizes": values_document(row.sizes)} if row.sizes else {},
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,40 +136,32 @@ class RestDifference:
         """How much higher the metric is on the slice."""
         return self.value - self.rest
 
-    def to_document(self) -> dict[str, Any]:
-        """Return the fields, and the difference."""
-        return fields_document(self) | {"delta": to_document(self.delta)}
+    also: ClassVar[Also] = (lambda row: {"delta": row.delta},)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceRow:
     """AP, and AP50 where 0.5 is a threshold, on a slice of the images; `digest` is that of what it is made of."""
 
-    name: str
+    name: str = field(metadata=written_as("slice"))
     digest: str
     images: int
-    values: Mapping[str, MetricValue]
+    values: Mapping[str, MetricValue] = field(
+        metadata=written_as(None, read=lambda row: read_values(row, row["support"]))
+    )
     # unit, n_units: what was drawn for intervals, and how many of these there are
-    unit: str = "image"
-    n_units: int = 0
-    rest: Mapping[str, RestDifference] = field(default_factory=dict)  # by metric, where there are intervals
+    unit: str = field(default="image", metadata=written_as("unit", written=False))
+    n_units: int = field(default=0, metadata=written_as("n_units", written=False))
+    # By metric, where there are intervals
+    rest: Mapping[str, RestDifference] = field(
+        default_factory=dict, metadata=written_as("rest", written=False, order=METRICS)
+    )
 
-    def to_document(self) -> dict[str, Any]:
-        """Return the counts together with the values and their support."""
-        support = {name: value.n for name, value in self.values.items()}
-        counts = {"slice": self.name, "digest": self.digest, "images": self.images, "support": support}
-        drawn = {"unit": self.unit, "n_units": self.n_units, "rest": to_document(self.rest)} if self.rest else {}
-        return counts | _values_document(self.values) | drawn
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the name, and the values with what they rest on."""
-        values = _value_fields(document, document["support"])
-        return {
-            "name": dig(document, "slice"),
-            "values": values,
-            "rest": in_order(document.get("rest", {}), METRICS),
-        }
+    also: ClassVar[Also] = (
+        lambda row: {"support": {name: value.n for name, value in row.values.items()}},
+        lambda row: values_document(row.values),
+        lambda row: {"unit": row.unit, "n_units": row.n_units, "rest": row.rest} if row.rest else {},
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,24 +215,28 @@ def sets_text(n_units: int, unit: str) -> str:
     return f"sets of {n_units:,} such {unit}s"
 
 
+_NOT_KEPT = written_as(None, read=lambda _: [])  # documents have no resamples
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Resamples:
     """Every metric (F of them) at every draw of the images."""
 
-    settings: Bootstrap
+    settings: Bootstrap = field(metadata=written_as(None, read=lambda document: document))
     method: str  # "halves", or "percentile" of draws with repeats, for differences
     # What is drawn, "image" or what images are grouped by, and how many of those there are.
     unit: str
     n_units: int
-    refs: tuple[str, ...]
+    refs: tuple[str, ...] = field(metadata=_NOT_KEPT)
     # On the images as they are, (F,), and at each draw, (n_resamples, F), none of too few units: NaN where undefined,
     # such as for a class none of whose images was drawn.
-    estimate: FloatArray
-    values: FloatArray
+    estimate: FloatArray = field(metadata=_NOT_KEPT)
+    values: FloatArray = field(metadata=_NOT_KEPT)
     # Digest of the groups of all images, where groups are drawn.
     grouping: str | None = None
-    shown: tuple[Shown, ...] = ()  # (F,)
-    estimates: Mapping[str, Estimate] = field(default_factory=dict)  # by metric, where these were asked for
+    shown: tuple[Shown, ...] = field(default=(), metadata=_NOT_KEPT)  # (F,)
+    # By metric, where these were asked for
+    estimates: Mapping[str, Estimate] = field(default_factory=dict, metadata=written_as("metrics"))
 
     kind: ClassVar[str] = "bootstrap"
 
@@ -229,18 +273,6 @@ class Resamples:
         found = {ref: {name: to_document(row)[name] for name in shown} for ref, row in overall.items()}
         target = {"target": TARGET} if self.method == "halves" else {}
         return self.drawn_document() | target | ({"metrics": found} if found else {})
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return how it was done; documents have no resamples."""
-        return {
-            "settings": document,
-            "refs": [],
-            "estimate": [],
-            "values": [],
-            "shown": [],
-            "estimates": document.get("metrics", {}),
-        }
 
     def tables(self) -> dict[str, DataTable]:
         """Return none: a table of resamples would serve nobody."""
@@ -388,7 +420,13 @@ class Measured(TypingProtocol):
 class WithParts(Result):
     """A result that parts can be added to."""
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[Part, ...] = field(default=(), metadata=written_as(None))
+
+    always: ClassVar[tuple[str, ...]] = ("gates",)  # lists that are there without being asked for
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON document, schema 1: plain types, None where undefined."""
+        return result_document(self, dict.fromkeys(self.always, ()) | {part.kind: part for part in self.parts})
 
     def part(self, kind: str) -> Any:
         """Return a part by its kind; None where it was not asked for."""
@@ -464,19 +502,29 @@ class EvaluationResult(WithParts):
     protocol: Protocol
     signature: str
     version: str
-    gt: InputSummary
-    pred: InputSummary
+    gt: InputSummary = field(metadata=written_as("inputs.gt"))
+    pred: InputSummary = field(metadata=written_as("inputs.pred"))
     correspondence: Correspondence
-    metrics: Mapping[str, MetricValue]
+    metrics: Mapping[str, MetricValue] = field(metadata=summarised())
     per_class: tuple[ClassRow, ...]
     findings: tuple[Finding, ...]
-    measured: Measured
+    measured: Measured = field(metadata=written_as(None))
     options: Mapping[str, Any] = field(default_factory=dict)
-    boxes: tuple[BoxTable, BoxTable] | None = None
-    images: ImageSource | None = None
+    boxes: tuple[BoxTable, BoxTable] | None = field(default=None, metadata=written_as(None))
+    images: ImageSource | None = field(default=None, metadata=written_as(None))
 
     kind: ClassVar[str] = EVALUATION
     reported_by: ClassVar[str] = "evaluate.report"
+    # Readers of the first schema rely on both lists.
+    always: ClassVar[tuple[str, ...]] = ("operating_points", "gates")
+    also: ClassVar[Also] = (
+        other_signatures,
+        metrics_document,
+        lambda result: {
+            "inputs.gt.unmatched_images": result.correspondence.n_gt_only_images,
+            "inputs.pred.unmatched_images": result.correspondence.n_pred_only_images,
+        },
+    )
 
     def _summary(self) -> str:
         values = values_text({name: metric.value for name, metric in self.metrics.items()})
@@ -571,90 +619,9 @@ class EvaluationResult(WithParts):
             found.setdefault(rows.get(ref.class_name), {})[name] = int(value) if counted else value
         return found
 
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the inputs and the summary of a document that is sound."""
-        return {"gt": dig(document, "inputs", "gt"), "pred": dig(document, "inputs", "pred")} | {
-            "metrics": metrics_fields(document)
-        }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON document, schema 1: plain types, None where undefined."""
-        sides, found = {"gt": self.gt, "pred": self.pred}, self.correspondence
-        unmatched = {"gt": found.n_gt_only_images, "pred": found.n_pred_only_images}
-        parts = {part.kind: part for part in self.parts}
-        return result_document(
-            self.kind,
-            self.version,
-            self.findings,
-            **signature_dict(self.signature),
-            protocol=self.protocol,
-            options=self.options,
-            inputs={role: to_document(side) | {"unmatched_images": unmatched[role]} for role, side in sides.items()},
-            correspondence=found,
-            **metrics_document(self.metrics),
-            **intervals_document(self.metrics),
-            per_class=self.per_class,
-            # These two are there without being asked for: readers of the first schema rely on it.
-            **{"operating_points": (), "gates": (), **parts},
-        )
-
 
 def count_findings(ref: MetricRef, findings: Sequence[Finding]) -> MetricValue:
     """Count the findings that warn, or that inform; what the gates themselves remark on is not one of the result."""
     severity = {"warnings": Severity.WARNING, "notes": Severity.NOTE}[ref.name]
     own = [finding for finding in findings if finding.examples[0].where.path != "gates" and "gate" not in finding.code]
     return MetricValue(ref=ref, value=float(sum(finding.severity is severity for finding in own)), n=len(own))
-
-
-def metrics_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the summary of a document as the values that it was made of."""
-    values, intervals = document["metrics"], document.get("intervals", {})
-    return {
-        name: {
-            "ref": name,
-            "value": values[name],
-            "n": document["support"][name],
-            "reason": document["undefined"].get(name),
-            "interval": intervals.get(name),
-            "refused": document.get("refused", {}).get(name),
-        }
-        for name in values
-    }
-
-
-def _value_fields(row: Mapping[str, Any], support: Mapping[str, int]) -> dict[str, Any]:
-    intervals = row.get("intervals", {})
-    return {
-        name: {
-            "ref": name,
-            "value": row[name],
-            "n": n,
-            # As it is where a class, or a slice, has no value.
-            "reason": None if row[name] is not None else "no detections" if n else "no ground truth",
-            "interval": intervals.get(name),
-            "refused": row.get("refused", {}).get(name),
-        }
-        for name, n in support.items()
-    }
-
-
-def metrics_document(metrics: Mapping[str, MetricValue]) -> dict[str, Any]:
-    """Return the summary of a result as documents have it: values, why some are undefined, what they rest on."""
-    return {
-        "metrics": {name: metric.value for name, metric in metrics.items()},
-        "undefined": {name: metric.reason for name, metric in metrics.items() if math.isnan(metric.value)},
-        "support": {name: metric.n for name, metric in metrics.items()},
-    }
-
-
-def _values_document(values: Mapping[str, MetricValue]) -> dict[str, Any]:
-    numbers: dict[str, Any] = to_document({name: metric.value for name, metric in values.items()})
-    return numbers | intervals_document(values)
-
-
-def intervals_document(values: Mapping[str, MetricValue]) -> dict[str, Any]:
-    """Return the intervals of measured values, and why some have none, as documents have them."""
-    found = {name: list(metric.interval) for name, metric in values.items() if metric.interval is not None}
-    refused = {name: metric.refused for name, metric in values.items() if metric.refused is not None}
-    return ({"intervals": found} if found else {}) | ({"refused": refused} if refused else {})

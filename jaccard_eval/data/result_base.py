@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from jaccard_eval.data.document import result_document
 from jaccard_eval.findings import Finding, Severity
 from jaccard_eval.registry import provided
 from jaccard_eval.text import pluralise, printable
@@ -31,7 +32,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
-        raise NotImplementedError
+        return result_document(self, {})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a report as the command line does, in the format of the suffix: .json, .html, .csv, .md, .svg, ...

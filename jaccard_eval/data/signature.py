@@ -378,13 +378,10 @@ def signature_fields(text: str) -> dict[str, str]:
     return {"protocol": protocol} | {name: value if equals else "yes" for name, equals, value in pairs}
 
 
-def signature_dict(text: str) -> dict[str, Any]:
-    """Return the three forms of a signature as JSON documents have them."""
-    return {
-        "signature": text,
-        "signature_short": short_signature(text),
-        "signature_fields": signature_fields(text),
-    }
+def other_signatures(result: Any) -> dict[str, Any]:
+    """Return the two other forms of the signature of a result, which JSON documents have besides."""
+    text = result.signature
+    return {"signature_short": short_signature(text), "signature_fields": signature_fields(text)}
 
 
 def short_signature(text: str) -> str:

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar, overload
 
-from jaccard_eval.data.document import Interval, MetricValue, fields_document, result_document, to_document, written_as
+from jaccard_eval.data.document import Interval, MetricValue, dig, each, fields_document, to_document, written_as
 from jaccard_eval.data.document import Status as Status  # noqa: PLC0414 - the home of what is public
-from jaccard_eval.data.from_document import dig, each
 from jaccard_eval.data.result_base import Result, listed
 from jaccard_eval.findings import Finding, Where
 from jaccard_eval.frozen import dataclass
@@ -36,14 +35,23 @@ class PairedDelta:
     refused: str | None = None
 
 
+def _ends(spread: Mapping[str, Any]) -> list[Any]:
+    return [spread.get("low"), spread.get("high")]
+
+
+def _drawn(spread: Mapping[str, Any]) -> dict[str, Any]:
+    known = ("of", "low", "high", "probability", "detectable", "paired")
+    return {name: value for name, value in spread.items() if name not in known}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
     """How far chance moves what was judged: with other images of the same kind it would be another number."""
 
     # Of the difference from the baseline, over the same resamples of the images; of the value, where it has none.
-    interval: Interval
+    interval: Interval = field(metadata=written_as(None, read=_ends))
     # How images were resampled, as `Resamples.to_document` has it.
-    drawn: Mapping[str, Any]
+    drawn: Mapping[str, Any] = field(metadata=written_as(None, read=_drawn))
     # The difference from the baseline, where that is what the interval is of.
     paired: PairedDelta | None = None
 
@@ -64,17 +72,23 @@ class Spread:
         }
         return {name: to_document(value) for name, value in fields.items()}
 
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the interval, how images were resampled, and the difference, in its verdict's document."""
-        interval = [document.get("low"), document.get("high")]
-        known = ("of", "low", "high", "probability", "detectable", "paired")
-        drawn = {name: value for name, value in document.items() if name not in known}
-        paired = document.get("paired")
-        if paired is not None:
-            tested = {name: document.get(name) for name in ("probability", "detectable", "n_resamples")}
-            paired = {**paired, **tested, "interval": interval}
-        return {"interval": interval, "drawn": drawn, "paired": paired}
+
+def _paired_spread(verdict: Mapping[str, Any]) -> Any:
+    """Return the spread of a verdict with the difference that it is of: either document has a half of that."""
+    spread = verdict.get("spread")
+    if not isinstance(spread, Mapping) or spread.get("of") != "delta":
+        return spread
+    names = {"ref": "metric", "base": "baseline", "value": "value", "delta": "delta"}
+    paired = {name: dig(verdict, key) for name, key in names.items()} | {"interval": _ends(spread)}
+    return {**spread, "paired": {**spread, **paired}}
+
+
+def _cells_document(cells: Iterable[MetricValue]) -> list[dict[str, Any]]:
+    return [{"metric": cell.ref, "value": cell.value, "n": cell.n, "reason": cell.reason} for cell in cells]
+
+
+def _cell_values(verdict: Mapping[str, Any]) -> Any:
+    return each(dig(verdict, "cells"), lambda cell: {**cell, "ref": cell.get("metric")})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,10 +161,12 @@ class GateVerdict:
     reason: str = ""
     slice: str = ""
     slice_digest: str = ""
-    cells: tuple[MetricValue, ...] = ()
+    cells: tuple[MetricValue, ...] = field(
+        default=(), metadata=written_as("cells", write=_cells_document, read=_cell_values)
+    )
     where: Where | None = field(default=None, metadata=written_as(None))
     significance: str | None = None
-    spread: Spread | None = None
+    spread: Spread | None = field(default=None, metadata=written_as("spread", read=_paired_spread))
     ties: Interval | None = None
     asked: Mapping[str, Any] = field(default_factory=dict)
 
@@ -159,25 +175,9 @@ class GateVerdict:
         """Whether this fails the run."""
         return self.status is Status.FAIL
 
-    def to_document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return plain types, None where undefined; without the place of the rule, which is one machine's."""
-        cells = [{"metric": cell.ref, "value": cell.value, "n": cell.n, "reason": cell.reason} for cell in self.cells]
-        return fields_document(self) | {"cells": to_document(cells)}
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the cells, and the spread with what it is of: documents have that once."""
-        spread = document.get("spread")
-        paired = isinstance(spread, Mapping) and spread.get("of") == "delta"
-        of_it = {"ref": "metric", "base": "baseline", "value": "value", "delta": "delta"}
-        delta = {name: dig(document, key) for name, key in of_it.items()} if paired else None
-        return {
-            "cells": each(dig(document, "cells"), lambda cell: {**cell, "ref": cell.get("metric")}),
-            "spread": {**spread, "paired": delta} if isinstance(spread, Mapping) else spread,
-        }
-
-    # The name that all results have it by.
-    to_dict = to_document
+        return fields_document(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -197,7 +197,7 @@ class GateResult(Result, Sequence[GateVerdict]):
     version: str
     # What was judged and what it was compared with, as the user named them, and the signature of the former. Results
     # in memory are named by their kind.
-    path: str
+    path: str = field(metadata=written_as("result"))
     signature: str
     baseline: str | None
     gates: tuple[GateVerdict, ...]
@@ -206,11 +206,6 @@ class GateResult(Result, Sequence[GateVerdict]):
 
     kind: ClassVar[str] = "gate"
     reported_by: ClassVar[str] = "gates.report"
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what has another key in a document."""
-        return {"path": dig(document, "result")}
 
     @overload
     def __getitem__(self, index: int) -> GateVerdict: ...
@@ -239,18 +234,6 @@ class GateResult(Result, Sequence[GateVerdict]):
         counts = ", ".join(f"{count:,} {status}" for status, count in counted_statuses(self.gates).items())
         failed = (f"{verdict.metric}={verdict.value:.4f}, {verdict.check} {verdict.limit:g}" for verdict in self.failed)
         return "; ".join(filter(None, [f"{'passed' if self.passed else 'FAILED'}: {counts}", listed(failed)]))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON document, schema 1: plain types, None where undefined."""
-        return result_document(
-            self.kind,
-            self.version,
-            self.findings,
-            signature=self.signature,
-            result=self.path,
-            baseline=self.baseline,
-            gates=self.gates,
-        )
 
 
 def counted_statuses(gates: Iterable[GateVerdict]) -> dict[Status, int]:

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar
 
-from jaccard_eval.data.document import DataTable, Interval, fields_document, result_document, to_document, written_as
-from jaccard_eval.data.from_document import dig
+from jaccard_eval.data.document import Also, DataTable, Interval, fields_document, written_as
 from jaccard_eval.data.result import EvaluationResult, Resamples
 from jaccard_eval.data.result_base import Result, listed
-from jaccard_eval.data.signature import signature_dict
+from jaccard_eval.data.signature import other_signatures
 from jaccard_eval.findings import Finding
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import pluralise
@@ -48,7 +47,8 @@ class Delta:
 
     metric: str  # as the summary and the table of classes name it
     # None: over all classes
-    class_name: str | None = field(metadata=written_as(None))  # written by the table of classes, where there is one
+    # Written by the table of classes, where there is one.
+    class_name: str | None = field(metadata=written_as("class", written=False, read=lambda row: row.get("class")))
     baseline: float
     value: float
     n: int  # ground-truth boxes that it rests on
@@ -69,14 +69,7 @@ class Delta:
         """Two-sided, by resampling the images; NaN without an interval."""
         return 1 - self.probability
 
-    def to_document(self) -> dict[str, Any]:
-        """Return the fields, how much they differ and the p-value of that."""
-        return fields_document(self) | {"delta": to_document(self.delta), "p_value": to_document(self.p_value)}
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the class, which only rows of the table of classes have."""
-        return {"class_name": document.get("class")}
+    also: ClassVar[Also] = (lambda row: {"delta": row.delta, "p_value": row.p_value},)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,21 +88,15 @@ class BoxState:
     """What predictions make of a ground-truth box."""
 
     # Class of the detection at its place: its own when found, another when predicted as that, empty when missed
-    predicted: str = ""
+    predicted: str = field(
+        default="",
+        metadata=written_as("predicted", write=lambda name: name or None, read=lambda row: row.get("predicted") or ""),
+    )
     # score, iou: of that detection; NaN without one
     score: float = math.nan
     iou: float = math.nan
     # Further detections of its class on a box that is found
     duplicates: int = 0
-
-    def to_document(self) -> dict[str, Any]:
-        """Return the fields; the class is None where there is no detection."""
-        return fields_document(self) | {"predicted": self.predicted or None}
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the class, empty where there is no detection."""
-        return {"predicted": document.get("predicted") or ""}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,17 +123,31 @@ class Contender:
     name: str  # A, B, C, ... unless it was given another
 
 
+def _deltas(document: Mapping[str, Any]) -> list[Any]:
+    """Return all differences in one list."""
+    rows = [document.get("metrics"), document.get("per_class")]
+    return [*rows[0], *rows[1]] if all(isinstance(part, list) for part in rows) else rows  # type: ignore[misc]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Versus:
     """One contender and the baseline: metrics over all classes, of each class and slice, and what changed."""
 
-    contender: Contender
-    deltas: tuple[Delta, ...]
+    contender: Contender = field(metadata=written_as("pred"))
+    deltas: tuple[Delta, ...] = field(metadata=written_as(None, read=_deltas))
     changes: tuple[Change, ...]
     slices: tuple[SliceDeltas, ...] = ()
     verdict: Verdict | None = None  # on the first metric of the summary; None without an interval
 
     kind: ClassVar[str] = "versus"
+    also: ClassVar[Also] = (
+        lambda versus: {"metrics": versus.summary, "counts": versus.counts()},
+        lambda versus: {
+            "per_class": [
+                {"class": row.class_name, **fields_document(row)} for row in versus.deltas if row.class_name is not None
+            ]
+        },
+    )
 
     @property
     def summary(self) -> tuple[Delta, ...]:
@@ -176,26 +177,6 @@ class Versus:
             values = (row.baseline, row.value, row.delta, *bounds, row.p_value, row.n)
             rows.append((row.metric, row.class_name or "all", *values))
         return {"deltas": DataTable(header, tuple(rows))}
-
-    def to_document(self) -> dict[str, Any]:
-        """Return metrics over all classes, of each class and slice, and all changes."""
-        classes = [{"class": row.class_name} | row.to_document() for row in self.deltas if row.class_name is not None]
-        return {
-            "pred": to_document(self.contender),
-            "verdict": self.verdict,
-            "metrics": to_document(self.summary),
-            "per_class": classes,
-            "slices": to_document(self.slices),
-            "counts": {str(kind): count for kind, count in self.counts().items()},
-            "changes": to_document(self.changes),
-        }
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the contender, and all differences in one list."""
-        rows = [document.get("metrics"), document.get("per_class")]
-        deltas = [*rows[0], *rows[1]] if all(isinstance(part, list) for part in rows) else rows  # type: ignore[misc]
-        return {"contender": dig(document, "pred"), "deltas": deltas}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -237,20 +218,21 @@ class ComparisonResult(Result):
 
     version: str
     signature: str
-    protocol: str
-    gt: str
-    baseline: Contender
+    protocol: str = field(metadata=written_as("signature_fields.protocol", written=False))
+    gt: str = field(metadata=written_as("inputs.gt.path"))
+    baseline: Contender = field(metadata=written_as("inputs.baseline"))
     box_iou: float
     moved_iou: float
-    others: tuple[Versus, ...]
+    others: tuple[Versus, ...] = field(metadata=written_as("comparisons"))
     findings: tuple[Finding, ...] = ()
     bootstrap: Resamples | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    results: tuple[EvaluationResult, ...] = ()
+    results: tuple[EvaluationResult, ...] = field(default=(), metadata=written_as(None))
 
     kind: ClassVar[str] = "comparison"
     reported_by: ClassVar[str] = "compare.report"
     text_limit: ClassVar[int] = 1_500
+    also: ClassVar[Also] = (other_signatures,)
 
     def _summary(self) -> str:
         def described(other: Versus) -> str:
@@ -262,28 +244,3 @@ class ComparisonResult(Result):
 
         of = f"{self.protocol}: {pluralise(len(self.others), 'other')} against {self.baseline.name}"
         return f"{of}; {listed(map(described, self.others))}"
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what stands elsewhere in a document."""
-        return {
-            "protocol": dig(document, "signature_fields", "protocol"),
-            "gt": dig(document, "inputs", "gt", "path"),
-            "baseline": dig(document, "inputs", "baseline"),
-            "others": dig(document, "comparisons"),
-        }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON document, schema 1: plain types, None where undefined."""
-        return result_document(
-            self.kind,
-            self.version,
-            self.findings,
-            **signature_dict(self.signature),
-            options=self.options,
-            inputs={"gt": {"path": self.gt}, "baseline": self.baseline},
-            box_iou=self.box_iou,
-            moved_iou=self.moved_iou,
-            bootstrap=self.bootstrap,
-            comparisons=self.others,
-        )

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.data.document import DataTable, to_document, written_as
-from jaccard_eval.data.from_document import dig, each
+from jaccard_eval.data.document import Also, DataTable, Form, dig, each, fields_document, written_as
 from jaccard_eval.data.metricref import ERROR_TYPES, MetricRef
 from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
@@ -36,6 +35,12 @@ class ErrorType:
     by_class: tuple[int, ...]  # length K: the counts of each class: of the detection, or of the box that is missed
 
 
+def _classes(document: Any) -> Any:
+    """Return the names of the classes, which documents list with the background."""
+    names = dig(document, "classes")
+    return names[:-1] if isinstance(names, list) else names
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ConfusionMatrix:
     """Detections above a score against ground truth, matched whatever their classes.
@@ -43,7 +48,10 @@ class ConfusionMatrix:
     A part of a result by itself, and of the analysis of errors.
     """
 
-    names: tuple[str, ...]  # length K
+    # Length K
+    names: tuple[str, ...] = field(
+        metadata=written_as("classes", write=lambda names: [*names, BACKGROUND], read=_classes)
+    )
     # Shape (K + 1, K + 1): rows are ground truth, columns predictions; the last of each is the background: what was
     # missed, and what is not there
     counts: npt.NDArray[np.int64]
@@ -52,6 +60,7 @@ class ConfusionMatrix:
     iou: float
 
     kind: ClassVar[str] = "confusion"
+    also: ClassVar[Also] = (lambda _: {"rows": "ground truth", "columns": "predictions"},)
 
     def __post_init__(self) -> None:
         n = len(self.names)
@@ -63,26 +72,6 @@ class ConfusionMatrix:
         """The counts as shares of their row, the ground truth; NaN in rows without any."""
         whole = self.counts.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(self.counts, whole, out=np.full(self.counts.shape, np.nan), where=whole > 0))
-
-    def to_document(self) -> dict[str, Any]:
-        """Return plain types."""
-        fields: dict[str, Any] = to_document(
-            {
-                "classes": [*self.names, BACKGROUND],
-                "rows": "ground truth",
-                "columns": "predictions",
-                "score": self.score,
-                "iou": self.iou,
-                "counts": self.counts,
-            }
-        )
-        return fields
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the names of the classes, which documents list with the background."""
-        names = dig(document, "classes")
-        return {"names": names[:-1] if isinstance(names, list) else names}
 
     def tables(self) -> dict[str, DataTable]:
         """Return the whole matrix, and the shares of its rows."""
@@ -132,6 +121,29 @@ class ClassErrors:
     n: int = 0  # objects that can be found
 
 
+def _with_names(kind: ErrorType, report: ErrorReport) -> dict[str, Any]:
+    by_class = {name: count for name, count in zip(report.confusion.names, kind.by_class, strict=True) if count}
+    return {"type": kind.name, "count": kind.count, "gain": kind.gain, "by_class": by_class}
+
+
+def _counted_by_name(key: str) -> dict[str, Form]:
+    """Return the metadata of types of errors, of which documents have the counts by the names of the classes."""
+
+    def read(document: Mapping[str, Any]) -> Any:
+        names, kinds = _classes(dig(document, "confusion")), dig(document, key)
+
+        def counts(kind: Any) -> Any:
+            found = kind.get("by_class")
+            if isinstance(found, Mapping) and isinstance(names, list):
+                # Of two classes with one name, documents have the counts of one.
+                found = [found.get(name, 0) for name in map(str, names)]
+            return {**kind, "name": kind.get("type"), "by_class": found}
+
+        return counts(kinds) if isinstance(kinds, Mapping) else each(kinds, counts)
+
+    return written_as(key, written=False, read=read)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ErrorReport:
     """The errors of an evaluation at one IoU threshold, over all sizes.
@@ -165,18 +177,29 @@ class ErrorReport:
 
     iou: float
     background_iou: float
-    ap: float
-    types: tuple[ErrorType, ...]
-    false_positives: ErrorType
-    false_negatives: ErrorType
+    ap: float = field(metadata=written_as("AP"))
+    types: tuple[ErrorType, ...] = field(metadata=_counted_by_name("types"))
+    false_positives: ErrorType = field(metadata=_counted_by_name("false_positives"))
+    false_negatives: ErrorType = field(metadata=_counted_by_name("false_negatives"))
     confusion: ConfusionMatrix
-    pooled: ClassErrors
-    classes: tuple[ClassErrors, ...]
-    any_class: AnyClassMatches | None = None
+    pooled: ClassErrors = field(metadata=written_as("all"))
+    classes: tuple[ClassErrors, ...] = field(metadata=written_as("per_class"))
+    any_class: AnyClassMatches | None = field(default=None, metadata=written_as(None))
     # Curves at the other thresholds that the summary shows: IoU, class (None for all pooled), curve.
-    other_curves: Callable[[], Iterator[tuple[float, str | None, ConfidenceCurve]]] | None = None
+    other_curves: Callable[[], Iterator[tuple[float, str | None, ConfidenceCurve]]] | None = field(
+        default=None, metadata=written_as(None)
+    )
 
     kind: ClassVar[str] = "errors"
+    also: ClassVar[Also] = (
+        lambda report: {
+            "types": [_with_names(kind, report) for kind in report.types],
+            "false_positives": _with_names(report.false_positives, report),
+            "false_negatives": _with_names(report.false_negatives, report),
+            "thresholds": report.thresholds,
+            "metrics": {str(ref): value for ref, value in report.values.items()},
+        },
+    )
 
     @cached_property
     def values(self) -> Mapping[MetricRef, float]:
@@ -215,55 +238,9 @@ class ErrorReport:
             few = row.n < FEW_OBJECTS
             yield str(row.name), (self.pooled if few else row).aimed_score, row.n, "true" if few else ""
 
-    def to_document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return plain types, None where undefined."""
-        names = self.confusion.names
-
-        def counts(kind: ErrorType) -> dict[str, Any]:
-            by_class = {name: count for name, count in zip(names, kind.by_class, strict=True) if count}
-            return {"type": kind.name, "count": kind.count, "gain": kind.gain, "by_class": by_class}
-
-        fields: dict[str, Any] = to_document(
-            {
-                "iou": self.iou,
-                "background_iou": self.background_iou,
-                "AP": self.ap,
-                "types": [counts(kind) for kind in self.types],
-                "false_positives": counts(self.false_positives),
-                "false_negatives": counts(self.false_negatives),
-                "confusion": self.confusion,
-                "thresholds": self.thresholds,
-                "metrics": {str(ref): value for ref, value in self.values.items()},
-                "all": self.pooled,
-                "per_class": self.classes,
-            }
-        )
-        return fields
-
-    to_dict = to_document  # as of all results
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what documents write in another way: counts by the names of the classes."""
-        names = dig(document, "confusion", "classes")
-        names = names[:-1] if isinstance(names, list) else names
-
-        def counts(kind: Any) -> Any:
-            if not isinstance(kind, Mapping):
-                return kind
-            found = kind.get("by_class")
-            if isinstance(found, Mapping) and isinstance(names, list):
-                # Of two classes with one name, documents have the counts of one.
-                found = [found.get(name, 0) for name in map(str, names)]
-            return {**kind, "name": kind.get("type"), "by_class": found}
-
-        return {
-            "ap": dig(document, "AP"),
-            "types": each(dig(document, "types"), counts),
-            **{name: counts(dig(document, name)) for name in ("false_positives", "false_negatives")},
-            "pooled": dig(document, "all"),
-            "classes": dig(document, "per_class"),
-        }
+        return fields_document(self)
 
     def __post_init__(self) -> None:
         n = len(self.confusion.names)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.document import MetricValue, result_document, written_as
-from jaccard_eval.data.from_document import dig
+from jaccard_eval.data.document import Also, MetricValue, written_as
 from jaccard_eval.data.result import ImageSource, InputSummary, Measured
 from jaccard_eval.data.result_base import Result
-from jaccard_eval.data.signature import signature_dict
+from jaccard_eval.data.signature import other_signatures
 from jaccard_eval.findings import Finding
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import pluralise
@@ -108,8 +106,8 @@ class ExplanationResult(Result):
     version: str
     signature: str
     protocol: str
-    gt: InputSummary
-    pred: InputSummary
+    gt: InputSummary = field(metadata=written_as("inputs.gt"))
+    pred: InputSummary = field(metadata=written_as("inputs.pred"))
     metric: MetricValue
     parts: tuple[MetricValue, ...]
     judged_iou: float
@@ -120,38 +118,14 @@ class ExplanationResult(Result):
     against: str | None = None
     steps: tuple[Step, ...] = ()
     findings: tuple[Finding, ...] = ()
-    measured: Measured | None = field(default=None, repr=False)
-    boxes: tuple[BoxTable, BoxTable] | None = field(default=None, repr=False)
-    images: ImageSource | None = field(default=None, repr=False)
+    measured: Measured | None = field(default=None, repr=False, metadata=written_as(None))
+    boxes: tuple[BoxTable, BoxTable] | None = field(default=None, repr=False, metadata=written_as(None))
+    images: ImageSource | None = field(default=None, repr=False, metadata=written_as(None))
 
     kind: ClassVar[str] = "explanation"
     reported_by: ClassVar[str] = "explain.report"
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the sides, which documents have below their inputs."""
-        return {side: dig(document, "inputs", side) for side in ("gt", "pred")}
+    also: ClassVar[Also] = (other_signatures,)
 
     def _summary(self) -> str:
         text = f"{self.protocol}: {self.metric.ref}={self.metric.value:.4f}"
         return f"{text}; {self.fixed:.4f} after {pluralise(len(self.fixes), 'fix', 'fixes')}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON document, schema 1: plain types, None where undefined."""
-        return result_document(
-            self.kind,
-            self.version,
-            self.findings,
-            **signature_dict(self.signature),
-            protocol=self.protocol,
-            inputs={"gt": self.gt, "pred": self.pred},
-            metric=self.metric,
-            parts=self.parts,
-            judged_iou=self.judged_iou,
-            curve=self.curve,
-            fixes=self.fixes,
-            fixed=self.fixed,
-            groups=self.groups,
-            against=self.against,
-            steps=self.steps,
-        )

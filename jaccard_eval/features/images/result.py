@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.data.document import DataTable, to_document
-from jaccard_eval.data.from_document import dig
+from jaccard_eval.data.document import Also, DataTable, Form, dig, written_as
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import IntArray, descending_order
 
@@ -20,6 +20,11 @@ REASONS = {
     "f1": "neither objects nor predictions with at least this score",
 }
 TITLES = {"f1": "F1"}  # of columns, where they are not called as in documents
+
+
+def _of_rows(key: str) -> dict[str, Form]:
+    """Return the metadata of a column: documents have rows, of the first images alone."""
+    return written_as(None, read=lambda document: [dig(row, key) for row in document["rows"]])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,20 +48,29 @@ class WorstImages:
 
     iou: float
     score: float
-    n: int
-    names: tuple[str, ...]
-    gt: IntArray
-    tp: IntArray
-    fp: IntArray
-    fn: IntArray
-    ap: FloatArray
-    mean_iou: FloatArray
-    cost: FloatArray
+    n: int = field(metadata=written_as(None, read=lambda document: len(document["rows"])))
+    names: tuple[str, ...] = field(metadata=_of_rows("image"))
+    gt: IntArray = field(metadata=_of_rows("gt"))
+    tp: IntArray = field(metadata=_of_rows("tp"))
+    fp: IntArray = field(metadata=_of_rows("fp"))
+    fn: IntArray = field(metadata=_of_rows("fn"))
+    ap: FloatArray = field(metadata=_of_rows("AP"))
+    mean_iou: FloatArray = field(metadata=_of_rows("mean_IoU"))
+    cost: FloatArray = field(metadata=_of_rows("cost"))
 
     # Images that the table does not have: a document that was read back has the worst ones alone.
-    unlisted: int = 0
+    unlisted: int = field(
+        default=0, metadata=written_as(None, read=lambda document: document["images"] - len(document["rows"]))
+    )
 
     kind: ClassVar[str] = "worst_images"
+    also: ClassVar[Also] = (
+        lambda images: {
+            "images": len(images.names) + images.unlisted,
+            "undefined": images.undefined(),
+            "rows": images.rows(images.n),
+        },
+    )
 
     @cached_property
     def order(self) -> IntArray:
@@ -84,33 +98,6 @@ class WorstImages:
         """Return the ratios that one of the first `n` images lacks, and why."""
         rows = self.rows(self.n)
         return {name: reason for name, reason in REASONS.items() if any(row[name] != row[name] for row in rows)}
-
-    def to_document(self) -> dict[str, Any]:
-        """Return the first `n` images, None where undefined."""
-        rows = self.rows(self.n)
-        document: dict[str, Any] = to_document(
-            {
-                "iou": self.iou,
-                "score": self.score,
-                "images": len(self.names) + self.unlisted,
-                "undefined": self.undefined(),
-                "rows": rows,
-            }
-        )
-        return document
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns of the images that are listed."""
-        rows, total = dig(document, "rows"), dig(document, "images")
-        rows = rows if isinstance(rows, list) else []
-        names = {"names": "image", **{name: name for name in ("gt", "tp", "fp", "fn", "cost")}}
-        names |= {"ap": "AP", "mean_iou": "mean_IoU"}
-        return {
-            "n": len(rows),
-            "unlisted": total - len(rows) if isinstance(total, int) else total,
-            **{name: [dig(row, key) for row in rows] for name, key in names.items()},
-        }
 
     def tables(self) -> Mapping[str, DataTable]:
         """Return all images that are known."""

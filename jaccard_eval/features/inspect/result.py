@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 from jaccard_eval.data.boxtable import FLAGS
-from jaccard_eval.data.document import result_document, written_as
-from jaccard_eval.data.from_document import ABSENT, dig, in_order
+from jaccard_eval.data.document import ABSENT, Also, dig, written_as
 from jaccard_eval.data.protocol import COCO
 from jaccard_eval.data.result import Correspondence, InputSummary
 from jaccard_eval.data.result_base import Result
@@ -61,19 +61,15 @@ class BoxCounts:
     height: Spread
     area: Spread
     aspect: Spread
-    buckets: Mapping[str, int]  # boxes per size range of COCO; empty where areas are not in square pixels
+    # Boxes per size range of COCO; empty where areas are not in square pixels
+    buckets: Mapping[str, int] = field(metadata=written_as("buckets", order=[area.name for area in COCO.areas]))
     decimals: int | None  # decimals that the numbers of the file have; None for more than six
     # sized, outside: boxes of images of known size (all, where units are fractions), and those of them that leave
     # their image
     sized: int
     outside: int
-    flags: Mapping[str, int]  # boxes that are crowd, difficult, ignore or group_of
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return sizes and flags in their own order: documents sort their keys."""
-        sizes = {"buckets": [area.name for area in COCO.areas], "flags": FLAGS}
-        return {name: in_order(dig(document, name), known) for name, known in sizes.items()}
+    # Boxes that are crowd, difficult, ignore or group_of
+    flags: Mapping[str, int] = field(metadata=written_as("flags", order=FLAGS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +95,8 @@ class ScoreCounts:
 class Description:
     """One side as it was read; `scores` is None for ground truth."""
 
-    role: str = field(metadata=written_as(None))
-    summary: InputSummary = field(metadata=written_as(None))
+    role: str = field(metadata=written_as("role", written=False))
+    summary: InputSummary = field(metadata=written_as("summary", written=False))
     images: ImageCounts
     boxes: BoxCounts
     classes: tuple[ClassCount, ...]
@@ -126,6 +122,13 @@ class Pairing:
     sampled: float  # share of the images that was looked at
 
 
+def _side(role: str, document: Mapping[str, Any]) -> Any:
+    """Return a side, of which documents have the input and the contents apart."""
+    summary, contents = dig(document, f"inputs.{role}"), dig(document, f"contents.{role}")
+    known = {"role": role, "summary": summary, **contents} if isinstance(contents, Mapping) else contents
+    return None if contents is ABSENT else known
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Inspection(Result):
     """What an inspection found.
@@ -149,23 +152,19 @@ class Inspection(Result):
     """
 
     version: str
-    gt: Description | None
-    pred: Description | None
+    gt: Description | None = field(metadata=written_as(None, read=partial(_side, "gt")))
+    pred: Description | None = field(metadata=written_as(None, read=partial(_side, "pred")))
     pairing: Pairing | None
     findings: tuple[Finding, ...]
 
     kind: ClassVar[str] = "inspection"
     reported_by: ClassVar[str] = "inspect.report"
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the sides, of which documents have the inputs and the contents apart."""
-        sides = {}
-        for role in ("gt", "pred"):
-            summary, contents = dig(document, "inputs", role), dig(document, "contents", role)
-            known = {"role": role, "summary": summary, **contents} if isinstance(contents, Mapping) else contents
-            sides[role] = None if contents is ABSENT else known
-        return sides
+    also: ClassVar[Also] = (
+        lambda found: {
+            "inputs": {side.role: side.summary for side in found.sides},
+            "contents": {side.role: side for side in found.sides},
+        },
+    )
 
     def _summary(self) -> str:
         def described(side: Description) -> str:
@@ -179,14 +178,3 @@ class Inspection(Result):
     def sides(self) -> tuple[Description, ...]:
         """The sides that were read, ground truth first."""
         return tuple(side for side in (self.gt, self.pred) if side is not None)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON document, schema 1: plain types, None where undefined."""
-        return result_document(
-            self.kind,
-            self.version,
-            self.findings,
-            inputs={side.role: side.summary for side in self.sides},
-            contents={side.role: side for side in self.sides},
-            pairing=self.pairing,
-        )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from jaccard_eval.data.document import result_document, to_document, written_as
-from jaccard_eval.data.from_document import dig
+from jaccard_eval.data.document import Also, written_as
 from jaccard_eval.data.result_base import Result
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding
@@ -30,21 +29,18 @@ class SuppressionResult(Result):
 
     version: str
     # path, output, format: what was read, where it was written, in which format
-    path: str
+    path: str = field(metadata=written_as("inputs.pred.path"))
     output: str
-    format: str
+    format: str = field(metadata=written_as("inputs.pred.format"))
     rule: Mapping[str, str | float | bool]  # method, overlap and whatever else the method depends on
-    classes: tuple[ClassCounts, ...]  # in the order of the input
+    classes: tuple[ClassCounts, ...] = field(metadata=written_as("per_class"))  # in the order of the input
     findings: tuple[Finding, ...] = ()  # warnings and notes of reading and writing
 
     kind: ClassVar[str] = "suppression"
     reported_by: ClassVar[str] = "nms.report"
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what stands elsewhere in a document."""
-        read = {name: dig(document, "inputs", "pred", name) for name in ("path", "format")}
-        return {**read, "classes": dig(document, "per_class")}
+    also: ClassVar[Also] = (
+        lambda result: {f"total.{name}": getattr(result.total, name) for name in ("before", "after", "below")},
+    )
 
     def __post_init__(self) -> None:
         texts, flag = ("method", "by"), "class_agnostic"
@@ -66,18 +62,3 @@ class SuppressionResult(Result):
         """The counts of all classes together."""
         sums = {name: sum(getattr(row, name) for row in self.classes) for name in ("before", "after", "below")}
         return ClassCounts(name="all", **sums)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON document, schema 1."""
-        total = to_document(self.total)
-        del total["class"]
-        return result_document(
-            self.kind,
-            self.version,
-            self.findings,
-            inputs={"pred": {"path": self.path, "format": self.format}},
-            output=self.output,
-            rule=self.rule,
-            total=total,
-            per_class=self.classes,
-        )

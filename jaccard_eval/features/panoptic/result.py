@@ -8,25 +8,25 @@ from typing import Any, ClassVar
 
 from jaccard_eval.data.document import (
     PANOPTIC,
+    Also,
     DataTable,
     MetricValue,
-    result_document,
-    to_document,
+    in_order,
     value_of,
     written_as,
 )
-from jaccard_eval.data.from_document import dig, in_order
 from jaccard_eval.data.metricref import SEGMENT_METRICS, MetricRef
 from jaccard_eval.data.result import (
     Resamples,
     SliceRow,
     WithParts,
-    intervals_document,
     metrics_document,
-    metrics_fields,
+    read_values,
+    summarised,
+    values_document,
 )
 from jaccard_eval.data.result_base import values_text
-from jaccard_eval.data.signature import signature_dict
+from jaccard_eval.data.signature import other_signatures
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.compare.result import Contender, Versus
 from jaccard_eval.features.panoptic.compute import COUNTS, QUALITIES, UNDEFINED
@@ -81,16 +81,22 @@ class PanopticOptions:
     slices: tuple[Slice, ...] = ()
 
 
+def _values(row: Mapping[str, Any]) -> dict[str, Any]:
+    return read_values(row, dict.fromkeys(QUALITIES, row["gt"]), class_name=row["class"], reason=UNDEFINED)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanopticClassRow:
     """One class: its segments on both sides without crowds and what is ignored, and its values by metric."""
 
-    name: str
+    name: str = field(metadata=written_as("class"))
     is_thing: bool = field(metadata=written_as("isthing"))
-    tp: int
-    fp: int
-    fn: int
-    values: Mapping[str, MetricValue]
+    tp: int = field(metadata=written_as("TP"))
+    fp: int = field(metadata=written_as("FP"))
+    fn: int = field(metadata=written_as("FN"))
+    values: Mapping[str, MetricValue] = field(metadata=written_as(None, read=_values))
+
+    also: ClassVar[Also] = (lambda row: {"gt": row.gt, "pred": row.pred}, lambda row: values_document(row.values))
 
     @property
     def gt(self) -> int:
@@ -113,33 +119,6 @@ class PanopticClassRow:
             return self.values[name]
         count = (self.tp, self.fp, self.fn)[COUNTS.index(name)]
         return MetricValue(ref=MetricRef(name=name, class_name=self.name), value=float(count), n=self.gt)
-
-    def to_document(self) -> dict[str, Any]:
-        """Return the counts with their values."""
-        counts = {"class": self.name, "isthing": self.is_thing, "gt": self.gt, "pred": self.pred}
-        values = {name: to_document(metric.value) for name, metric in self.values.items()}
-        counts |= {"TP": self.tp, "FP": self.fp, "FN": self.fn}
-        return counts | values | intervals_document(self.values)
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the name, the counts, and the values with what they rest on."""
-        bounds, refused = document.get("intervals", {}), document.get("refused", {})
-        return {
-            "name": dig(document, "class"),
-            **{name.lower(): dig(document, name) for name in COUNTS},
-            "values": {
-                name: {
-                    "ref": str(MetricRef(name=name, class_name=document["class"])),
-                    "value": document[name],
-                    "n": document["gt"],
-                    "reason": UNDEFINED if document[name] is None else None,
-                    "interval": bounds.get(name),
-                    "refused": refused.get(name),
-                }
-                for name in QUALITIES
-            },
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,14 +144,10 @@ class Against:
     baseline: Contender
     versus: Versus
     resamples: Resamples | None = None
-    measured: Any = None  # `PanopticMetrics` of the baseline; None in a saved result
+    # `PanopticMetrics` of the baseline; None in a saved result
+    measured: Any = field(default=None, metadata=written_as(None))
 
     kind: ClassVar[str] = "against"
-
-    def to_document(self) -> dict[str, Any]:
-        """Return plain types, None where undefined."""
-        parts = {"baseline": self.baseline, "versus": self.versus, "resamples": self.resamples}
-        return {name: to_document(part) for name, part in parts.items()}
 
     def tables(self) -> dict[str, DataTable]:
         """Return the differences over all classes, then of each class."""
@@ -223,26 +198,20 @@ class PanopticResult(WithParts):
 
     kind: ClassVar[str] = PANOPTIC
     reported_by: ClassVar[str] = "panoptic.report"
+    also: ClassVar[Also] = (other_signatures, metrics_document)
 
     protocol: PanopticProtocol
     signature: str
     version: str
-    gt: SegmentsSummary
-    pred: SegmentsSummary
-    metrics: Mapping[str, MetricValue]
+    gt: SegmentsSummary = field(metadata=written_as("inputs.gt"))
+    pred: SegmentsSummary = field(metadata=written_as("inputs.pred"))
+    metrics: Mapping[str, MetricValue] = field(metadata=summarised(SEGMENT_METRICS))
     per_class: tuple[PanopticClassRow, ...]
     findings: tuple[Finding, ...]
     options: PanopticOptions = field(default_factory=PanopticOptions)
-    measured: Any = None  # `PanopticMetrics`
-    images: Any = None  # the worst images, `WorstSegments`; None where the files are not at hand
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the inputs and the means of a document that is sound."""
-        return {
-            **{side: dig(document, "inputs", side) for side in ("gt", "pred")},
-            "metrics": in_order(metrics_fields(document), SEGMENT_METRICS),
-        }
+    measured: Any = field(default=None, metadata=written_as(None))  # `PanopticMetrics`
+    # The worst images, `WorstSegments`; None where the files are not at hand
+    images: Any = field(default=None, metadata=written_as(None))
 
     def _summary(self) -> str:
         values = values_text({name: metric.value for name, metric in self.metrics.items()})
@@ -276,19 +245,3 @@ class PanopticResult(WithParts):
         """The differences from other predictions, where these were given."""
         found: Against | None = self.part("against")
         return found
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON document, schema 1: plain types, None where undefined."""
-        return result_document(
-            self.kind,
-            self.version,
-            self.findings,
-            **signature_dict(self.signature),
-            protocol=self.protocol,
-            options=self.options,
-            inputs={"gt": self.gt, "pred": self.pred},
-            **metrics_document(self.metrics),
-            **intervals_document(self.metrics),
-            per_class=self.per_class,
-            **{"gates": (), **{part.kind: part for part in self.parts}},
-        )

@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar
 
-from jaccard_eval.data.document import PIXELS, MetricValue, result_document, to_document, value_of
-from jaccard_eval.data.from_document import dig, each, in_order
+from jaccard_eval.data.document import PIXELS, Also, MetricValue, dig, each, value_of, written_as
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS, MAP_METRICS, MetricRef
 from jaccard_eval.data.result import (
     SliceRow,
     WithParts,
-    intervals_document,
     metrics_document,
-    metrics_fields,
+    read_values,
+    summarised,
+    values_document,
 )
 from jaccard_eval.data.result_base import values_text
-from jaccard_eval.data.signature import signature_dict
+from jaccard_eval.data.signature import other_signatures
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding
 from jaccard_eval.fixes import Fix
@@ -120,41 +120,21 @@ class PixelOptions:
     slices: tuple[Slice, ...] = ()
 
 
+def _values(row: Mapping[str, Any]) -> dict[str, Any]:
+    support, reason = dict.fromkeys(MAP_CLASS_METRICS, row["gt_pixels"]), "neither predicted nor in the ground truth"
+    return read_values(row, support, class_name=row["class"], reason=reason)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PixelClassRow:
     """One class: its pixels on both sides and its values by metric."""
 
-    name: str
+    name: str = field(metadata=written_as("class"))
     gt_pixels: int
     pred_pixels: int
-    values: Mapping[str, MetricValue]
+    values: Mapping[str, MetricValue] = field(metadata=written_as(None, read=_values))
 
-    def to_document(self) -> dict[str, Any]:
-        """Return the counts with their values."""
-        counts = {"class": self.name, "gt_pixels": self.gt_pixels, "pred_pixels": self.pred_pixels}
-        numbers = {name: to_document(metric.value) for name, metric in self.values.items()}
-        return counts | numbers | intervals_document(self.values)
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the name, and the values with what they rest on."""
-        n = document["gt_pixels"]
-        reason = "neither predicted nor in the ground truth"
-        values = {name: document[name] for name in MAP_CLASS_METRICS}
-        return {
-            "name": dig(document, "class"),
-            "values": {
-                name: {
-                    "ref": str(MetricRef(name=name, class_name=document["class"])),
-                    "value": value,
-                    "n": n,
-                    "reason": reason if value is None else None,
-                    "interval": document.get("intervals", {}).get(name),
-                    "refused": document.get("refused", {}).get(name),
-                }
-                for name, value in values.items()
-            },
-        }
+    also: ClassVar[Also] = (lambda row: values_document(row.values),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +149,14 @@ class MapsSummary:
     fingerprint: str  # digest of the names and bytes of the files
     # What was ignored, counted by reason
     ignored: Mapping[str, int] = field(default_factory=dict)
+
+
+def _cells_document(cells: tuple[tuple[str, str | None, int], ...]) -> list[dict[str, Any]]:
+    return [{"gt": gt, "pred": pred, "pixels": pixels} for gt, pred, pixels in cells]
+
+
+def _cells(document: Mapping[str, Any]) -> Any:
+    return each(dig(document, "confusion"), lambda cell: [cell["gt"], cell["pred"], cell["pixels"]])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -207,30 +195,32 @@ class PixelsResult(WithParts):
 
     kind: ClassVar[str] = PIXELS
     reported_by: ClassVar[str] = "pixels.report"
+    also: ClassVar[Also] = (
+        other_signatures,
+        metrics_document,
+        lambda result: {
+            "protocol.background_rule": result.protocol.background_rule,
+            "correspondence.matched_images": result.gt.images,
+        },
+    )
 
     protocol: PixelProtocol
     signature: str
     version: str
-    gt: MapsSummary
-    pred: MapsSummary
-    image_strategy: str
-    metrics: Mapping[str, MetricValue]
+    gt: MapsSummary = field(metadata=written_as("inputs.gt"))
+    pred: MapsSummary = field(metadata=written_as("inputs.pred"))
+    image_strategy: str = field(metadata=written_as("correspondence.image_strategy"))
+    metrics: Mapping[str, MetricValue] = field(metadata=summarised(MAP_METRICS))
     per_class: tuple[PixelClassRow, ...]
-    confusion: tuple[tuple[str, str | None, int], ...]
+    confusion: tuple[tuple[str, str | None, int], ...] = field(
+        metadata=written_as("confusion", write=_cells_document, read=_cells)
+    )
     findings: tuple[Finding, ...]
     options: PixelOptions = field(default_factory=PixelOptions)
-    measured: Any = None  # `PixelMetrics`, where intervals or slices were asked for
-    images: Any = None  # the worst maps, `WorstMaps`; None where the files are not at hand
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the inputs, the means and the cells of a document that is sound."""
-        return {
-            **{side: dig(document, "inputs", side) for side in ("gt", "pred")},
-            "image_strategy": dig(document, "correspondence", "image_strategy"),
-            "metrics": in_order(metrics_fields(document), MAP_METRICS),
-            "confusion": each(dig(document, "confusion"), lambda row: [row["gt"], row["pred"], row["pixels"]]),
-        }
+    # `PixelMetrics`, where intervals or slices were asked for
+    measured: Any = field(default=None, metadata=written_as(None))
+    # The worst maps, `WorstMaps`; None where the files are not at hand
+    images: Any = field(default=None, metadata=written_as(None))
 
     def _summary(self) -> str:
         values = values_text({name: metric.value for name, metric in self.metrics.items()})
@@ -258,21 +248,3 @@ class PixelsResult(WithParts):
     def slices(self) -> tuple[SliceRow, ...]:
         """The slices that were asked for."""
         return self._rows("slices")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON document, schema 1: plain types, None where undefined."""
-        return result_document(
-            self.kind,
-            self.version,
-            self.findings,
-            **signature_dict(self.signature),
-            protocol=to_document(self.protocol) | {"background_rule": self.protocol.background_rule},
-            options=self.options,
-            inputs={"gt": self.gt, "pred": self.pred},
-            correspondence={"image_strategy": self.image_strategy, "matched_images": self.gt.images},
-            **metrics_document(self.metrics),
-            **intervals_document(self.metrics),
-            per_class=self.per_class,
-            confusion=[{"gt": gt, "pred": pred, "pixels": pixels} for gt, pred, pixels in self.confusion],
-            **{"gates": (), **{part.kind: part for part in self.parts}},
-        )

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from jaccard_eval.data.document import fields_document, result_document, written_as
-from jaccard_eval.data.from_document import dig
+from jaccard_eval.data.document import Also, written_as
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import Correspondence, InputSummary
 from jaccard_eval.data.result_base import Result, values_text
-from jaccard_eval.data.signature import signature_dict
+from jaccard_eval.data.signature import other_signatures
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding
 from jaccard_eval.frozen import dataclass
@@ -166,22 +165,24 @@ class SensitivityResult(Result):
 
     kind: ClassVar[str] = "sensitivity"
     reported_by: ClassVar[str] = "scale.report"
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what stands elsewhere in a document."""
-        sides = {side: dig(document, "inputs", side) for side in ("gt", "pred")}
-        return {**sides, "losses": dig(document, "sizes")}
+    also: ClassVar[Also] = (
+        other_signatures,
+        lambda result: {
+            "metrics": result.metrics,
+            "undefined": {name: "no ground truth" for name, value in result.metrics.items() if math.isnan(value)},
+            "gates": (),
+        },
+    )
 
     # Its area ranges are the size bins, the first one holds all
     protocol: Protocol
     options: ScaleOptions
     signature: str
     version: str
-    gt: InputSummary
-    pred: InputSummary
+    gt: InputSummary = field(metadata=written_as("inputs.gt"))
+    pred: InputSummary = field(metadata=written_as("inputs.pred"))
     correspondence: Correspondence
-    losses: tuple[LossRow, ...]  # all sizes, then each bin
+    losses: tuple[LossRow, ...] = field(metadata=written_as("sizes"))  # all sizes, then each bin
     placement: tuple[PlacementRow, ...]  # all pairs, then by size, by class, and by both
     tolerance: tuple[ToleranceRow, ...]
     survivors: tuple[SurvivorRow, ...]
@@ -208,31 +209,9 @@ class SensitivityResult(Result):
     def _summary(self) -> str:
         return f"{self.protocol.name}: {values_text(self.metrics)}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON document, schema 1: plain types, None where undefined."""
-        metrics = self.metrics
-        return result_document(
-            self.kind,
-            self.version,
-            self.findings,
-            **signature_dict(self.signature),
-            protocol=self.protocol,
-            options=self.options,
-            inputs={"gt": self.gt, "pred": self.pred},
-            correspondence=self.correspondence,
-            metrics=metrics,
-            undefined={name: "no ground truth" for name, value in metrics.items() if math.isnan(value)},
-            sizes=self.losses,
-            placement=self.placement,
-            tolerance=self.tolerance,
-            survivors=self.survivors,
-            gates=(),
-        )
-
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 Measure = Literal["iou", "ioa", "ioa-pred", "giou"]
-_AREAS = ("tp", "fp", "fn")
 _MEASURES = ("iou", "giou", "distance", "ioa_pred", "ioa_gt", "exchange_rate", "centre_distance", "edge_error")
 
 
@@ -243,7 +222,7 @@ class OverlapResult(Result):
     kind: ClassVar[str] = "overlap"
     reported_by: ClassVar[str] = "scale.overlap_report"
 
-    version: str = field(metadata=written_as(None))
+    version: str
     # pred, gt: left, top, right and bottom of the prediction and of the ground truth
     pred: Box
     gt: Box
@@ -253,22 +232,23 @@ class OverlapResult(Result):
     image: str | None  # the image that they are on
     # tp, fp, fn: areas in px²: of the intersection, of the prediction alone (q, extra), of the ground truth alone (p,
     # missing)
-    tp: float = field(metadata=written_as(None))
-    fp: float = field(metadata=written_as(None))
-    fn: float = field(metadata=written_as(None))
+    tp: float = field(metadata=written_as("areas.TP"))
+    fp: float = field(metadata=written_as("areas.FP"))
+    fn: float = field(metadata=written_as("areas.FN"))
     # iou, giou, distance: Jaccard index, generalised IoU, and 1 - IoU
-    iou: float
-    giou: float
-    distance: float
+    iou: float = field(metadata=written_as("metrics.iou"))
+    giou: float = field(metadata=written_as("metrics.giou"))
+    distance: float = field(metadata=written_as("metrics.distance"))
     # ioa_pred, ioa_gt: intersection over the area of the prediction, and over that of the ground truth
-    ioa_pred: float
-    ioa_gt: float
-    exchange_rate: float  # how much fp must shrink to equal one px² of fn; NaN where less than that is missing
+    ioa_pred: float = field(metadata=written_as("metrics.ioa_pred"))
+    ioa_gt: float = field(metadata=written_as("metrics.ioa_gt"))
+    # how much fp must shrink to equal one px² of fn; NaN where less than that is missing
+    exchange_rate: float = field(metadata=written_as("metrics.exchange_rate"))
     # centre_distance, edge_error: in px: between the centres; the largest one between an edge and its counterpart
-    centre_distance: float
-    edge_error: float
+    centre_distance: float = field(metadata=written_as("metrics.centre_distance"))
+    edge_error: float = field(metadata=written_as("metrics.edge_error"))
     # Of the files they come from
-    findings: tuple[Finding, ...] = field(default=(), metadata=written_as(None))
+    findings: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:
         if any(math.isnan(edge) for edge in (*self.pred, *self.gt)):
@@ -279,20 +259,8 @@ class OverlapResult(Result):
         """The measures by name."""
         return {name: getattr(self, name) for name in _MEASURES}
 
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the measures and the areas, which documents have apart."""
-        areas = {name: dig(document, "areas", name.upper()) for name in _AREAS}
-        return {**areas, **{name: dig(document, "metrics", name) for name in _MEASURES}}
-
     def _summary(self) -> str:
         return values_text(self.metrics)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON document, schema 1: plain types, None where undefined."""
-        others = {name: value for name, value in fields_document(self).items() if name not in self.metrics}
-        areas = {name.upper(): getattr(self, name) for name in _AREAS}
-        return result_document(self.kind, self.version, self.findings, **others, metrics=self.metrics, areas=areas)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -302,17 +270,13 @@ class OverlapMatrix(Result):
     kind: ClassVar[str] = "overlap-matrix"
     reported_by: ClassVar[str] = "scale.matrix_report"
 
-    version: str = field(metadata=written_as(None))
+    version: str
     by: Measure
     matrix: tuple[tuple[float, ...], ...]
-    findings: tuple[Finding, ...] = field(default=(), metadata=written_as(None))
+    findings: tuple[Finding, ...] = ()
 
     def _summary(self) -> str:
         return f"{self.by} of {len(self.matrix):,} predictions"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON document, schema 1: plain types."""
-        return result_document(self.kind, self.version, self.findings, **fields_document(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,6 +288,8 @@ class ExchangeRow:
     extra: float  # q, of the prediction
     jaccard: float  # (|B| - p) / (|B| + q)
     exchange_rate: float  # NaN where less than one point is missing
+
+    also: ClassVar[Also] = (lambda row: {"points": row.points},)
 
     @property
     def points(self) -> float:
@@ -338,14 +304,9 @@ class ExchangeResult(Result):
     kind: ClassVar[str] = "exchange"
     reported_by: ClassVar[str] = "scale.exchange_report"
 
-    version: str = field(metadata=written_as(None))
+    version: str
     rows: tuple[ExchangeRow, ...]
-    findings: tuple[Finding, ...] = field(default=(), metadata=written_as(None))
+    findings: tuple[Finding, ...] = ()
 
     def _summary(self) -> str:
         return f"{len(self.rows):,} rows"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON document, schema 1: plain types, None where undefined."""
-        rows = [{**fields_document(row), "points": row.points} for row in self.rows]
-        return result_document(self.kind, self.version, self.findings, rows=rows)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import field
+from typing import ClassVar
 
-from jaccard_eval.data.document import result_document
-from jaccard_eval.data.from_document import dig
+from jaccard_eval.data.document import Also, written_as
 from jaccard_eval.data.result_base import Result
-from jaccard_eval.data.signature import signature_dict
+from jaccard_eval.data.signature import other_signatures
 from jaccard_eval.findings import Finding
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import pluralise
@@ -63,10 +62,10 @@ class Verification(Result):
     (True, ())
     """
 
-    path: str
+    path: str = field(metadata=written_as("result"))
     saved_kind: str
-    gt: str
-    pred: str
+    gt: str = field(metadata=written_as("inputs.gt.path"))
+    pred: str = field(metadata=written_as("inputs.pred.path"))
     version: str
     signature: str
     saved_signature: str
@@ -76,12 +75,7 @@ class Verification(Result):
 
     kind: ClassVar[str] = "verification"
     reported_by: ClassVar[str] = "verify.report"
-
-    @staticmethod
-    def document_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what stands elsewhere in a document."""
-        sides = {side: dig(document, "inputs", side, "path") for side in ("gt", "pred")}
-        return {**sides, "path": dig(document, "result")}
+    also: ClassVar[Also] = (other_signatures, lambda result: {"equal": result.equal})
 
     def _summary(self) -> str:
         differing = f"{len(self.differences):,} of {pluralise(self.compared, 'value')} differ"
@@ -91,19 +85,3 @@ class Verification(Result):
     def equal(self) -> bool:
         """Whether inputs, rules and numbers are the same; another version of the tool may have made them."""
         return all(difference.name == VERSION_FIELD for difference in self.differences)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON document, schema 1: plain types, None where undefined."""
-        return result_document(
-            self.kind,
-            self.version,
-            self.findings,
-            **signature_dict(self.signature),
-            result=self.path,
-            saved_kind=self.saved_kind,
-            inputs={"gt": {"path": self.gt}, "pred": {"path": self.pred}},
-            saved_signature=self.saved_signature,
-            equal=self.equal,
-            compared=self.compared,
-            differences=self.differences,
-        )
