@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 import os
 import pkgutil
 import re
@@ -21,7 +20,7 @@ from jaccard_eval import features
 from jaccard_eval.data.boxtable import FLAGS, BoxTable
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.data.document import DIGEST, PANOPTIC, RUN_ENTRY, SCHEMA, Part, Rows, document_digest, in_order
-from jaccard_eval.data.from_document import from_document
+from jaccard_eval.data.from_document import MISSING, from_document
 from jaccard_eval.data.protocol import PROTOCOLS, Protocol
 from jaccard_eval.data.result import (
     Correspondence,
@@ -436,34 +435,14 @@ def _boxes(arrays: Arrays, side: str, protocol: Protocol) -> BoxTable:
 
 
 Record = TypeVar("Record")
-_MISSING = re.compile(r"Object missing required field `(\w+)`")
-_QUOTED = re.compile(r"`([^`]+)`")
-_WORDS = {
-    "int": "a whole number",
-    "float": "a number",
-    "str": "a string",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "an object",
-}
 
 
 def saved_protocol(document: Any) -> Protocol:
     """Return the rules that the document of a result holds; a UsageError when they are not rules."""
-    infinite = {"low": -math.inf, "high": math.inf}
-    if isinstance(document, dict) and isinstance(document.get("areas"), list):
-        # JSON cannot hold infinite ends of ranges: they are null there.
-        areas = [
-            {key: infinite.get(key) if value is None else value for key, value in area.items()}
-            if isinstance(area, dict)
-            else area
-            for area in document["areas"]
-        ]
-        document = document | {"areas": areas}
-        # Always written, though a protocol made by hand may lack it.
-        if "class_agnostic" not in document:
-            raise UsageError("protocol.class_agnostic is missing")
     rules = converted(document, Protocol, "protocol")
+    # Always written, though a protocol made by hand may lack it.
+    if "class_agnostic" not in document:
+        raise UsageError("protocol.class_agnostic is missing")
     unknown = [name for name in (*rules.ignored_flags, *rules.reusable_flags) if name not in FLAGS]
     if unknown:
         raise UsageError(f"expected flags among {', '.join(FLAGS)}, got {quoted_value(unknown[0])}")
@@ -472,26 +451,13 @@ def saved_protocol(document: Any) -> Protocol:
 
 def converted(value: Any, kind: type[Record], place: str) -> Record:
     """Return a part of a document as what it means; a UsageError names the field that is wrong."""
-    import msgspec
-
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.MsgspecError as error:
-        problem, _, inner = str(error).partition(" - at `$")
-        field = f"{place}{inner.removesuffix('`')}"
-        missing = _MISSING.fullmatch(problem)
-        if missing:
-            raise UsageError(f"{field}.{missing[1]} is missing") from None
-        # Types as people call them; an integer will do for any number, and is not named with it.
-        words = _QUOTED.sub(
-            lambda quoted: " or ".join(
-                _WORDS.get(name, name)
-                for name in quoted[1].split(" | ")
-                if name != "int" or "float" not in quoted[1].split(" | ")
-            ),
-            problem[0].lower() + problem[1:],
-        )
-        raise UsageError(f"{field}: {words}") from None
+    faults: list[Fault] = []
+    found = from_document(kind, value, faults)
+    for field, fault in faults:
+        where = f"{place}.{field}" if field else place
+        raise UsageError(f"{where} {fault}" if fault == MISSING else f"{where}: {fault}")
+    assert found is not None  # without faults
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,10 +6,11 @@ the value; what is not there, or of another type, is reported here, not there.
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, is_dataclass
+from dataclasses import is_dataclass
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -23,6 +24,7 @@ from jaccard_eval.findings import Finding, parse_finding
 
 T = TypeVar("T")
 _type_hints = cache(get_type_hints)  # slow, and asked for each row of a list
+MISSING = "is missing"  # the fault of a field
 _PLAIN = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}
 
 
@@ -49,8 +51,8 @@ def _record(kind: type[T], document: Any, place: str, faults: list[Fault], given
         if value is not ABSENT:
             values[item.name] = _value(hints[item.name], value, f"{place}.{key}" if place else key, faults)
         # What a later release added is missing in what an earlier one wrote.
-        elif item.default is MISSING and item.default_factory is MISSING:
-            faults.append((f"{place}.{key}" if place else key, "is missing"))
+        elif item.default is item.default_factory is dataclasses.MISSING:
+            faults.append((f"{place}.{key}" if place else key, MISSING))
     if len(faults) > n_faults:
         return None
     try:
@@ -73,6 +75,8 @@ def _value(kind: Any, value: Any, place: str, faults: list[Fault]) -> Any:  # no
         return _checked(value in inner, value, f"one of {', '.join(map(str, inner))}", place, faults)
     if kind in _PLAIN:
         return _plain(kind, value, place, faults)
+    if origin is Sequence:
+        origin, inner = tuple, (*inner, ...)
     if origin is tuple:
         return _tuple(inner, value, place, faults)
     if isinstance(origin, type) and issubclass(origin, Mapping):
