@@ -6,7 +6,6 @@ import importlib.util
 import os
 import pkgutil
 import re
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
@@ -48,7 +47,7 @@ from jaccard_eval.matching.order import rank_detections
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
 from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, Slice
 from jaccard_eval.progress import Stage
-from jaccard_eval.reading.files import decode, head, is_folder, is_there, open_regular, read_text
+from jaccard_eval.reading.files import decode, head, holds_run, is_folder, is_there, read_text
 from jaccard_eval.reading.json import is_finite, is_number, parse_json, too_deep
 from jaccard_eval.reading.npz import load_archive
 from jaccard_eval.reading.thumbnails import ImageFiles
@@ -253,13 +252,7 @@ def is_saved_run(source: object) -> bool:
     path = path_of(source) if isinstance(source, str | os.PathLike) else None
     if path is None or path.suffix.lower() not in SUFFIXES or is_folder(path) or not is_there(path):
         return False
-    try:
-        with open_regular(path) as file:
-            file.read(1)  # zipfile takes a refusal of the system for another format
-            with zipfile.ZipFile(file) as archive:
-                return f"{RUN_ENTRY}.npy" in archive.namelist()
-    except zipfile.BadZipFile:
-        return False
+    return holds_run(path)
 
 
 def run_beside(path: Path) -> Path:

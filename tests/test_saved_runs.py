@@ -1,6 +1,7 @@
 """Saved runs are read back as they were, and what is damaged is refused."""
 
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from command_line import box, write_json, write_pair
 
-from jaccard_eval import Bootstrap, CompareOptions, DataError, UsageError, compare, evaluate
+from jaccard_eval import Bootstrap, CompareOptions, DataError, UsageError, compare, evaluate, load
 from jaccard_eval.cli import run as _run
 from jaccard_eval.data.document import RUN_ENTRY
 from jaccard_eval.report import ReportOptions
@@ -44,6 +45,18 @@ def test_a_run_is_read_back_with_all_its_numbers(three: tuple[Path, ...]) -> Non
     for part in ("metrics", "per_class", "inputs", "protocol", "signature"):
         assert again.to_dict()[part] == result.to_dict()[part]
     assert again["recall[iou=0.5,score=0.5,class=dog]"] == 0.5  # one of two dogs, asked of the match table
+
+
+def test_a_run_that_was_packed_again_in_another_order_is_known_as_one(three: tuple[Path, ...]) -> None:
+    path = saved(*three[:2])
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in reversed(archive.namelist())}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    assert is_saved_run(path)
+    with pytest.raises(DataError, match="is a saved result of jaccard-eval, not ground truth or predictions"):
+        load(path)
 
 
 def test_a_run_is_saved_in_the_same_bytes_every_time(three: tuple[Path, ...]) -> None:

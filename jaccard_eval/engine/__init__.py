@@ -113,9 +113,11 @@ MANIFEST, IMAGES = "manifest.json", "images.parquet"  # of a folder of parts
 
 def is_partitioned(folder: Path) -> bool:
     """Whether a folder is one of parts of both sides, damaged ones included."""
-    # Other tools have manifests as well, none of them next to these.
-    is_named = (folder / MANIFEST).is_file()
-    return is_named and ((folder / IMAGES).exists() or (folder / "gt").is_dir())
+    try:
+        # Other tools have manifests as well, none of them next to these.
+        return (folder / MANIFEST).is_file() and ((folder / IMAGES).exists() or (folder / "gt").is_dir())
+    except (OSError, ValueError):  # what may not be looked at, or a name that no system has
+        return False
 
 
 def is_copy(name: str) -> bool:

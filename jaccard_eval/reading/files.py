@@ -238,7 +238,7 @@ def require_input(path: Path) -> bytes:
 def refuse_result(path: Path, start: bytes) -> None:
     """Raise a DataError where a file, by its first bytes, is a saved result, not ground truth or predictions."""
     if start.startswith(_ZIP):
-        is_result = f"{RUN_ENTRY}.npy".encode() in start  # which is written first
+        is_result = holds_run(path)
     else:
         is_result = bool(_RESULT_START.match(start)) and b'"name": "jaccard-eval"' in read_bytes(path)
     if not is_result:
@@ -247,6 +247,19 @@ def refuse_result(path: Path, start: bytes) -> None:
     words = "Show it with {command}, or pass the files that it was made of."
     fix = Fix.missing(words, command=f"report {shlex.quote(str(path))}")
     raise DataError.single("wrong-content", Where(str(path)), detail, fix=fix)
+
+
+def holds_run(path: Path) -> bool:
+    """Whether an archive is a saved run, in whatever order its members lie."""
+    import zipfile  # few inputs are archives
+
+    try:
+        with open_in_place(path) as file:
+            file.read(1)  # zipfile takes a refusal of the system for another format
+            with zipfile.ZipFile(file) as archive:
+                return f"{RUN_ENTRY}.npy" in archive.namelist()
+    except zipfile.BadZipFile:
+        return False
 
 
 @contextlib.contextmanager
