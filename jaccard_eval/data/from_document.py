@@ -1,6 +1,6 @@
 """The way back: results from the documents that `document.to_document` makes of them, by the types of their fields.
 
-Where and how a field stands in documents its `Form` says. `read` of that takes the object and returns the document of
+Where and how a field stands in documents is its `Form`. `read` of that takes the object and returns the document of
 the value; what is not there, or of another type, is reported here, not there.
 """
 

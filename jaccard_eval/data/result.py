@@ -40,7 +40,7 @@ TARGET = "expected value on sets of this size"  # what an interval of halves hol
 def read_values(
     row: Mapping[str, Any], support: Mapping[str, int], *, class_name: str | None = None, reason: str | None = None
 ) -> dict[str, Any]:
-    """Return the values that stand in a row, by their support, which tells why some are undefined if nothing does."""
+    """Return the values that stand in a row, by their support; `reason`: why some are undefined, else by support."""
     intervals, refused = row.get("intervals", {}), row.get("refused", {})
     return {
         name: {
