@@ -238,7 +238,8 @@ def require_input(path: Path) -> bytes:
 def refuse_result(path: Path, start: bytes) -> None:
     """Raise a DataError where a file, by its first bytes, is a saved result, not ground truth or predictions."""
     if start.startswith(_ZIP):
-        is_result = holds_run(path)
+        # Its directory stands at the end, which is here already of a small one.
+        is_result = f"{RUN_ENTRY}.npy".encode() in start or (len(start) == SNIFF_BYTES and holds_run(path))
     else:
         is_result = bool(_RESULT_START.match(start)) and b'"name": "jaccard-eval"' in read_bytes(path)
     if not is_result:
