@@ -42,7 +42,15 @@ from jaccard_eval.formats import in_parts
 from jaccard_eval.inputs import Input, counted_images, is_counted, load, read_both, with_shapes
 from jaccard_eval.matching.judging import judge
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides, metrics_of, summary_refs
-from jaccard_eval.options import EngineOptions, EvaluateOptions, ReadOptions, SideOptions, to_document
+from jaccard_eval.options import (
+    EngineOptions,
+    EvaluateOptions,
+    ReadOptions,
+    SideOptions,
+    given_reading,
+    require_effect,
+    to_document,
+)
 from jaccard_eval.progress import Stage, staged
 from jaccard_eval.reading.thumbnails import ImageFiles
 
@@ -66,6 +74,7 @@ def load_and_align(
     A DataError means that an input cannot be used, or that the two do not belong together. Boxes are kept in a `store`
     where one is given. Shapes are read where an `iou_type` compares them.
     """
+    asked = given_reading(options)
     options = _as_recorded(options, (gt, pred), iou_type)
     read = read_both(
         Input(gt, options.gt_format, with_shapes(options.gt_options, iou_type), store),
@@ -74,6 +83,11 @@ def load_and_align(
     gt_side, pred_side = read.gt, read.pred
     if gt_side is None or pred_side is None or read.errors:
         raise DataError(read.errors)
+    require_effect(asked, "kinds", {"": iou_type})
+    # Folders may hold splits, whatever the format of their files.
+    are_folders = any(os.path.isdir(side.path) for side in (gt_side, pred_side))  # noqa: PTH112 - not always a path
+    asked = tuple(name for name in asked if name != "split" or not are_folders)
+    require_effect(asked, "formats", {"gt": gt_side.format, "pred": pred_side.format})
     if is_counted(gt) and is_counted(pred):
         # Bare arrays have the same images: what only one side uses is an image without boxes on the other.
         images = counted_images(max(len(gt_side.images), len(pred_side.images)))

@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import field, fields
 from numbers import Real
 from pathlib import Path
@@ -386,6 +388,7 @@ class EngineOptions:
         if beyond and self.engine != "dask":
             fix = Fix.missing("Pass {engine}.", engine="dask")
             raise UsageError(f"{', '.join(beyond)}: for the engine dask only.", fix=fix)
+        require_effect(changed(self), "engines", {"": "dask" if self.client is not None else self.engine})
         if not isinstance(self.retries, int) or self.retries < 0:
             raise UsageError(f"retries must be a whole number from 0 on, got {quoted_value(self.retries)}")
         if not self.no_worker_timeout >= 0:
@@ -407,3 +410,78 @@ class EngineOptions:
         unit = (found[2] or "").lower()
         base = 1024 if "i" in unit else 1000
         return int(float(found[1]) * base ** _UNITS.index(unit.rstrip("ib")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """Without what options cannot have an effect, whatever the boxes are; empty for what does not matter."""
+
+    options: tuple[str, ...]
+    kinds: tuple[str, ...] = ()  # iou types
+    formats: tuple[str, ...] = ()  # of a side
+    not_formats: tuple[str, ...] = ()
+    engines: tuple[str, ...] = ()
+
+
+# JSON documents of one data set: they have no splits, and their fields have names.
+_DOCUMENTS = ("bdd100k", "coco", "crowdhuman", "labelme", "labelstudio", "sagemaker", "supervisely", "via")
+NEEDS = (  # one list, of which the checks, the page and its test are made
+    Needs(options=("sigmas", "keypoint_order"), kinds=("keypoints",)),
+    Needs(options=("dilation_ratio",), kinds=("boundary",)),
+    Needs(options=("angle",), kinds=("bbox", "obb", "probiou")),
+    Needs(options=("mask_axes",), kinds=("bbox", "segm", "boundary", "obb", "probiou")),
+    Needs(options=("columns",), not_formats=(*_DOCUMENTS, "cvat", "voc")),
+    Needs(options=("split",), not_formats=_DOCUMENTS),
+    Needs(options=("hierarchy", "image_labels", "class_descriptions"), formats=("openimages",)),
+    Needs(options=("scratch", "keep_scratch"), engines=("auto", "disk", "dask")),
+    Needs(options=("retries", "no_worker_timeout"), engines=("dask",)),
+)
+EXEMPT: ContextVar[Collection[str]] = ContextVar("EXEMPT", default=())
+
+
+@contextmanager
+def exempting(names: Iterable[str]) -> Iterator[None]:
+    """Accept options that may have no effect in one run or input, as others use them."""
+    token = EXEMPT.set((*EXEMPT.get(), *names))
+    try:
+        yield
+    finally:
+        EXEMPT.reset(token)
+
+
+def require_effect(given: Iterable[str], aspect: str, found: Mapping[str, str]) -> None:
+    """Refuse options that cannot have an effect; those of a side are known as ``gt_columns``.
+
+    `found` has the kind, the formats or the engine, as the `aspect` is, by side; one that both share is of both.
+    """
+    for name in given:
+        side, _, rest = name.partition("_")
+        option = rest if side in ("gt", "pred") else name
+        values = [found[side]] if side in found else [*found.values()]
+        for needs in NEEDS if {name, option}.isdisjoint(EXEMPT.get()) else ():
+            wanted = getattr(needs, aspect)
+            others = needs.not_formats if aspect == "formats" else ()
+            judged = [value for value in values if value in _KNOWN.get(aspect, values)]
+            idle = [value for value in judged if value in others or (wanted and value not in wanted)]
+            if option not in needs.options or len(idle) < len(values):
+                continue
+            change = {"kinds": "iou_type", "engines": "engine", "formats": ""}[aspect]
+            words, more = f"Remove {{{name}}}", {change: wanted} if change else {}
+            words += f", or pass {{{change}}}." if change else "."
+            what = change.replace("_", " ") or "the format"
+            detail = f"an option cannot have an effect, as {what} is {' and '.join(dict.fromkeys(idle))}."
+            raise UsageError(detail, fix=Fix.missing(words, **{name: None}, **more))
+
+
+# What a package adds may use any option.
+_KNOWN = {"kinds": ("bbox", "segm", "boundary", "keypoints", "obb", "probiou")}
+
+
+def given_reading(options: SideOptions) -> tuple[str, ...]:
+    """Return what is asked of reading by the names of the command line: what both sides share is named once."""
+    sides = (("gt", options.gt_options), ("pred", options.pred_options))
+    given = [(side, name) for side, how in sides if how is not None for name in changed(how)]
+    return tuple(dict.fromkeys(name if name in _SHARED else f"{side}_{name}" for side, name in given))
+
+
+_SHARED = frozenset({"split", "hierarchy", "image_labels", "class_descriptions", "skip_invalid", "assume_score"})

@@ -31,7 +31,17 @@ from jaccard_eval.inputs import (
     usual_iou_type,
     with_shapes,
 )
-from jaccard_eval.options import Bootstrap, EngineOptions, EvaluateOptions, ReadOptions, SideOptions, changed
+from jaccard_eval.options import (
+    Bootstrap,
+    EngineOptions,
+    EvaluateOptions,
+    ReadOptions,
+    SideOptions,
+    changed,
+    exempting,
+    given_reading,
+    require_effect,
+)
 from jaccard_eval.text import quoted_value
 from jaccard_eval.version import __version__
 
@@ -308,14 +318,15 @@ def compare(
         if images_in_common:
             gt = in_every(gt, unsaved, how)
     results = []
-    for pred, saved in zip(sources, runs, strict=True):
-        if saved is not None:
-            results.append(load_run(saved))
-        elif gt is not None:
-            results.append(evaluate_inputs(gt, pred, rules, how, version=__version__, findings=found))
-            found = ()  # of all of them
-        else:
-            raise UsageError(f"{quoted_value(str(pred))} is not a saved run; pass its ground truth as gt")
+    with exempting(given_reading(how)):  # what one of several predictions uses is of use
+        for pred, saved in zip(sources, runs, strict=True):
+            if saved is not None:
+                results.append(load_run(saved))
+            elif gt is not None:
+                results.append(evaluate_inputs(gt, pred, rules, how, version=__version__, findings=found))
+                found = ()  # of all of them
+            else:
+                raise UsageError(f"{quoted_value(str(pred))} is not a saved run; pass its ground truth as gt")
     return compare_results(results, options or CompareOptions(), version=__version__, run=map_in_order, names=names)
 
 
@@ -589,11 +600,14 @@ def _settled(
 ) -> tuple[Protocol, tuple[Finding, ...]]:
     """Return the rules, with what is compared where neither the caller nor the protocol names it, and notes on that."""
     rules = asked.rules()
-    if asked.iou_type is not None or rules.iou_type != BOXES:
-        return rules, ()
-    iou_type, found = settle_iou_type(
-        Input(gt, options.gt_format), [Input(pred, options.pred_format) for pred in preds]
-    )
+    iou_type, found = rules.iou_type, tuple[Finding, ...]()
+    if asked.iou_type is None and iou_type == BOXES:
+        iou_type, found = settle_iou_type(
+            Input(gt, options.gt_format), [Input(pred, options.pred_format) for pred in preds]
+        )
+    require_effect([name for name in changed(asked) if name in ("sigmas", "dilation_ratio")], "kinds", {"": iou_type})
+    if iou_type == rules.iou_type:
+        return rules, found
     return (rules if iou_type == BOXES else replace(asked, iou_type=iou_type).rules()), found
 
 

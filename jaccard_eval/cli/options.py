@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from jaccard_eval.cli import HelpContext, streams
 from jaccard_eval.cli.ci import SYSTEMS, announce_failure
@@ -32,7 +33,7 @@ from jaccard_eval.cli.streams import choose_color
 from jaccard_eval.codes import CODES
 from jaccard_eval.data.known_protocols import RULES
 from jaccard_eval.errors import JaccardEvalError, UsageError
-from jaccard_eval.options import AIMS, ANGLES, BEST_F1, BY_FOLDER, MASK_AXES
+from jaccard_eval.options import AIMS, ANGLES, BEST_F1, BY_FOLDER, MASK_AXES, exempting
 from jaccard_eval.text import did_you_mean, quoted_value
 
 if TYPE_CHECKING:
@@ -165,8 +166,11 @@ class SectionedCommand(ListedCommand):
             streams.say(str(note))
         if options.verbose and options.quiet:
             raise click.UsageError("--verbose and --quiet exclude each other; give one of them", ctx)
+        sources = {name: ctx.get_parameter_source(name) for name in ctx.params}
+        # A configuration holds its options for all runs.
+        held = [name for name, source in sources.items() if source is ParameterSource.DEFAULT_MAP]
         try:
-            with shown_progress(options):
+            with shown_progress(options), exempting(held):
                 return ctx.invoke(function, options, **own)
         except JaccardEvalError as error:
             announce_failure(error, options)

@@ -16,6 +16,7 @@ from jaccard_eval.findings import FindingLog
 from jaccard_eval.options import ReadOptions, SideOptions
 
 ROLES = ("gt", "pred")
+TYPED = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
 def two_sides(paths: Sequence[Path], options: RunOptions) -> tuple[Path, Path]:
@@ -42,9 +43,8 @@ def refuse_options_of_sides(parameters: Sequence[click.Parameter]) -> None:
     """Raise a usage error when saved results come with rules, or ways to read, that they have themselves."""
     context = click.get_current_context()
     # Asked of click, as an option that is given at its default counts too.
-    typed = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
     given = [
-        parameter.opts[0] for parameter in parameters if context.get_parameter_source(parameter.name or "") in typed
+        parameter.opts[0] for parameter in parameters if context.get_parameter_source(parameter.name or "") in TYPED
     ]
     if given:
         raise click.UsageError(

@@ -102,10 +102,12 @@ def _report_cluster() -> None:
     logging.getLogger("jaccard_eval").addHandler(Lines())
 
 
-def refuse_outputs(outputs: Sequence[Output], *, errors: bool = True) -> None:
+def refuse_outputs(outputs: Sequence[Output], *, scratch: object, errors: bool = True) -> None:
     """Raise a UsageError for files that need the match of every detection."""
+    from jaccard_eval.engine.choice import not_on_disk
+
     if refused := files_of_matches(outputs, errors=errors):
-        raise UsageError(f"{', '.join(refused)}: not available with the disk engine. Pass --engine memory.")
+        raise not_on_disk(refused, scratch)
 
 
 def files_of_matches(outputs: Sequence[Output], *, errors: bool = True) -> list[str]:

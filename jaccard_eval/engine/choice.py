@@ -17,7 +17,7 @@ from jaccard_eval.engine import is_automatic, list_names, path_of
 from jaccard_eval.engine.memory import usable_memory
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import is_address
-from jaccard_eval.fixes import ON, Fix
+from jaccard_eval.fixes import ON, Fix, Value
 from jaccard_eval.options import EngineOptions
 from jaccard_eval.storage import open_file
 
@@ -51,6 +51,17 @@ def in_spite_of_memory(gt: object, pred: object, options: EngineOptions, lacking
     )
 
 
+def not_on_disk(lacking: Sequence[str], scratch: object) -> UsageError:
+    """Return the error of what was asked of the disk that needs the match of every detection, with a way to it."""
+    words, named = "Pass {engine}, or omit it.", dict[str, Value | None](engine="memory")
+    if scratch is not None:
+        words, named["scratch"] = "Pass {engine} without {scratch}.", None
+    if "errors" in lacking:
+        words, named["confusion"] = f"{words} The confusion matrix alone is there with {{confusion}}.", ON
+    fix = Fix.missing(words, **named)
+    return UsageError(f"{', '.join(lacking)}: not available with the disk engine.", fix=fix)
+
+
 def _demand(gt: object, pred: object, options: EngineOptions, iou_type: str) -> tuple[int, int]:
     """Return how many bytes of memory two inputs take, about, or 0 where they fit in any case; and how many there are.
 
@@ -81,11 +92,7 @@ def open_engine(
         logging.getLogger("jaccard_eval").log(logging.WARNING, note)
         return None
     if lacking:
-        fix = Fix.missing("Pass {engine}, or omit it.", engine="memory")
-        if "errors" in lacking:
-            words = f"{fix.words} The confusion matrix alone is there with {{confusion}}."
-            fix = Fix.missing(words, engine="memory", confusion=ON)
-        raise UsageError(f"{', '.join(lacking)}: not available with the disk engine.", fix=fix)
+        raise not_on_disk(lacking, options.scratch)
     if options.engine == "dask" or options.client is not None:
         from jaccard_eval.engine.dask_ import DaskEngine
 

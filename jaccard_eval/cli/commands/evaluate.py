@@ -99,7 +99,7 @@ def evaluate(
     where = choose_engine(gt, pred, options, lacking)
     on_disk = where["engine"] != "memory"
     if on_disk:
-        refuse_outputs(outputs, errors=errors is not False)
+        refuse_outputs(outputs, scratch=options.scratch, errors=errors is not False)
         refuse_gates(gates)
     from jaccard_eval.api import boxes as api
 
