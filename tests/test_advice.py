@@ -192,6 +192,7 @@ UNMEASURED = {
     "features/audit/box_encoding.py **changed": "it was measured, and is no better",
     "features/audit/images.py extra_images": "the images are of another set, or are not: boxes on none tell neither",
     "features/audit/mask_axes.py **{option: ('wh', 'transposed')}": "both were measured, and neither is better",
+    "features/audit/resized.py **more": "with it the boxes were measured, on a map whose numbers only the user knows",
     "fixes.py **named": "what `of_side` was called with, which is looked at there",
     "fixes.py **options": "it was measured, and is no better",
     "formats/_rivals.py **options": "it names formats only",

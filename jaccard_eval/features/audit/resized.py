@@ -18,7 +18,7 @@ from jaccard_eval.features.audit.box_places import STEPS
 from jaccard_eval.features.audit.context import AuditContext
 from jaccard_eval.features.audit.fit_resizing import RAW_ENCODINGS, Found, Side, find_resizing, lie_well
 from jaccard_eval.findings import FindingLog, Where
-from jaccard_eval.fixes import IMAGES_OF, Fix, Value
+from jaccard_eval.fixes import IMAGES_OF, Fix
 from jaccard_eval.options import AS_WRITTEN, MASK_AXES
 
 HALF, STRICT = MetricRef(name="AP", iou=0.5), MetricRef(name="AP", iou=0.75)
@@ -205,11 +205,10 @@ def _report(
         fix = Fix.missing("Map the boxes back to image pixels before evaluating.")
     elif found.unsure:
         detail += f"; the boxes are too few or too loose {found.unsure}"
-        asked: dict[str, Value] = {f"{role}_resized": None}
-        more = {name: value for name, value in prefixed.items() if name not in asked}
+        more = {name: value for name, value in prefixed.items() if name != f"{role}_resized"}
         also = "".join(f" and {{{name}}}" for name in more)
         words = f"Map the boxes back in the export, or pass {{{role}_resized}} with the exact numbers{also}."
-        fix = Fix.missing(words, **asked, **more)
+        fix = Fix.missing(words, **{f"{role}_resized": None}, **more)
     else:
         fix = advised(Fix.reading(prefixed, metric="AP50", before=given, after=right), paired)
     where = Where(side.path, field="box")

@@ -55,7 +55,7 @@ LARGEST = 1e5  # px: no input is larger
 TRIALS = 40  # of short sides
 MOST = 400  # names along one axis
 NEGLIGIBLE = 16.0  # logarithm of how much less probable names do not count
-EXACT, SURE = 5e-4, 0.98  # share of a side that maps may differ by, and how probable those of one name are together
+EXACT, SURE = 5e-4, 0.99  # share of a side that maps may differ by, and how probable those of one name are together
 
 
 @dataclass(frozen=True, slots=True)
