@@ -33,13 +33,10 @@ RARE = 0.001  # share of the ground truth up to which two objects may well stand
 # IoU from which two boxes have the same numbers: Ultralytics, which mixes labels in, rounds to .001 px or six digits.
 IDENTICAL = 0.9995
 FEWEST_COPIES = 10  # objects with an identical prediction, and
-NEARLY, NEARLY_ALL = (
-    0.9,
-    0.95,
-)  # IoU of a box with itself in whole pixels or moved by one, and the share of such objects
-COPIED_SHARE = (
-    0.5  # of those looked at, that no detector reaches: none of the public sets has one, made-up ones an eighth
-)
+# IoU of a box with itself in whole pixels or moved by one, and the share of objects that have such a box.
+NEARLY, NEARLY_ALL = 0.9, 0.95
+# Of those looked at; no detector reaches it: none of the public sets has one, made-up ones an eighth.
+COPIED_SHARE = 0.5
 MAX_NEIGHBOURS = 64  # boxes compared with each one, so that thousands at one place stay cheap
 CANNOT_MATCH = ("box-empty", "box-negative")  # loaders report these: boxes without an area, which can match nothing
 OUTSIDE = ("box-outside", "box-gigantic")  # report the same boxes: the consequence is then only a note

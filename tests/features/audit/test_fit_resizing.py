@@ -43,7 +43,7 @@ def test_many_planted_resizings_are_named_or_refused() -> None:
 
     More than about 92 % cannot be named: four of ten detectors are loose by 10 or 15 % of a box, and four of ten sides
     are any number from 64 to 4,096, so that the most probable name is wrong in every twelfth scene. Where it is
-    probable by less than 98 %, it is refused. JACCARD_EVAL_SCENES=1000 draws more of them, JACCARD_EVAL_SEED others.
+    probable by less than 99 %, it is refused. JACCARD_EVAL_SCENES=1000 draws more of them, JACCARD_EVAL_SEED others.
     """
     answers = answers_of(SEED, range(SCENES))
     assert answers["right"] >= 0.6 * SCENES, answers
