@@ -1,5 +1,7 @@
 """Tables for people: what becomes of a result, of boxes, and of columns."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -76,3 +78,10 @@ def test_three_dimensions_and_other_objects_are_refused() -> None:
         to_frame({"precision": np.zeros((1, 2, 3))})
     with pytest.raises(UsageError, match="cannot make a table from list"):
         to_frame([1, 2])  # type: ignore[arg-type]
+
+
+def test_a_file_is_evaluated_with_a_table_in_memory(sample_data: Path) -> None:
+    gt = sample_data / "csv" / "gt.csv"
+    scored = pd.read_csv(gt).assign(score=0.5)
+    assert evaluate(gt, scored)["AP50"] == 1.0
+    assert evaluate(pd.read_csv(gt), scored)["AP50"] == 1.0

@@ -161,7 +161,7 @@ def takes_disk(gt: object, pred: object, options: EngineOptions, iou_type: str) 
         return options.engine != "memory"
     paths = [side for side in (gt, pred) if isinstance(side, str | os.PathLike)]
     # No module of its own is loaded for what most are: two small files.
-    if paths[-1:] != [pred] or (all(map(isfile, paths)) and sum(map(getsize, paths)) <= SMALL):
+    if not isinstance(pred, str | os.PathLike) or (all(map(isfile, paths)) and sum(map(getsize, paths)) <= SMALL):
         return False
     from jaccard_eval.engine.choice import exceed_memory
 
