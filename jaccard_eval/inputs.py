@@ -400,16 +400,16 @@ def _with_pixels(findings: Sequence[Finding], gt: Path, pred: Path) -> tuple[Fin
     from jaccard_eval.formats.instances import hold_classes
 
     unscored = ("score-missing", "score-assumed")
-    if not any(finding.code in unscored for finding in findings):
+    if not any(finding.code in unscored for finding in findings) or not hold_classes(gt, pred):
         return tuple(findings)
-    words = "If each value is an object, export the scores, or pass {assume_score}; of classes, use {command}."
-    changed: dict[str, dict[str, Any]] = {}
-    if hold_classes(gt, pred):
-        words = "The maps hold classes, not objects: compare their pixels with {command}."
-        told = Fix.missing(words, command="pixels GT PRED")
-        changed["score-assumed"] = {"fix": told, "severity": Severity.WARNING}
-        words += " If they do hold objects, {assume_score} ranks all equally."
-    changed["score-missing"] = {"fix": Fix.missing(words, command="pixels GT PRED", assume_score="1.0")}
+    words = "The maps hold classes, not objects: compare their pixels with {command}."
+    told = Fix.missing(words, command="pixels GT PRED")
+    more = f"{words} If they do hold objects, {{assume_score}} ranks all equally."
+    asked = Fix.missing(more, command="pixels GT PRED", assume_score="1.0")
+    changed: dict[str, dict[str, Any]] = {
+        "score-assumed": {"fix": told, "severity": Severity.WARNING},
+        "score-missing": {"fix": asked},
+    }
     return tuple(replace(finding, **changed.get(finding.code, {})) for finding in findings)
 
 

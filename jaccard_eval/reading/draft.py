@@ -33,7 +33,6 @@ from jaccard_eval.reading.rawboxes import (
     Keys,
     RawBoxes,
     are_corners_alone,
-    are_drawn_backwards,
     as_integers,
     check_areas,
     check_numbers,
@@ -332,16 +331,12 @@ class Draft:
         """Return boxes with their corners in order, where that of some can only be the way they were drawn."""
         n = int(np.count_nonzero(inverted(xywh)))
         is_many = n > MOST_INVERTED * len(xywh)
-        is_named = self.options.box not in (None, "xyxy")  # whose numbers need no order; corners do
-        if not n or is_named or self.options.drop_inverted or raw.shapes is not None:
+        if not n or self.options.box or self.options.drop_inverted or raw.shapes is not None:
             return xywh
         # A few inverted boxes of a detector match nothing, as in pycocotools.
         is_hand_made = self.options.role == "gt" or is_many
         known = reading.encoding == "xyxy" and reading.units == "px" and is_hand_made
-        are_sorted = (known and are_corners_alone(raw.coords, sizes())) or (
-            is_many and reading.encoding == "xywh" and are_drawn_backwards(raw.coords)
-        )
-        if not raw.drawn and not are_sorted:
+        if not raw.drawn and not (known and are_corners_alone(raw.coords, sizes())):
             return xywh
         has = "box has its corners" if n == 1 else "boxes have their corners"
         detail = f"{n:,} of {len(xywh):,} {has} in another order, as they were drawn: sorted"

@@ -28,8 +28,6 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.text import pluralise, quoted_value
 
 _DENSE_SPAN = 4  # integer keys are indexed by a table when their span is at most this many times their count
-_FEWEST_DRAWN = 3  # boxes drawn backwards, from which that is how they were drawn
-_TOGETHER, _FEWEST_TOGETHER = 0.5, 8  # correlation of the near and far corners of boxes, of so many at least
 _ROUNDED, _MOST_BEYOND = 1.0, 0.05  # px by which a box may leave its image, and the share that may leave it further
 MOST_INVERTED = 0.1  # share of boxes of negative size from which the order of their numbers is in doubt
 
@@ -211,27 +209,13 @@ def inverted(xywh: FloatArray) -> BoolArray:
 def are_corners_alone(coords: FloatArray, sizes: FloatArray) -> bool:
     """Whether corners (n, 4), some in another order, are not sizes: read so, boxes leave their images, (n, 2).
 
-    Where the sizes of images leave that open, corners lie near each other: far ones are further than others in either
-    column, and sizes are no greater where boxes begin further away.
+    What the size of an image is not known of leaves that open.
     """
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         far = coords[:, :2] + coords[:, 2:] > sizes + _ROUNDED
         near = coords[:, :2] - coords[:, 2:] / 2 < -_ROUNDED
-        are_few = len(coords) < _FEWEST_TOGETHER
-        related = [] if are_few else [np.corrcoef(coords[:, axis], coords[:, axis + 2])[0, 1] for axis in (0, 1)]
     n = max(len(coords), 1)
-    beyond = far.any(axis=1).sum() > _MOST_BEYOND * n and near.any(axis=1).sum() > _MOST_BEYOND * n
-    return bool(beyond or min(related, default=0.0) >= _TOGETHER)
-
-
-def are_drawn_backwards(coords: FloatArray) -> bool:
-    """Whether boxes x y w h (n, 4), many of negative size, lie in their images when drawn up or to the left.
-
-    Nothing else is left then: as corners or centres they would lie outside.
-    """
-    low = coords[:, :2] + np.minimum(coords[:, 2:], 0)
-    is_habit = np.count_nonzero((coords[:, 2:] < 0).any(axis=1)) >= _FEWEST_DRAWN
-    return bool(is_habit and (low >= -_ROUNDED).all(axis=1).mean() >= 1 - _MOST_BEYOND)
+    return bool(far.any(axis=1).sum() > _MOST_BEYOND * n and near.any(axis=1).sum() > _MOST_BEYOND * n)
 
 
 def check_numbers(raw: RawBoxes, findings: FindingLog) -> None:

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from jaccard_eval import DataError, ReadOptions, load
@@ -54,35 +53,6 @@ def test_numbers_that_may_be_sizes_are_not_sorted(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="box-negative"):
         load(path)
     assert len(load(path, options=ReadOptions(box="xywh")).boxes) == 3
-
-
-@pytest.mark.parametrize("named", [None, "xyxy"])
-def test_corners_in_any_order_lie_together_where_sizes_of_images_are_unknown(named: str | None, tmp_path: Path) -> None:
-    rng = np.random.default_rng(5)
-    near = rng.integers(0, 500, (20, 2))
-    far = near + rng.integers(20, 120, (20, 2))
-    flipped = rng.random((20, 2)) < 0.5
-    rows = np.concatenate((np.where(flipped, far, near), np.where(flipped, near, far)), axis=1)
-    path = tmp_path / "a.csv"
-    lines = [f"a.jpg,dog,{','.join(map(str, row))}" for row in rows.tolist()]
-    path.write_text("\n".join(["image,class,xmin,ymin,xmax,ymax", *lines]))
-    found = load(path, options=ReadOptions(box=named))
-    assert found.boxes.xywh.tolist() == np.concatenate((near, far - near), axis=1).tolist()
-
-
-@pytest.mark.parametrize("sign", [(-1, 1), (1, -1), (-1, -1)])
-def test_boxes_of_json_that_are_drawn_backwards_are_sorted_if_they_are_many(
-    sign: tuple[int, int], tmp_path: Path
-) -> None:
-    right = [[20, 30, 40, 50], [5, 6, 70, 80], [90, 10, 30, 30]]
-    drawn = [[x + w * (sign[0] < 0), y + h * (sign[1] < 0), w * sign[0], h * sign[1]] for x, y, w, h in right]
-    rows = [{"image_id": 1, "category_id": 1, "bbox": box, "score": 0.5} for box in drawn]
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps(rows))
-    found = load(path, role="pred")
-    assert found.boxes.xywh.tolist() == right
-    path.write_text(json.dumps([*[{**row, "bbox": box} for row in rows for box in right * 4], rows[0]]))
-    assert load(path, role="pred").boxes.xywh[-1].tolist() == drawn[0]  # as in pycocotools, where it matches nothing
 
 
 def test_a_few_inverted_boxes_of_a_detector_stay_as_they_are(tmp_path: Path) -> None:

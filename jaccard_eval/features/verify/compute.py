@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jaccard_eval.data.document import to_document
+from jaccard_eval.data.document import in_order, to_document
 from jaccard_eval.data.metricref import EXTERNAL
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.verdict import GateResult, GateVerdict
@@ -158,7 +158,7 @@ def compared_values(document: Mapping[str, Any]) -> dict[str, Values]:
     """Return what of a document `differences` compares, by place: all but verdicts and findings."""
     values = dict(_leaves("signature", document.get("signature_fields", {})))
     values["tool.name"] = document["tool"]["name"]
-    for part, content in document.items():
+    for part, content in in_order(document, ("inputs", "metrics")).items():  # as differences are shown
         if part in _KEYS and isinstance(content, list):
             seen: Counter[str] = Counter()
             for row in content:

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from pictures import Picture, det, evaluate, gt
 
+from jaccard_eval.data.document import to_document
 from jaccard_eval.features.errors.result import ConfusionMatrix
 from jaccard_eval.metrics import any_class
 
@@ -65,5 +66,5 @@ def test_it_is_the_same_alone_and_with_errors_however_images_are_portioned(
     monkeypatch.setattr(any_class, "PART_ROWS", rows)
     result = evaluate(TRUTH, FOUND, confusion=True, score=0.5)
     assert result.errors is None
-    assert result.confusion.to_document() == whole.to_document()
-    assert matrix(TRUTH, FOUND, score=0.5).to_document() == whole.to_document()
+    assert to_document(result.confusion) == to_document(whole)
+    assert to_document(matrix(TRUTH, FOUND, score=0.5)) == to_document(whole)
