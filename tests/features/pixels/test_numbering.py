@@ -175,7 +175,6 @@ def test_label_maps_given_to_evaluate_lead_to_pixels_and_maps_of_objects_do_not(
     with pytest.raises(DataError, match="score-missing") as caught:
         evaluate(tmp_path / "gt", tmp_path / "pred")
     assert ("compare their pixels with pixels(gt, pred)" in str(caught.value)) == is_classes
-    assert "pixels(gt, pred)" in str(caught.value)
     result = evaluate(tmp_path / "gt", tmp_path / "pred", pred_options=ReadOptions(assume_score=1.0))
     (assumed,) = (finding for finding in result.findings if finding.code == "score-assumed")
     assert (assumed.severity == "warning") == is_classes
