@@ -365,14 +365,9 @@ def read_both(gt: Input, pred: Input) -> Readings:
             return Readings(gt_side, None, twice.findings)
         if are_files and gt_side is not None and gt_side.format == "instances":
             pred_errors = _with_pixels(pred_errors, *map(path_of, paths))
-    if (
-        are_files
-        and gt_side is not None
-        and pred_side is not None
-        and gt_side.format == pred_side.format == "instances"
-    ):
-        pred_side = replace(pred_side, findings=_with_pixels(pred_side.findings, *map(path_of, paths)))
     if are_files and gt_side is not None and pred_side is not None:
+        if gt_side.format == pred_side.format == "instances":
+            pred_side = replace(pred_side, findings=_with_pixels(pred_side.findings, *map(path_of, paths)))
         gt_side, pred_side = (
             _with_names_above(gt_side, pred_side, gt),
             _with_names_above(pred_side, gt_side, pred),

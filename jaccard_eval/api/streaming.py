@@ -171,9 +171,10 @@ class Evaluator:
         for at, record in enumerate(preds):
             if pred.sizes[at] and record.get("scores") is None:
                 of_targets = any(truth.get("scores") is not None for truth in targets or ())
-                why = "the targets have: preds and targets are exchanged" if of_targets else ", ".join(map(str, record))
-                has = "" if of_targets else "it has "
-                raise UsageError(f"preds{image_place(keys[at])} has no scores; {has}{why}")
+                why = f"it has {', '.join(map(str, record))}"
+                if of_targets:
+                    why = "the targets have: preds and targets are exchanged"
+                raise UsageError(f"preds{image_place(keys[at])} has no scores; {why}")
         target = _no_boxes(len(keys)) if targets is None else self._checked(targets, keys, "gt")
         self._require_numbers(keys, {"pred": pred, "gt": target})
         self._store(keys, np.ones(len(keys), dtype=np.int64), pred, target)

@@ -16,7 +16,7 @@ from jaccard_eval.findings import FindingLog
 from jaccard_eval.options import ReadOptions, SideOptions
 
 ROLES = ("gt", "pred")
-TYPED = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+_TYPED = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
 def two_sides(paths: Sequence[Path], options: RunOptions) -> tuple[Path, Path]:
@@ -39,18 +39,19 @@ def two_sides(paths: Sequence[Path], options: RunOptions) -> tuple[Path, Path]:
     return sides[0], sides[1]
 
 
+def typed_options(parameters: Sequence[click.Parameter]) -> list[str]:
+    """Return what was typed, or set by a variable; asked of click, as an option given at its default counts too."""
+    source = click.get_current_context().get_parameter_source
+    return [parameter.opts[0] for parameter in parameters if source(parameter.name or "") in _TYPED]
+
+
 def refuse_options_of_sides(parameters: Sequence[click.Parameter]) -> None:
     """Raise a usage error when saved results come with rules, or ways to read, that they have themselves."""
-    context = click.get_current_context()
-    # Asked of click, as an option that is given at its default counts too.
-    given = [
-        parameter.opts[0] for parameter in parameters if context.get_parameter_source(parameter.name or "") in TYPED
-    ]
-    if given:
+    if given := typed_options(parameters):
         raise click.UsageError(
             f"{', '.join(given)}: a saved result has rules and options of its own; name ground truth and predictions"
             " instead",
-            context,
+            click.get_current_context(),
         )
 
 

@@ -21,7 +21,7 @@ from jaccard_eval.cli.options import (
     section,
 )
 from jaccard_eval.cli.parse import OneOf, RunOptions, parse_numbers, parsed_by
-from jaccard_eval.cli.reading import TYPED, side_arguments, two_sides, with_findings
+from jaccard_eval.cli.reading import side_arguments, two_sides, typed_options, with_findings
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog
@@ -62,12 +62,7 @@ def overlap(
     outputs = plan_files(options.output)
     if inputs is None:
         # Numbers have nothing to be read by; config keys hold for all runs.
-        typed = [
-            parameter.opts[0]
-            for parameter in (*INPUT_OPTIONS, *PAIR_OPTIONS)
-            if context.get_parameter_source(parameter.name or "") in TYPED
-        ]
-        if typed:
+        if typed := typed_options([*INPUT_OPTIONS, *PAIR_OPTIONS]):
             words = f"{', '.join(typed)} cannot have an effect on boxes that are given as numbers or in files of boxes"
             raise click.UsageError(f"{words}; remove it, or name inputs with --gt and --pred", context)
         # One file makes two: that the other is missing is then an error of its own.
