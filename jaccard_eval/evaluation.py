@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,11 +19,12 @@ from jaccard_eval.data.alignment import (
     align_images,
     common_sizes,
     left_out,
+    merged_classes,
     only_images,
     place,
 )
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.classmaps import AUTO
+from jaccard_eval.data.classmaps import AUTO, named_through
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.document import Part, Rows
 from jaccard_eval.data.protocol import BOXES, COCO, Protocol
@@ -136,6 +137,8 @@ def _as_recorded(options: Options, sources: tuple[Source, Source], iou_type: str
 def align_shapes(gt: Dataset, pred: Dataset, options: SideOptions, iou_type: str) -> tuple[Dataset, Dataset, Alignment]:
     """Align with what an `iou_type` compares, masks as pixels; sides get the sizes that masks give to images."""
     gt, pred = (_with_mask_sizes(side, iou_type) for side in (gt, pred))
+    if options.gt_class_map:
+        gt = merged_classes(gt, options.gt_class_map)
     aligned = align_datasets(gt, pred, options)
     return gt, pred, aligned if iou_type == BOXES else _with_masks(aligned, gt, pred)
 
@@ -280,6 +283,15 @@ def align_datasets(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignmen
     """
     notes = FindingLog()
     applied: dict[str, str] = {}
+    is_numbered = not pred.labels.named and not pred.has_no_class
+    if (
+        isinstance(options.class_map, Mapping)
+        and is_numbered
+        and options.class_map.keys() - {*map(str, pred.labels.keys)}
+    ):
+        # What is mapped by name are the classes of the ground truth that the numbers are.
+        rule = applied_counting(gt, pred, replace(options, class_map=None), notes) or "id"
+        pred = replace(pred, labels=named_through(gt.labels, pred.labels, rule))
     try:
         # Classes are looked at where boxes lie on their own images. What is in the way is reported below.
         with contextlib.suppress(DataError):

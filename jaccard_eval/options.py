@@ -232,6 +232,8 @@ class SideOptions:
     images_in_common: bool = False
     # Prediction class to ground-truth class, or the name of a rule that `data.classmaps` knows.
     class_map: Mapping[str, str] | str | None = None
+    # Class of the ground truth to the class that it is evaluated as.
+    gt_class_map: Mapping[str, str] | None = None
     classes: Sequence[str] = field(default=(), metadata={"help": "Evaluate only these classes.", "basic": True})
     exclude_classes: Sequence[str] = field(default=(), metadata={"help": "Evaluate all classes but these."})
     score_min: float | None = field(

@@ -85,6 +85,7 @@ def evaluate(
     bootstrap: Bootstrap | int | None = None,
     slices: Sequence[Slice] = (),
     class_map: Mapping[str, str] | str | None = None,
+    gt_class_map: Mapping[str, str] | None = None,
     match_images: str | None = None,
     extra_images: str = "error",
     images_in_common: bool = False,
@@ -164,6 +165,9 @@ def evaluate(
         Parts of the images to measure as well, in ``result.slices``.
     class_map : mapping of str to str, or str, optional
         Prediction class to ground-truth class, a rule ("id+1", "contiguous", ...), or "auto": from overlapping boxes.
+    gt_class_map : mapping of str to str, optional
+        Class of the ground truth, by name or id, to the class that it is evaluated as: a new name, or another class.
+        Predictions of the former classes follow. ``{"car": "vehicle", "truck": "vehicle"}`` merges two.
     match_images : {"id", "name", "path", "basename", "stem", "case", "decorated", "number", "id+1", "id-1"}, optional
         How images correspond; detected if None.
     extra_images : {"error", "ignore", "empty"}
@@ -243,6 +247,7 @@ def compare(
     nms: float | None = None,
     drop_duplicates: bool = False,
     class_map: Mapping[str, str] | str | None = None,
+    gt_class_map: Mapping[str, str] | None = None,
     match_images: str | None = None,
     extra_images: str = "error",
     images_in_common: bool = False,
@@ -270,7 +275,7 @@ def compare(
         As in `evaluate`.
     classes, exclude_classes, score_min, nms, drop_duplicates
         What is chosen from both sides, as in `evaluate`.
-    class_map, match_images, extra_images, images_in_common
+    class_map, gt_class_map, match_images, extra_images, images_in_common
         How both sides are brought together, as in `evaluate`.
     gt_format, pred_format, gt_options, pred_options, skip_invalid, allow
         How they are read, and what does not stop, as in `evaluate`.
@@ -336,6 +341,7 @@ def inspect(
     *,
     role: str | None = None,
     class_map: Mapping[str, str] | str | None = None,
+    gt_class_map: Mapping[str, str] | None = None,
     match_images: str | None = None,
     extra_images: str = "error",
     images_in_common: bool = False,
@@ -358,7 +364,7 @@ def inspect(
         Ground truth and predictions, as in `evaluate`, or either side alone.
     role : {"gt", "pred"}, optional
         What `path` is where it is alone; detected by its scores if None.
-    class_map, match_images, extra_images, images_in_common
+    class_map, gt_class_map, match_images, extra_images, images_in_common
         As for `evaluate`.
     gt_format, pred_format, gt_options, pred_options, skip_invalid
         As for `evaluate`.
@@ -435,6 +441,7 @@ def sensitivity(
     nms: float | None = None,
     drop_duplicates: bool = False,
     class_map: Mapping[str, str] | str | None = None,
+    gt_class_map: Mapping[str, str] | None = None,
     match_images: str | None = None,
     extra_images: str = "error",
     images_in_common: bool = False,
@@ -457,7 +464,7 @@ def sensitivity(
         As in `evaluate`; area ranges give way to the size bins.
     classes, exclude_classes, score_min, nms, drop_duplicates
         What is chosen from both sides, as in `evaluate`.
-    class_map, match_images, extra_images, images_in_common
+    class_map, gt_class_map, match_images, extra_images, images_in_common
         How both sides are brought together, as in `evaluate`.
     gt_format, pred_format, gt_options, pred_options, skip_invalid, allow
         How they are read, and what does not stop, as in `evaluate`.
@@ -517,6 +524,7 @@ def explain(
     nms: float | None = None,
     drop_duplicates: bool = False,
     class_map: Mapping[str, str] | str | None = None,
+    gt_class_map: Mapping[str, str] | None = None,
     match_images: str | None = None,
     extra_images: str = "error",
     images_in_common: bool = False,
@@ -549,7 +557,7 @@ def explain(
         How many boxes are named at most.
     classes, exclude_classes, score_min, nms, drop_duplicates
         What is chosen from both sides, as in `evaluate`.
-    class_map, match_images, extra_images, images_in_common
+    class_map, gt_class_map, match_images, extra_images, images_in_common
         How both sides are brought together, as in `evaluate`.
     gt_format, pred_format, gt_options, pred_options, skip_invalid, allow
         How they are read, and what does not stop, as in `evaluate`.

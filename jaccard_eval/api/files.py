@@ -165,6 +165,7 @@ def convert(
     extra_images: str = "error",
     images_in_common: bool = False,
     class_map: Mapping[str, str] | str | None = None,
+    gt_class_map: Mapping[str, str] | None = None,
     iou_type: str | None = None,
     lossy: bool = False,
     replace: bool = False,
@@ -190,7 +191,7 @@ def convert(
         How to read it.
     skip_invalid : bool
         Skip records that cannot be used, of both sides.
-    match_images, extra_images, images_in_common, class_map
+    match_images, extra_images, images_in_common, class_map, gt_class_map
         How the two correspond; see `evaluate`.
     iou_type : {"bbox", "segm", "keypoints", "obb"}, optional
         Which shapes are written besides boxes, "bbox" for none; if None those that `source` has and the format holds.
@@ -247,6 +248,7 @@ def convert(
             extra_images=extra_images,
             images_in_common=images_in_common,
             class_map=class_map,
+            gt_class_map=gt_class_map,
         )
         with needing_boxes("convert", given, Input(gt, gt_format)):
             dataset, unwritten = read_to_write(

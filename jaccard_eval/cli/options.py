@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -411,6 +412,13 @@ PAIR_OPTIONS: list[click.Parameter] = [
         shell_complete=completed_from(lambda: ["auto"], or_files=True),
         callback=parsed_by(parse_class_map),
         help="Map prediction classes: pred=gt,..., a .json or .yaml file, id+1, or auto (by overlap).",
+    ),
+    _input(
+        "--gt-class-map",
+        type=InputText(is_map_file),
+        metavar="MAP",
+        callback=parsed_by(partial(parse_class_map, rules=())),
+        help="Merge or rename classes of the ground truth: car=vehicle,truck=vehicle, or a .json or .yaml file.",
     ),
 ]
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, find_too_large, freeze
-from jaccard_eval.data.classmaps import NOWHERE, ClassMatch, match_classes
+from jaccard_eval.data.classmaps import NOWHERE, ClassMatch, match_classes, merged_labels
 from jaccard_eval.data.dataset import Dataset, ImageTable, IntegerKeys, Key, LabelMap, key_order
 from jaccard_eval.data.imagekeys import AUTOMATIC, OVERLOOKED, WAYS, ImageMatch, match_by
 from jaccard_eval.data.imagelabels import ClassFacts
@@ -409,6 +409,19 @@ def _only_class(gt: Dataset, pred: Dataset, findings: FindingLog) -> ClassMatch:
         findings.error("class-none", where, f"predictions have no class, and {have}", fix=fix)
     row = 0 if len(gt.labels) == 1 else NOWHERE
     return ClassMatch("only-class", np.full(len(pred.labels), row, dtype=np.int32))
+
+
+def merged_classes(gt: Dataset, class_map: Mapping[str, str]) -> Dataset:
+    """Return ground truth whose classes are renamed or merged, by a map of names or ids.
+
+    What is known of classes besides boxes has no meaning for several together: a UsageError.
+    """
+    labels, rows = merged_labels(gt.labels, class_map, "ground truth")
+    has_facts = gt.facts.images is not None or gt.facts.frequency or gt.facts.ancestors
+    if has_facts and not np.array_equal(rows, np.arange(len(rows))):
+        detail = "classes cannot be merged where the ground truth states which are verified, frequent or above others."
+        raise UsageError(detail, fix=Fix.missing("Remove {gt_class_map}.", gt_class_map=None))
+    return replace(gt, labels=labels, boxes=_renumber(gt.boxes, "label", rows))
 
 
 def in_own_pixels(side: Dataset) -> Dataset:

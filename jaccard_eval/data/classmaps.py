@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import RowArray
-from jaccard_eval.data.dataset import LabelMap
+from jaccard_eval.data.dataset import Key, LabelMap, key_order
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.fixes import Fix
@@ -35,7 +36,39 @@ def rows_of_named(name: str, gt: LabelMap, pred: LabelMap) -> RowArray:
         raise UsageError(
             f"unknown class map {quoted_value(name)}; choose from {', '.join(known)}.{did_you_mean(name, known)}"
         )
-    return np.fromiter(NAMED_MAPS[name](gt, pred), dtype=np.int32, count=len(pred))
+    before, merged = former(gt)
+    return merged[np.fromiter(NAMED_MAPS[name](before, pred), dtype=np.int32, count=len(pred))]
+
+
+def former(labels: LabelMap) -> tuple[LabelMap, RowArray]:
+    """Return classes as they were before they were merged, and the row of each of those now; the last is -1, for none.
+
+    What predictions are is told by these: a place in their order, an id or a name.
+    """
+    before, rows = labels.former or (labels, np.arange(len(labels), dtype=np.int32))
+    return before, np.append(rows, np.int32(NOWHERE))
+
+
+def merged_labels(labels: LabelMap, class_map: Mapping[str, str], side: str) -> tuple[LabelMap, RowArray]:
+    """Return classes that are renamed by a map of names or ids, and the row of each class among them.
+
+    Those of one name are one class, with the id of the class that had this name, else of the first.
+    """
+    known = {text for key, name in zip(labels.keys, labels.names, strict=True) for text in (str(key), name)}
+    for source in class_map:
+        _require(source, known, side)
+    by_id = {str(key): name for key, name in zip(labels.keys, labels.names, strict=True)}
+    class_map = {source: goal if goal in labels.names else by_id.get(goal, goal) for source, goal in class_map.items()}
+    goals = [
+        class_map.get(name, class_map.get(str(key), name)) for key, name in zip(labels.keys, labels.names, strict=True)
+    ]
+    keys: dict[str, Key] = {}
+    for key, name, goal in zip(labels.keys, labels.names, goals, strict=True):
+        if goal not in keys or name == goal:
+            keys[goal] = goal if key == name else key
+    names = sorted(keys, key=lambda name: key_order(keys[name]))
+    rows = np.array([names.index(goal) for goal in goals], dtype=np.int32)
+    return LabelMap(tuple(map(keys.__getitem__, names)), tuple(names), labels.named, former=(labels, rows)), rows
 
 
 def fold_name(name: str) -> str:
@@ -136,36 +169,62 @@ def match_classes(
         return ClassMatch(class_map, rows_of_named(class_map, gt, pred))
     if class_map:
         return ClassMatch("map", rows_of_pairs(gt, pred, class_map))
+    before, merged = former(gt)
     if gt.named and pred.named:
-        return ClassMatch("name", _by_spelling(gt, pred, where, findings))
-    at = {key: row for row, key in enumerate(gt.keys)}
-    names = _first_rows(gt.names)
-    rows = [at.get(key, names.get(key, NOWHERE) if isinstance(key, str) else NOWHERE) for key in pred.keys]
-    return ClassMatch("id", np.array(rows, dtype=np.int32))
+        rows = merged[_by_spelling(before, pred, where, findings)]
+        if gt.former:
+            now = _first_rows(gt.names)
+            rows = np.array([now.get(name, row) for name, row in zip(pred.names, rows, strict=True)], dtype=np.int32)
+        return ClassMatch("name", rows)
+    at = {key: row for row, key in enumerate(before.keys)}
+    names = {**dict(zip(before.names, merged.tolist(), strict=False)), **_first_rows(gt.names)}
+    ids = [
+        merged[at[key]] if key in at else names.get(str(key), NOWHERE) if isinstance(key, str) else NOWHERE
+        for key in pred.keys
+    ]
+    return ClassMatch("id", np.array(ids, dtype=np.int32))
 
 
 def rows_of_pairs(gt: LabelMap, pred: LabelMap, class_map: Mapping[str, str]) -> RowArray:
     """Return the ground-truth row of each prediction class under a map of names (or ids as text), -1 for none.
 
-    Classes that the map does not name keep their name; one that it names and neither side has is a UsageError.
+    Classes that the map does not name keep their name; one that it names and neither side has is a UsageError, as is a
+    map of which the predictions have no class.
     """
-    known = _first_rows(gt.names)
-    known |= {str(key): row for row, key in enumerate(gt.keys) if str(key) not in known}
+    before, merged = former(gt)
+    # What classes were goes behind what they are, and ids behind names.
+    texts = [*map(str, before.keys), *before.names[::-1]]
+    known = dict(zip(texts, [*merged[:-1].tolist(), *merged[-2::-1].tolist()], strict=True)) | _first_rows(gt.names)
     named = {text for key, name in zip(pred.keys, pred.names, strict=True) for text in (str(key), name)}
+    # A class of the ground truth that is never predicted may stand in the map, as long as others are.
+    sources = {*named, *texts} if named & class_map.keys() else named
     for source, target in class_map.items():
-        _require(source, named, "predictions")
-        _require(target, known, "ground truth")
+        _require(source, sources, "predictions")
+        if target not in known:
+            merged_there = ",".join(f"{name}={goal}" for name, goal in class_map.items() if name in known)
+            words = "To give classes of the ground truth this name, pass {gt_class_map}."
+            fix = Fix.missing(words, gt_class_map=merged_there or f"CLASS={target}")
+            _require(target, known, "ground truth", fix=fix)
     mapped = [
         class_map.get(name, class_map.get(str(key), name)) for key, name in zip(pred.keys, pred.names, strict=True)
     ]
     return np.array([known.get(name, NOWHERE) for name in mapped], dtype=np.int32)
 
 
-def _require(name: str, known: set[str] | dict[str, int], side: str) -> None:
+def named_through(gt: LabelMap, pred: LabelMap, rule: str) -> LabelMap:
+    """Return numbered classes with the names that the ground truth has for them, whose numbers count by a rule."""
+    before = former(gt)[0]
+    rows = rows_of_named(rule, before, pred)
+    names = (before.names[row] if row >= 0 else name for row, name in zip(rows.tolist(), pred.names, strict=True))
+    return replace(pred, names=tuple(names), named=True)
+
+
+def _require(name: str, known: Collection[str], side: str, fix: Fix | None = None) -> None:
     if name not in known:
         listed = ", ".join(sorted(known)[:10])
         raise UsageError(
-            f"class map: no class {quoted_value(name)} in the {side}; it has {listed}.{did_you_mean(name, known)}"
+            f"class map: no class {quoted_value(name)} in the {side}; it has {listed}.{did_you_mean(name, known)}",
+            fix=fix,
         )
 
 

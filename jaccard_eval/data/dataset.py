@@ -11,7 +11,7 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoxTable, FloatArray
+from jaccard_eval.data.boxtable import BoxTable, FloatArray, RowArray
 from jaccard_eval.data.imagelabels import ClassFacts
 from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.findings import Finding
@@ -116,6 +116,8 @@ class LabelMap:
     names: tuple[str, ...]
     # Whether the names come from the input (or from ``--names``), so that classes can correspond by name.
     named: bool
+    # What the classes were before they were merged or renamed, and the row of each of those; None where they were not.
+    former: tuple[LabelMap, RowArray] | None = field(default=None, compare=False)
 
     def __len__(self) -> int:
         return len(self.keys)

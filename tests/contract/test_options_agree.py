@@ -154,6 +154,7 @@ GIVEN: dict[str, Any] = {
     "nms": 0.5,
     "drop_duplicates": True,
     "class_map": {"a": "dog"},
+    "gt_class_map": {"hound": "dog"},
     "match_images": "stem",
     "extra_images": "ignore",
     "images_in_common": True,

@@ -24,7 +24,7 @@ from jaccard_eval.cli.rules import SHAPE_OPTIONS
 from jaccard_eval.cli.run import as_errors, is_said, say_findings
 from jaccard_eval.findings import DataError, FindingLog, Severity
 
-PAIRED = ("class_map", "match_images", "extra_images", "images_in_common")
+PAIRED = ("class_map", "gt_class_map", "match_images", "extra_images", "images_in_common")
 READ = ("gt_format", "pred_format", "gt_options", "pred_options")
 EPILOG = """\b
 Examples:

@@ -154,9 +154,10 @@ def _oriented(cells: BoxCells, units: str, place: Callable[[int], Where], draft:
 
 def note_no_class(draft: Draft) -> None:
     """Report that a table has no column for the class, and what its boxes are then."""
-    draft.has_no_class = not draft.options.names
-    fix = Fix.of_side(draft.options.role, "Pass {names} to name it.", names=None)
-    detail = f"no column for the class: all boxes are of class {NO_CLASS}"
+    names = draft.options.names
+    draft.has_no_class = not names
+    fix = None if names else Fix.of_side(draft.options.role, "Pass {names} to name it.", names=None)
+    detail = f"no column for the class: all boxes are of class {quoted_value(names[0]) if names else NO_CLASS}"
     draft.findings.note("csv-one-class", Where(draft.path), detail, fix=fix)
 
 

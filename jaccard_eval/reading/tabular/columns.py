@@ -332,8 +332,9 @@ def may_lack_class(header: Sequence[str], options: ReadOptions) -> bool:
     at = _positions(header)
     is_table = _pick(at, IMAGE) is not None and _pick_box(at, options.box) is not None
     unknown = [name for name in header if _compact(name) not in _KNOWN]
-    is_other = (
-        any(options.role == "gt" or _is_like(name, "class") for name in unknown) and len(options.names or ()) != 1
+    n_names = len(options.names or ())
+    is_other = n_names > 1 or (
+        any(options.role == "gt" or _is_like(name, "class") for name in unknown) and n_names != 1
     )
     return lacks_class(header) and is_table and not is_other
 
