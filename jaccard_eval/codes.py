@@ -300,6 +300,7 @@ CODES = frozenset(
         "shapes-missing",
         "shapes-unfit",
         "sides-swapped",
+        "size-assumed",
         "size-placeholder",
         "size-unknown",
         "split-chosen",

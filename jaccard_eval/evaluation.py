@@ -140,11 +140,24 @@ def align_shapes(gt: Dataset, pred: Dataset, options: SideOptions, iou_type: str
     if options.gt_class_map:
         gt = merged_classes(gt, options.gt_class_map)
     aligned = align_datasets(gt, pred, options)
-    return gt, pred, aligned if iou_type == BOXES else _with_masks(aligned, gt, pred)
+    if iou_type == BOXES:
+        return gt, pred, aligned
+    from jaccard_eval.reading.in_images import with_image_sizes
+
+    images = aligned.placement.images
+    sizes = common_sizes(pred, images)
+    sized = with_image_sizes(gt, sizes, images.gt_rows), with_image_sizes(pred, sizes, images.pred_rows)
+    if sized[0] is not gt or sized[1] is not pred:
+        aligned = align_datasets(*sized, options)
+    return *sized, _with_masks(aligned, *sized, iou_type)
 
 
-def _with_masks(aligned: Alignment, gt: Dataset, pred: Dataset) -> Alignment:
-    from jaccard_eval.reading.in_images import with_masks
+def _with_masks(aligned: Alignment, gt: Dataset, pred: Dataset, iou_type: str) -> Alignment:
+    from functools import partial
+
+    from jaccard_eval.reading import in_images
+
+    with_masks = partial(in_images.with_masks, anywhere=iou_type == "segm")
 
     try:
         if not gt.facts.ancestors:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
 from jaccard_eval.data.alignment import Alignment, common_sizes
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, Chosen, FloatArray
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, Chosen, FloatArray, RowArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import IMAGES_OF, Fix
 from jaccard_eval.progress import staged
-from jaccard_eval.similarity.masks import Masks, filled, outlines_of, sizes_in_images
+from jaccard_eval.similarity.masks import Masks, filled, on_canvases, outlines_of, sizes_in_images, with_sizes
 from jaccard_eval.text import pluralise, quoted_value
 
 _SLACK = 0.01  # by which fractions may leave 0..1, as in text labels
@@ -34,11 +35,37 @@ def with_mask_sizes(side: Dataset) -> Dataset:
     return replace(side, images=replace(side.images, sizes=sizes))
 
 
+def with_image_sizes(side: Dataset, sizes: FloatArray, rows: RowArray) -> Dataset:
+    """Return a side whose masks have the size of their image where its file has none; the same side if all have one.
+
+    `sizes` are those of common images, `rows` which of these each image of the side is, -1 for none.
+    """
+    if not any((found := outlines_of(table)) is not None and found.are_unsized.any() for table in side.boxes.tables()):
+        return side
+    own = np.where(rows[:, None] < 0, np.nan, sizes[rows])
+    return replace(side, boxes=side.boxes.mapped(partial(with_sizes, sizes=own)).settled())
+
+
 @staged("filling polygons")
-def with_masks(aligned: Alignment, gt: Dataset, pred: Dataset) -> Alignment:
-    """Return an alignment whose tables have masks; a DataError names those that do not fit their image."""
+def with_masks(aligned: Alignment, gt: Dataset, pred: Dataset, *, anywhere: bool = False) -> Alignment:
+    """Return an alignment whose tables have masks; a DataError names those that do not fit their image.
+
+    Masks are `anywhere` where only what they share counts, not where in the image they are: images whose size neither
+    side knows then need none.
+    """
     sizes = common_sizes(pred, aligned.placement.images)
     findings = FindingLog()
+    if anywhere and np.isnan(sizes).any():
+        known, sizes = sizes, on_canvases(sizes, chain(aligned.gt.tables(), aligned.pred.tables()))
+        found = np.isnan(known).any(axis=1) & np.isfinite(sizes).all(axis=1)
+        are_runs = bool((sizes[found, 0] == 1).any())
+        if found.any():
+            detail = (
+                f"the size of {pluralise(int(found.sum()), 'image')} is not known: masks are compared as if"
+                f" {'all runs went down the columns' if are_runs else 'nothing of them left the image'}"
+            )
+            report = findings.warning if are_runs else findings.note
+            report("size-assumed", Where(pred.path, field="segmentation"), detail, fix=IMAGES_OF["gt"])
     tables = [_filled(side, sizes, gt, aligned, findings) for side in (gt, pred)]
     findings.raise_errors()
     return replace(aligned, gt=tables[0], pred=tables[1], findings=(*aligned.findings, *findings.findings()))
@@ -64,6 +91,10 @@ def _filled(side: Dataset, sizes: FloatArray, gt: Dataset, aligned: Alignment, f
         assert outlines is not None  # of tables that have some
         height, width = outlines.masks.sizes[row].tolist()
         image_width, image_height = sizes[table.image[row]].tolist()
+        if outlines.are_unsized[row]:
+            last = int(outlines.masks.runs.ends()[row])
+            size = f"{image_width:g} x {image_height:g} pixels (width x height)"
+            return where(table, row), f"runs reach pixel {last:,}, but the image has {size}"
         detail = (
             f"size of RLE is {height} x {width} (height x width), but the image has {image_height:g} x {image_width:g}"
         )
@@ -86,7 +117,7 @@ def _filled(side: Dataset, sizes: FloatArray, gt: Dataset, aligned: Alignment, f
         found.unsized,
         lambda row: (
             where(found.unsized.boxes, row),
-            "the height and width of the image are unknown, which polygons are filled in",
+            "the height and width of the image are unknown, which masks lie in",
         ),
         fix=IMAGES_OF[side.role],
     )
@@ -130,13 +161,15 @@ class _Outlined:
         self.n_shapes += len(outlines)
         of_image, drawn = sizes[boxes.image], outlines.has_polygons
         known = np.isfinite(of_image).all(axis=1)
+        unsized = outlines.are_unsized
+        outlines = outlines.sized(of_image[:, ::-1])
         own = outlines.masks.sizes
         if self._scales:
             wanted = sizes_in_images(outlines, of_image[:, ::-1])
             self.scaled.add(boxes, np.flatnonzero((wanted != own).any(axis=1) & (own > 0).all(axis=1)))
             own = wanted
         self.unfit.add(boxes, np.flatnonzero(known & ~drawn & (own != of_image[:, ::-1]).any(axis=1)))
-        self.unsized.add(boxes, np.flatnonzero(~known & drawn))
+        self.unsized.add(boxes, np.flatnonzero(~known & (drawn | unsized)))
         self._n_polygons += int(np.count_nonzero(drawn))
         self.n_pixels += int(np.count_nonzero(~drawn))
         self._low = min(self._low, float(outlines.corners.min(initial=np.inf)))

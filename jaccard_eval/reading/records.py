@@ -308,6 +308,13 @@ class RecordCollector:
         self._outline_draft().add_polygons(rings)
         self.add_box(image, label, _OF_MASK, where, score=score)
 
+    def add_outline(self, image: Key, label: Key, value: Any, where: Where, *, score: float = math.nan) -> str:
+        """Add a mask as COCO JSON has it, polygons or RLE; return the problem where it is none."""
+        problem = self._outline_draft().add(value)
+        if not problem:
+            self.add_box(image, label, _OF_MASK, where, score=score)
+        return problem
+
     def add_pixels(
         self,
         image: Key,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,13 +28,17 @@ from jaccard_eval.similarity.runs import (
     transposed,
 )
 
+_DOWN, _ALONG = (0, 0), (0, 1)  # sizes of runs without any: down the columns, or along the rows
 STRETCH = 0.02  # by which the sides of a mask may differ in proportion from those of the image it is scaled to
 _EDGES_AT_ONCE = 1 << 18  # of masks that are looked up: more are slower, as they leave the cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Masks:
-    """A column of n masks, each in an image of a height and a width."""
+    """A column of n masks, each in an image of a height and a width.
+
+    Of runs in a file without sizes the height is 0 until that of the image is known; see `Outlines.sized`.
+    """
 
     runs: Runs
     sizes: IntArray  # (n, 2): height, width
@@ -68,7 +72,7 @@ class Masks:
 
     def bounds(self) -> FloatArray:
         """Return left, top, width and height of each mask in px, (n, 4); zeros for an empty one."""
-        return self.runs.bounds(self.sizes)
+        return self.runs.bounds(np.maximum(self.sizes, 1))
 
     def areas(self) -> FloatArray:
         """Return how many pixels each mask has, (n,)."""
@@ -185,6 +189,11 @@ class Outlines:
         """Return the masks as they are meant, of which the file has `axes` of `options.MASK_AXES`; or the reverse."""
         if axes == "yx":
             return replace(self, corners=self.corners[:, ::-1])
+        if self.are_unsized.any():
+            sizes = self.masks.sizes.copy()
+            if axes in ("transposed", "row-major"):
+                sizes[self.are_unsized] = _DOWN if undo else _ALONG
+            return replace(self, masks=Masks(self.masks.runs, sizes))
         masks, resized = self.masks, axes in ("wh", "row-major")
         if axes in ("transposed", "row-major") and undo:
             masks = masks.transposed()
@@ -192,6 +201,31 @@ class Outlines:
             masks = Masks(masks.runs, masks.sizes[:, ::-1])
         if axes in ("transposed", "row-major") and not undo:
             masks = masks.transposed()
+        return replace(self, masks=masks)
+
+    @property
+    def are_unsized(self) -> BoolArray:
+        """Which masks are runs in an image whose height and width the file does not have, (n,)."""
+        are_unsized: BoolArray = ~self.has_polygons & (self.masks.sizes[:, 0] == 0) & ~self.masks.runs.are_empty()
+        return are_unsized
+
+    def sized(self, of_image: FloatArray) -> Outlines:
+        """Return the masks with the height and width of their images (n, 2) for runs without.
+
+        Where that is not known (NaN), or runs leave the image, they stay as they are.
+        """
+        found = self.are_unsized
+        if not found.any():
+            return self
+        with np.errstate(invalid="ignore"):
+            found &= self.masks.runs.ends() <= of_image.prod(axis=1)
+        along = found & (self.masks.sizes[:, 1] == _ALONG[1])
+        sizes = np.where(found[:, None], np.where(along[:, None], of_image[:, ::-1], of_image), self.masks.sizes)
+        masks = Masks(self.masks.runs, sizes.astype(np.int64))
+        (turned,), (kept,) = np.nonzero(along), np.nonzero(~along)
+        if len(turned):
+            parts = masks.take(kept).joined([masks.take(turned).transposed()])
+            masks = parts.take(np.argsort(np.concatenate((kept, turned))))
         return replace(self, masks=masks)
 
     def in_images(self, sizes: IntArray) -> Masks:
@@ -261,12 +295,42 @@ def filled(boxes: BoxTable, *, sizes: FloatArray, scales: bool) -> BoxTable:
     if outlines is None:
         return boxes
     of_image = sizes[boxes.image, ::-1]
+    outlines = outlines.sized(of_image)
     if scales:
         outlines = replace(outlines, masks=outlines.masks.resized(sizes_in_images(outlines, of_image)))
     masks = outlines.in_images(
         np.where(outlines.has_polygons[:, None], of_image, outlines.masks.sizes).astype(np.int64)
     )
     return replace(boxes, shapes=masks, area=np.where(outlines.counts_pixels, masks.areas(), boxes.area))
+
+
+def with_sizes(boxes: BoxTable, *, sizes: FloatArray) -> BoxTable:
+    """Return boxes around masks whose size is that of their image, where the file has none; see `Outlines.sized`."""
+    outlines = outlines_of(boxes)
+    if outlines is None or not (unsized := outlines.are_unsized).any():
+        return boxes
+    outlines = outlines.sized(sizes[boxes.image, ::-1])
+    return replace(boxes, shapes=outlines, xywh=np.where(unsized[:, None], outlines.bounds(), boxes.xywh))
+
+
+def on_canvases(sizes: FloatArray, tables: Iterable[BoxTable]) -> FloatArray:
+    """Return sizes of images, those that are not known (NaN) by what lies in them: unless it needs to be known.
+
+    All polygons of an image fit into it, with x and y exchanged as well, or all runs down its columns into one column.
+    """
+    (unknown,) = np.nonzero(np.isnan(sizes).any(axis=1))
+    far, kinds = np.zeros(len(sizes)), np.zeros(len(sizes), dtype=np.int64)
+    for table in tables:
+        outlines = outlines_of(table)
+        if outlines is not None:
+            bounds, drawn = outlines.bounds(), outlines.has_polygons
+            reach = np.where(drawn, (bounds[:, :2] + bounds[:, 2:]).max(axis=1), outlines.masks.runs.ends())
+            np.maximum.at(far, table.image, np.ceil(reach) + 1)
+            np.bitwise_or.at(kinds, table.image, np.where(drawn, 1, np.where(outlines.masks.sizes[:, 1] > 0, 4, 2)))
+    found, sizes = unknown[(kinds[unknown] > 0) & (kinds[unknown] <= 2)], sizes.copy()
+    sizes[found] = far[found, None]
+    sizes[found[kinds[found] == 2], 0] = 1
+    return sizes
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -68,6 +68,11 @@ class Runs:
         """Return which masks have no pixels, (n,)."""
         return np.asarray(self.offsets[1:] == self.offsets[:-1])
 
+    def ends(self) -> IntArray:
+        """Return the pixel behind the last one of each mask, (n,); 0 for an empty one."""
+        ends = np.concatenate((self.edges, [0]))[self.offsets[1:] - 1]
+        return np.where(self.are_empty(), 0, ends)
+
     def bounds(self, sizes: IntArray) -> FloatArray:
         """Return left, top, width and height of each mask, (n, 4), in images of height and width `sizes` (n, 2)."""
         measured = native.measure_masks(self.edges, self.offsets, sizes)

@@ -37,7 +37,7 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import measure_aligned
 from jaccard_eval.options import AS_WRITTEN, MASK_AXES
 from jaccard_eval.similarity.boundary import boundaries, boundary_width
-from jaccard_eval.similarity.masks import Outlines, filled, masks_of, outlines_of
+from jaccard_eval.similarity.masks import Outlines, filled, masks_of, on_canvases, outlines_of
 
 THIN_AT_ONCE = 256  # objects whose boundaries are made at once
 FEWEST_FOUND = 3  # objects that one reading of sizes must find for its option to be named
@@ -53,13 +53,15 @@ class _Drawn:
 
     @classmethod
     def of(cls, gt: Dataset, pred: Dataset, aligned: Alignment, sample: Sample) -> _Drawn:
-        sizes = common_sizes(pred, aligned.placement.images)
+        sizes = on_canvases(common_sizes(pred, aligned.placement.images), (sample.gt, sample.pred))
         return cls({"gt": gt, "pred": pred}, {"gt": sample.gt, "pred": sample.pred}, sizes)
 
     def outlines(self, role: str) -> Outlines | None:
         """Return the masks of a side that can be read anew: those of resized images were moved since."""
         outlines = outlines_of(self.tables[role])
-        return None if not outlines or self.sides[role].reading.resized is not None else outlines
+        if not outlines or self.sides[role].reading.resized is not None or outlines.are_unsized.any():
+            return None
+        return outlines
 
     def read_anew(self, role: str, axes: str) -> _Drawn:
         """Return the same masks as if the file had written them in these `axes` of `MASK_AXES`."""

@@ -1,0 +1,309 @@
+"""Tables of masks: a row for each object, its pixels as runs, as Kaggle has them, or its outline as well-known text.
+
+Runs are pairs of a first pixel, counted from 1 down the columns, and a length. Where pixels are counted from 0, or each
+run begins behind the one before it, the numbers can mean nothing else. A row without a mask names an image without
+objects. The size of an image is in the table, in the image folder, or in the other input.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from jaccard_eval.data.known_protocols import MASKS
+from jaccard_eval.findings import DataError, Where
+from jaccard_eval.fixes import Fix
+from jaccard_eval.formats import Format
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.options import ReadOptions
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.peek import Kind, Likeness, Peek
+from jaccard_eval.reading.records import RecordCollector
+from jaccard_eval.text import is_numeral, quoted_value
+
+FORMAT = Format(
+    name="masktable",
+    summary="CSV of masks, a row per object: Kaggle's EncodedPixels, SpaceNet's PolygonWKT_Pix",
+    source="https://www.kaggle.com/competitions/airbus-ship-detection/data and https://spacenet.ai",
+    example="ImageId,EncodedPixels,Width,Height\nstreet.jpg,1 3 11 3 21 3,20,10\nfield.jpg,,20,10\n",
+    carries=("images", "sizes", "scores"),
+    suffixes=(".csv", ".tsv"),
+)
+
+# Columns of masks, those in pixels first, and of an image and a class in one.
+_MASK = (
+    "encoded_pixels", "polygon_wkt_pix", "rle", "rle_mask", "mask_rle", "encoded_mask", "rle_encoded", "encoding",
+    "rles", "polygon_wkt", "multipolygon_wkt", "wkt", "geometry", "segmentation", "annotation", "mask", "predicted",
+)  # fmt: skip
+_JOINED = (
+    "image_id_class_id",
+    "image_class",
+    "image_label",
+    "image_id_label",
+    "image_class_id",
+    "id_class",
+    "id_label",
+)
+_EMPTY = ("", "-1", "nan", "none", "null", "[]", "1 0", "0 0")  # of objects that are not there
+_CELL = re.compile(
+    r"\s*(?:\d+[ ,]+\d+(?:[ ,]|\s*$)|(?:SRID=\d+;)?(?:MULTI)?POLYGON\b|\{\s*['\"]|\[\s*\[)", re.IGNORECASE
+)
+_FIX = "Write pairs of a first pixel and a length, such as '1 3 11 3', or POLYGON ((0 0, 9 0, 9 9, 0 0))."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layout:
+    """Places of the columns in a row."""
+
+    mask: int
+    image: int
+    label: int | None
+    score: int | None
+    size: tuple[int, int] | None  # of the columns of width and height
+    is_joined: bool  # whether an image and a class stand in one cell, with an underscore between them
+
+
+def _layout(header: Sequence[str]) -> _Layout | None:
+    from jaccard_eval.reading.tabular.columns import CLASS, IMAGE, SCORE, SIZES, find_column, is_header, position_of
+
+    def first(names: Sequence[str]) -> int | None:
+        return next((at for name in names if (at := find_column(header, name)) is not None), None)
+
+    mask, joined = first(_MASK), first(_JOINED)
+    if mask is None or is_header(header):
+        return None
+    others = [name if at != mask else "" for at, name in enumerate(header)]
+    image = joined if joined is not None else position_of(others, IMAGE)
+    if image is None and (image := first(("id",))) is None:
+        return None
+    sizes = ((find_column(header, wide), find_column(header, high)) for wide, high in SIZES)
+    size = next(((wide, high) for wide, high in sizes if wide is not None and high is not None), None)
+    label, score = position_of(others, CLASS), position_of(others, SCORE)
+    return _Layout(
+        mask=mask,
+        image=image,
+        label=None if label == image else label,
+        score=score,
+        size=size,
+        is_joined=image == joined,
+    )
+
+
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate a table by the columns of its header, and by what its first cells hold."""
+    if peek.kind is not Kind.TEXT or not peek.lines:
+        return None
+    import csv
+
+    from jaccard_eval.reading.tabular.rows import fields_up_to, split_first_line  # only where a table is possible
+
+    delimiter, header = split_first_line(peek.lines[0])
+    layout = _layout(header)
+    if layout is None:
+        return None
+    with fields_up_to(len(peek.text)):
+        rows = [*csv.reader(peek.lines[1:], delimiter=delimiter)]
+    cells = [row[layout.mask] for row in rows if len(row) > layout.mask]
+    filled = [cell for cell in cells if cell.strip().lower() not in _EMPTY]
+    return Likeness.STRUCTURE if all(map(_CELL.match, filled)) and (filled or len(cells) > 0) else None
+
+
+def iou_types(_: Peek) -> set[str]:
+    """Return what there is: boxes around masks are compared only where they are asked for."""
+    return {"segm"}
+
+
+def read(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and masks of a table to the draft."""
+    import csv
+
+    from jaccard_eval.reading.tabular.boxes import note_no_class
+    from jaccard_eval.reading.tabular.columns import listed_names, meant_header, read_naming
+    from jaccard_eval.reading.tabular.rows import fields_up_to, first_line, split_first_line
+
+    text = files.read_text(path)
+    naming = read_naming(options.columns)
+    delimiter, header = split_first_line(first_line(text)[1], naming)
+    layout = _layout(meant_header(header, naming))
+    if layout is None:
+        detail = f"no columns for an image and a mask among {listed_names(header)}"
+        fix = f"Name them image_id and one of {', '.join(_MASK)}."
+        raise DataError.single("csv-column-missing", Where(str(path), line=1), detail, fix=fix)
+    rows: list[tuple[Where, list[str]]] = []
+    with fields_up_to(len(text)):
+        reader = csv.reader(text.splitlines(), delimiter=delimiter)
+        next(row for row in reader if row)
+        for row in reader:
+            where = Where(str(path), line=reader.line_num)
+            if len(row) == len(header):
+                rows.append((where, [cell.strip() for cell in row]))
+            elif row:
+                detail = f"expected {len(header)} fields, got {len(row)}"
+                draft.findings.error("csv-fields", where, detail, fix="Export the table again.")
+    _add_rows(rows, layout, header, draft)
+    if layout.label is None and not layout.is_joined:
+        note_no_class(draft)
+    used = {layout.mask, layout.image, layout.label, layout.score, *(layout.size or ())}
+    unused = [name for at, name in enumerate(header) if at not in used]
+    if unused:
+        draft.findings.note("csv-columns-unused", Where(str(path)), f"columns ignored: {listed_names(unused)}")
+
+
+def _add_rows(rows: Sequence[tuple[Where, list[str]]], layout: _Layout, header: Sequence[str], draft: Draft) -> None:
+    from jaccard_eval.reading.tabular.boxes import NO_CLASS
+
+    side = RecordCollector(draft)
+    images = list(dict.fromkeys(_names(row, layout)[0] for _, row in rows))
+    sizes = _sizes(rows, layout, images, draft)
+    size_of = dict(zip(images, sizes.tolist(), strict=True))
+    for image, (width, height) in size_of.items():
+        side.add_image(image, size=(width, height))
+    of_runs = {at: cell for at, (_, row) in enumerate(rows) if (cell := row[layout.mask])[:1].isdigit()}
+    runs = _Runs.of([cell for cell in of_runs.values() if cell not in _EMPTY])
+    for where, row in rows:
+        cell, (image, label) = row[layout.mask], _names(row, layout)
+        if cell.lower() in _EMPTY:
+            continue
+        width, height = size_of[image]
+        size = (0, 0) if math.isnan(width) else (int(height), int(width))
+        given = row[layout.score] if layout.score is not None else ""
+        score = float(given) if is_numeral(given) else math.nan
+        if given and math.isnan(score):
+            detail = f"{quoted_value(given)} is not a plain finite number"
+            draft.findings.error("csv-number", where, detail, fix="Write numbers with a decimal point.")
+        key = int(label) if label.isascii() and label.isdigit() else label or NO_CLASS
+        problem = _add_mask(side, (image, key), cell, (size, where, score), runs)
+        if problem:
+            place = Where(where.path, line=where.line, field=header[layout.mask])
+            draft.findings.error("segmentation-invalid", place, problem, fix=_FIX)
+    if runs.meaning:
+        draft.details.append(runs.meaning)
+    if draft.options.iou_type not in MASKS and np.isnan(sizes).any() and of_runs:
+        detail = "the width and height of images are not known, from which the boxes around runs follow"
+        sizes_of = {f"{draft.options.role}_images": None}
+        words = f"Compare masks with {{iou_type}}, or pass the image folder with {{{draft.options.role}_images}}."
+        fix = Fix.missing(words, iou_type="segm", **sizes_of)
+        draft.findings.error("size-unknown", Where(draft.path), detail, fix=fix)
+    draft.findings.raise_errors()
+    side.to_draft(encoding="xywh", listed=False)
+
+
+def _add_mask(
+    side: RecordCollector,
+    keys: tuple[str, int | str],
+    cell: str,
+    place: tuple[tuple[int, int], Where, float],
+    runs: _Runs,
+) -> str:
+    """Add the mask of a cell, in an image of a height and a width, with a score; return the problem if there is one."""
+    from jaccard_eval.reading.rings import is_wkt, rings_of_wkt
+
+    (height, width), where, score = place
+    try:
+        if is_wkt(cell):
+            rings = rings_of_wkt(cell)
+            if rings:
+                side.add_polygons(*keys, rings, where, score=score)
+            return ""
+        if cell[:1] in "[{":
+            return side.add_outline(*keys, json.loads(cell.replace("'", '"')), where, score=score)
+        edges = runs.edges(cell)
+    except ValueError as error:
+        return str(error)
+    if height and edges[-1] > height * width:
+        return f"runs reach pixel {edges[-1]:,}, but the image has {width} x {height} (width x height)"
+    side.add_pixels(*keys, edges, (height, width), where, score=score)
+    return ""
+
+
+def _names(row: Sequence[str], layout: _Layout) -> tuple[str, str]:
+    """Return the image and the class of a row; the class is empty where there is none."""
+    if layout.is_joined:
+        image, _, label = row[layout.image].rpartition("_")
+        return image, label
+    return row[layout.image], "" if layout.label is None else row[layout.label]
+
+
+def _sizes(
+    rows: Sequence[tuple[Where, list[str]]], layout: _Layout, images: Sequence[str], draft: Draft
+) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """Return the width and height of each image, (n, 2): from the table, else from the image folder; NaN if unknown."""
+    sizes = np.full((len(images), 2), np.nan)
+    if layout.size is not None:
+        at = {image: place for place, image in enumerate(images)}
+        for where, row in rows:
+            given = [row[place] for place in layout.size]
+            if not all(text.isascii() and text.isdigit() and 0 < len(text) < 8 and int(text) for text in given):
+                detail = f"width and height are {' and '.join(map(quoted_value, given))}"
+                draft.findings.error("image-size", where, detail, fix="Write whole numbers of pixels.")
+                continue
+            own = sizes[at[_names(row, layout)[0]]]
+            if not np.isnan(own).any() and own.tolist() != [*map(float, given)]:
+                detail = f"width and height are {given[0]} and {given[1]}, before {own[0]:g} and {own[1]:g}"
+                draft.findings.error("image-size", where, detail, fix="Write one size for each image.")
+            own[:] = [*map(float, given)]
+    draft.fill_sizes(sizes, list(images))
+    return sizes
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """What the numbers of runs mean in all rows of a table."""
+
+    first: int  # the number of the first pixel
+    is_relative: bool  # whether a run begins so many pixels behind the one before it
+
+    @classmethod
+    def of(cls, cells: Sequence[str]) -> _Runs:
+        """Return the one meaning that the numbers can have; runs that ascend from 1 on are Kaggle's."""
+        n_several = n_back = 0
+        least = 1
+        for cell in cells:
+            numbers = cell.replace(",", " ").split()
+            try:
+                starts, lengths = (np.array(numbers[at::2], dtype=np.int64) for at in (0, 1))
+            except (ValueError, OverflowError):
+                continue
+            if len(starts) != len(lengths) or not len(starts):
+                continue
+            least = min(least, int(starts.min()))
+            n_several += len(starts) > 1
+            n_back += bool((starts[1:] < starts[:-1] + lengths[:-1]).any())
+        is_relative = n_back * 2 > n_several
+        return cls(0 if is_relative or least == 0 else 1, is_relative)
+
+    @property
+    def meaning(self) -> str:
+        """What is unusual in it, for people."""
+        if self.is_relative:
+            return "runs begin behind the ones before them"
+        return "" if self.first else "pixels of runs are counted from 0"
+
+    def edges(self, cell: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """Return where a mask begins and ends, by turns; a ValueError where the numbers are other than runs."""
+        words = cell.replace(",", " ").split()
+        if not all(word.isascii() and word.isdigit() and len(word) < 16 for word in words):
+            wrong = next(word for word in words if not (word.isascii() and word.isdigit() and len(word) < 16))
+            raise ValueError(f"{quoted_value(wrong)} is not a whole number of pixels")
+        if len(words) % 2:
+            raise ValueError(f"has {len(words):,} numbers; expected pairs of a first pixel and a length")
+        starts, lengths = np.array(words, dtype=np.int64).reshape(-1, 2).T
+        if self.is_relative:
+            starts = np.cumsum(starts + lengths) - lengths
+        starts = starts - self.first
+        starts, lengths = starts[lengths > 0], lengths[lengths > 0]
+        ends = starts + lengths
+        if (starts[1:] < ends[:-1]).any():
+            at = int(np.argmax(starts[1:] < ends[:-1])) + 1
+            raise ValueError(f"run {at + 1} begins at {starts[at] + self.first:,}, before the one before it has ended")
+        if not len(starts):
+            raise ValueError("has no pixels")
+        edges = np.stack((starts, ends), axis=1).ravel()
+        joined = np.flatnonzero(edges[1:-1:2] == edges[2::2]) * 2 + 1  # runs that touch are one
+        return np.delete(edges, np.concatenate((joined, joined + 1)))
