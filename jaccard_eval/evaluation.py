@@ -86,7 +86,8 @@ def load_and_align(
         raise DataError(read.errors)
     require_effect(asked, "kinds", {"": iou_type})
     # Folders may hold splits, whatever the format of their files.
-    are_folders = any(os.path.isdir(side.path) for side in (gt_side, pred_side))  # noqa: PTH112 - not always a path
+    places = (*(given for given in (gt, pred) if isinstance(given, str | os.PathLike)), gt_side.path, pred_side.path)
+    are_folders = any(map(os.path.isdir, places))
     asked = tuple(name for name in asked if name != "split" or not are_folders)
     require_effect(asked, "formats", {"gt": gt_side.format, "pred": pred_side.format})
     if is_counted(gt) and is_counted(pred):
@@ -211,7 +212,7 @@ def _with_split(error: DataError, gt: Source, gt_side: Dataset, pred: Dataset, o
     given = options.gt_options or ReadOptions()
     for split in SPLITS:
         try:
-            sibling = load(gt, format_name=gt_side.format, options=replace(given, split=split))
+            sibling = load(gt, format_name=options.gt_format, options=replace(given, split=split))
             if split == given.split or sibling.images.keys == gt_side.images.keys:
                 continue
             align_images(sibling, pred, options, FindingLog())

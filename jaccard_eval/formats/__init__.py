@@ -5,7 +5,8 @@ A format module has ``looks_like(peek) -> Likeness | None``, ``read(path, draft,
 of its own format is written another way. If the suffixes of ``FORMAT`` do not show which files of a folder are
 read, ``reads_name(name)`` does; where an input leads to files outside of it, ``leads_to(path, split)`` returns them.
 Where inputs may have other things to compare than boxes, ``iou_types(peek)`` returns those that the input begins with.
-One that has ``ASKED_LAST = True`` rates what no other format is sure of.
+One that has ``ASKED_LAST = True`` rates what no other format is sure of; of one that has ``READS_SPLITS = True``, a
+folder with several splits is handed on whole.
 No format knows of another: the one that is surest of an input reads it. Modules that start with an underscore are
 shared parts, not formats. Third parties add formats through the entry-point group ``jaccard_eval.formats``.
 """
@@ -153,10 +154,22 @@ class Opened(os.PathLike[str]):
         """What is read of it, and the format of that: itself, else the one data set that lies in a folder.
 
         The surest format reads it; formats of other packages are asked last. A DataError reports that no format
-        recognises it, or that several are equally sure.
+        recognises it, or that several are equally sure. Of a root with several splits, see `found_for`.
         """
+        return self.found_for(ReadOptions(), FindingLog())
+
+    def found_for(self, options: ReadOptions, findings: FindingLog) -> tuple[Path, str]:
+        """Return what is read of it: of data sets that are splits of one, that of the split and the kind asked for."""
+        if len(self._inputs) == 1:
+            return self._inputs[0]
+        from jaccard_eval.formats._rivals import of_split
+
+        return of_split(self.peek, self._inputs, options, findings)
+
+    @cached_property
+    def _inputs(self) -> list[tuple[Path, str]]:
         if self.format_name:
-            return self.peek.path, self.format_name
+            return [(self.peek.path, self.format_name)]
         self.peek.head = require_input(self.peek.path)
         return _find(self.peek)
 
@@ -193,7 +206,8 @@ def in_parts(source: object) -> bool:
     return isinstance(source, str | os.PathLike) and Opened(source).in_parts
 
 
-def _find(peek: Peek) -> tuple[Path, str]:
+def _find(peek: Peek) -> list[tuple[Path, str]]:
+    """Return the input, or all that are splits of one data set."""
     from jaccard_eval.reading.peek import Likeness
 
     path, matches = peek.path, surest_formats(peek)
@@ -203,8 +217,7 @@ def _find(peek: Peek) -> tuple[Path, str]:
         peek = unwrapped(peek)
         matches = surest_formats(peek) if peek.path != path else []
     if len(matches) == 1:
-        _require_alone(peek, peek.path, matches[0])
-        return peek.path, matches[0]
+        return _with_splits(peek, peek.path, matches[0])
     if matches:
         raise DataError.single(
             "format-ambiguous",
@@ -217,26 +230,33 @@ def _find(peek: Peek) -> tuple[Path, str]:
         found, name = inputs[0]
         # A file recognised only by its name may be anything: the settings of a tool, for example.
         if (format_module(name).looks_like(peek.at(found)) or 0) > Likeness.SUFFIX:
-            _require_alone(peek, found, name)
-            return found, name
-    if not inputs:
-        from jaccard_eval.formats._rivals import explain_several, inputs_below
+            return _with_splits(peek, found, name)
+    if peek.is_folder and (not inputs or is_all):
+        from jaccard_eval.formats._rivals import are_splits, explain_several, inputs_below
 
         deeper = inputs_below(peek, surest_formats)
-        if len(deeper) > 1:
+        if are_splits(peek.path, deeper) or (len(deeper) == 1 and not inputs):
+            return deeper
+        if len(deeper) > 1 and not inputs:
             raise explain_several(peek.path, deeper)
     raise explain_unknown(peek, inputs)
 
 
-def _require_alone(peek: Peek, found: Path, name: str) -> None:
-    """Raise a DataError where a folder holds other inputs than the one found: which is meant, only users know."""
-    if not peek.is_folder:
-        return
-    from jaccard_eval.formats._rivals import explain_several, rivals_of
+def _with_splits(peek: Peek, found: Path, name: str) -> list[tuple[Path, str]]:
+    """Return the input that was found, with the other splits of its data set; a DataError where a folder has others.
 
-    others = rivals_of(peek, found, partial(reads_name, format_module(name)), surest_formats)
-    if others:
-        raise explain_several(peek.path, [(found, name), *others])
+    Which of these is meant, only users know.
+    """
+    if not peek.is_folder:
+        return [(found, name)]
+    from jaccard_eval.formats._rivals import are_splits, explain_several, rivals_of, split_parts
+
+    if peek.at(found).is_folder and (parts := split_parts(peek.at(found), name, surest_formats)):
+        return parts
+    inputs = [(found, name), *rivals_of(peek, found, partial(reads_name, format_module(name)), surest_formats)]
+    if len(inputs) > 1 and not are_splits(peek.path, inputs):
+        raise explain_several(peek.path, inputs)
+    return inputs
 
 
 def surest_formats(peek: Peek) -> list[str]:
@@ -277,10 +297,11 @@ def read_dataset(given: str | os.PathLike[str], options: ReadOptions, format_nam
 
         return read_side(path, options)
     with Stage(f"reading {path}"), session(), refusals_explained(path):
-        found, name = given.found
+        notes = FindingLog()
+        found, name = given.found_for(options, notes)
         if isinstance(found, Place) and name not in _own_modules():
             found.bring_below()
-        return _filled(options, lambda asked: _begin(path, found, name, asked), partial(_add, found, name))
+        return _filled(options, lambda asked: _begin(path, found, name, asked, notes), partial(_add, found, name))
 
 
 def _add(found: Path, name: str, draft: Draft) -> None:
@@ -305,12 +326,13 @@ def _filled(options: ReadOptions, begin: Callable[[ReadOptions], Draft], add: Ca
         raise explained(error, lambda: build(replace(options, skip_invalid=True))[1]) from None
 
 
-def _begin(path: Path, found: Path, name: str, options: ReadOptions) -> Draft:
+def _begin(path: Path, found: Path, name: str, options: ReadOptions, notes: FindingLog) -> Draft:
     """Return the draft of an input, with a note where another file than the one given is read."""
     from jaccard_eval.reading.draft import Draft
 
     draft = Draft(str(found), name, options)
-    if found != path:
+    draft.findings.extend(notes.findings())
+    if found != path and not notes.findings():
         detail = f"read {found} ({name}), the only file with boxes in the folder"
         draft.findings.note("input-found", Where(str(path)), detail)
     _require_companions(name, options)
@@ -341,7 +363,8 @@ def read_stored(given: str | os.PathLike[str], options: ReadOptions, format_name
 
         return read_side(path, options, store)
     with session(), refusals_explained(path):
-        found, name = given.found
+        notes = FindingLog()
+        found, name = given.found_for(options, notes)
         module = format_module(name)
         if not hasattr(module, "read_parts"):
             return keep_on_disk(read_dataset(given, options), store)
@@ -349,7 +372,7 @@ def read_stored(given: str | os.PathLike[str], options: ReadOptions, format_name
             with Stage(f"reading {path}"):
                 # What is wrong with a part is found in the whole, which is then read without these records.
                 options_of_parts = replace(options, skip_invalid=False)
-                draft = _begin(path, found, name, options_of_parts)
+                draft = _begin(path, found, name, options_of_parts, notes)
                 return read_parts(module.read_parts(found, draft, options_of_parts, store.part_rows), draft, store)
         except DataError as error:
             # Reading the whole decides what a part cannot, and shows all that is wrong: where there is room for it.

@@ -29,6 +29,7 @@ FORMAT = Format(
     carries=("images", "sizes", "names", "scores", "crowd", "difficult", "group_of", "ignore", "area"),
     suffixes=ARROW_SUFFIXES,
 )
+READS_SPLITS = True
 
 
 def looks_like(peek: Peek) -> Likeness | None:

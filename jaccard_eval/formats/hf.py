@@ -29,6 +29,7 @@ FORMAT = Format(
     carries=("images", "sizes", "scores", "crowd", "area"),
     member=".json",
 )
+READS_SPLITS = True
 
 METADATA = "metadata.jsonl"
 _ROWS = re.compile(rb'"objects"\s*:\s*(?:\{|\[\s*\{[^{}]*"bbox)')

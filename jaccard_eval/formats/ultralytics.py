@@ -30,6 +30,7 @@ FORMAT = Format(
     carries=("images", "sizes", "names", "scores"),
     member=".json",
 )
+READS_SPLITS = True
 
 _SET = re.compile(rb'"type"\s*:\s*"dataset"')
 _KEYS = ("name", "class", "confidence", "box")

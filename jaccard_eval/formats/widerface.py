@@ -44,7 +44,7 @@ def looks_like(peek: Peek) -> Likeness | None:
         return Likeness.STRUCTURE if _is_block(peek) else None
     # Folder by folder, and no further than the first files: each of them is opened.
     inner = (file for folder in (peek, *peek.first_folders()) for file in folder.first_files(_is_text))
-    found = [*islice(inner, FIRST)]
+    found = [file for file in islice(inner, FIRST) if not _is_block(file) or not _has_several(file)]
     return Likeness.STRUCTURE if found and sum(map(_is_block, found)) * 2 > len(found) else None
 
 
@@ -68,6 +68,12 @@ def _is_block(peek: Peek) -> bool:
     _, _, width, height, *rest = map(float, fields)
     # Five points of a face are ten numbers, too.
     return width >= 0 and height >= 0 and (len(fields) < _TRUTH or all(value in (0, 1, 2) for value in rest))
+
+
+def _has_several(peek: Peek) -> bool:
+    """Whether a text has more than one block: it is an input by itself, and no part of a tree of results."""
+    n_faces = int(peek.lines[1])
+    return n_faces < FIRST - 3 and len(peek.lines) > 2 + max(n_faces, 1)
 
 
 def _is_face(fields: list[str]) -> bool:

@@ -33,6 +33,7 @@ FORMAT = Format(
     shapes_if_asked=("segm", "keypoints", "obb"),
     carries=("images", "sizes", "names", "scores"),  # the word difficult is read, not written: YOLO has none
 )
+READS_SPLITS = True
 
 BOX_NUMBERS = 4
 _BOX_COLUMNS = 7  # at most: class, box, score and track id; polygons that matter have more
@@ -172,7 +173,7 @@ def _is_label_line(line: str) -> bool:
 
     separated = SEPARATED_LINE.fullmatch(line)
     fields = [field.strip() for field in line.split(separated["mark"])] if separated else line.split()
-    if is_image_name(fields[0]):
+    if any(map(is_image_name, (fields[0], line.split(maxsplit=1)[0]))):
         return False  # one text for all images has them in front
     n_numbers = len(list(takewhile(_NUMBER.fullmatch, reversed(fields))))
     if n_numbers == len(fields):

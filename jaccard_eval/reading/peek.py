@@ -19,7 +19,7 @@ LEVELS = 3  # of folders that are searched for the documents of a data set
 # An object with one of these keys is made of parts, and no mapping from the names of images to what they show.
 _PARTS = frozenset({"images", "annotations", "shapes", "results", "predictions", "detections"})
 # In addition to the documents of images several tools write one that describes the project.
-_PROJECT = "meta.json"
+PROJECT = "meta.json"
 
 
 class Likeness(enum.IntEnum):
@@ -171,7 +171,7 @@ class Peek:
             return [self] if self.is_json else []
 
         def is_document(name: str) -> bool:
-            return name.lower().endswith(".json") and not name.startswith(".") and name not in {_PROJECT, *besides}
+            return name.lower().endswith(".json") and not name.startswith(".") and name not in {PROJECT, *besides}
 
         level = [self]
         for _ in range(LEVELS):

@@ -65,7 +65,9 @@ def test_a_results_list_is_mapped_through_the_names_of_its_ground_truth() -> Non
     alone = evaluate(truth(NAMES), several, class_map={"truck": "car"})
     assert alone.metrics == evaluate(truth(NAMES), RESULTS).metrics
     # A class that the ground truth has may never be predicted.
-    assert evaluate(truth(NAMES), RESULTS, class_map={"car": "truck", "truck": "car"}).metrics["AP"].value == pytest.approx((1 + 0 + 1 / 2) / 3)
+    assert evaluate(truth(NAMES), RESULTS, class_map={"car": "truck", "truck": "car"}).metrics[
+        "AP"
+    ].value == pytest.approx((1 + 0 + 1 / 2) / 3)
 
 
 def test_numbers_that_count_otherwise_are_mapped_as_the_classes_that_they_are() -> None:
