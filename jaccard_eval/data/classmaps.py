@@ -43,7 +43,7 @@ def rows_of_named(name: str, gt: LabelMap, pred: LabelMap) -> RowArray:
 def former(labels: LabelMap) -> tuple[LabelMap, RowArray]:
     """Return classes as they were before they were merged, and the row of each of those now; the last is -1, for none.
 
-    What predictions are is told by these: a place in their order, an id or a name.
+    What predictions are is read by these: a place in their order, an id or a name.
     """
     before, rows = labels.former or (labels, np.arange(len(labels), dtype=np.int32))
     return before, np.append(rows, np.int32(NOWHERE))

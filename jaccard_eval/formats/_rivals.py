@@ -41,7 +41,7 @@ _OWN_FOLDERS = frozenset(
     {"labels", "labeltxt", "label_2", "annotations", "images", "image_2", "imagesets", "jpegimages"}
 )
 _SHOWN = 5
-_PARTIAL = ("trainval", "minival", "minitrain", "testdev")  # splits of their own, beside those that they are made of
+_PARTIAL = ("trainval", "minival", "minitrain", "testdev")  # splits of their own, next to those that they are made of
 _FEW = 8  # texts of a folder, each of which may be an input by itself
 
 

@@ -1,13 +1,14 @@
 """Lists of images with their boxes, as keras-yolo3 and its many descendants read them (train.txt, 2007_val.txt).
 
 A line is the path of an image and its boxes: ``x1,y1,x2,y2,class`` without blanks, with a score behind where a model
-wrote them. An image without boxes is a path alone.
+wrote them. An image without boxes is a path alone. Classes are indices, or names, which may have blanks.
 """
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
-from jaccard_eval.text import quoted_value
+from jaccard_eval.text import is_numeral, quoted_value
 
 FORMAT = Format(
     name="kerasyolo",
@@ -30,7 +31,10 @@ FORMAT = Format(
 _NUMBERS = ("x1", "y1", "x2", "y2", "class", "score")
 _CLASS = 4
 _COUNTS = (len(_NUMBERS) - 1, len(_NUMBERS))  # of numbers, without and with a score
-_BOX = re.compile(r"-?[0-9.]+(?:e-?[0-9]+)?(?:,-?[0-9.]+(?:e-?[0-9]+)?){4,5}", re.IGNORECASE)
+_N = r"-?[0-9.]+(?:e-?[0-9]+)?"
+_NAME = r"[^\W\d][^,]*"
+_BOX = re.compile(rf"{_N}(?:,{_N}){{3}},(?:{_N}|{_NAME})(?:,{_N})?", re.IGNORECASE)
+_REST_OF_NAME = re.compile(rf"[^\W\d][^,]*(?:,{_N})?", re.IGNORECASE)  # behind a blank
 _PACKED = re.compile(r"[^,/\\]*(?:,[^,/\\]*)+")  # a box, whole or damaged, rather than a part of a path
 _FIX = "Write the path of the image, then each box as x1,y1,x2,y2,class without blanks."
 
@@ -53,7 +57,13 @@ def _split(line: str) -> tuple[str, list[str]]:
     """Split a line into the path, which may hold blanks, and the boxes behind it."""
     fields = line.split()
     start = next((at for at, field in enumerate(fields) if at and _PACKED.fullmatch(field)), len(fields))
-    return " ".join(fields[:start]), fields[start:]
+    boxes: list[str] = []
+    for field in fields[start:]:
+        if boxes and _REST_OF_NAME.fullmatch(field):
+            boxes[-1] += f" {field}"
+        else:
+            boxes.append(field)
+    return " ".join(fields[:start]), boxes
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
@@ -61,6 +71,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     from jaccard_eval.reading.lines import MAX_CLASS, TextBoxes  # not needed to look for a format
 
     lines = TextBoxes(_NUMBERS)
+    given: list[tuple[tuple[str, int], str, list[str]]] = []
     images: list[str] = []
     for number, text in enumerate(files.read_lines(path), start=1):
         place = (str(path), number)
@@ -70,19 +81,29 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         for field in boxes:
             numbers = field.split(",")
             if len(numbers) in _COUNTS:
-                lines.add(place, image, "", [*numbers, *([""] * (len(_NUMBERS) - len(numbers)))])
+                given.append((place, image, [*numbers, *([""] * (len(_NUMBERS) - len(numbers)))]))
             else:
                 lines.refuse(
                     place, f"box {quoted_value(field)} has {len(numbers)} numbers; expected 5, or 6 with a score"
                 )
+    # A single one is damage.
+    has_names = sum(not is_numeral(numbers[_CLASS]) for _, _, numbers in given) * 2 > len(given)
+    for place, image, numbers in given:
+        name = numbers[_CLASS] if has_names else ""
+        lines.add(place, image, name, [*numbers[:_CLASS], "", *numbers[_CLASS + 1 :]] if has_names else numbers)
     table = lines.read(draft.findings, fix=_FIX)
-    label = table[:, _CLASS]
-    classes = range(MAX_CLASS + 1)
-    lines.require_whole("class", label, classes, draft.findings, expected="expected a whole number from 0", fix=_FIX)
     detail = "a box has no score, though others have one"
     scores = lines.scores(table, draft, detail=detail, fix="Write the score of every prediction.")
+    label, columns = table[:, _CLASS], dict[str, Any]()
+    if not has_names:
+        classes, expected = range(MAX_CLASS + 1), "expected a whole number from 0"
+        lines.require_whole("class", label, classes, draft.findings, expected=expected, fix=_FIX)
     draft.findings.raise_errors()
-    keys = sorted(set(label.astype(np.int64).tolist()))
-    draft.set_images(images, listed=True)
-    draft.set_classes(keys, [str(key) for key in keys], named=False)
-    lines.add_to(draft, table[:, :_CLASS], label=label.astype(np.int64), score=scores)
+    if not has_names:
+        columns["label"] = label.astype(np.int64)
+        keys = sorted({*columns["label"].tolist()})
+        draft.set_classes(keys, [str(key) for key in keys], named=False)
+    # A line for each box repeats its image.
+    is_one_each = len(given) <= len(images)
+    draft.set_images(list(dict.fromkeys(images)) if is_one_each else images, listed=True)
+    lines.add_to(draft, table[:, :_CLASS], score=scores, **columns)

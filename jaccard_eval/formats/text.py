@@ -1,11 +1,13 @@
 """One text for all images: a line per box, which begins with its image and goes on as labels of one image do.
 
-The class stands behind the image or at the end, by name or, behind the image, by index. Where the score stands, what
-the four numbers are and their units are found as in text labels: `_yolo`, which reads the lines.
+The class stands behind the image or behind the box, by name or, behind the image, by index. Where the score stands,
+what the four numbers are and their units are found as in text labels: `_yolo`, which reads the lines. A box may be one
+field, 10,20,60,90; then the class may be an index in either place. Boxes without a class are of one.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,14 +22,19 @@ from jaccard_eval.text import is_numeral, quoted_value
 
 FORMAT = Format(
     name="text",
-    summary="one text file for all images: image class [conf] x1 y1 x2 y2, in the orders of text labels, or class last",
+    summary="one text file for all images: image class [conf] x1 y1 x2 y2, in the orders of text labels, or class last,"
+    " or the box as x1,y1,x2,y2",
     source="homemade exports and evaluation scripts",
     example="street.jpg dog 10 20 60 90\nstreet.jpg car 300 200 420 280\npark.jpg dog 500 310 560 400\n",
     carries=("scores",),
     suffixes=(".txt",),
 )
 
+_N = r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+# An image, perhaps more, a box as one field, and what is behind it.
+_PACKED = re.compile(rf"\s*(\S+)((?:\s+\S+)*?)\s+[\[(]?({_N}(?:,{_N}){{3}})[\])]?((?:\s+\S+)*)\s*")
 _DIFFICULT = "difficult"
+NO_LABEL = ""  # of a line without a class
 _BOX_NUMBERS = (4, 5)  # without and with a score
 _FIX = "Write image, class, perhaps a score, and four numbers, separated by spaces or commas."
 
@@ -51,44 +58,71 @@ def looks_like(peek: Peek) -> Likeness | None:
 
 def _split(line: str) -> tuple[str, str, Sequence[str]] | None:
     """Return image, class and numbers of a line; None where it is something else."""
+    line = line.replace("|", " ")
+    if (packed := _PACKED.fullmatch(line)) is not None:
+        return _around_box(*map(str.strip, packed.groups()))
     image, *rest = [field.strip() for field in line.split(",")] if line.count(",") > 4 else [*line.split(), ""]
     rest = [field for field in rest if field]
     flag = rest[-1:] if rest[-1:] == [_DIFFICULT] else []  # no class, and handed on with the numbers
     rest = rest[: len(rest) - len(flag)]
     is_number = [*map(is_numeral, rest)]
-    n_last = is_number[::-1].index(False) if False in is_number else len(rest)  # numbers at the end
-    n_first = is_number.index(False) if False in is_number else len(rest)
-    if n_last == len(rest) and len(rest) - 1 in _BOX_NUMBERS and is_image_name(image):
-        return (
-            image,
-            rest[0],
-            [*rest[1:], *flag],
-        )  # a class index: only where it stands before the numbers of a known image
-    if n_first in _BOX_NUMBERS and n_first < len(rest) and not any(is_number[n_first:]):
-        return image, " ".join(rest[n_first:]), [*rest[:n_first], *flag]
-    if n_last in _BOX_NUMBERS and n_last < len(rest):
-        return image, " ".join(rest[: len(rest) - n_last]), [*rest[len(rest) - n_last :], *flag]
-    return None
+    n_first, n_last = (([*side, False]).index(False) for side in (is_number, is_number[::-1]))  # numbers at either end
+    least, most = _BOX_NUMBERS
+    if n_last == len(rest):
+        # A class index: only where it stands before the numbers of a known image. A score is hardly ever whole.
+        n_labels = len(rest) > most or (len(rest) == most and not float(rest[0]) % 1)
+        if not (is_image_name(image) and least <= len(rest) - n_labels <= most):
+            return None
+        return image, rest[0] if n_labels else NO_LABEL, [*rest[n_labels:], *flag]
+    if n_first in _BOX_NUMBERS and not any(is_number[n_first:]):
+        start, stop = n_first, len(rest)
+    elif n_last in _BOX_NUMBERS:
+        start, stop = 0, len(rest) - n_last
+    elif n_first == least and n_last == 1 and not any(is_number[n_first:-1]):
+        start, stop = n_first, len(rest) - 1
+    else:
+        return None
+    return image, " ".join(rest[start:stop]), [*rest[:start], *rest[stop:], *flag]
+
+
+def _around_box(image: str, before: str, box: str, behind: str) -> tuple[str, str, Sequence[str]] | None:
+    """Return image, class and numbers of a line whose box is one field; its score may be in front of or behind that."""
+    sides = [side.replace(",", " ").split() for side in (before, behind)]
+    flag = [field for field in sides[1] if field == _DIFFICULT]
+    numbers = [[field for field in side if is_numeral(field)] for side in sides]
+    words = [field for side in sides for field in side if not is_numeral(field) and field not in flag]
+    if not words:
+        # An index is whole, and stands first where a score may be whole as well.
+        index = next((field for side in numbers for field in side if field.isdecimal()), None)
+        words = [NO_LABEL if index is None else index]
+        if index is not None:
+            numbers[0 if index in numbers[0] else 1].remove(index)
+    if sum(map(len, numbers)) > 1:
+        return None
+    return image, " ".join(words), [*numbers[0], *re.split(r",\s*", box), *numbers[1], *flag]
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of a text to the draft."""
     from jaccard_eval.formats._yolo.reader import add_listed_lines  # not needed to look for a format
+    from jaccard_eval.reading.tabular.boxes import NO_CLASS, note_no_class
 
     images: list[str] = []
     labels: list[str] = []  # a line each, also of those that are blank or wrong, so that line numbers stay
     uneven: list[tuple[Where, str]] = []
-    for number, line in enumerate(files.read_lines(path, empty_ok=True), start=1):
-        found = _split(line) if line.strip() else None
-        if found is None:
+    lines = [(line, _split(line) if line.strip() else None) for line in files.read_lines(path, empty_ok=True)]
+    has_class = any(found is not None and found[1] != NO_LABEL for _, found in lines)
+    if not has_class and any(found is not None for _, found in lines):
+        note_no_class(draft)
+    for number, (line, found) in enumerate(lines, start=1):
+        if found is None or (has_class and found[1] == NO_LABEL):
             labels.append("")
             if line.strip():
-                uneven.append(
-                    (Where(str(path), line=number), f"cannot read {quoted_value(line)} as image, class and box")
-                )
+                detail = f"cannot read {quoted_value(line)} as image, class and box"
+                uneven.append((Where(str(path), line=number), detail))
             continue
         image, label, numbers = found
         images.append(image)
-        labels.append(" ".join((label, *numbers)))
+        labels.append(" ".join((label or str(NO_CLASS), *numbers)))
     draft.findings.add_rows(Severity.ERROR, "columns", range(len(uneven)), uneven.__getitem__, fix=_FIX)
     add_listed_lines(path, images, labels, draft, options)

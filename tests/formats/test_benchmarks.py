@@ -294,6 +294,20 @@ def test_keras_lists_name_every_damaged_box(tmp_path: Path) -> None:
     assert "train.txt:3: class: is 0.5; expected a whole number from 0" in message
 
 
+def test_keras_lists_may_name_their_classes_and_have_a_line_for_each_box(tmp_path: Path) -> None:
+    path = tmp_path / "pred.txt"
+    path.write_text("a.jpg 10,20,40,60,traffic light,0.9 1,2,3,4,10,0.5 5,6,7,8,dog,0.25\n")
+    named = load(path, role="pred")
+    assert named.labels.keys == ("10", "dog", "traffic light")
+    assert (named.boxes.label.tolist(), boxes(named)) == ([2, 0, 1], [[10, 20, 30, 40], [1, 2, 2, 2], [5, 6, 2, 2]])
+    path.write_text("a.jpg 10,20,40,60,dog\na.jpg 1,2,3,4,cat\nb.jpg 5,6,7,8,dog\n")
+    repeated = load(path)
+    assert (repeated.format, repeated.images.keys) == ("kerasyolo", ("a.jpg", "b.jpg"))
+    assert repeated.boxes.image.tolist() == [0, 0, 1]
+    path.write_text("a.jpg 10,20,40,60,3 1,2,3,4,0\na.jpg 5,6,7,8,1\n")
+    assert "duplicate image id 'a.jpg'" in errors(path)
+
+
 def test_a_list_of_paths_is_no_list_of_boxes(tmp_path: Path) -> None:
     path = tmp_path / "train.txt"
     path.write_text("a.jpg\nb.jpg\n")

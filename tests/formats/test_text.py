@@ -15,7 +15,12 @@ ORDERS = {
     "image class box conf": "{0} {1} {3} {2}",
     "image conf box class": "{0} {2} {3} {1}",
     "image box conf class": "{0} {3} {2} {1}",
+    "image box class conf": "{0} {3} {1} {2}",
 }
+PACKED = {  # a box as one field
+    "{0} {3} {1} {2}", "{0} {3} {2} {1}", "{0} {1} {3} {2}", "{0} {1} {2} {3}", "{0} {2} {3} {1}", "{0} [{3}] {1} {2}",
+    "{0}|{1}|{2}|{3}", "{0} ({3}) {1},{2}",
+}  # fmt: skip
 
 
 def write(path: Path, order: str, *, mark: str = " ") -> Path:
@@ -38,6 +43,47 @@ def test_every_order_is_the_same_set(tmp_path: Path, order: str, mark: str) -> N
     assert data.boxes.score.tolist() == [0.9, 0.75, 0.5, 0.25]
     assert data.boxes.xywh.tolist() == [[10, 20, 100, 200], [30, 40, 40, 15], [300, 200, 40, 30], [400, 10, 10, 290]]
     assert [data.images.keys[row] for row in data.boxes.image] == ["a.jpg", "b.jpg", "b.jpg", "a.jpg"]
+
+
+@pytest.mark.parametrize("order", sorted(PACKED))
+def test_a_box_may_be_one_field(tmp_path: Path, order: str) -> None:
+    for role, scored in (("pred", True), ("gt", False)):
+        for names in (("dog", "traffic light"), ("0", "1")):
+            path = tmp_path / f"{role}.txt"
+            meant = dict(zip(("dog", "traffic light"), names, strict=True))
+            texts = (
+                order.format(image, meant[name], score if scored else "", box.replace(" ", ","))
+                for image, name, score, box in BOXES + MORE
+            )
+            path.write_text("".join(f"{text.rstrip(',|')}\n" for text in texts))
+            assert detect_format(path) == "text"
+            data = load(path, role=role, options=ReadOptions(box="xyxy"))
+            assert data.labels.names == names
+            assert data.boxes.label.tolist() == [0, 1, 0, 0]
+            assert data.boxes.xywh[0].tolist() == [10, 20, 100, 200]
+            assert not scored or data.boxes.score.tolist() == [0.9, 0.75, 0.5, 0.25]
+
+
+@pytest.mark.parametrize("order", ["{0} {2} {3}", "{0} {3} {2}"])
+def test_lines_without_a_class_are_of_one(tmp_path: Path, order: str) -> None:
+    for mark in (" ", ",") if order.endswith("{3}") else (",",):  # a last number may end a box behind a class
+        for role, scored in (("pred", True), ("gt", False)):
+            path = tmp_path / f"{role}.txt"
+            lines = [
+                order.format(image, "", score if scored else "", box.replace(" ", mark))
+                for image, _, score, box in BOXES + MORE
+            ]
+            path.write_text("".join(f"{line}\n" for line in lines))
+            data = load(path, role=role, options=ReadOptions(names=("car",), box="xyxy"))
+            assert (data.labels.names, data.boxes.xywh[0].tolist()) == (("car",), [10, 20, 100, 200])
+            assert not scored or data.boxes.score.tolist() == [0.9, 0.75, 0.5, 0.25]
+            assert "csv-one-class" in {finding.code for finding in data.findings}
+        corners = ReadOptions(box="xyxy")
+        found = evaluate(tmp_path / "gt.txt", tmp_path / "pred.txt", gt_options=corners, pred_options=corners)
+        assert found["AP"] == 1
+    path.write_text("a.jpg 10,20,30,40 dog\na.jpg 10,20,30,40\n")
+    with pytest.raises(DataError, match=r"gt.txt:2: cannot read 'a.jpg 10,20,30,40' as image, class and box"):
+        load(path)
 
 
 def test_a_class_index_stands_behind_the_image(tmp_path: Path) -> None:
