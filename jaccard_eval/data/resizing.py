@@ -66,33 +66,38 @@ class Step:
 
         All are (n, 2).
         """
-        sides, none = np.array([float(self.x), float(self.y)]), np.zeros_like(sizes)
-        if self.kind == "offset":
-            return np.ones_like(sizes), none + sides, sizes
-        if self.kind == "scale":
-            return none + sides, none, sizes * sides
-        # The size of an image may be any number above 0; what overflows on the way back is refused as too large.
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            if self.kind == "stretch":
-                return sides / sizes, none, none + sides
-            if self.kind == "short":
-                factor = np.minimum(sides[0] / sizes.min(axis=1), sides[1] / sizes.max(axis=1))[:, None] + none
-                return factor, none, factor * sizes
-            if self.kind == "rect":
-                factor = sides[0] / sizes.max(axis=1, keepdims=True) + none
-                whole = np.round(factor * sizes)
-                padding = -whole % STRIDE
-                return factor, padding / 2, whole + padding
-            # The side that is longer for the input fills it; "letterbox" splits what the other one leaves free in
-            # halves, and "pad" has it all behind the image.
-            factor = (sides / sizes).min(axis=1, keepdims=True) + none
-            padding = {
-                "pad": none,
-                "letterbox": (sides - factor * sizes) / 2,
-                # Ultralytics: both halves in whole pixels, with the odd one behind the image.
-                "letterbox-px": np.round((sides - np.round(factor * sizes)) / 2 - 0.1),
-            }[self.kind]
-            return factor, padding, none + sides
+        return geometry_of(self.kind, np.array([float(self.x), float(self.y)]), sizes)
+
+
+def geometry_of(kind: str, sides: FloatArray, sizes: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return what a form with `sides` (2,), or sides for each image (n, 2), does: see `Step.geometry`."""
+    none = np.zeros_like(sizes)
+    if kind == "offset":
+        return np.ones_like(sizes), none + sides, sizes
+    if kind == "scale":
+        return none + sides, none, sizes * sides
+    # The size of an image may be any number above 0; what overflows on the way back is refused as too large.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        if kind == "stretch":
+            return sides / sizes, none, none + sides
+        if kind == "short":
+            factor = np.minimum(sides[..., 0] / sizes.min(axis=1), sides[..., 1] / sizes.max(axis=1))[:, None] + none
+            return factor, none, factor * sizes
+        if kind == "rect":
+            factor = sides[..., :1] / sizes.max(axis=1, keepdims=True) + none
+            whole = np.round(factor * sizes)
+            padding = -whole % STRIDE
+            return factor, padding / 2, whole + padding
+        # The side that is longer for the input fills it; "letterbox" splits what the other one leaves free in
+        # halves, and "pad" has it all behind the image.
+        factor = (sides / sizes).min(axis=1, keepdims=True) + none
+        padding = {
+            "pad": none,
+            "letterbox": (sides - factor * sizes) / 2,
+            # Ultralytics: both halves in whole pixels, with the odd one behind the image.
+            "letterbox-px": np.round((sides - np.round(factor * sizes)) / 2 - 0.1),
+        }[kind]
+        return factor, padding, none + sides
 
 
 class Geometry(NamedTuple):

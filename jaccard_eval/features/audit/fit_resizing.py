@@ -16,7 +16,7 @@ from itertools import islice, product
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray, to_xywh
-from jaccard_eval.data.resizing import STRIDE, TURNS, Resizing, Step
+from jaccard_eval.data.resizing import STRIDE, TURNS, Resizing, Step, geometry_of
 from jaccard_eval.features.audit.agreement import IntArray
 from jaccard_eval.features.audit.box_places import NORMAL_SPREAD
 from jaccard_eval.features.audit.context import FEWEST_MATCHED
@@ -34,13 +34,16 @@ UPRIGHT = 0.97  # share of boxes with positive sides, from which an encoding is 
 PAIRED, WORTH = 0.4, 0.35  # IoU from which a pair counts, and what is subtracted: a right scale outweighs one near it
 SAME = 0.5  # IoU of boxes that are one object
 BIN, KERNEL, PEAKS = 0.02, (1, 2, 3, 2, 1), 3  # of logarithms of factors
-FARTHEST_BIN = 20_000
+FREE, FARTHEST_BIN = 3, 4_000  # bins around a peak that have no other
 ROUNDS = 0.4, 0.5, 0.6  # IoU of the pairs that parameters are fitted to, one after the other
 OWN_PAIRS, OWN_TRIALS = 200, 40  # of an image, to find a map of its own
 FEW_DOUBTED = 24  # images that show first whether their own maps explain more
 LEAST = 0.12  # share of objects that a resizing explains
 SETTLED = 0.8  # share of objects that predictions lie on, from which no other map is looked for without sizes
 NARROW, MEDIUM, BROAD = range(3)  # forms of one vote; those of one vote after another; products of votes
+
+
+_Pair = tuple[FloatArray, FloatArray]  # two numbers of a form, for each view
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,7 +186,7 @@ class _Sample:
 
     def is_good(self, encoding: str) -> bool:
         """Whether predictions lie on objects as they were read, and no form explains more."""
-        view = _View(self, encoding)
+        view = _View(self, (encoding, ""))
         given = view.as_read
         if given.matched < FEWEST_MATCHED or not given.is_level(slope=(0.004, 4.0), offset=(0.03, 3.0)):
             return False
@@ -192,7 +195,7 @@ class _Sample:
         if is_weak and (not view.is_sized or not given.is_steady() or given.matched < 2.5 * view.chance[1] + 5):
             return False
         # Boxes in the middle of mirrored images lie on objects as well.
-        turned = (_View(self, encoding, turn).fit("scale", (1.0,)) for turn in TURNS if is_weak)
+        turned = (_View(self, (encoding, turn)).fit("scale", (1.0,)) for turn in TURNS if is_weak)
         if any(fit.score > 1.03 * given.score + 0.5 for fit in turned):
             return False
         if given.matched < SETTLED * view.n_objects and self.fits_apart(given, encoding) is not None:
@@ -206,29 +209,40 @@ class _Sample:
         """Return what explains the predictions as a whole; read otherwise or turned only where that is needed."""
         if len(np.unique(self.det)) < LEAST * len(self.gt.image):
             return None
-        small = self.resampled(SCREENED_IMAGES, SCREENED_PAIRS)
-        # Few pairs show whether anything explains more than chance.
-        few = [_View(small, encoding)] if small is not None and encoding in encodings else []
-        is_likely = any(view.is_upright and view.exceeds_chance(view.most()[0]) for view in few)
-        best = _best([_View(self, encoding)] if is_likely else [])
+        # Another encoding moves boxes by parts of themselves, which no form makes up for.
+        turns = ["", "swap"] if np.isnan(self.sizes[self.gt.image[0]]).any() else ["", *TURNS]
+        likely = self.likely([way for way in product(encodings, turns) if way != (encoding, "")], encoding)
+        best = _best(view for view in likely if (view.encoding, view.turn) == (encoding, ""))
         if best is None or best.is_doubtful():
-            # Another encoding moves boxes by parts of themselves, which no form makes up for.
-            turns = ["", "swap"] if np.isnan(self.sizes[self.gt.image[0]]).any() else ["", *TURNS]
-            ways = [way for way in product(encodings, turns) if way != (encoding, "")]
-            views = [_View(small, *way) for way in ways] if small is not None else []
-            screened = [(view.most()[0], view) for view in views if view.is_upright]
-            likely = sorted(screened, key=lambda pair: -pair[0])[:SCREENED_VIEWS]
-            full = [_View(self, view.encoding, view.turn) for score, view in likely if view.exceeds_chance(score)]
-            fits = [fit for fit in (best, _best(full)) if fit is not None]
-            best = max(fits, key=lambda fit: fit.score, default=None)
+            others = _best(view for view in likely if (view.encoding, view.turn) != (encoding, ""))
+            best = max((fit for fit in (best, others) if fit is not None), key=lambda fit: fit.score, default=None)
         found = None if best is None else best.view.accepted()
         if found is None:
-            given = _View(self, encoding).as_read
+            given = _View(self, (encoding, "")).as_read
             ways = [*product(encodings, [""]), *product([encoding], TURNS)]
             matched = (self.fits_apart(given, *way) for way in ways)
             most = next((count for count in matched if count is not None), None)
             found = None if most is None else Found(None, encoding, most, len(self.gt.image))
         return found
+
+    def likely(self, ways: Sequence[tuple[str, str]], encoding: str) -> list[_View]:
+        """Return views, as read and of some ways, in which few pairs show that something explains more than chance."""
+        small = self.resampled(SCREENED_IMAGES, SCREENED_PAIRS)
+        upright = {one for one in (encoding, *(one for one, _ in ways)) if small is not None and small.is_upright(one)}
+        ways = [way for way in ((encoding, ""), *ways) if way[0] in upright]
+        if small is None or not ways:
+            return []
+        score, matched = _View(small, *ways).most()
+        best = [row for row in np.argsort(-score, kind="stable") if ways[row] != (encoding, "")]
+        rows = [row for row, way in enumerate(ways) if way == (encoding, "")] + best[:SCREENED_VIEWS]
+        moved = small.moved_on()
+        chance = 0.0 if moved is None else _View(moved, *(ways[row] for row in rows)).most()[0]
+        is_likely = (score[rows] > 1.4 * chance + 0.5) & (matched[rows] > 0.8 * FEWEST_MATCHED)
+        return [_View(self, ways[row]) for row, passes in zip(rows, is_likely, strict=True) if passes]
+
+    def is_upright(self, encoding: str) -> bool:
+        """Whether an encoding makes boxes of the numbers."""
+        return bool((to_xywh(self.pred.numbers, encoding)[:, 2:] > 0).all(axis=1).mean() >= UPRIGHT)
 
     def fits_apart(self, fit: _Fit, encoding: str, turn: str = "") -> int | None:
         """Count objects that a scale and an offset of its own for each image explain; None if a fit does as well.
@@ -291,35 +305,36 @@ class _Sample:
 
 def _best(views: Iterable[_View]) -> _Fit | None:
     """Return the fit that explains most under any of some views."""
-    fits = (fit for view in views if view.is_upright for fit in view.fits)
+    fits = (fit for view in views for fit in view.fits)
     return max(fits, key=lambda fit: fit.score, default=None)
 
 
 class _View:
-    """Pairs under one encoding of the numbers, with the images turned."""
+    """Pairs under one encoding of the numbers, with the images turned; or several such views, looked at together."""
 
-    def __init__(self, sample: _Sample, encoding: str, turn: str = "") -> None:
-        self.sample, self.encoding, self.turn = sample, encoding, turn
-        sizes, objects = sample.sizes[sample.gt.image], sample.gt.xywh
-        if turn:
-            turning = Resizing((Step(turn),))
-            objects, sizes = turning.apply(objects, sizes), sizes[:, ::-1] if turning.swaps else sizes
-        boxes = to_xywh(sample.pred.numbers, encoding)
-        self.is_upright = bool((boxes[:, 2:] > 0).all(axis=1).mean() >= UPRIGHT)
-        self.n_objects = len(objects)
-        # Columns of the pairs
-        self.gt, self.pred, self.size = (
-            _rows(column, rows)
-            for column, rows in (
-                (_corners(objects), sample.obj),
-                (_corners(boxes), sample.det),
-                (sizes, sample.obj),
-            )
-        )
+    def __init__(self, sample: _Sample, *ways: tuple[str, str]) -> None:
+        self.sample, self.ways, self.n_joined = sample, ways, len(ways)
+        self.encoding, self.turn = ways[0]
+        self.n_objects = len(sample.gt.image)
+        sizes = sample.sizes[sample.gt.image]
         self.is_sized = not np.isnan(sizes).any()
-        self._obj_starts, self._of_obj = _runs(sample.obj)
-        self._by_det = np.argsort(sample.det, kind="stable")
-        self._det_starts, of_det = _runs(sample.det[self._by_det])
+        boxes = {encoding: _corners(to_xywh(sample.pred.numbers, encoding)) for encoding, _ in ways}
+        objects = {"": (_corners(sample.gt.xywh), sizes)}
+        for turn in {turn for _, turn in ways if turn}:
+            turning = Resizing((Step(turn),))
+            turned = turning.apply(sample.gt.xywh, sizes)
+            objects[turn] = _corners(turned), sizes[:, ::-1] if turning.swaps else sizes
+        # Columns of the pairs, of one view behind those of another: of few pairs, most costs as much as of many.
+        self.gt = _joined([objects[turn][0] for _, turn in ways], sample.obj)
+        self.size = _joined([objects[turn][1] for _, turn in ways], sample.obj)
+        self.pred = _joined([boxes[encoding] for encoding, _ in ways], sample.det)
+        rows = np.arange(len(ways))[:, None]
+        self.joined_row = np.repeat(rows, len(sample.obj))  # the view of each pair
+        self.obj = (sample.obj + rows * self.n_objects).ravel()
+        det = (sample.det + rows * len(sample.pred.image)).ravel()
+        self._obj_starts, self._of_obj = _runs(self.obj)
+        self._by_det = np.argsort(det, kind="stable")
+        self._det_starts, of_det = _runs(det[self._by_det])
         self._of_det = np.empty_like(of_det)
         self._of_det[self._by_det] = of_det
 
@@ -328,7 +343,8 @@ class _View:
         most = np.maximum.reduceat(overlap, self._obj_starts)[self._of_obj]
         rows = self.nearest(overlap, least)
         rows = rows[overlap[rows] >= most[rows]]
-        return rows[np.diff(self.sample.obj[rows], prepend=-1) > 0]
+        first, _ = _runs(self.obj[rows])
+        return rows[first]
 
     def nearest(self, overlap: FloatArray, least: float) -> IntArray:
         """Return the pairs of each prediction and the object that it overlaps most."""
@@ -338,61 +354,128 @@ class _View:
     @cached_property
     def as_read(self) -> _Fit:
         """How well the predictions lie on objects as they were read."""
-        upright = _View(self.sample, "xywh") if self.turn else self
+        upright = _View(self.sample, ("xywh", "")) if self.turn else self
         back = _rows(_corners(self.sample.pred.xywh), self.sample.det)
         return _Fit(self, "", (), upright.gt, back)
 
-    def fit(self, form: str, theta: Theta) -> _Fit:
-        """Map predictions back from a form."""
-        factor, offset, _ = Step(form, theta[0], theta[-1]).geometry(self.size)
-        return _Fit(self, form, theta, self.gt, (self.pred - _twice(offset)) / _twice(factor))
+    def fit(self, form: str, theta: Sequence[float | FloatArray]) -> _Fit:
+        """Map predictions back from a form; each number is one, or one for each view that is joined."""
+        sides = np.stack([np.ravel(theta[0]), np.ravel(theta[-1])], axis=1)
+        factor, offset, _ = geometry_of(form, sides[self.joined_row] if self.n_joined > 1 else sides, self.size)
+        numbers = tuple(map(float, sides[0, : len(theta)])) if self.n_joined == 1 else ()
+        return _Fit(self, form, numbers, self.gt, (self.pred - _twice(offset)) / _twice(factor))
 
-    def guesses(self, rows: IntArray | None = None, breadth: int = BROAD) -> Iterator[tuple[str, Theta]]:
+    def guesses(
+        self, rows: IntArray | None = None, breadth: int = BROAD
+    ) -> Iterator[tuple[str, Sequence[float | FloatArray]]]:
         """Yield what most pairs of all `rows` agree on, form by form."""
-        gt, pred, size = (column if rows is None else _rows(column, rows) for column in (self.gt, self.pred, self.size))
+        gt, pred, size, of = self.columns(rows)
         most = PEAKS if breadth == BROAD else SCREENED_PEAKS
-        yield from (("scale", (factor,)) for factor, _ in _votes(gt, pred)[:most])
+        yield from (("scale", (factor,)) for factor, _ in islice(self.votes(gt, pred, of), most))
         if breadth > NARROW:
-            yield from (("offset", pair) for pair in islice(_offsets(gt, pred), 2 * most))
+            yield from (("offset", pair) for pair in islice(self.offsets(gt, pred, of), 2 * most))
         if breadth > (MEDIUM if self.is_sized else NARROW):
-            yield from (("scale", pair) for pair in islice(_by_axis(gt, pred), 2 * most))
+            yield from (("scale", pair) for pair in islice(self.by_axis(gt, pred, of), 2 * most))
         if not self.is_sized:
             return
         long, short = size.max(axis=1, keepdims=True), size.min(axis=1, keepdims=True)
-        longs, shorts = ([side for side, _ in _votes(gt / end, pred)[:most]] for end in (long, short))
+        longs, shorts = ([side for side, _ in islice(self.votes(gt / end, pred, of), most)] for end in (long, short))
         yield from (("pad", (side,)) for side in longs)
-        yield from (("short", (side, round(side * USUAL_LONG))) for side in shorts)
+        yield from (("short", (side, np.round(side * USUAL_LONG))) for side in shorts)
         factor, offset, _ = Step("letterbox").geometry(size)
-        squares = _votes(gt * _twice(factor) + _twice(offset), pred)[:most]
-        yield from (("letterbox", (side,)) for side, _ in squares)
+        squares = self.votes(gt * _twice(factor) + _twice(offset), pred, of)
+        yield from (("letterbox", (side,)) for side, _ in islice(squares, most))
         if breadth > NARROW:
-            yield from (("stretch", pair) for pair in islice(_by_axis(gt / _twice(size), pred), 2 * most))
+            yield from (("stretch", pair) for pair in islice(self.by_axis(gt / _twice(size), pred, of), 2 * most))
             for axis in (0, 1):
-                yield from (("letterbox", pair) for pair in islice(self.boxed(gt, pred, size, axis), 2 * most))
+                yield from (("letterbox", pair) for pair in islice(self.boxed(gt, pred, size, of, axis), 2 * most))
             # Whatever was added along the short side.
             lies = size[:, :1] >= size[:, 1:]
             centred = [np.where(lies, _centred(boxes, 1), _centred(boxes, 0)) for boxes in (gt, pred)]
-            for side, _ in _votes(centred[0] / long, centred[1])[:most]:
-                yield "rect", (max(round(side / STRIDE), 1) * STRIDE,)
+            for side, _ in islice(self.votes(centred[0] / long, centred[1], of), most):
+                yield "rect", (np.maximum(np.round(side / STRIDE), 1) * STRIDE,)
         if breadth > MEDIUM:
             yield from (("short", pair) for pair in product(shorts, longs) if pair[1] >= pair[0])
-            across, down = ([side for side, _ in self.fills(gt, pred, size, axis)] for axis in (0, 1))
-            yield from (("pad", pair) for pair in product(across, down))
+            yield from (("pad", pair) for pair in product(*self.fills(gt, pred, size, of)))
 
-    def fills(self, gt: FloatArray, pred: FloatArray, size: FloatArray, axis: int) -> list[tuple[float, IntArray]]:
-        """Return sides of the input that images may fill along an axis, with the pairs that agree."""
-        return _votes(gt / size[:, axis, None], pred)
+    def columns(self, rows: IntArray | None = None) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
+        """Return objects, predictions, sizes of images and views of some pairs, or of all."""
+        if rows is None:
+            return self.gt, self.pred, self.size, self.joined_row
+        return _rows(self.gt, rows), _rows(self.pred, rows), _rows(self.size, rows), self.joined_row[rows]
 
-    def boxed(self, gt: FloatArray, pred: FloatArray, size: FloatArray, axis: int) -> Iterator[tuple[float, float]]:
+    def fills(self, gt: FloatArray, pred: FloatArray, size: FloatArray, of: IntArray) -> list[list[FloatArray]]:
+        """Return sides of the input that images may fill, along x and y."""
+        return [[side for side, _ in self.votes(gt / size[:, axis, None], pred, of)] for axis in (0, 1)]
+
+    def boxed(self, gt: FloatArray, pred: FloatArray, size: FloatArray, of: IntArray, axis: int) -> Iterator[_Pair]:
         """Yield inputs whose one side images fill, while what is free of the other one is split in halves."""
         other = 1 - axis
-        for side, near in _votes(_centred(gt, other) / size[:, axis, None], _centred(pred, other)):
-            k = side / size[near, axis]
+        for side, near in self.votes(_centred(gt, other) / size[:, axis, None], _centred(pred, other), of):
+            k = side[of[near]] / size[near, axis]
             middle = [(boxes[near, other] + boxes[near, other + 2]) / 2 for boxes in (gt, pred)]
             sides = 2 * (middle[1] - k * middle[0]) + k * size[near, other]
-            positive = sides[sides > 0]
-            for free, _ in _peaks(np.log(positive), np.ones(len(positive)))[:2]:
-                yield (side, float(np.exp(free))) if axis == 0 else (float(np.exp(free)), side)
+            (positive,) = np.nonzero(sides > 0)
+            ones = np.ones(len(positive))
+            for free, _ in islice(self.peaks(np.log(sides[positive]), ones, of[near[positive]]), 2):
+                yield (side, np.exp(free)) if axis == 0 else (np.exp(free), side)
+
+    def by_axis(self, gt: FloatArray, pred: FloatArray, of: IntArray) -> Iterator[_Pair]:
+        """Yield the factors of x and of y that most pairs agree on."""
+        x, y = ((gt[:, axis::2] * pred[:, axis::2]).sum(axis=1) / (gt[:, axis::2] ** 2).sum(axis=1) for axis in (0, 1))
+        both = np.stack((x, y, x, y)).T
+        overlap = _overlap(gt * both, pred)
+        (rows,) = np.nonzero((overlap > SAME) & (x > 0) & (y > 0))
+        logs, weight = np.log(both[rows, :2]), overlap[rows] ** 2
+        for across, near in self.peaks(logs[:, 0], weight, of[rows]):
+            for down, _ in islice(self.peaks(logs[near, 1], weight[near], of[rows[near]]), 2):
+                yield np.exp(across), np.exp(down)
+
+    def offsets(self, gt: FloatArray, pred: FloatArray, of: IntArray) -> Iterator[_Pair]:
+        """Yield the distances that most pairs of about one size agree on."""
+        ratio = np.log((pred[:, 2:] - pred[:, :2]) / (gt[:, 2:] - gt[:, :2]))
+        (rows,) = np.nonzero((np.abs(ratio) < 0.25).all(axis=1))
+        if not len(rows):
+            return
+        moved = ((pred - gt)[rows, :2] + (pred - gt)[rows, 2:]) / 2
+        width = float(np.median(np.sqrt(np.prod(gt[rows, 2:] - gt[rows, :2], axis=1)))) / 4
+        ones = np.ones(len(rows))
+        for across, near in self.peaks(moved[:, 0], ones, of[rows], width):
+            for down, _ in islice(self.peaks(moved[near, 1], ones[near], of[rows[near]], width), 2):
+                yield across, down
+
+    def votes(self, gt: FloatArray, pred: FloatArray, of: IntArray) -> Iterator[tuple[FloatArray, IntArray]]:
+        """Yield the factors of all edges that most pairs of each view agree on, and which pairs do."""
+        factor = (gt * pred).sum(axis=1) / (gt**2).sum(axis=1)
+        overlap = _overlap(gt * factor[:, None], pred)
+        (rows,) = np.nonzero((overlap > SAME) & (factor > 0))
+        for peak, near in self.peaks(np.log(factor[rows]), overlap[rows] ** 2, of[rows]):
+            yield np.exp(peak), rows[near]
+
+    def peaks(
+        self, values: FloatArray, weight: FloatArray, of: IntArray, width: float = BIN
+    ) -> Iterator[tuple[FloatArray, IntArray]]:
+        """Yield the values of each view with most weight around them, as medians or NaN, and the rows of these."""
+        if not len(values):
+            return
+        n = self.n_joined
+        bins = np.fmin(np.fmax(np.floor(values / width), -FARTHEST_BIN), FARTHEST_BIN).astype(np.int64)
+        bins += FREE - bins.min()
+        span = int(bins.max()) + 2 * FREE  # no view reaches into the next one
+        heights = np.convolve(np.bincount(of * span + bins, weight, n * span), KERNEL, mode="same").reshape(n, span)
+        views, around = np.arange(n), np.arange(-FREE, FREE + 1)
+        for _ in range(PEAKS):
+            top = heights.argmax(axis=1)
+            is_high = heights[views, top] > 0
+            (near,) = np.nonzero((np.abs(bins - top[of]) <= 2) & is_high[of])
+            if not len(near):
+                return
+            near = near[np.lexsort((values[near], of[near]))]
+            count = np.bincount(of[near], minlength=n)
+            # The median, of two the larger; of a view without any, that of another one, which is then none.
+            middle = np.minimum(np.cumsum(count) - count + count // 2, len(near) - 1)
+            yield np.where(count > 0, values[near[middle]], np.nan), near
+            heights[views[:, None], np.maximum(top, FREE)[:, None] + around] = 0
 
     @cached_property
     def fits(self) -> list[_Fit]:
@@ -411,20 +494,20 @@ class _View:
                 fits.append(guess.refined())
         return fits
 
-    def second_numbers(self, fit: _Fit) -> Iterator[Theta]:
+    def second_numbers(self, fit: _Fit) -> Iterator[Sequence[float | FloatArray]]:
         """Yield what portrait images among landscape ones show, or the reverse: those that a form does not explain."""
         rest = fit.unmatched()
         if not len(rest):
             return
-        gt, pred, size = (_rows(column, rest) for column in (self.gt, self.pred, self.size))
+        gt, pred, size, of = self.columns(rest)
         first, second = fit.theta[0], fit.theta[-1]
         if fit.form == "short":
             ends = size.min(axis=1, keepdims=True), size.max(axis=1, keepdims=True)
-            across, down = ([side for side, _ in _votes(gt / end, pred)] for end in ends)
+            across, down = ([side for side, _ in self.votes(gt / end, pred, of)] for end in ends)
         elif fit.form == "pad":
-            across, down = ([side for side, _ in self.fills(gt, pred, size, axis)] for axis in (0, 1))
+            across, down = self.fills(gt, pred, size, of)
         else:
-            across, down = ([pair[axis] for pair in self.boxed(gt, pred, size, axis)] for axis in (0, 1))
+            across, down = ([pair[axis] for pair in self.boxed(gt, pred, size, of, axis)] for axis in (0, 1))
         yield from ((side, second) for side in across)
         yield from ((first, side) for side in down)
 
@@ -439,7 +522,7 @@ class _View:
         larger = _Sample.of(
             *self.sample.whole, self.sample.sizes, any_class=True, most_images=NAMED_IMAGES, most_pairs=NAMED_PAIRS
         )
-        view = _View(larger or self.sample, self.encoding, self.turn)
+        view = _View(larger or self.sample, *self.ways)
         # All predictions of an object: to take those that fit best would confirm the guess.
         rows = view.nearest(view.fit(best.form, best.theta).overlap, PAIRED)
         step = Step(best.form, best.theta[0], best.theta[-1])
@@ -463,20 +546,22 @@ class _View:
             tuple(dict.fromkeys(text_of(step) for step in name.others)) if not self.turn else (),
         )
 
-    def most(self) -> tuple[float, int]:
-        """Return the best score, and the most objects, that votes reach."""
-        fits = [self.fit(*guess) for guess in self.guesses(breadth=MEDIUM)]
-        return max((fit.score for fit in fits), default=0.0), max((fit.matched for fit in fits), default=0)
-
-    def exceeds_chance(self, score: float) -> bool:
-        """Whether a score is worth a closer look."""
-        return score > 1.2 * self.chance[0] + 0.5
+    def most(self) -> tuple[FloatArray, IntArray]:
+        """Return the best score, and the most objects, that votes reach in each view."""
+        score, matched = np.zeros(self.n_joined), np.zeros(self.n_joined, dtype=np.int64)
+        for fit in (self.fit(*guess) for guess in self.guesses(breadth=MEDIUM)):
+            score = np.maximum(score, fit.gains.reshape(self.n_joined, -1).sum(axis=1))
+            matched = np.maximum(matched, np.bincount(self.joined_row[fit.same], minlength=self.n_joined))
+        return score, matched
 
     @cached_property
     def chance(self) -> tuple[float, int]:
         """What predictions of other images reach."""
         moved = self.sample.moved_on()
-        return (0.0, 0) if moved is None else _View(moved, self.encoding, self.turn).most()
+        if moved is None:
+            return 0.0, 0
+        score, matched = _View(moved, *self.ways).most()
+        return float(score[0]), int(matched[0])
 
 
 class _Fit:
@@ -486,8 +571,8 @@ class _Fit:
         self.view, self.form, self.theta, self.gt, self.back = view, form, theta, gt, back
         self.overlap = _overlap(back, gt)
         self.rows = view.mutual(self.overlap, PAIRED)
-        self.gains = np.zeros(view.n_objects)
-        self.gains[view.sample.obj[self.rows]] = self.overlap[self.rows] - WORTH
+        self.gains = np.zeros(view.n_joined * view.n_objects)
+        self.gains[view.obj[self.rows]] = self.overlap[self.rows] - WORTH
         self.score = float(self.gains.sum())
         self.same = self.rows[self.overlap[self.rows] >= SAME]
         self.matched = len(self.same)
@@ -608,63 +693,6 @@ class _Fit:
         return bool(without < max(0.2 * np.count_nonzero(several), by_chance))
 
 
-def _by_axis(gt: FloatArray, pred: FloatArray) -> Iterator[tuple[float, float]]:
-    """Yield the factors of x and of y that most pairs agree on."""
-    x, y = ((gt[:, axis::2] * pred[:, axis::2]).sum(axis=1) / (gt[:, axis::2] ** 2).sum(axis=1) for axis in (0, 1))
-    both = np.stack((x, y, x, y)).T
-    overlap = _overlap(gt * both, pred)
-    (rows,) = np.nonzero((overlap > SAME) & (x > 0) & (y > 0))
-    logs, weight = np.log(both[rows, :2]), overlap[rows] ** 2
-    for across, near in _peaks(logs[:, 0], weight):
-        for down, _ in _peaks(logs[near, 1], weight[near])[:2]:
-            yield float(np.exp(across)), float(np.exp(down))
-
-
-def _offsets(gt: FloatArray, pred: FloatArray) -> Iterator[tuple[float, float]]:
-    """Yield the distances that most pairs of about one size agree on."""
-    ratio = np.log((pred[:, 2:] - pred[:, :2]) / (gt[:, 2:] - gt[:, :2]))
-    (rows,) = np.nonzero((np.abs(ratio) < 0.25).all(axis=1))
-    if not len(rows):
-        return
-    moved = ((pred - gt)[rows, :2] + (pred - gt)[rows, 2:]) / 2
-    width = float(np.median(np.sqrt(np.prod(gt[rows, 2:] - gt[rows, :2], axis=1)))) / 4
-    ones = np.ones(len(rows))
-    for across, near in _peaks(moved[:, 0], ones, width):
-        for down, _ in _peaks(moved[near, 1], ones[near], width)[:2]:
-            yield across, down
-
-
-def _votes(gt: FloatArray, pred: FloatArray) -> list[tuple[float, IntArray]]:
-    """Return the factors of all edges that most pairs agree on, and which pairs do."""
-    factor = (gt * pred).sum(axis=1) / (gt**2).sum(axis=1)
-    overlap = _overlap(gt * factor[:, None], pred)
-    (rows,) = np.nonzero((overlap > SAME) & (factor > 0))
-    return [(float(np.exp(peak)), rows[near]) for peak, near in _peaks(np.log(factor[rows]), overlap[rows] ** 2)]
-
-
-def _peaks(values: FloatArray, weight: FloatArray, width: float = BIN) -> list[tuple[float, IntArray]]:
-    """Return the values that have most weight around them, as medians, with the rows of these."""
-    bins = np.clip(np.nan_to_num(np.floor(values / width)), -FARTHEST_BIN, FARTHEST_BIN).astype(np.int64)
-    if not len(bins):
-        return []
-    least = int(bins.min())
-    heights = np.convolve(np.bincount(bins - least, weights=weight), KERNEL, mode="full")[2:-2]
-    found = []
-    for _ in range(PEAKS):
-        top = int(heights.argmax())
-        (near,) = np.nonzero(np.abs(bins - least - top) <= 2)
-        if heights[top] <= 0 or not len(near):
-            break
-        found.append((_middle(values[near]), near))
-        heights[max(top - 3, 0) : top + 4] = 0
-    return found
-
-
-def _middle(values: FloatArray) -> float:
-    """Return the median, of two the larger; `np.median` costs more than all else of a vote by few pairs."""
-    return float(np.partition(values, len(values) // 2)[len(values) // 2])
-
-
 def _centred(boxes: FloatArray, axis: int) -> FloatArray:
     """Return boxes (n, 4) with their centre at 0 along an axis."""
     moved = boxes.copy()
@@ -678,11 +706,19 @@ def _corners(xywh: FloatArray) -> FloatArray:
 
 def _overlap(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return the IoU of corners (n, 4), row by row; 0 for boxes without an area."""
-    common = np.clip(np.minimum(a[:, 2:], b[:, 2:]) - np.maximum(a[:, :2], b[:, :2]), 0, None).prod(axis=1)
-    areas = (np.clip(boxes[:, 2:] - boxes[:, :2], 0, None).prod(axis=1) for boxes in (a, b))
-    union = sum(areas) - common
+    meeting = np.minimum(a[:, 2:], b[:, 2:]) - np.maximum(a[:, :2], b[:, :2])
+    common, of_a, of_b = (
+        np.maximum(sides[:, 0], 0) * np.maximum(sides[:, 1], 0)
+        for sides in (meeting, a[:, 2:] - a[:, :2], b[:, 2:] - b[:, :2])
+    )
+    union = of_a + of_b - common
     overlap: FloatArray = np.divide(common, union, out=np.zeros(len(a)), where=union > 0)
     return overlap
+
+
+def _joined(columns: Sequence[FloatArray], rows: IntArray) -> FloatArray:
+    """Return some rows of several columns, one behind the other."""
+    return np.asfortranarray(np.concatenate([column[rows] for column in columns]))
 
 
 def _rows(columns: FloatArray, rows: IntArray) -> FloatArray:
@@ -697,5 +733,6 @@ def _twice(pairs: FloatArray) -> FloatArray:
 
 def _runs(rows: IntArray) -> tuple[IntArray, IntArray]:
     """Return where runs of equal numbers start, and the run of each row."""
-    new = np.diff(rows, prepend=-1) != 0
+    new = np.ones(len(rows), dtype=np.bool_)
+    np.not_equal(rows[1:], rows[:-1], out=new[1:])
     return np.flatnonzero(new), np.cumsum(new) - 1
