@@ -228,16 +228,18 @@ class _Sample:
     def likely(self, ways: Sequence[tuple[str, str]], encoding: str) -> list[_View]:
         """Return views, as read and of some ways, in which few pairs show that something explains more than chance."""
         small = self.resampled(SCREENED_IMAGES, SCREENED_PAIRS)
-        upright = {one for one in (encoding, *(one for one, _ in ways)) if small is not None and small.is_upright(one)}
-        ways = [way for way in ((encoding, ""), *ways) if way[0] in upright]
+        ways = [(encoding, ""), *ways]
+        upright = {one for one in {one for one, _ in ways} if small is not None and small.is_upright(one)}
+        ways = [way for way in ways if way[0] in upright]
         if small is None or not ways:
             return []
         score, matched = _View(small, *ways).most()
-        best = [row for row in np.argsort(-score, kind="stable") if ways[row] != (encoding, "")]
-        rows = [row for row, way in enumerate(ways) if way == (encoding, "")] + best[:SCREENED_VIEWS]
-        moved = small.moved_on()
-        chance = 0.0 if moved is None else _View(moved, *(ways[row] for row in rows)).most()[0]
-        is_likely = (score[rows] > 1.4 * chance + 0.5) & (matched[rows] > 0.8 * FEWEST_MATCHED)
+        best = [row for row in np.argsort(-score, kind="stable") if ways[row] != (encoding, "")][:SCREENED_VIEWS]
+        rows = [row for row, way in enumerate(ways) if matched[row] > 0.8 * FEWEST_MATCHED]
+        rows = [row for row in rows if ways[row] == (encoding, "") or row in best]
+        moved = small.moved_on() if rows else None
+        chance = np.zeros(len(rows)) if moved is None else _View(moved, *(ways[row] for row in rows)).most()[0]
+        is_likely = score[rows] > 1.4 * chance + 0.5
         return [_View(self, ways[row]) for row, passes in zip(rows, is_likely, strict=True) if passes]
 
     def is_upright(self, encoding: str) -> bool:
