@@ -25,7 +25,7 @@ COMMANDS = (
     ["evaluate", "--class-agnostic", "--nms", "0.5"],
     ["inspect"],
     ["sensitivity"],
-    ["compare"],
+    ["compare", "--bootstrap", "50"],
 )
 
 

@@ -209,37 +209,42 @@ class _Sample:
         """Return what explains the predictions as a whole; read otherwise or turned only where that is needed."""
         if len(np.unique(self.det)) < LEAST * len(self.gt.image):
             return None
+        given = encoding, ""
         # Another encoding moves boxes by parts of themselves, which no form makes up for.
         turns = ["", "swap"] if np.isnan(self.sizes[self.gt.image[0]]).any() else ["", *TURNS]
-        likely = self.likely([way for way in product(encodings, turns) if way != (encoding, "")], encoding)
-        best = _best(view for view in likely if (view.encoding, view.turn) == (encoding, ""))
+        likely = self.likely(list(dict.fromkeys((given, *product(encodings, turns)))))
+        best = _best(view for view in likely if view.ways[0] == given)
         if best is None or best.is_doubtful():
-            others = _best(view for view in likely if (view.encoding, view.turn) != (encoding, ""))
+            others = _best(view for view in likely if view.ways[0] != given)
             best = max((fit for fit in (best, others) if fit is not None), key=lambda fit: fit.score, default=None)
         found = None if best is None else best.view.accepted()
         if found is None:
-            given = _View(self, (encoding, "")).as_read
+            read = _View(self, given).as_read
             ways = [*product(encodings, [""]), *product([encoding], TURNS)]
-            matched = (self.fits_apart(given, *way) for way in ways)
+            matched = (self.fits_apart(read, *way) for way in ways)
             most = next((count for count in matched if count is not None), None)
             found = None if most is None else Found(None, encoding, most, len(self.gt.image))
         return found
 
-    def likely(self, ways: Sequence[tuple[str, str]], encoding: str) -> list[_View]:
-        """Return views, as read and of some ways, in which few pairs show that something explains more than chance."""
+    def likely(self, ways: Sequence[tuple[str, str]]) -> list[_View]:
+        """Return views, the first and the best of others, of whose pairs few show that more than chance explains them.
+
+        All are screened together: of a few dozen pairs, one form for each view takes as long as for all of them.
+        """
         small = self.resampled(SCREENED_IMAGES, SCREENED_PAIRS)
-        ways = [(encoding, ""), *ways]
-        upright = {one for one in {one for one, _ in ways} if small is not None and small.is_upright(one)}
-        ways = [way for way in ways if way[0] in upright]
-        if small is None or not ways:
+        if small is None:
+            return []
+        upright = {encoding: small.is_upright(encoding) for encoding, _ in ways}
+        ways, first = [way for way in ways if upright[way[0]]], ways[0]
+        if not ways:
             return []
         score, matched = _View(small, *ways).most()
-        best = [row for row in np.argsort(-score, kind="stable") if ways[row] != (encoding, "")][:SCREENED_VIEWS]
-        rows = [row for row, way in enumerate(ways) if matched[row] > 0.8 * FEWEST_MATCHED]
-        rows = [row for row in rows if ways[row] == (encoding, "") or row in best]
+        best = [row for row in np.argsort(-score, kind="stable") if ways[row] != first][:SCREENED_VIEWS]
+        enough = matched > 0.8 * FEWEST_MATCHED
+        rows = [row for row, way in enumerate(ways) if enough[row] and (way == first or row in best)]
         moved = small.moved_on() if rows else None
         chance = np.zeros(len(rows)) if moved is None else _View(moved, *(ways[row] for row in rows)).most()[0]
-        is_likely = score[rows] > 1.4 * chance + 0.5
+        is_likely = score[rows] > 1.2 * chance + 0.5
         return [_View(self, ways[row]) for row, passes in zip(rows, is_likely, strict=True) if passes]
 
     def is_upright(self, encoding: str) -> bool:

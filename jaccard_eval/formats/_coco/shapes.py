@@ -118,17 +118,18 @@ def read_truth_shapes(
     for row in np.flatnonzero(no_box & unlabelled).tolist():
         detail = "is missing, and no keypoint is labelled: there is nothing to compare poses with"
         draft.findings.error("field-missing", replace(places(row), field="bbox"), detail)
-    coords = _boxed(columns.coords, poses)
     (unsized,) = np.nonzero(~(columns.area > 0) & ~unlabelled)
     meaning = "OKS measures distances by it, by that of the box where it is missing"
     # An exporter that never knew it wrote 0 everywhere: no pose but an exact one would be found.
     if len(unsized) and len(unsized) == np.count_nonzero(~unlabelled) and (columns.area[unsized] == 0).any():
-        columns = replace(columns, area=np.where(columns.area == 0, np.nan, columns.area))
+        no_sides = (columns.coords == 0).all(axis=1)[:, None]
+        known = np.where(columns.area == 0, np.nan, columns.area), np.where(no_sides, np.nan, columns.coords)
+        columns = replace(columns, area=known[0], coords=known[1])
         meaning = "no record has one, and OKS measures distances by that of the box"
     meaning = f"area is 0 or missing in {len(unsized):,} of {len(no_box):,} records with keypoints: {meaning}"
     _warn_of_areas(draft.findings, unsized, places, "area", meaning)
     # As in COCO, an ignored object is one without labelled points, whatever else a file calls so.
-    return replace(columns, coords=coords, ignore=unlabelled.astype(np.int8)), poses
+    return replace(columns, coords=_boxed(columns.coords, poses), ignore=unlabelled.astype(np.int8)), poses
 
 
 def read_result_shapes(

@@ -254,7 +254,7 @@ def _truth(record: Record, boxes: Boxes) -> TruthRecord:
         image_id=_id(record, "image_id"),
         category_id=_id(record, "category_id"),
         bbox=_box(record, boxes),
-        area=_number(record, "area"),
+        area=float("nan") if record.values.get("area") is None else _number(record, "area"),
         iscrowd=_flag(record, "iscrowd"),
         ignore=_flag(record, "ignore"),
         id=own_id if isinstance(own_id, int | float | str) else UNSET,

@@ -43,6 +43,20 @@ def test_an_area_of_0_in_all_records_with_keypoints_is_none(tmp_path: Path) -> N
     assert scene(tmp_path, [4000.0, 0.0])["AP"] == pytest.approx(51 / 101, abs=1e-12)
 
 
+@pytest.mark.parametrize("given", [{"area": 0, "bbox": [0, 0, 0, 0]}, {"area": None}], ids=str)
+def test_what_no_record_gives_is_taken_from_the_points(given: dict[str, Any], tmp_path: Path) -> None:
+    """The points reach over the whole box, whose area then is the 4,000 px of the first test."""
+    corners = [50, 0, 2, 90, 100, 2, 70, 50, 2]
+    objects = [{**pose(n, 50.0, id=n), "num_keypoints": 3, "keypoints": corners, **given} for n in (1, 2)]
+    found = [{**pose(n, 50.0, score=n / 4), "keypoints": [*corners[:8], 2]} for n in (1, 2)]
+    images, categories = [{"id": n, "width": 640, "height": 480} for n in (1, 2)], [{"id": 1, "name": "person"}]
+    (tmp_path / "gt.json").write_text(json.dumps({"images": images, "annotations": objects, "categories": categories}))
+    (tmp_path / "pred.json").write_text(json.dumps(found))
+    result = evaluate(tmp_path / "gt.json", tmp_path / "pred.json", iou_type="keypoints", sigmas=SIGMAS)
+    assert result["AP"] == result["AP_medium"] == 1.0
+    assert {finding.code for finding in result.findings} == {"area-missing"}
+
+
 def test_scores_of_poses_above_one_are_no_percent_and_no_fault(tmp_path: Path) -> None:
     result = scene(tmp_path, [4000.0] * 6, scores=[9.5, 8.5, 7.0, 6.0, 3.0, 2.0])
     said = {finding.code: finding for finding in result.findings}
