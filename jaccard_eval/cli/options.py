@@ -46,7 +46,7 @@ PATH = AnyPath()
 BOX_ENCODINGS = ("xywh", "xyxy", "cxcywh", "xxyy", "yxyx")
 UNITS = ("px", "norm")
 ORIGINS = ("0", "1")
-IMAGE_WAYS = ("id", "name", "path", "basename", "stem", "case", "decorated", "number", "id+1", "id-1")
+IMAGE_WAYS = ("id", "name", "path", "basename", "stem", "case", "decorated", "number", "affix", "id+1", "id-1")
 WHOLE: dict[str, Any] = {"metavar": "N", "callback": parsed_by(parse_whole)}
 NUMBER: dict[str, Any] = {"metavar": "NUMBER", "callback": parsed_by(parse_number)}
 

@@ -16,12 +16,21 @@ from jaccard_eval.frozen import dataclass
 
 _COMMON_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 _RARE_SUFFIXES = (".avif", ".dib", ".dng", ".heic", ".heif", ".jp2", ".mpo", ".pgm")
+MAP_SUFFIXES = (".png", ".npy", ".tif", ".tiff")  # of images whose pixels are classes or objects
 PICTURE_SUFFIXES = frozenset({*_COMMON_SUFFIXES, *_RARE_SUFFIXES})
 
 # Roboflow exports photo.jpg as photo_jpg.rf.<hash>.jpg; the hash is another in every version of a data set.
 _ROBOFLOW = re.compile(r"(?:_(?:bmp|gif|jpe?g|jp2|png|ppm|tiff?|webp))?\.rf\.[0-9a-z]{8,}$")
 # Label Studio puts eight hexadecimal digits and a dash before the name of an uploaded image.
 _LABEL_STUDIO = re.compile(r"^[0-9a-f]{8}_(?=.)")
+
+# What names of a side's files have besides the image, folded: gt_img_1 and res_img_1, 00mask and 00pred, Cityscapes.
+_ROLES = (
+    "ground_?truth|gt|label|mask|annotation|target|seg|instance|pred|prediction|res|result|det|detection|output|out"
+)
+_CITYSCAPES = "gtfine_(?:labelids|labeltrainids|instanceids|instancetrainids|color|polygons)|leftimg8bit|gtfine"
+_BEFORE = re.compile(rf"^(?:{_ROLES})s?_+(?=.)")
+_BEHIND = re.compile(rf"(?<=.)(?:_+|(?<=\d))(?:(?:{_ROLES})s?|cp_masks|{_CITYSCAPES})$")
 
 
 def posix(name: str) -> str:
@@ -88,6 +97,21 @@ def undecorated_forms(path: str) -> list[str]:
     """
     flat = [end.replace("/", "_") for end in path_ends(_ROBOFLOW.sub("", path))]
     return [form for end in flat for form in dict.fromkeys((end, _LABEL_STUDIO.sub("", end)))]
+
+
+def without_affixes(path: str) -> str:
+    """Return a folded path without suffix, and without what names its side before or behind the name of the image.
+
+    Examples
+    --------
+    >>> without_affixes("val/res_img_1"), without_affixes("00mask")
+    ('val/img_1', '00')
+    """
+    folder, slash, name = path.rpartition("/")
+    before = ""
+    while before != name:
+        before, name = name, _BEHIND.sub("", _BEFORE.sub("", name))
+    return f"{folder}{slash}{name}"
 
 
 def number_text(name: str) -> str | None:
@@ -177,17 +201,19 @@ STRATEGIES: dict[str, Matcher] = {
     "case": lambda gt, pred: _match_spellings(_folded_paths(gt), _folded_paths(pred), path_ends),
     "decorated": lambda gt, pred: _match_spellings(_folded_paths(gt), _folded_paths(pred), undecorated_forms),
     "number": _by_number,
+    "affix": lambda gt, pred: _match_spellings(_plain_paths(gt), _plain_paths(pred), path_ends),
     "id-text": lambda gt, pred: _match_texts([str(key) for key in gt.keys], [str(key) for key in pred.keys]),
     "id+1": lambda gt, pred: _match_shifted_ids(gt, pred, 1),
     "id-1": lambda gt, pred: _match_shifted_ids(gt, pred, -1),
 }
-AUTOMATIC = ("id", "name", "path", "basename", "stem", "case", "decorated", "number")  # in the order of trial
+AUTOMATIC = ("id", "name", "path", "basename", "stem", "case", "decorated", "number", "affix")  # in the order of trial
 WAYS = (*AUTOMATIC, "id+1", "id-1")  # values of the option; "id" then treats 7 and "7" as the same
 # What the last strategies ignore; a note reports it when one is used.
 OVERLOOKED = {
     "case": "case, Unicode composition, and space, dash or underscore in names",
     "decorated": "what Roboflow, Label Studio or Ultralytics add to names",
     "number": "leading zeros, folders and suffixes of numbers",
+    "affix": "what names the side of a file, such as gt_ or _mask",
 }
 
 
@@ -249,6 +275,10 @@ def _bare_paths(images: ImageTable) -> list[str]:
 
 def _folded_paths(images: ImageTable) -> list[str]:
     return [folded(path) for path in _bare_paths(images)]
+
+
+def _plain_paths(images: ImageTable) -> list[str]:
+    return [without_affixes(path) for path in _folded_paths(images)]
 
 
 def _moved(key: Key, step: int) -> str | None:

@@ -1,9 +1,11 @@
-"""PNG instance masks: a map per image whose values are objects, or a file per object that a text file lists.
+"""Instance masks as images: a map per image whose values are objects, or a file per object.
 
-Four layouts: Cityscapes' maps (``*_instanceIds.png``: 1,000 times the class plus a number; below 1,000 a group that
+Six layouts: Cityscapes' maps (``*_instanceIds.png``: 1,000 times the class plus a number; below 1,000 a group that
 nobody separated), Pascal VOC's (``SegmentationObject``, with the classes in ``SegmentationClass`` next to it), any
-other folder of maps, with classes and scores in ``instances.csv`` or of one class, and Cityscapes' results (text files
-of ``mask.png class score``, the class by its number).
+other map or folder of maps (PNG, TIFF, ``.npy``), with classes and scores in ``instances.csv`` or of one class,
+BDD100K's bitmasks (red is the class, blue and alpha the object), Cityscapes' results (text files of
+``mask.png class score``, the class by its number), and the folders of the Data Science Bowl (``image/masks/*.png``, a
+file per object).
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaccard_eval.data.imagekeys import MAP_SUFFIXES
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import Format
@@ -24,7 +27,7 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.progress import tracked
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.reading.peek import FIRST, Likeness, Peek
 from jaccard_eval.reading.records import RecordCollector
 from jaccard_eval.text import is_numeral, pluralise, quoted_value
 
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
 
 FORMAT = Format(
     name="instances",
-    summary="PNG instance masks: a folder of maps with a value per object, as VOC and Cityscapes have them",
+    summary="instance masks as PNG, TIFF or .npy: maps with a value per object, or a file per object",
     source="https://github.com/mcordts/cityscapesScripts/blob/master/cityscapesscripts/evaluation"
     "/evalInstanceLevelSemanticLabeling.py",
     example="""Image.fromarray(ids).save("masks/street.png")  # 0 where there is no object; ids.dtype is uint8 or uint16
@@ -55,11 +58,26 @@ _VOC = (
     "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor",
 )  # fmt: skip
 _VOID = 255  # of VOC: borders of objects, and what nobody looked at
-_ENDINGS = ("_mask", "_masks", "_instances", "_instance")  # of the names of maps, behind that of the image
+# Of the names of maps, behind that of the image.
+_ENDINGS = (
+    "_cp_masks",
+    "_mask",
+    "_masks",
+    "_instances",
+    "_instance",
+    "_labels",
+    "_label",
+    "_seg",
+)  # of the names of maps, behind that of the image
 _RESULT = re.compile(r"\S+\.png[ \t]+\d+(\.0*)?[ \t]+\S+", re.ASCII | re.IGNORECASE)
 _CITY_IMAGE = re.compile(r".+?_\d{6}_\d{6}(?!\d)", re.ASCII)  # with what follows, results are named
+_OF_OBJECTS, _OF_IMAGE = "masks", "images"  # folders in that of an image, in the Data Science Bowl of 2018
+_BDD100K = ("pedestrian", "rider", "car", "truck", "bus", "train", "motorcycle", "bicycle")  # from 1
+_CROWD, _IGNORED = 2, 1  # bits of their flags
 _PNG, _COLOR_TYPE = b"\x89PNG\r\n\x1a\n", 25  # first bytes, and the place of the kind of pixels
 _ONE_CHANNEL = (b"\0", b"\3")  # grey, and indices of a palette
+_RGBA = b"\6"
+_NPY, _TIFF = b"\x93NUMPY", (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _LOOKED_INTO, _LOOKED_ROWS = 3, 200  # images of a folder, and rows of each, spread evenly
 # Pixels that differ from the one on their left: up to 1 in 3 in photos of 16 colours, 4 in 5 in photos of 256 greys.
 _MOST_CHANGES = 0.3
@@ -71,6 +89,10 @@ _MOST_RUNS = 3.0  # of one value in a row; an object is in one piece, or few, an
 
 def looks_like(peek: Peek) -> Likeness | None:
     """Rate a folder by the names that Cityscapes and VOC give, a folder of maps by their pixels."""
+    return _rate_names(peek) or _rate_maps(peek)
+
+
+def _rate_names(peek: Peek) -> Likeness | None:
     if not peek.is_folder:
         return None
     level = [peek]
@@ -86,12 +108,85 @@ def looks_like(peek: Peek) -> Likeness | None:
         return Likeness.NAMED
     if _OBJECTS in peek.folders:
         return Likeness.CONTENT  # the same folder may have boxes, which most ask for
-    others = [name for name in peek.files if not name.lower().endswith(".png") and not name.startswith(".")]
-    images = [] if others or peek.folders else peek.first_files(lambda name: name.lower().endswith(".png"))
-    are_maps = images and all(
-        file.head.startswith(_PNG) and file.head[_COLOR_TYPE : _COLOR_TYPE + 1] in _ONE_CHANNEL for file in images
+    return Likeness.NAMED if not peek.files and _holds_objects(peek) else None
+
+
+def _rate_maps(peek: Peek) -> Likeness | None:
+    """Rate a map by its pixels, or a folder of them, or of folders of them, as for each video."""
+    if not peek.is_folder:
+        return Likeness.SUFFIX if peek.suffix in MAP_SUFFIXES and _are_maps([peek]) else None
+    folders = peek.first_folders() if peek.folders and not peek.files else [peek]
+    if not folders or any(
+        folder.folders or not folder.files or not all(map(_is_map_name, folder.files)) for folder in folders
+    ):
+        return None
+    names = {folder.path: _maps_of(folder.files) for folder in folders}
+    images = [image for folder in folders for image in folder.first_files(names[folder.path].__contains__)]
+    return Likeness.SUFFIX if _are_maps(images[:FIRST]) else None
+
+
+def _is_map_name(name: str) -> bool:
+    return name.lower().endswith(MAP_SUFFIXES) or name.startswith(".")
+
+
+def _maps_of(names: Sequence[str]) -> list[str]:
+    """Return the maps among files: those with an ending where the images lie next to them, else all."""
+    maps = [name for name in names if name.lower().endswith(MAP_SUFFIXES)]
+    marked = [name for name in maps if _stem(name).endswith(_ENDINGS)]
+    plain = {_stem(name) for name in maps if not _stem(name).endswith(_ENDINGS)}
+    lie_next = plain and all(_without_ending(_stem(name)) in plain for name in marked)
+    if marked and lie_next:
+        # Cellpose has several files for an image; those that are arrays are pickled.
+        return [name for name in marked if not name.endswith(".npy")] or marked
+    return maps
+
+
+def _stem(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
+def _without_ending(stem: str) -> str:
+    return next((stem.removesuffix(ending) for ending in _ENDINGS if stem.endswith(ending)), stem)
+
+
+def _holds_objects(peek: Peek) -> bool:
+    """Whether the folders in a folder are those of an image each, with a file for each object."""
+    folders = peek.first_folders()
+    inner = [
+        folder
+        for folder in folders
+        if _OF_OBJECTS in folder.folders and set(folder.folders) <= {_OF_OBJECTS, _OF_IMAGE}
+    ]
+    n_images = [len(folder.at(folder.path / _OF_IMAGE).files) for folder in inner]
+    # A part of a data set has as many images as maps.
+    return (
+        bool(inner) and len(inner) * 2 > len(folders) and max(n_images) <= 1 and (sum(n_images) > 0 or len(inner) > 1)
     )
-    return Likeness.SUFFIX if are_maps and all(_may_be_map(file.path) for file in images[:_LOOKED_INTO]) else None
+
+
+def _are_maps(images: Sequence[Peek]) -> bool:
+    """Whether files are maps of one channel, or BDD100K's, by the first of them."""
+    kinds = {file.head[_COLOR_TYPE : _COLOR_TYPE + 1] for file in images if file.head.startswith(_PNG)}
+    if not images or not all(file.head.startswith((_PNG, _NPY, *_TIFF)) for file in images):
+        return False
+    if kinds == {_RGBA}:
+        return all(_bdd100k(file.path) is not None for file in images[:_LOOKED_INTO])
+    return kinds <= {*_ONE_CHANNEL} and all(_may_be_map(file.path) for file in images[:_LOOKED_INTO])
+
+
+def _bdd100k(file: Path) -> tuple[EncodedImage, npt.NDArray[np.uint8]] | None:
+    """Return a bitmask with its four channels: class, flags, and the object in two bytes; None of another image."""
+    from jaccard_eval.reading.labelmaps.images import EncodedImage
+
+    try:
+        image = EncodedImage(file)
+        channels = image.decode_channels()
+    except (DataError, OSError):
+        return None
+    label, flags, high, low = (channels[..., at] for at in range(4))
+    is_object = (high > 0) | (low > 0)
+    is_one = bool(label.max() <= len(_BDD100K) and flags.max() < 16 and ((label > 0) == is_object).all())
+    return (image, channels) if is_one else None
 
 
 def _may_be_map(file: Path) -> bool:
@@ -102,7 +197,7 @@ def _may_be_map(file: Path) -> bool:
     try:
         image, values = _ids(file)
     except (DataError, OSError):
-        return True
+        return not file.name.lower().endswith((".tif", ".tiff"))  # which are photos as a rule
     palette = image.decode(by_color=False).palette
     if palette is not None and palette[0].any() and len(np.unique(values)) > 2:
         return False  # what is drawn in few colours: those of maps begin with black, where there is no object
@@ -128,8 +223,9 @@ COMPONENTS = 1.3  # of a value, from which it is a class: an object is in one pi
 def hold_classes(gt: Path, pred: Path) -> bool:
     """Whether maps hold classes and not objects: both sides have the same few values, in several pieces each."""
     values, n_pieces, n_values = [], 0, 0
-    for side in (gt, pred):
-        names = [name for name in files.list_tree(side, FindingLog()) if name.lower().endswith(".png")]
+    for root in (gt, pred):
+        side, found = _listed(root, FindingLog())
+        names = [name for name in found if name.lower().endswith(MAP_SUFFIXES)]
         seen: set[int] = set()
         for name in names[:_LOOKED_INTO]:
             try:
@@ -138,10 +234,10 @@ def hold_classes(gt: Path, pred: Path) -> bool:
                 return False
             if set(np.unique(ids).tolist()) == {0, _VOID}:  # how images store 0 and 1
                 ids = ids != 0
-            found = set(np.unique(ids).tolist()) - {0, _VOID}
-            seen |= found
-            if side == gt:
-                n_values += len(found)
+            given = set(np.unique(ids).tolist()) - {0, _VOID}
+            seen |= given
+            if root == gt:
+                n_values += len(given)
                 n_pieces += _count_pieces(np.where(ids == _VOID, 0, ids))
         values.append(seen)
     used = values[0] | values[1]
@@ -196,22 +292,97 @@ def write_example(path: Path) -> None:
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and masks of a folder to the draft, with the boxes around them."""
     side = RecordCollector(draft)
-    found = files.list_tree(path, draft.findings)
+    path, found = _listed(path, draft.findings)
     maps = [name for name in found if name.endswith(_CITYSCAPES)]
     texts = [name for name in found if name.lower().endswith(".txt")]
-    images = [name for name in found if name.lower().endswith(".png")]
+    images = _maps_of(found)
     if not images and not texts:
-        raise DataError.single("labels-missing", Where(str(path)), "no .png files", fix="Pass the folder of the maps.")
+        detail = f"no {', '.join(MAP_SUFFIXES[:-1])} or {MAP_SUFFIXES[-1]} files"
+        raise DataError.single("labels-missing", Where(str(path)), detail, fix="Pass the folder of the maps.")
     if maps:
         _read_cityscapes(path, maps, side, draft)
     elif path.name == _OBJECTS or any(name.startswith(f"{_OBJECTS}/") for name in found):
         _read_voc(path if path.name == _OBJECTS else path / _OBJECTS, side, draft)
     elif texts and any(_RESULT.fullmatch(files.first_line(path / name).strip()) for name in texts):
         _read_results(path, texts, side, draft)
+    elif _holds_objects(Peek(path)):
+        _read_objects(path, found, side, draft)
+    elif images[0].lower().endswith(".png") and _bdd100k(path / images[0]) is not None:
+        _read_bdd100k(path, images, side, draft)
     else:
         _read_maps(path, images, side, draft)
     draft.findings.raise_errors()
     side.to_draft(encoding="xywh", listed=True)
+
+
+def _listed(path: Path, findings: FindingLog) -> tuple[Path, list[str]]:
+    """Return a folder with the names of all files below it; of a file its folder, and its name alone."""
+    return (path, files.list_tree(path, findings)) if files.is_folder(path) else (path.parent, [path.name])
+
+
+def _read_objects(path: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:
+    """Add the objects of images that are folders, each of the pixels of a file that are not 0."""
+    from jaccard_eval.reading.labelmaps.images import EncodedImage
+    from jaccard_eval.reading.mask_pixels import object_pixels
+    from jaccard_eval.similarity.runs import runs_of_pixels
+
+    by_image: dict[str, list[str]] = {}
+    for name in names:
+        image, kind, *_ = (*PurePosixPath(name).parts, "", "")
+        own = by_image.setdefault(image, [])
+        if kind == _OF_OBJECTS and name.lower().endswith(MAP_SUFFIXES):
+            own.append(name)
+    _note_one_class(path, draft)
+
+    def read_one(key: str) -> None:
+        size = (0, 0)
+        found: list[tuple[Where, IntArray]] = []
+        for name in sorted(by_image[key]):
+            image = EncodedImage(path / name)
+            pixels = object_pixels(image)
+            if found and image.shape != size:
+                (h, w), (height, width) = image.shape, size
+                detail = f"has {w} x {h} pixels, masks before it {width} x {height} (width x height)"
+                draft.findings.error("map-size", image.where, detail, fix="Export masks at the size of the image.")
+                continue
+            size = image.shape
+            found.append((image.where, runs_of_pixels([(pixels, 0, 0, size[0])]).edges))
+        side.add_image(key, size=(size[1] or math.nan, size[0] or math.nan))
+        for where, edges in found:
+            side.add_pixels(key, ONE_CLASS, edges, size, where)
+
+    _read_each(sorted(by_image), read_one, draft)
+
+
+def _read_bdd100k(path: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:
+    """Add the objects of bitmasks, with their classes; a crowd absorbs predictions, and so does what is ignored."""
+    from jaccard_eval.similarity.runs import runs_of_labels
+
+    def read_one(name: str) -> None:
+        found = _bdd100k(path / name)
+        if found is None:
+            detail = "is other than the bitmasks of BDD100K next to it: red is the class, blue and alpha the object"
+            raise DataError.single("map-mode", Where(str(path / name)), detail, fix="Export it again.")
+        image, channels = found
+        wide = channels.astype(np.int64)
+        code = (wide[..., 0] << 24) | (wide[..., 1] << 16) | (wide[..., 2] << 8) | wide[..., 3]
+        ids, masks = runs_of_labels(code)
+        places = [Where(str(path / name), record=f"instance {key & 0xFFFF}") for key in ids.tolist()]
+        labels = [_BDD100K[(key >> 24) - 1] for key in ids.tolist()]
+        crowd = [bool((key >> 16) & (_CROWD | _IGNORED)) for key in ids.tolist()]
+        side.add_map(_stem(name), masks, image.shape, labels=labels, places=places, crowd=crowd)
+
+    _read_each(names, read_one, draft)
+
+
+def _note_one_class(path: Path, draft: Draft) -> None:
+    """Report that maps hold no classes, unless one is named for all of them."""
+    if draft.options.names:
+        return
+    draft.has_no_class = True
+    detail = f"maps hold no classes, and there is no {TABLE} with {', '.join(COLUMNS)}: all objects are of one class"
+    fix = Fix.of_side(draft.options.role, "Pass {names} to name it.", names=None)
+    draft.findings.note("csv-one-class", Where(str(path)), detail, fix=fix)
 
 
 def _read_each(names: Sequence[str], read_one: Callable[[str], None], draft: Draft) -> None:
@@ -296,18 +467,13 @@ def _read_maps(path: Path, names: Sequence[str], side: RecordCollector, draft: D
     """Add the objects of any maps: by a table, else all of one class."""
     from jaccard_eval.similarity.runs import runs_of_labels
 
-    stems = {name: name[: -len(".png")] for name in names}
+    stems = {name: _stem(name) for name in names}
     for ending in _ENDINGS:
         if stems and all(stem.endswith(ending) for stem in stems.values()):
             stems = {name: stem.removesuffix(ending) for name, stem in stems.items()}
     table = _Rows.read(path / TABLE, draft) if files.is_there(path / TABLE) else None
-    if table is None and not draft.options.names:
-        draft.has_no_class = True
-        detail = (
-            f"maps hold no classes, and there is no {TABLE} with {', '.join(COLUMNS)}: all objects are of one class"
-        )
-        fix = Fix.of_side(draft.options.role, "Pass {names} to name it.", names=None)
-        draft.findings.note("csv-one-class", Where(str(path)), detail, fix=fix)
+    if table is None:
+        _note_one_class(path, draft)
 
     colored: list[str] = []  # images of one colour that is not black
 

@@ -62,6 +62,7 @@ def test_a_strategy_can_be_forced(strategy: str) -> None:
     ("strategy", "ours", "theirs", "overlooked"),
     [
         ("case", "1=A.PNG 2=B.PNG", "a.png b.png", "case, Unicode composition"),
+        ("affix", "1=gt_img_1.png 2=gt_img_10.png", "res_img_10.png res_img_1.png", "what names the side"),
         ("decorated", "1=val/a.png 2=val/b.png", "ab12cd34-a.png cd34ab12-b.png", "what Roboflow, Label Studio"),
         ("number", "7=0001.png 9=0002.png", "1 2", "leading zeros"),
     ],
@@ -147,7 +148,7 @@ def test_nothing_in_common_shows_examples_of_both_sides_and_how_to_go_on() -> No
         "error[image-unknown]: pred.file: image: 0 of 2 prediction images match a ground-truth image of gt.file; "
         "prediction image ids are 'x.png', 'y.png' (string ids), those of the ground truth '1 (a.png)', '2 (b.png)' "
         "(integer ids). Check that both are of the same split. To choose how images match, "
-        "pass --match-images id|name|path|basename|stem|case|decorated|number|id+1|id-1; "
+        "pass --match-images id|name|path|basename|stem|case|decorated|number|affix|id+1|id-1; "
         "to drop the rest, --extra-images ignore."
     )
 

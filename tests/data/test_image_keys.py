@@ -142,6 +142,21 @@ def test_eight_digits_that_differ_are_no_prefix() -> None:
     assert _rows("decorated", "20240101-a.jpg", "20240102-a.jpg") == [-1]  # dates
 
 
+def test_what_names_the_side_is_dropped_before_and_behind_a_name() -> None:
+    assert _rows("affix", "00mask.png 01mask.png", "00pred.png 01pred.png") == [0, 1]
+    assert _rows("affix", "ulm_0_1_gtFine_labelIds.png ulm_0_2_gtFine_labelIds.png", "ulm_0_2_leftImg8bit.png") == [1]
+    assert _rows("affix", "gt_img_1.txt gt_img_10.txt", "res_img_10.txt res_img_1.txt") == [0, 1]
+    assert _rows("affix", "target_01.png gt.png", "01_pred_mask.png") == [
+        1
+    ]  # "gt" sorts first, and is a name by itself
+    # What belongs to the name stays: a word that goes on, and letters before it.
+    assert _rows("affix", "predator_1.png unmask.png", "1.png un.png") == [-1, -1]
+
+
+def test_two_files_of_a_side_for_one_image_are_ambiguous() -> None:
+    assert not _is_clear("affix", "a_mask.png a_gt.png", "a_pred.png")
+
+
 def test_folders_may_be_written_into_the_name() -> None:
     assert _rows("decorated", "val/left/1.jpg val/right/1.jpg", "left_1 right_1") == [0, 1]
     assert not _is_clear("stem", "val/left/1.jpg val/right/1.jpg", "'1'")

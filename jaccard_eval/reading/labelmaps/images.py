@@ -1,4 +1,4 @@
-"""The label map in a file: PNG or NumPy array, by its first bytes. What a value means is decided elsewhere.
+"""The label map in a file: PNG, TIFF or NumPy array, by its first bytes. What a value means is decided elsewhere.
 
 Of PNG the header is read here, for Pillow hides what matters: it spreads 2 and 4 bit grey over 0 to 255, and keeps only
 8 of 16 bits of colours. Of NumPy arrays nothing is unpickled.
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 MAX_PIXELS = 2**28  # 16,384 x 16,384; a header that claims more is not believed, for decoding takes the memory
 MAX_SIDE = 2**20  # pixels
 MAX_BYTES = 2**31  # of a file: the largest map with 8 bytes a pixel
-SUFFIXES = (".png", ".npy")
 BLOCK = 2**18  # pixels counted at once, so that what is made on the way stays in the cache
 
 Rows = Callable[[int, int], npt.NDArray[Any]]  # (top, bottom) -> integers, shape (bottom - top, width)
 
 _PNG, _NPY, _JPEG = b"\x89PNG\r\n\x1a\n", b"\x93NUMPY", b"\xff\xd8\xff"  # first bytes
+_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _HEADER = struct.Struct(
     ">8sI4sIIBB"
 )  # signature; length and name of the first chunk; width, height, depth, colour type
@@ -106,6 +106,9 @@ class EncodedImage:
         elif self._data.startswith(_PNG):
             header = _read_png_header(self._data, self.where)
             self.shape = header.height, header.width
+        elif self._data.startswith(_TIFF):
+            width, height = _open_tiff(self._data, self.where).size
+            self.shape = height, width
         elif self._data.startswith(_NPY):
             self.shape = _npy_shape(self._data, self.where)
         else:
@@ -135,6 +138,8 @@ class EncodedImage:
             return _array_map(self._values)
         if self._data.startswith(_PNG):
             return _decode_png(self._data, self.where, by_color=by_color)
+        if self._data.startswith(_TIFF):
+            return _decode_tiff(self._data, self.where)
         try:
             with PARSING:
                 values: npt.NDArray[Any] = np.load(io.BytesIO(self._data), allow_pickle=False)
@@ -142,6 +147,10 @@ class EncodedImage:
             detail = f"cannot be read: {' '.join(str(error).split())}"
             raise DataError.single("image-unreadable", self.where, detail, fix="Export or copy it again.") from None
         return _array_map(values)
+
+    def decode_channels(self) -> npt.NDArray[np.uint8]:
+        """Return red, green, blue and alpha of a PNG image, (h, w, 4), whatever they mean."""
+        return np.asarray(_load(self._data, self.where).convert("RGBA"))
 
     def decode_ids(self, *, colored: bool) -> LabelImage:
         """Return a map of ids: colours of 8 bits, whose alpha channel means nothing, or else grey of 8 or 16 bits.
@@ -192,7 +201,7 @@ def _foreign(where: Where, data: bytes) -> DataError:
         return DataError.single("map-lossy", where, "is a JPEG image, which does not keep label values", fix=fix)
     files.refuse_result(Path(where.path), files.head(Path(where.path)))
     files.check_content(Path(where.path), data)  # knows what else it could be, and reports it
-    detail = "is neither a PNG image nor a NumPy array (.npy)"
+    detail = "is neither a PNG or TIFF image nor a NumPy array (.npy)"
     return DataError.single("image-unreadable", where, detail, fix="Export it as PNG or .npy.")
 
 
@@ -216,6 +225,8 @@ def _map_shape(shape: tuple[int, ...], dtype: np.dtype[Any], where: Where, advic
     if dtype.kind not in "biu":
         detail = f"holds {quoted_value(dtype)} values; a label map holds integers"
         how = "Take the argmax over classes of scores; round labels. " if dtype.kind == "f" else ""
+        if dtype.kind == "O":  # Cellpose's _seg.npy, of which nothing is unpickled
+            how = "Take them out: numpy.save('a.npy', numpy.load('a_seg.npy', allow_pickle=True).item()['masks']). "
         raise DataError.single("map-type", where, detail, fix=f"{how}{advice}")
     if len(shape) != 2:
         detail = f"has the shape {quoted_value(shape)}; a label map has (height, width)"
@@ -297,6 +308,33 @@ def _load(data: bytes, where: Where) -> PngImageFile:
     if image.is_animated:
         raise _mode(where, f"is an animation of {image.n_frames} frames", "Save the frame that is the label map.")
     return image
+
+
+def _open_tiff(data: bytes, where: Where) -> Image:
+    from PIL.TiffImagePlugin import TiffImageFile
+
+    try:
+        return TiffImageFile(io.BytesIO(data))
+    except (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, TypeError, struct.error) as error:
+        detail = f"its TIFF header is damaged, or of a kind that is not read: {' '.join(str(error).split())}"
+        raise DataError.single("image-unreadable", where, detail, fix="Export it as PNG or .npy.") from None
+
+
+def _decode_tiff(data: bytes, where: Where) -> LabelImage:
+    """Decode a TIFF file of one page and one channel of whole numbers."""
+    image = _open_tiff(data, where)
+    n_pages = getattr(image, "n_frames", 1)
+    if n_pages > 1:
+        raise _mode(where, f"has {n_pages:,} pages", "Save each map as a file of its own.")
+    try:
+        values = np.asarray(image)
+    except (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, TypeError, struct.error) as error:
+        detail = f"cannot be decoded: {' '.join(str(error).split())}"
+        raise DataError.single("image-unreadable", where, detail, fix="Export it as PNG or .npy.") from None
+    if values.ndim != 2:
+        raise _mode(where, "holds colours, not class numbers", "Save it as one channel of whole numbers.")
+    _map_shape(values.shape, values.dtype, where, _SAVE)
+    return _array_map(values)
 
 
 def _value_rows(image: Image, spread: int, top: int, bottom: int) -> npt.NDArray[Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from jaccard_eval.data.dataset import ImageTable, unknown_sizes
-from jaccard_eval.data.imagekeys import NOWHERE, ImageMatch, match_by, path_ends, posix, without_suffix
+from jaccard_eval.data.imagekeys import MAP_SUFFIXES, NOWHERE, ImageMatch, match_by, path_ends, posix, without_suffix
 from jaccard_eval.engine import bring
 from jaccard_eval.findings import FindingLog, Severity, Where, as_settings
 from jaccard_eval.fixes import Fix
@@ -18,7 +18,6 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading import files
 from jaccard_eval.reading.files import list_tree, require_readable
 from jaccard_eval.reading.labelmaps.arrays import ArrayMap, ArrayMaps
-from jaccard_eval.reading.labelmaps.images import SUFFIXES
 from jaccard_eval.text import pluralise, quoted_value
 
 
@@ -87,9 +86,9 @@ def list_side(role: str, path: Path | ArrayMaps, findings: FindingLog) -> MapSid
     if not path.is_dir():
         return MapSide(role, path.parent, (path.name,), is_file=True)
     files = list_tree(path, findings)
-    names = tuple(name for name in files if name.lower().endswith(SUFFIXES))
+    names = tuple(name for name in files if name.lower().endswith(MAP_SUFFIXES))
     if not names:
-        suffixes = " or ".join(SUFFIXES)
+        suffixes = " or ".join((", ".join(MAP_SUFFIXES[:-1]), MAP_SUFFIXES[-1]))
         detail = f"there is no label map ({suffixes}) among the {pluralise(len(files), 'file')} of the folder"
         findings.error("map-none", Where(str(path)), detail, fix="Pass the folder of the label maps.")
     bring(path / name for name in names)
@@ -154,7 +153,7 @@ def _find_pair(
     return make_pair(gt, pred, rows[0], rows[1]) if len(rows) == 2 else None
 
 
-STRATEGIES = ("name", "path", "basename", "stem")  # in the order of trial
+STRATEGIES = ("name", "path", "basename", "stem", "affix")  # in the order of trial
 SINGLE_FILES = "single files"
 LISTED = "list"
 OTHER_FILES = "other-files"  # ignored: not label maps by their suffix
