@@ -213,9 +213,14 @@ def settle_iou_type(gt: Input, preds: Sequence[Input]) -> tuple[str, tuple[Findi
         manifest = read_manifest(path_of(str(gt.source)))
         return manifest.iou_type, manifest.chosen
     found = iou_types(preds[0].source)
+    every = {*found}
     # Most predictions are boxes and nothing else: the other inputs need not be looked at.
     for given in (gt, *preds[1:]) if found - {BOXES} else ():
-        found &= iou_types(given.source)
+        # What cannot be recognised is reported when it is read, and decides nothing.
+        held = iou_types(given.source)
+        found, every = found & held if held else found, every | held
+    if not found and every == {"segm", "obb"}:
+        found = frozenset({"segm"})  # four corners are an outline as well
     kinds = [kind for kind in _SHAPES if kind in found]
     if not kinds:
         return BOXES, ()

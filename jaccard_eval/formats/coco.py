@@ -46,7 +46,11 @@ _FIELDS = {
     "keypoints": re.compile(rb'"keypoints"\s*:\s*\[\s*[-0-9.]'),
 }
 _ORIENTED = re.compile(rb'"bbox"\s*:\s*\[(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]')  # of five or eight numbers
-_POLY = re.compile(rb'"poly"\s*:\s*\[(?:[^,\]]*,){7}[^,\]]*\]')  # of Ultralytics, which then has no bbox
+# Corners or an angle besides an upright box or in place of one; a turn of CVAT's boxes.
+_TURNED = re.compile(
+    rb'"(?:poly|rbox|rbbox|rotated_bbox|obb)"\s*:\s*\[+(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]'
+    rb'|"attributes"\s*:\s*\{[^{}]*"rotation"\s*:\s*(?!0[,}\s]|0\.0+[,}\s])\d'
+)
 _RING = re.compile(rb'"segmentation"\s*:\s*\[\s*\[([-+0-9.eE,\s]+)\]\s*\]')  # a mask of one polygon
 _JSON_NAME = re.compile(r"\.(json|jsonl|ndjson)(\.gz)?$", re.IGNORECASE)
 
@@ -99,13 +103,15 @@ def iou_types(peek: Peek) -> set[str]:
     rings = [ring.translate(None, b" \t\r\n").split(b",") for ring in _RING.findall(text)]
     if "bbox" in found and _ORIENTED.search(text):
         found = found - {"bbox"} | {"obb"}
-    elif "bbox" not in found and _POLY.search(text):
+    elif _TURNED.search(text):
         found.add("obb")
     if "bbox" in found and rings and len(rings) == len(_FIELDS["segm"].findall(text)):
         from jaccard_eval.reading.outlines import is_rectangle  # all about masks, which most inputs have none of
 
         if all(map(is_rectangle, rings)):
             found.discard("segm")
+        elif all(len(ring) in (8, 10) for ring in rings):
+            found.add("obb")
     return found
 
 

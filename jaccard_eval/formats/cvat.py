@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,10 +17,11 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.drawn import Drawn, kinds_in
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.reading.records import RecordCollector, numbers_of
 from jaccard_eval.reading.xml import mention_unused, parse_xml, text_of
-from jaccard_eval.text import quoted_value
+from jaccard_eval.text import pluralise, quoted_value
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -46,9 +48,16 @@ _ROOT = "annotations"
 _FILE = "annotations.xml"  # as CVAT calls it in its archives
 _CORNERS = ("xtl", "ytl", "xbr", "ybr")
 _SIDES = ("width", "height")
-_POLYGON, _MASK = "polygon", "mask"
+_POLYGON, _MASK, _SKELETON = "polygon", "mask", "skeleton"
+_LABELLED = 2.0  # how well a point is seen that annotators have placed
+_KINDS = {
+    "bbox": re.compile(rb"<box"),
+    "segm": re.compile(rb"<(?:polygon|mask)"),
+    "obb": re.compile(rb'\srotation="(?!0+(?:\.0+)?")'),
+    "keypoints": re.compile(rb"<skeleton"),
+}
 _CROP = ("left", "top", "width", "height")
-_SHAPES = (_POLYGON, _MASK, "polyline", "points", "ellipse", "cuboid", "skeleton", "tag")
+_SHAPES = (_POLYGON, _MASK, "polyline", "points", "ellipse", "cuboid", _SKELETON, "tag")
 _FRAME_NAME = "frame_{:06d}"  # as CVAT names the images of a video
 _FRAME_DIGITS = 18
 _WHOLE = re.compile(r"-?\d{1,18}(\.0{1,18})?", re.ASCII)
@@ -78,6 +87,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     classes = [text_of(label, "name") for label in root.iterfind("meta//labels/label")]
     reader.collector.to_draft(encoding="xyxy", listed=not reader.frames, classes=classes, fields=_CORNERS)
     where = Where(draft.path)
+    if reader.n_around:
+        detail = f"read as the boxes around them: {pluralise(reader.n_around, 'shape', 'shapes')}"
+        draft.findings.note("outline", where, detail)
     mention_unused([("occluded", reader.n_occluded)], where, draft.findings)
     if reader.n_outside:
         draft.ignored["outside"] += reader.n_outside
@@ -87,10 +99,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 def iou_types(peek: Peek) -> set[str]:
     """Return what the file begins with: boxes, masks or both."""
-    head = (peek.at(peek.path / _FILE) if peek.is_folder else peek).head
-    kinds = ((b"<box", "bbox"), (b"<polygon", "segm"), (b"<mask", "segm"))
-    found = {iou_type for tag, iou_type in kinds if tag in head}
-    return found or {"bbox"}
+    return kinds_in([peek.at(peek.path / _FILE) if peek.is_folder else peek], _KINDS)
 
 
 class _Reader:
@@ -99,9 +108,9 @@ class _Reader:
     def __init__(self, path: Path, draft: Draft) -> None:
         self.collector = RecordCollector(draft)
         self.frames: set[str] = set()
-        self.n_occluded = self.n_outside = 0
+        self.n_occluded = self.n_outside = self.n_around = 0
         self._path, self._findings = str(path), draft.findings
-        self._tags = ("box", _POLYGON, _MASK) if self.collector.reads_masks else ("box",)
+        self._tags = ("box", _POLYGON, _MASK, *(() if self.collector.reads_masks else (_SKELETON,)))
 
     def add_image(self, number: int, element: Element) -> None:
         """Add an image and its objects."""
@@ -147,10 +156,25 @@ class _Reader:
         self.n_occluded += box.get("occluded") == "1"
         if box.tag == _MASK:
             edges = self._edges(box, where, size)
-            if edges is not None:
+            if edges is not None and self.collector.reads_masks:
                 self.collector.add_pixels(image, label, edges, size, where)
+            elif edges is not None:
+                left, top, width, height = (int(float(box.get(name, "0"))) for name in _CROP)
+                self._add_around(image, label, Drawn(kind=_MASK), (left, top, left + width, top + height), where)
             return
-        if box.tag == "box" and not self.collector.reads_masks and "rotation" not in box.attrib:
+        if box.tag == _SKELETON:
+            found = {point.get("label", ""): self._polygon(point, where, least=1) for point in box.iterfind("points")}
+            absent = {point.get("label", "") for point in box.iterfind("points") if point.get("outside") == "1"}
+            points = {
+                name: (*ring[:2], _LABELLED * (name not in absent)) for name, ring in found.items() if len(ring) == 2
+            }
+            placed = [point for point in points.values() if point[2]] or [*points.values()]
+            if placed:
+                xs, ys, _ = zip(*placed, strict=True)
+                around = min(xs), min(ys), max(xs), max(ys)
+                self._add_around(image, label, Drawn(points=points, kind=_SKELETON), around, where)
+            return
+        if box.tag == "box" and self.collector.reads_boxes and "rotation" not in box.attrib:
             self.collector.add_box(image, label, [box.get(corner, "") for corner in _CORNERS], where)
             return
         ring = self._polygon(box, where) if box.tag == _POLYGON else self._turned(box, where)
@@ -158,16 +182,29 @@ class _Reader:
             self.collector.add_polygons(image, label, [ring], replace(where, field="points"))
         elif ring:
             around = min(ring[::2]), min(ring[1::2]), max(ring[::2]), max(ring[1::2])
-            self.collector.add_box(image, label, [*map(repr, around)], where)
+            is_other = box.tag == _POLYGON and len(ring) != 8 and not self.collector.reads_boxes
+            drawn = Drawn(rings=[ring], kind=box.tag)
+            if is_other:
+                self.collector.add_drawn(image, label, drawn, where)  # no oriented box
+            else:
+                self._add_around(image, label, drawn, around, where, is_shape=box.tag == _POLYGON)
 
-    def _polygon(self, box: Element, where: Where) -> list[float]:
+    def _add_around(
+        self, image: str, label: str, drawn: Drawn, around: Sequence[float], where: Where, *, is_shape: bool = True
+    ) -> None:
+        """Add a shape with the box around it."""
+        self.n_around += is_shape and self.collector.reads_boxes
+        drawn.box = [*map(repr, around)]  # type: ignore[list-item]  # as the others, which are texts
+        self.collector.add_drawn(image, label, drawn, where)
+
+    def _polygon(self, box: Element, where: Where, least: int = 3) -> list[float]:
         """Return the corners of a polygon, which are written as ``x,y;x,y``; nothing where they cannot be used."""
         pairs = [pair.split(",") for pair in box.get("points", "").split(";")]
         texts = [number.strip() for pair in pairs for number in pair]
         numbers, bad = numbers_of(texts)
         problem = f"{quoted_value(texts[bad[0]])} is not a plain finite number" if len(bad) else ""
-        if not problem and (any(len(pair) != 2 for pair in pairs) or len(pairs) < 3):
-            problem = f"has {len(pairs)} points; expected at least 3, each x,y"
+        if not problem and (any(len(pair) != 2 for pair in pairs) or len(pairs) < least):
+            problem = f"has {len(pairs)} points; expected at least {least}, each x,y"
         if problem:
             self._refuse(where, "points", problem)
         ring: list[float] = [] if problem else numbers.tolist()
@@ -185,7 +222,7 @@ class _Reader:
         left, top, right, bottom, degrees = numbers.tolist()
         ring = np.array([[left, top], [left, bottom], [right, bottom], [right, top]])
         if degrees % 360:
-            if not self.collector.reads_masks:
+            if self.collector.reads_boxes:
                 self.collector.count_rotated()
             cos, sin = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
             centre = np.array([left + right, top + bottom]) / 2

@@ -1,99 +1,281 @@
-"""ICDAR: text files of words, one per image: the four corners of each, and its transcription or its score.
+"""ICDAR: text files of words, one per image: the outline of each, and its transcription or its score.
 
-``x1,y1,x2,y2,x3,y3,x4,y4`` and, in ground truth, the word, where ``###`` is one that nobody can read: a crowd, which
-does not count; in results the score, if there is one. Blanks between the numbers occur as well. There is one class.
+Outlines are the four corners ``x1,y1,...,x4,y4`` (2015), the sides ``left,top,right,bottom`` (2013), as many corners as
+it takes (Total-Text, also as ``x: [[...]], y: [[...]]``), corners from the left and top of a box (CTW1500), or index,
+flag, box and angle (MSRA-TD500). In ground truth the word follows, where ``###`` is one that nobody can read: a crowd,
+which does not count; in results the score, if there is one. Blanks between the numbers occur as well. There is one
+class.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from jaccard_eval.formats import Format
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.reading.claims import is_quad, most, read_rows
+from jaccard_eval.reading import files
+from jaccard_eval.reading.claims import Row, is_quad, most
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.drawn import Drawn
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.text import is_numeral
 
 FORMAT = Format(
     name="icdar",
-    summary="ICDAR text, one file per image: x1,y1,x2,y2,x3,y3,x4,y4 and the word, or a score",
+    summary="words, a text file per image: corners, sides or outline, and the word or a score (ICDAR, Total-Text, ...)",
     source="https://rrc.cvc.uab.es/?ch=4&com=tasks",
     example="10,20,110,20,110,60,10,60,EXIT\n200,30,280,36,278,60,198,54,TAXI\n300,20,360,24,358,50,298,46,###\n",
     carries=("images", "scores", "crowd"),
 )
 
 TEXT = "text"
-_NAMES = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")
-_SIDES = len(_NAMES)
-_UNREADABLE = "###"
-_PREFIX = re.compile(r"(?:gt|res)_(?=.)", re.IGNORECASE)  # before the name of the image
+_CORNERS = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")
+_SIDES = ("left", "top", "right", "bottom")
+_TURNED = ("index", "difficult", "x", "y", "width", "height", "angle")
+_UNREADABLE = frozenset({"###", "#"})
+_PREFIX = re.compile(r"(?:poly_)?(?:gt|res)_(?=.)", re.IGNORECASE)  # before the name of the image
+_SUFFIXES = (".txt", ".gt")  # the latter of MSRA-TD500
+_LISTED = re.compile(
+    r"x:\s*\[\[([^\]]*)\]\].*?y:\s*\[\[([^\]]*)\]\](?:.*?transcriptions:\s*\[u?['\"]([^\]]*?)['\"]\])?"
+)
+_CATEGORY = re.compile(r"[a-z_-]+(?:,\d)?|.*,[012]")  # as those of objects are spelled, perhaps with a flag
+_QUOTED = re.compile(r"""["'].*["']""")
+_LEAST = 3  # points of an outline
+_FILLED = 0.05  # of the box around it, at least
+_MARK = "####"  # before the word behind an outline, in the labels of text spotters
 _FIX = "Write x1,y1,x2,y2,x3,y3,x4,y4 and perhaps the word, or in predictions the score."
 
 
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How lines draw: by so many numbers, any even count of at least six where it is 0."""
+
+    name: str
+    names: tuple[str, ...]
+    head: int = 0  # numbers before those: a score
+    iou_type: str = "obb"
+
+    def width(self, fields: Sequence[str]) -> int:
+        """Return how many numbers of a line draw; those of an outline end where no number follows."""
+        if self.names:
+            return len(self.names)
+        n = _leading(fields)
+        return n - n % 2
+
+
+_QUAD, _SCORED_QUAD = _Layout("quad", _CORNERS), _Layout("scored quad", _CORNERS, 1)
+_BOX = _Layout("sides", _SIDES, iou_type="bbox")
+_OUTLINE = _Layout("outline", (), iou_type="segm")
+_OFFSETS = _Layout("offsets", (*_SIDES, *(f"{axis}{at}" for at in range(1, 15) for axis in "xy")), iou_type="segm")
+_INDEXED = _Layout("turned", _TURNED)
+
+
 def looks_like(peek: Peek) -> Likeness | None:
-    """Rate a folder by the first lines of its files: the corners of quadrilaterals, and one field more or none."""
-    found = peek.first_files(lambda name: name.lower().endswith(".txt"))
-    lines = [fields for file in found for line in file.lines if (fields := _split(line))]
-    rows = read_rows((",".join(fields[:_SIDES]) for fields in lines), lambda text: text.split(","))
-    rows = [row for row in rows if len(row) == _SIDES]
-    # The class of a box and three corners of it are such numbers as well.
-    if len(rows) * 2 <= len(lines) or not most(rows, lambda row: is_quad(row) and max(row) > 1):
+    """Rate a folder by the first lines of its files: the outlines of words, and one field more or none."""
+    found = _first_files(peek)
+    by_file = [[fields for line in file.lines if (fields := _split(line))] for file in found]
+    lines = [fields for own in by_file for fields in own]
+    layout = _layout_of(lines)
+    if layout is None or (layout is _INDEXED and not _are_numbered(by_file)):
         return None
-    words = [word for fields in lines for word in fields[_SIDES:] if not is_numeral(word)]
-    if _UNREADABLE in words or all(_PREFIX.match(file.path.name) for file in found):
+    ends = [",".join(fields[layout.head + layout.width(fields) :]) for fields in lines]
+    words = [end for end in ends if end and not is_numeral(end)]
+    are_named = all(_PREFIX.match(file.path.name) for file in found)
+    if any(map(_is_unreadable, words)) or are_named or layout in (_OFFSETS, _INDEXED):
         return Likeness.NAMED
+    have_commas = all("," in file.text for file in found)
     # Categories repeat, as in DOTA; words do less, and stand behind a comma.
-    is_text = len(set(words)) * 2 > len(words) > 1 and all("," in file.text for file in found)
+    is_text = len(set(words)) * 2 > len(words) > 1 and have_commas
+    if is_text and not any(map(_CATEGORY.fullmatch, words)):
+        return Likeness.NAMED
+    is_text = is_text or any(word.startswith(_MARK) for word in words) or any("[[" in file.text for file in found)
+    if layout is _BOX:
+        # The class of other labels may stand behind the sides; nobody puts a class into quotes.
+        are_quoted = bool(words) and all(map(_QUOTED.fullmatch, words))
+        return Likeness.NAMED if are_quoted or (not words and _are_scored(lines)) else None
+    if layout is _OUTLINE and not is_text:
+        # Behind a class, corners of other labels are such numbers too, and tables of tracks may look so.
+        return Likeness.CONTENT if have_commas and not words else None
     return Likeness.STRUCTURE if is_text or not words else Likeness.CONTENT
 
 
 def iou_types(peek: Peek) -> set[str]:
-    """Return what there is: upright boxes are only those around oriented ones."""
-    return {"obb"}
+    """Return what there is: of outlines, masks; upright boxes are only those around oriented ones."""
+    lines = [fields for file in _first_files(peek) for line in file.lines if (fields := _split(line))]
+    layout = _layout_of(lines) or _QUAD
+    return {layout.iou_type}
+
+
+def reads_name(name: str) -> bool:
+    """Whether a file of this name holds words."""
+    return name.lower().endswith(_SUFFIXES)
+
+
+def _first_files(peek: Peek) -> list[Peek]:
+    found = peek.first_files(files.is_label_name)
+    return found or peek.first_files(lambda name: name.lower().endswith(_SUFFIXES[1]))
 
 
 def _split(line: str) -> list[str]:
-    """Return the eight numbers and what follows them, which may have commas; no fields of a blank line."""
-    text = line.strip().lstrip("\ufeff").rstrip(",")
-    if text.count(",") >= _SIDES - 1:
-        return [field.strip() for field in text.split(",", _SIDES)]
-    return text.split()
+    """Return the numbers of a line and what follows them, in which commas may be; no fields of a blank line."""
+    text = line.strip().lstrip("\ufeff")
+    listed = _LISTED.match(text)
+    if listed:
+        points = zip(*(re.split(r"[\s,]+", axis.strip()) for axis in listed.groups()[:2]), strict=False)
+        return [number for point in points for number in point] + [word for word in listed.groups()[2:] if word]
+    if text.count(",") < len(_SIDES) - 1:
+        return text.split()
+    return [field.strip() for field in text.rstrip(",").split(",")]
+
+
+def _leading(fields: Sequence[str]) -> int:
+    return next((at for at, field in enumerate(fields) if not is_numeral(field)), len(fields))
+
+
+def _layout_of(lines: Sequence[Sequence[str]]) -> _Layout | None:
+    """Return how most lines draw; None where they do not."""
+    rows = [[*map(float, fields[: _leading(fields)])] for fields in lines]
+
+    def fits(width: int, is_one: Callable[[Row], bool], head: int = 0, spare: int = 1) -> bool:
+        # A word may be a number as well.
+        chosen = [row for row in rows if head + width <= len(row) <= head + width + spare]
+        return len(chosen) * 2 > len(lines) and most(chosen, is_one)
+
+    if fits(len(_TURNED), _is_indexed, spare=0):
+        return _INDEXED
+    if fits(len(_OFFSETS.names), _has_offsets):
+        return _OFFSETS
+    # The class of a box and three corners of it are eight numbers as well.
+    if fits(len(_CORNERS), lambda row: is_quad(row[:8]) and max(row) > 1):
+        return _QUAD
+    if fits(len(_CORNERS), lambda row: row[0] % 1 > 0 and 0 < row[0] < 1 and is_quad(row[1:]), 1, spare=0):
+        return _SCORED_QUAD
+    if fits(len(_SIDES), lambda row: row[0] < row[2] and row[1] < row[3] and max(row[:4]) > 1):
+        return _BOX
+    are_outlines = [len(row) >= len(_CORNERS) and _is_outline(row) for row in rows]
+    return _OUTLINE if sum(are_outlines) * 2 > len(lines) else None
+
+
+def _are_numbered(by_file: Sequence[Sequence[Sequence[str]]]) -> bool:
+    """Whether no index occurs twice in a file: a class would."""
+    numbers = [[fields[0] for fields in own] for own in by_file]
+    return all(len({*own}) == len(own) for own in numbers) and any(len(own) > 1 for own in numbers)
+
+
+def _is_unreadable(word: str) -> bool:
+    # Before the word its script may stand.
+    return word.removeprefix(_MARK).rpartition(",")[2].strip(" \"'") in _UNREADABLE
+
+
+def _is_indexed(row: Row) -> bool:
+    """Whether numbers are those of MSRA-TD500: index, flag, box and an angle in radians."""
+    index, flag, x, y, width, height, angle = row
+    return index % 1 == 0 and flag in (0, 1) and min(width, height) > 1 and abs(angle) <= np.pi and max(x, y) > 1
+
+
+def _has_offsets(row: Row) -> bool:
+    """Whether fourteen points are counted from the left and the top of a box, and lie in it, as in CTW1500."""
+    left, top, right, bottom = row[:4]
+    xs, ys = row[4 : len(_OFFSETS.names) : 2], row[5 : len(_OFFSETS.names) : 2]
+    return min(*xs, *ys) >= 0 and abs(max(xs) - right + left) <= 2 and abs(max(ys) - bottom + top) <= 2
+
+
+def _is_outline(row: Row) -> bool:
+    """Whether numbers are corners in pixels, of which a last one may be a score, and do not begin with a class."""
+    if max(row) <= 1 or (len(row) % 2 and not 0 <= row[-1] <= 1):
+        return False
+    points = [*zip(row[::2], row[1::2], strict=False)]
+    ways = [(abs(x - u) + abs(y - v), u * y - x * v) for (u, v), (x, y) in pairwise([*points, points[0]])]
+    sides = max(x for x, _ in points) - min(x for x, _ in points), max(y for _, y in points) - min(y for _, y in points)
+    # Around it the way from corner to corner is short, and it has an area: numbers that mean something else jump.
+    around, area = (sum(values) for values in zip(*ways, strict=True))
+    return bool(around <= 4 * sum(sides) and abs(area) / 2 >= _FILLED * sides[0] * sides[1] > 0)
+
+
+def _are_scored(lines: Sequence[Sequence[str]]) -> bool:
+    """Whether a score stands behind the sides of every box, and a fraction among these shows it to be none of them."""
+    last = [float(fields[4]) for fields in lines if len(fields) == len(_SIDES) + 1 and is_numeral(fields[4])]
+    return len(last) == len(lines) and all(0 <= score <= 1 for score in last) and any(score % 1 for score in last)
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images and words of a folder of files to the draft."""
     from jaccard_eval.formats._yolo.images import add_images  # not needed to look for a format
-    from jaccard_eval.formats._yolo.sources import folder_source, require_labels
+    from jaccard_eval.formats._yolo.sources import LabelSource, folder_source, require_labels
+    from jaccard_eval.reading.drawn import add_shapes
     from jaccard_eval.reading.lines import TextBoxes, mention_other_files, split_files
 
     source = folder_source(path, draft.findings)
+    if not source.files and files.is_folder(path):
+        named = [name for name in files.list_tree(path, draft.findings) if name.lower().endswith(_SUFFIXES[1])]
+        source = LabelSource(root=path, files={name.rpartition(".")[0]: path / name for name in sorted(named)})
     require_labels(source, options.role, draft.findings)
     bare = {_PREFIX.sub("", key): file for key, file in source.files.items()}
     if len(bare) == len(source.files) and all(map(_PREFIX.match, source.files)):
         source = replace(source, files=bare)
     add_images(source, draft)
     mention_other_files(source.root, source.other_files, draft)
-    lines = TextBoxes((*_NAMES, "score"))
-    words: list[str] = []
     is_gt = options.role == "gt"
-    for image, place, fields in split_files(source.files, draft.findings, _split):
-        rest = fields[_SIDES:]
-        if len(fields) >= _SIDES and (is_gt or not rest or is_numeral(rest[0])):
-            lines.add(place, image, TEXT, [*fields[:_SIDES], "" if is_gt else "".join(rest)])
-            words.append("".join(rest))
+    found = [*split_files(source.files, draft.findings, _split)]
+    layout = _layout_of([fields for _, _, fields in found]) or _QUAD
+    width = len(layout.names) or len(_SIDES)
+    lines = TextBoxes((*(layout.names or _SIDES), "score"))
+    words: list[str] = []
+    outlines: list[list[str]] = []
+    for image, place, fields in found:
+        n = layout.width(fields)
+        own, rest = fields[layout.head : layout.head + n], [*fields[: layout.head], *fields[layout.head + n :]]
+        is_whole = len(own) == n >= (width if layout.names else 2 * _LEAST)
+        if is_whole and (is_gt or not rest or is_numeral(rest[0])):
+            # Of an outline the box is found later.
+            lines.add(place, image, TEXT, [*(own if layout.names else "0000"), "" if is_gt else "".join(rest)])
+            words.append(",".join(rest))
+            outlines.append(own)
         else:
-            wanted = "8 numbers and the word" if is_gt else "8 numbers and perhaps a score"
+            many = width if layout.names else "6 or more, an even count of,"
+            wanted = f"{many} numbers and {'the word' if is_gt else 'perhaps a score'}"
             lines.refuse(place, f"expected {wanted}, got {len(fields)} fields")
     table = lines.read(draft.findings, fix=_FIX)
     scores = lines.scores(table, draft, detail="expected a score as in other lines", fix="Write every score.")
     # As in the benchmark, a detection that lies on one of these is not a mistake.
-    crowd = np.array([word == _UNREADABLE for word in words], dtype=np.bool_)
+    crowd = np.array([_is_unreadable(word) for word in words], dtype=np.bool_)
     draft.mention_uncounted({"unreadable": int(crowd.sum())})
     draft.set_classes([TEXT], [TEXT])
-    corners = table[:, :_SIDES].reshape(-1, 4, 2)  # (n, points, x and y)
-    lines.add_quads(draft, corners, score=scores if len(lines) else None, crowd=crowd)
+    columns = {"score": scores if len(lines) else None, "crowd": crowd}
+    if layout in (_QUAD, _SCORED_QUAD):
+        corners = table[:, : len(_CORNERS)].reshape(-1, 4, 2)  # (n, points, x and y)
+        lines.add_quads(draft, corners, **columns)
+        return
+    draw = {_BOX: _box, _INDEXED: _turned, _OFFSETS: _from_offsets}.get(layout, _outline)
+    drawn = {row: draw(table[row].tolist(), outlines[row]) for row in range(len(lines))}
+    if layout is _INDEXED:
+        columns["difficult"] = table[:, 1] == 1
+    add_shapes(lines, table[:, :4], drawn, draft, usual_angle="rad-cw", **columns)
+
+
+def _box(numbers: list[float], own: Sequence[str]) -> Drawn:
+    return Drawn(box=numbers[:4], kind="box")
+
+
+def _turned(numbers: list[float], own: Sequence[str]) -> Drawn:
+    """Return a box that is turned about its centre, by its left, top, width, height and angle."""
+    x, y, width, height, angle = numbers[2:7]
+    return Drawn(turned=[x + width / 2, y + height / 2, width, height, angle], kind="turned box")
+
+
+def _from_offsets(numbers: list[float], own: Sequence[str]) -> Drawn:
+    """Return the outline of points that are counted from the left and the top of their box."""
+    left, top = numbers[:2]
+    ring = [number + (top if at % 2 else left) for at, number in enumerate(numbers[4 : len(_OFFSETS.names)])]
+    return Drawn(rings=[ring], kind="outline")
+
+
+def _outline(numbers: list[float], own: Sequence[str]) -> Drawn:
+    return Drawn(rings=[[*map(float, own)]], kind="outline")

@@ -18,6 +18,7 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.drawn import Drawn
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.reading.records import UNKNOWN_SIZE, Record, RecordCollector, document_records
 from jaccard_eval.text import quoted_value
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 FORMAT = Format(
     name="labelme",
-    summary="LabelMe JSON: one file per image, or a folder of them; rectangles; polygons and masks",
+    summary="LabelMe JSON: a file per image, or a folder: rectangles, polygons, masks, rotations, points of a group",
     source="https://github.com/wkentaro/labelme/blob/main/labelme/label_file.py",
     example="""{
   "version": "5.4.1",
@@ -44,6 +45,11 @@ FORMAT = Format(
 )
 
 
+_POLYGON = "polygon"
+_LABELLED = 2.0  # how well a point is seen that annotators have placed
+_COMPARED = {
+    b"rectangle": "bbox", b"polygon": "segm", b"mask": "segm", b"rotation": "obb", b"point": "keypoints",
+}  # fmt: skip
 _KIND = re.compile(rb'"shape_type"\s*:\s*"(\w+)"')
 
 
@@ -71,13 +77,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             draft.fill_sizes(sized, [key])
             _add_masks(collector, key, record, sized[0])
             continue
-        for shape in record.records("shapes"):
-            # Files before 3.0 name no type, and mean polygons.
-            kind = shape.text("shape_type") if shape.has("shape_type") else "polygon"
-            if kind == "rectangle":
-                collector.add_box(key, shape.text("label"), shape.corners("points"), shape.where)
-            else:
-                collector.count_shape(kind)
+        _add_shapes(collector, key, record, size)
     for image, documents in claims.items():
         _refuse_copies(image, documents, draft)
     collector.to_draft(encoding="xyxy", listed=False)
@@ -86,8 +86,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 def iou_types(peek: Peek) -> set[str]:
     """Return what the first documents have: boxes, masks or both."""
     kinds = {kind for document in peek.documents() for kind in _KIND.findall(document.head)}
-    found = ((b"rectangle", "bbox"), (b"polygon", "segm"), (b"mask", "segm"))
-    return {iou_type for kind, iou_type in found if kind in kinds}
+    found = {iou_type for kind, iou_type in _COMPARED.items() if kind in kinds}
+    # Points that belong to no object have no class.
+    return found - {"keypoints"} if "bbox" not in found else found
 
 
 @dataclass(slots=True)
@@ -99,6 +100,44 @@ class _Parts:
     edges: list[IntArray] = field(default_factory=list)
 
 
+def _add_shapes(collector: RecordCollector, key: str, record: Record, size: tuple[float, float]) -> None:
+    """Add objects as boxes, oriented boxes or poses: points of the group of a rectangle are its pose."""
+    objects: dict[tuple[str, str], Drawn] = {}
+    places: dict[tuple[str, str], Where] = {}
+    points: dict[str, dict[str, tuple[float, float, float]]] = {}
+    for at, shape in enumerate(record.records("shapes")):
+        # Files before 3.0 name no type, and mean polygons.
+        kind = shape.text("shape_type") if shape.has("shape_type") else _POLYGON
+        group = str(shape.values["group_id"]) if shape.has("group_id") else ""
+        if kind == "point" and group:
+            spots = shape.entries("points")
+            for name in [*spots.values][:1]:
+                x, y = spots.numbers(name, 2)
+                points.setdefault(group, {})[shape.text("label")] = (x, y, _LABELLED)
+            continue
+        own = (shape.text("label"), group if group and kind == _POLYGON else f"shapes[{at}]")
+        drawn = objects.setdefault(own, Drawn(kind=kind))
+        places.setdefault(own, shape.where)
+        if kind == "rectangle":
+            drawn.box = shape.corners("points")
+            drawn.kind = group or kind
+        elif kind in (_POLYGON, "rotation"):
+            corners = shape.entries("points")
+            ring = shape.ring([corners.numbers(name, 2) for name in corners.values])
+            drawn.rings = [*drawn.rings, *([ring] if ring else [])]
+        elif kind == "mask":
+            drawn.box = shape.corners("points")
+    used = set[str]()
+    for (label, _), drawn in objects.items():
+        if drawn.box is not None and drawn.kind in points:
+            used.add(drawn.kind)
+            drawn.points = points[drawn.kind]
+        collector.add_drawn(key, label, drawn, places[label, _])
+    for group in points.keys() - used:
+        for _ in points[group]:
+            collector.count_shape("point")
+
+
 def _add_masks(collector: RecordCollector, key: str, record: Record, size: FloatArray) -> None:
     """Add polygons, rectangles and masks as masks; those of one label and group are parts of one object."""
     from jaccard_eval.similarity.runs import Runs, combined, offsets_of, runs_of_polygons
@@ -106,7 +145,7 @@ def _add_masks(collector: RecordCollector, key: str, record: Record, size: Float
     objects: dict[tuple[str, str], _Parts] = {}
     for at, shape in enumerate(record.records("shapes")):
         kind = shape.text("shape_type") if shape.has("shape_type") else "polygon"
-        if kind not in ("polygon", "rectangle", "mask"):
+        if kind not in (_POLYGON, "rectangle", "mask", "rotation"):
             collector.count_shape(kind)
             continue
         label = shape.text("label")

@@ -6,16 +6,22 @@ import math
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
 
 from jaccard_eval.data.imagekeys import is_image_name
 from jaccard_eval.findings import Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.drawn import Drawn, kinds_in, rings_of
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.reading.records import UNKNOWN_SIZE, Record, RecordCollector, listed_records
+
+if TYPE_CHECKING:
+    from jaccard_eval.similarity.runs import IntArray
 
 FORMAT = Format(
     name="labelstudio",
@@ -45,9 +51,21 @@ FORMAT = Format(
 )
 
 _LABELS = "rectanglelabels"
+_POLYGON, _BRUSH, _POINT = "polygonlabels", "brushlabels", "keypointlabels"
+_KINDS = {
+    "bbox": re.compile(rb'"rectangle(?:labels)?"'),
+    "segm": re.compile(rb'"(?:polygon|brush)(?:labels)?"'),
+    "obb": re.compile(rb'"rotation"\s*:\s*-?(?!0[,}\s]|0\.0+[,}\s])\d'),
+    # Points of a rectangle are a pose; others belong to nothing.
+    "keypoints": re.compile(
+        rb'"parentID"\s*:\s*"[^{}]*"keypointlabels"|"keypointlabels"[^{}]*\}[^{}]*"parentID"\s*:\s*"'
+    ),
+}
+_LABELLED = 2.0  # how well a point is seen that annotators have placed
 _SHARED_LABELS = "labels"  # of a project whose tools share their labels; the rectangle is a result of its own
 _WIDTH, _HEIGHT = "original_width", "original_height"  # of the image, in pixels
 _SIDES = ("x", "y", "width", "height")
+_BYTE, _WORD, _RLE_HEAD = 255, 8, 8  # of masks: the largest value, its bits; bytes before the first run
 _UPLOAD = re.compile(r"^[0-9a-f]{8}-")  # which Label Studio puts before the names of uploaded files
 _ADDRESSES = ("image", "img", "image_url", "url")  # of an image
 
@@ -56,7 +74,7 @@ def looks_like(peek: Peek) -> Likeness | None:
     """Rate a list of tasks, or of what JSON-MIN makes of them."""
     keys, head = peek.item_keys, peek.head
     are_tasks = "data" in keys and not keys.isdisjoint(("annotations", "predictions"))
-    is_labelled = b'"rectanglelabels"' in head or b'"labels"' in head
+    is_labelled = b'labels"' in head
     is_min = bool(keys) and is_labelled and b'"original_width"' in head
     return Likeness.STRUCTURE if are_tasks or is_min else None
 
@@ -81,6 +99,11 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(left_out.items()))
         detail = f"only the latest annotation or prediction of each task is read; ignored: {kinds}"
         draft.findings.note("annotations-unused", Where(draft.path), detail)
+
+
+def iou_types(peek: Peek) -> set[str]:
+    """Return what the first results are."""
+    return kinds_in([peek], _KINDS)
 
 
 def _objects(lists: list[Any]) -> list[dict[str, Any]]:
@@ -133,7 +156,7 @@ def _add_task(collector: RecordCollector, key: str, task: Record, chosen: Record
         named = [
             name
             for name, found in listed.items()
-            if any(_LABELS in result or result.keys() >= {_SHARED_LABELS, *_SIDES} for result in found)
+            if any(_labels_field(Record(result, task.where, task.findings)) for result in found)
         ]
         results = [result for name in named for result in task.records(name)]
         for other in (other for name, found in listed.items() if name not in named for other in found):
@@ -146,30 +169,105 @@ def _add_task(collector: RecordCollector, key: str, task: Record, chosen: Record
     fields = [_labels_field(value) for value in values]
     # Tools that share their labels write a rectangle twice: bare, and with labels under the same id.
     labelled = {result.values.get("id") for result, field in zip(results, fields, strict=True) if field}
-    for result, value, field in zip(results, values, fields, strict=True):
+    every = list(zip(results, values, fields, strict=True))
+    poses: dict[Any, dict[str, tuple[float, float, float]]] = {}  # points by the id of what they are drawn in
+    for result, value, field in every:
+        parent = result.values.get("parentID")
+        if field == _POINT and parent in labelled:
+            names = value.entries(field)
+            x, y = _in_pixels(result, [(value.number("x"), value.number("y"))], units=units)[0]
+            poses.setdefault(parent, {}).update({names.text(name): (x, y, _LABELLED) for name in names.values})
+    for result, value, field in every:
         kind = result.values.get("type")
-        if field:
+        if field == _POINT and result.values.get("parentID") in poses:
+            continue
+        if field and field != _POINT:
             sources = (result,) if chosen is None else (result, chosen)  # a box's own score, or its prediction's
             score = next((source.number("score") for source in sources if source.has("score")), math.nan)
-            box = _box(collector, result, value, units=units)
+            drawn = _drawn(collector, result, value, field, units=units)
+            drawn.points = poses.get(result.values.get("id"))
             names = value.entries(field)
             if not names.values:
                 value.error("field-missing", field, "is empty; expected the class of the box")
             for name in names.values:
-                collector.add_box(key, names.text(name), box, value.where, score=score)
-        elif kind != "rectangle" or result.values.get("id") not in labelled:
-            collector.count_shape(result.text("type") if kind is not None else "without a type")
+                collector.add_drawn(key, names.text(name), drawn, value.where, score=score)
+        elif kind not in ("rectangle", "polygon", "brush") or result.values.get("id") not in labelled:
+            collector.count_shape(result.text("type") if kind is not None else field or "without a type")
 
 
 def _labels_field(value: Record) -> str:
-    """Return the field that holds the classes of a box; empty where there is no box, or it has none."""
-    if value.has(_LABELS):
-        return _LABELS
-    return _SHARED_LABELS if value.has(_SHARED_LABELS) and all(map(value.has, _SIDES)) else ""
+    """Return the field that holds the classes of a shape; empty where there is no shape, or it has none."""
+    for field in (_LABELS, _POLYGON, _BRUSH, _POINT):
+        if value.has(field):
+            return field
+    is_drawn = all(map(value.has, _SIDES)) or value.has("points") or value.has("rle")
+    return _SHARED_LABELS if value.has(_SHARED_LABELS) and is_drawn else ""
 
 
-def _box(collector: RecordCollector, result: Record, value: Record, *, units: str) -> list[float]:
-    """Return left, top, width and height of the upright box around one that may be turned."""
+def _drawn(collector: RecordCollector, result: Record, value: Record, field: str, *, units: str) -> Drawn:
+    """Return what a result draws."""
+    drawn = Drawn(kind=field)
+    if value.has("points"):
+        (ring,) = rings_of(value.values["points"]) or [[]]
+        points = list(zip(ring[::2], ring[1::2], strict=True))
+        if value.values.get("closed", True):
+            found = value.ring(_in_pixels(result, points, units=units))
+            drawn.rings = [found] if found else []
+    elif value.has("rle"):
+        size = int(_known_side(result, _HEIGHT) or 0), int(_known_side(result, _WIDTH) or 0)
+        edges = _brushed(value.array("rle"), size)
+        if isinstance(edges, str):
+            value.error("segmentation-invalid", "rle", edges)
+        else:
+            drawn.pixels = edges, size
+    elif all(map(value.has, _SIDES)):
+        drawn.box = _box(collector, result, value, drawn, units=units)
+    return drawn
+
+
+def _in_pixels(result: Record, points: list[tuple[float, float]], *, units: str) -> list[tuple[float, float]]:
+    """Return points in per cent of the image in pixels, or as fractions of it where no size is known."""
+    if units != "px":
+        return [(x / 100, y / 100) for x, y in points]
+    width, height = _known_side(result, _WIDTH), _known_side(result, _HEIGHT)
+    return [(x / 100 * width, y / 100 * height) for x, y in points]
+
+
+def _brushed(values: list[Any], size: tuple[int, int]) -> IntArray | str:
+    """Return the runs of what was painted: four bytes a pixel, along the rows, packed as `rle-pack` of thi.ng does."""
+    from jaccard_eval.reading.mask_pixels import edges_of_crop
+
+    height, width = size
+    if not all(isinstance(value, int) and 0 <= value <= _BYTE for value in values) or len(values) < _RLE_HEAD:
+        return "is not a list of bytes"
+    bits = np.unpackbits(np.array(values, dtype=np.uint8))
+    at = 0
+
+    def take(count: int) -> int:
+        nonlocal at
+        taken = bits[at : at + count]
+        at += count
+        return int("".join(map(str, taken.tolist())) or "0", 2)
+
+    n_values, word, widths = take(32), take(5) + 1, [0, 0, 0, 0]
+    widths = [take(4) + 1 for _ in widths]
+    if n_values != 4 * height * width or word != _WORD:
+        return f"has {n_values:,} values, but {height} x {width} are {height * width:,} pixels of four"
+    starts, found, n_found = [], [], 0
+    while n_found < n_values and at < len(bits):
+        repeated, length = take(1), take(widths[take(2)]) + 1
+        for _ in range(1 if repeated else length):
+            starts.append(n_found)
+            found.append(take(_WORD))
+            n_found += length if repeated else 1
+    if n_found != n_values:
+        return f"ends after {n_found:,} of {n_values:,} values"
+    whole = np.repeat(np.array(found, dtype=np.uint8), np.diff([*starts, n_values]))
+    return edges_of_crop(whole.reshape(height, width, 4)[:, :, 3] > 0, 0, 0, size)
+
+
+def _box(collector: RecordCollector, result: Record, value: Record, drawn: Drawn, *, units: str) -> list[float]:
+    """Return left, top, width and height of the upright box around one that may be turned, which is drawn then."""
     degrees = value.optional("rotation", 0.0)
     needs_size = units == "px" or degrees % 360  # a turn mixes width and height
     image_width, image_height = (
@@ -179,11 +277,13 @@ def _box(collector: RecordCollector, result: Record, value: Record, *, units: st
     left, top, width, height = x * image_width, y * image_height, w * image_width, h * image_height
     if not degrees % 360:
         return [left, top, width, height]
-    collector.count_rotated()
+    if collector.reads_boxes:
+        collector.count_rotated()
     # Label Studio turns a box about its left top corner, clockwise as pixels count.
     cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
     xs = [0.0, width * cos, -height * sin, width * cos - height * sin]
     ys = [0.0, width * sin, height * cos, width * sin + height * cos]
+    drawn.rings = [[side for at in (0, 1, 3, 2) for side in (left + xs[at], top + ys[at])]]
     return [left + min(xs), top + min(ys), max(xs) - min(xs), max(ys) - min(ys)]
 
 

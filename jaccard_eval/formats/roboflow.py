@@ -8,12 +8,13 @@ from pathlib import Path
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.drawn import drawn_by, kinds_in
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.reading.records import RecordCollector, document_records
 
 FORMAT = Format(
     name="roboflow",
-    summary="Roboflow inference JSON: one response per image, or a folder of them named after the images",
+    summary="Roboflow inference JSON: a response per image, or a folder of them; points and keypoints too",
     source="https://inference.roboflow.com/reference/inference/core/entities/responses/inference/",
     example="""{
   "time": 0.05,
@@ -28,6 +29,10 @@ FORMAT = Format(
 )
 
 _SIDES = ("x", "y", "width", "height")
+_KINDS = {
+    "segm": re.compile(rb'"(?:points"\s*:\s*\[\s*\{|rle"\s*:\s*\{)'),
+    "keypoints": re.compile(rb'"keypoints"\s*:\s*\[\s*\{'),
+}
 _CENTRE = re.compile(rb'"predictions"\s*:\s*\[\s*(\]|\{[^{}]*"x"\s*:)')
 
 
@@ -43,8 +48,14 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         collector.add_image(key, size=response.record("image").size())  # null for some models
         for box in response.records("predictions"):
             coords = [box.number(side) for side in _SIDES]
-            collector.add_box(key, box.text("class"), coords, box.where, score=box.number("confidence"))
+            drawn = drawn_by(box, box=coords)
+            collector.add_drawn(key, box.text("class"), drawn, box.where, score=box.number("confidence"))
     collector.to_draft(encoding="cxcywh", listed=False)
+
+
+def iou_types(peek: Peek) -> set[str]:
+    """Return what the first responses have: boxes, and perhaps outlines or the points of poses."""
+    return {"bbox"} | kinds_in(peek.documents() if peek.is_folder else [peek], _KINDS)
 
 
 def _rate(document: Peek) -> Likeness | None:

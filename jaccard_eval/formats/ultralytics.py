@@ -1,8 +1,8 @@
 """Results of Ultralytics models as JSON, and data sets of the platform as JSON Lines (NDJSON).
 
 Coordinates of results, as ``Results.to_json()`` returns them, are pixels, or fractions where ``normalize=True`` was
-requested, which ``--pred-units norm`` declares; oriented boxes are read as the boxes around them. From a dataset the
-images of a split are read.
+requested, which ``--pred-units norm`` declares; outlines, points of poses and oriented boxes are there as well. From a
+dataset the images of a split are read.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.drawn import Drawn, drawn_by, kinds_in
 from jaccard_eval.reading.peek import Likeness, Peek, rate_keys
 from jaccard_eval.reading.records import Record, RecordCollector, line_records, read_object_lists
 
@@ -35,6 +36,11 @@ READS_SPLITS = True
 _SET = re.compile(rb'"type"\s*:\s*"dataset"')
 _KEYS = ("name", "class", "confidence", "box")
 _BESIDES = ("track_id", "segments", "keypoints")
+_KINDS = {
+    "obb": re.compile(rb'"x3"\s*:'),
+    "segm": re.compile(rb'"segments"\s*:\s*\{'),
+    "keypoints": re.compile(rb'"keypoints"\s*:\s*\{'),
+}
 _MARKS = (b'"confidence"', b'"box"', b'"x1"', b'"y1"')
 _BOXES = "boxes"  # of annotations: class, centre and size in fractions
 _DIGITS = 10  # of an index
@@ -53,6 +59,14 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         read_object_lists(path, draft, _add_object)
 
 
+def iou_types(peek: Peek) -> set[str]:
+    """Return what results have: oriented boxes alone, or boxes and perhaps outlines or poses; of a data set boxes."""
+    if _is_set(peek):
+        return {"bbox"}
+    found = kinds_in(peek.documents() if peek.is_folder else [peek], _KINDS)
+    return found if "obb" in found else found | {"bbox"}
+
+
 def _is_set(peek: Peek) -> bool:
     """Whether the first of JSON lines describes a data set."""
     return "class_names" in peek.top_keys and _SET.search(peek.head.partition(b"\n")[0]) is not None
@@ -67,16 +81,14 @@ def _rate_results(document: Peek) -> Likeness | None:
 
 def _add_object(collector: RecordCollector, image: str, entry: Record) -> None:
     box = entry.record("box")
-    is_oriented = box.has("x3")
-    if is_oriented:
-        collector.count_rotated()
-    xs, ys = ([box.number(f"{axis}{end}") for end in ("1234" if is_oriented else "12")] for axis in "xy")
-    # Corners of an upright box stay in their order, so that a box inside out is reported as such.
-    corners = [min(xs), min(ys), max(xs), max(ys)] if is_oriented else [xs[0], ys[0], xs[1], ys[1]]
+    if box.has("x3"):
+        drawn = Drawn(rings=[[box.number(f"{axis}{end}") for end in "1234" for axis in "xy"]])
+    else:
+        drawn = drawn_by(entry, box=[box.number(corner) for corner in ("x1", "y1", "x2", "y2")])
     number = entry.values.get("class")
     is_numbered = isinstance(number, int) and not isinstance(number, bool) and not entry.has("name")
     label = entry.key("class" if is_numbered else "name")
-    collector.add_box(image, label, corners, entry.where, score=entry.number("confidence"))
+    collector.add_drawn(image, label, drawn, entry.where, score=entry.number("confidence"))
 
 
 def _read_set(path: Path, draft: Draft) -> None:

@@ -13,6 +13,7 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.drawn import Drawn
 from jaccard_eval.reading.json import parse_json
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.reading.records import Record, RecordCollector
@@ -75,7 +76,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     for image, region in regions:
         shape = region.record(_SHAPE)
         kind = shape.text("name")
-        if kind == _RECTANGLE or (kind == _POLYGON and collector.reads_masks):
+        if kind in (_RECTANGLE, _POLYGON):
             boxes.append((image, region, shape))
         elif kind:
             collector.count_shape(kind)
@@ -86,8 +87,11 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             if ring and all(map(math.isfinite, ring)):
                 collector.add_polygons(image, _class_name(region, name), [ring], region.where)
             continue
-        coords = [shape.number(side) for side in _SIDES]
-        collector.add_box(image, _class_name(region, name), coords, region.where)
+        label = _class_name(region, name)
+        if shape.values.get("name") == _RECTANGLE:
+            collector.add_drawn(image, label, Drawn(box=[shape.number(side) for side in _SIDES]), region.where)
+        elif ring := _ring(shape):
+            collector.add_drawn(image, label, Drawn(rings=[ring], kind=_POLYGON), region.where)
     collector.to_draft(encoding="xyxy" if collector.reads_masks else "xywh", listed=True)
 
 

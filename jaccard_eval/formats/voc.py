@@ -1,12 +1,14 @@
 """Pascal VOC: a folder of XML files, one per image; results as text files, one per class (comp4_det_test_dog.txt).
 
-Boxes are corners in pixels, read as they are written: the specification counts pixels from 1, most tools from 0.
-Objects in XML have a ``score`` or ``confidence`` if they are predictions. From the development kit's folder
-(Annotations next to ImageSets) the images of a split are read.
+Boxes are corners in pixels, read as they are written: the specification counts pixels from 1, most tools from 0. The
+turned boxes of roLabelImg and the polygons of LabelMe's and Roboflow's XML are read as well. Objects in XML have a
+``score`` or ``confidence`` if they are predictions. From the development kit's folder (Annotations next to ImageSets)
+the images of a split are read.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from jaccard_eval.data.dataset import Dataset
@@ -16,6 +18,7 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.drawn import kinds_in
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.text import quoted_value
 
@@ -37,6 +40,11 @@ FORMAT = Format(
     member=".xml",
 )
 
+_KINDS = {
+    "bbox": re.compile(rb"<bndbox>"),
+    "obb": re.compile(rb"<robndbox>"),
+    "segm": re.compile(rb"<polygon>\s*<(?:pt|x1|username)>"),
+}
 ROOT = "annotation"  # the outermost element of an annotation file
 
 
@@ -78,6 +86,14 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         read_results(path, results, draft)
     else:
         read_annotations(path, ROOT, draft)
+
+
+def iou_types(peek: Peek) -> set[str]:
+    """Return what the first files have: boxes, the turned ones of roLabelImg, the polygons of LabelMe, or several."""
+    from jaccard_eval.formats._voc.annotations import first_xml_files, kit_folder
+
+    found = first_xml_files(kit_folder(peek.path)) if peek.is_folder else [peek.path]
+    return kinds_in(map(peek.at, found), _KINDS)
 
 
 def reads_name(name: str) -> bool:

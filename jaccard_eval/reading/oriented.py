@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import BoolArray, FloatArray
-from jaccard_eval.data.known_protocols import ORIENTED
+from jaccard_eval.data.boxtable import BoolArray, FloatArray, Shapes
+from jaccard_eval.data.known_protocols import MASKS, ORIENTED
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Severity, Where
 from jaccard_eval.fixes import Fix
@@ -81,8 +81,8 @@ def _convention(angle: FloatArray, draft: Draft, usual: str) -> str:
     return fitting[0]
 
 
-def quads_of(points: FloatArray, corners: FloatArray, places: Places, draft: Draft) -> Quads | None:
-    """Return quadrilaterals by their points (n, 4, 2), checked, where such are compared.
+def quads_of(points: FloatArray, corners: FloatArray, places: Places, draft: Draft) -> Shapes | None:
+    """Return quadrilaterals by their points (n, 4, 2), checked, where such are compared, or their masks.
 
     Else there are none, and those that are smaller than `corners`, the upright box around them, are counted in a note.
     """
@@ -90,6 +90,13 @@ def quads_of(points: FloatArray, corners: FloatArray, places: Places, draft: Dra
         quads = Quads(points)
         check_outlines(quads, places, draft)
         return quads
+    if draft.options.iou_type in MASKS:
+        from jaccard_eval.reading.outlines import OutlineDraft
+
+        outlines = OutlineDraft()
+        for ring in points.reshape(-1, 8).tolist():
+            outlines.add_polygons([ring])
+        return replace(outlines.build()[0], counts_pixels=np.ones(len(points), dtype=np.bool_))
     following, (left, top, right, bottom) = np.roll(points, -1, axis=1), corners.T
     with np.errstate(over="ignore", invalid="ignore"):
         cross = points[..., 0] * following[..., 1] - following[..., 0] * points[..., 1]

@@ -45,6 +45,7 @@ class OutlineDraft:
 
     def __init__(self) -> None:
         self.short: list[int] = []  # masks with a polygon of fewer than three points, which has no pixels
+        self.n_flat = 0  # polygons that do not stand in a list of polygons
         self._rings: list[Sequence[float]] = []
         self._n_rings: list[int] = []
         self._counts: list[Sequence[int]] = []  # of each mask that has runs
@@ -59,6 +60,9 @@ class OutlineDraft:
     def add(self, value: Any) -> str:
         """Add a mask as COCO JSON or pycocotools has it; return the problem where that cannot be done."""
         if isinstance(value, list):
+            if len(value) >= 6 and len(value) % 2 == 0 and all(map(is_number, value)):
+                self.n_flat += 1
+                value = [value]
             problem = _polygons_problem(value)
             if not problem:
                 self.add_polygons(value)

@@ -14,7 +14,8 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray, Shapes
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Key
-from jaccard_eval.data.known_protocols import MASKS
+from jaccard_eval.data.known_protocols import MASKS, ORIENTED
+from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.fixes import NO_SCORES, SIZE_OR_FOLDER, Fix
 from jaccard_eval.frozen import dataclass
@@ -32,6 +33,7 @@ from jaccard_eval.reading.rawboxes import RawBoxes
 from jaccard_eval.text import quoted_value, shown_json
 
 if TYPE_CHECKING:
+    from jaccard_eval.reading.drawn import Drawn, ShapeDraft
     from jaccard_eval.reading.outlines import OutlineDraft
     from jaccard_eval.similarity.runs import IntArray, Runs
 
@@ -246,6 +248,13 @@ def numbers_of(texts: Sequence[str]) -> tuple[FloatArray, IntArray]:
     return parse_numbers(np.array(texts, dtype=np.object_))
 
 
+# What is read of shapes, by what is compared, and what helps where they are others.
+_READ: dict[str, tuple[str, str]] = {
+    BOXES: ("boxes", "Draw boxes, or export in a format that includes bounding boxes."),
+    **dict.fromkeys(MASKS, ("polygons and rectangles", "Draw polygons, or export masks as COCO JSON.")),
+    **dict.fromkeys(ORIENTED, ("boxes and four corners", "Draw boxes that are turned, or compare masks.")),
+    "keypoints": ("keypoints", "Write the keypoints of each object with it."),
+}
 # What annotation tools keep next to shapes, about a whole image.
 SHAPELESS = ("choices", "taxonomy", "rating", "number", "textarea", "pairwise", "tag", "label without a shape")
 
@@ -253,8 +262,10 @@ SHAPELESS = ("choices", "taxonomy", "rating", "number", "textarea", "pairwise", 
 class RecordCollector:
     """Collects images and boxes one by one; `to_draft` gives them to the draft."""
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: Draft, *, usual_angle: str = "") -> None:
         self._draft = draft
+        self._usual_angle = usual_angle
+        self._drawn: ShapeDraft | None = None  # shapes that are compared, and those of records without a box
         self._images: list[Key] = []
         self._file_names: list[str | None] = []
         self._sizes: list[tuple[float, float]] = []
@@ -268,6 +279,7 @@ class RecordCollector:
         self._n_rotated = 0
         self._masks: OutlineDraft | None = None  # of each box one, where masks are asked for
         self.reads_masks = draft.options.iou_type in MASKS
+        self.reads_boxes = draft.options.iou_type == BOXES
 
     @property
     def n_boxes(self) -> int:
@@ -300,6 +312,22 @@ class RecordCollector:
         self._scores.append(score)
         self._places.append(where)
         self._crowd.append(crowd)
+
+    def add_drawn(
+        self, image: Key, label: Key, drawn: Drawn, where: Where, *, score: float = math.nan, crowd: bool = False
+    ) -> None:
+        """Add what a record draws as it is compared; what cannot be is counted."""
+        iou_type = self._draft.options.iou_type
+        if not drawn.fits(iou_type):
+            self.count_shape(drawn.kind)
+            return
+        if iou_type != BOXES or drawn.box is None:
+            if self._drawn is None:
+                from jaccard_eval.reading.drawn import ShapeDraft  # most files are read for their boxes
+
+                self._drawn = ShapeDraft(self._usual_angle)
+            self._drawn.add(len(self._labels), drawn)
+        self.add_box(image, label, _OF_MASK if drawn.box is None else drawn.box, where, score=score, crowd=crowd)
 
     def add_polygons(
         self, image: Key, label: Key, rings: Sequence[list[float]], where: Where, *, score: float = math.nan
@@ -394,6 +422,10 @@ class RecordCollector:
             coords, encoding = outlines.bounds(), "xywh"
         else:
             coords = self._numbers(fields) if fields else np.array(self._coords, dtype=np.float64).reshape(-1, 4)
+        shapes: Shapes | None = outlines
+        if self._drawn is not None:
+            coords, shapes = self._drawn.build(coords, encoding, self._places.__getitem__, draft)
+        ignore = None if self._drawn is None else self._drawn.ignored(shapes, draft.options)
         draft.add_boxes(
             RawBoxes(
                 image=self._image,
@@ -403,7 +435,8 @@ class RecordCollector:
                 units=units,
                 score=self._score_column(),
                 crowd=np.array(self._crowd, dtype=np.bool_) if any(self._crowd) else None,
-                shapes=outlines,
+                ignore=ignore,
+                shapes=shapes,
                 drawn=drawn,
                 place=self._places.__getitem__,
             )
@@ -415,10 +448,7 @@ class RecordCollector:
             draft.ignored["shape"] += self._shapes.total()
             draft.n_shapeless += sum(self._shapes[kind] for kind in SHAPELESS)
             kinds = ", ".join(f"{count:,} {quoted_value(kind)}" for kind, count in sorted(self._shapes.items()))
-            fix = "Draw boxes, or export in a format that includes bounding boxes."
-            if self.reads_masks:
-                fix = "Draw polygons, or export masks as COCO JSON."
-            read = "polygons and rectangles" if self.reads_masks else "boxes"
+            read, fix = _READ.get(draft.options.iou_type, _READ[BOXES])
             draft.findings.warning("shape-unused", where, f"ignored shapes other than {read}: {kinds}", fix=fix)
 
     def _numbers(self, fields: Sequence[str]) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.reading import files
-from jaccard_eval.text import quoted_value
+from jaccard_eval.text import is_numeral, quoted_value
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -83,6 +84,12 @@ def _unreadable(path: Path, error: Exception) -> DataError:
 def text_of(element: Element, path: str) -> str:
     """Return the stripped text of the element at a path below `element`, empty where there is none."""
     return (element.findtext(path) or "").strip()
+
+
+def number_in(element: Element, path: str) -> float:
+    """Return the number at a path below `element`; NaN where there is no plain one."""
+    text = text_of(element, path)
+    return float(text) if is_numeral(text) else math.nan
 
 
 def mention_unused(counts: Iterable[tuple[str, int]], where: Where, findings: FindingLog) -> None:

@@ -50,11 +50,12 @@ def test_a_turned_box_is_read_as_the_box_around_it(tmp_path: Path) -> None:
     assert ["2 rotated boxes are read as their bounding boxes" in one.message for one in dataset.findings] == [True]
 
 
-def test_other_shapes_are_counted_and_warned_of(tmp_path: Path) -> None:
+def test_polygons_are_the_boxes_around_them_and_tags_are_counted(tmp_path: Path) -> None:
     shapes = '<polygon label="dog" points="1,2;3,4;5,6"/><tag label="dog"/></image>'
     dataset = load(written(tmp_path, IMAGE.replace("</image>", shapes)))
-    assert dataset.ignored == {"shape": 2}
-    assert [str(one).split(":")[0] for one in dataset.findings] == ["warning[shape-unused]"]
+    assert dataset.ignored == {"shape": 1}
+    assert sorted(one.code for one in dataset.findings) == ["outline", "shape-unused"]
+    assert dataset.boxes.xywh[-1].tolist() == [1, 2, 4, 4]
 
 
 def test_every_problem_is_told_with_its_element(tmp_path: Path) -> None:

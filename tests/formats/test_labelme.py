@@ -42,14 +42,13 @@ def test_a_file_and_a_folder_of_folders_are_inputs(tmp_path: Path) -> None:
     assert load(tmp_path).images.keys == ("day/a",)
 
 
-def test_shapes_that_are_no_boxes_are_set_aside_and_counted(tmp_path: Path) -> None:
+def test_polygons_are_the_boxes_around_them_and_circles_are_counted(tmp_path: Path) -> None:
     polygon = {"label": "dog", "points": [[1, 2], [3, 4], [5, 0]]}  # of a version that had no other shapes
     circle = {"label": "dog", "points": [[1, 2], [3, 4]], "shape_type": "circle"}
     dataset = load(labelme(tmp_path / "a.json", polygon, circle, rectangle("dog", [1, 2], [3, 4])))
-    assert len(dataset.boxes) == 1
-    assert dataset.ignored == {"shape": 2}
-    (finding,) = dataset.findings
-    assert finding.code == "shape-unused"
+    assert dataset.boxes.xywh.tolist() == [[1, 0, 4, 4], [1, 2, 2, 2]]
+    assert dataset.ignored == {"shape": 1}
+    assert sorted(finding.code for finding in dataset.findings) == ["outline", "shape-unused"]
 
 
 def test_every_problem_of_a_folder_is_told_with_its_place(tmp_path: Path) -> None:

@@ -50,10 +50,11 @@ def test_the_scores_of_predictions_are_tags(tmp_path: Path) -> None:
         load(path, role="pred")
 
 
-def test_bitmaps_are_set_aside_and_counted(tmp_path: Path) -> None:
+def test_bitmaps_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     bitmap = {"classTitle": "dog", "geometryType": "bitmap", "bitmap": {"data": "eJ", "origin": [1, 2]}}
     path = annotation(tmp_path / "a.jpg.json", bitmap, rectangle("dog", [1, 2], [3, 4]))
-    assert load(path).ignored == {"shape": 1}
+    with pytest.raises(DataError, match=r"objects\[0\]\.bitmap\.data: is not an image"):
+        load(path)
 
 
 def test_every_problem_is_told_with_its_place(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jaccard_eval import DataError, evaluate
+from jaccard_eval import DataError, ReadOptions, evaluate
 
 TURNED = [20.0, 0.0, 40.0, 20.0, 20.0, 40.0, 0.0, 20.0]  # a square on its corner, area 800, in a box of 40 by 40
 ELSEWHERE: dict[str, dict[str, Any]] = {
@@ -27,13 +27,28 @@ def write(folder: Path, name: str, *records: dict[str, Any]) -> Path:
 
 
 @pytest.mark.parametrize("field", ELSEWHERE)
-def test_a_side_with_upright_boxes_stops_and_names_the_field_with_oriented_ones(field: str, tmp_path: Path) -> None:
+def test_oriented_boxes_beside_upright_ones_are_those_that_are_compared(field: str, tmp_path: Path) -> None:
     gt = write(tmp_path, "gt.json", {"bbox": TURNED})
-    pred = write(tmp_path, "pred.json", {"bbox": [0, 0, 40, 40], **ELSEWHERE[field]})
-    with pytest.raises(DataError, match=rf"quad-upright.*although {field} has oriented boxes"):
-        evaluate(gt, pred, iou_type="obb")
-    # IoU of the square and the box around it: 800 / 1600 = .5.
-    assert evaluate(gt, pred, iou_type="obb", allow=["quad-upright"])["AP50"] == pytest.approx(1.0)
+    # CVAT has the box before it is turned: half as large, by the root of 2 in each direction.
+    box = [5.858, 5.858, 28.284, 28.284] if field == "attributes.rotation" else [0, 0, 40, 40]
+    pred = write(tmp_path, "pred.json", {"bbox": box, **ELSEWHERE[field]})
+    assert evaluate(gt, pred, iou_type="obb", pred_options=ReadOptions(angle="rad-cw"))["AP"] == pytest.approx(1.0)
+    with_boxes = evaluate(
+        gt, write(tmp_path, "p.json", {"bbox": [0, 0, 40, 40]}), iou_type="obb", allow=["quad-upright"]
+    )
+    assert with_boxes["AP50"] == pytest.approx(1.0)  # IoU of the square and the box around it: 800 / 1600
+
+
+def test_angles_beside_upright_boxes_are_asked_for(tmp_path: Path) -> None:
+    pred = write(tmp_path, "pred.json", {"bbox": [0, 0, 40, 40], **ELSEWHERE["rbbox"]})
+    with pytest.raises(DataError, match=r"angle-ambiguous.*radians, clockwise"):
+        evaluate(write(tmp_path, "gt.json", {"bbox": TURNED}), pred, iou_type="obb")
+
+
+def test_both_sides_with_richer_shapes_are_told_what_was_compared(tmp_path: Path) -> None:
+    gt, pred = (write(tmp_path, name, {"bbox": [0, 0, 40, 40], "poly": TURNED}) for name in ("gt.json", "pred.json"))
+    noted = [finding.message for finding in evaluate(gt, pred).findings if finding.code == "iou-type"]
+    assert noted and "boxes are compared; both sides also have oriented boxes" in noted[0]
 
 
 def test_upright_boxes_of_both_sides_are_compared_as_boxes(tmp_path: Path) -> None:

@@ -105,8 +105,7 @@ def test_projects_of_version_three_have_regions_beside_the_files(tmp_path: Path)
     path = project_of_three(tmp_path / "p.json", [2, 10, 20, 30, 40], [7, 1, 2, 3, 4, 5, 6], [])
     dataset = load(path)
     assert (dataset.format, dataset.images.keys, dataset.labels.names) == ("via", ("a.jpg", "b.jpg"), ("apple",))
-    assert dataset.boxes.xywh.tolist() == [[10, 20, 30, 40]]
-    assert dataset.ignored == {"shape": 1}
+    assert dataset.boxes.xywh.tolist() == [[10, 20, 30, 40], [1, 2, 4, 4]]  # the latter around a polygon
     assert load(project_of_three(tmp_path / "t.json", [2, 1, 2, 3, 4], value="pear")).labels.names == ("pear",)
 
 

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,9 @@ _WRITTEN_AS = {
 }
 _SQUARES = {8: (0, 0, 1, 0, 1, 1, 0, 1), 5: (0, 0, 1, 1, 0), 4: (0, 0, 1, 1)}  # in place of what cannot be used
 _POLY = "poly"  # four corners, as Ultralytics writes predictions of oriented boxes
+_SEGMENTATION, _ROTATION = "segmentation", "attributes.rotation"
+_TURNED = ("rbbox", "rbox", "rotated_bbox", "obb")  # where others have four corners, or an angle
+_ANGLES = {"bbox": "deg-ccw", "rbox": "rad-cw"}  # as Detectron2 and Ultralytics write them
 _TRIPLES = "Write x, y, v for each keypoint, in one list."
 
 
@@ -251,6 +255,9 @@ def read_outlines(
         if problem:
             draft.add_polygons([])
             findings.error("segmentation-invalid", replace(places(row), field="segmentation"), problem, fix=_PLAIN)
+    if draft.n_flat:
+        detail = f"flat lists of numbers are read as one polygon each: {draft.n_flat:,} of {len(draft):,}"
+        findings.note("outline", replace(places(0), record=None, field="segmentation"), detail)
     outlines, problems = draft.build()
     for row, problem in problems:
         findings.error("segmentation-invalid", replace(places(row), field="segmentation"), problem)
@@ -271,67 +278,96 @@ def _warn_of_short_parts(rows: SizedRows, places: Places, findings: FindingLog) 
 def read_quads(path: Path, data: bytes, content: Content[TruthRecord] | Content[ResultRecord], draft: Draft) -> Quads:
     """Return the oriented box of each record: eight numbers are corners, five centre, sizes and angle.
 
-    Where no record has a bbox, `poly` is read, as Ultralytics writes predictions of oriented boxes.
+    Where no record has such a bbox, they are found under another name, as Ultralytics and CVAT write them.
     """
     places, name = content.places(draft.path), "bbox"
     boxes: list[Any] = [record.bbox for record in content.boxes]
-    if boxes and all(box is UNSET for box in boxes):
-        polygons = [record.get(_POLY, UNSET) for record in _whole_records(path, data, content.layout, content.section)]
-        if any(polygon is not UNSET for polygon in polygons):
-            boxes, name = polygons, _POLY
+    if boxes and all(box is UNSET or (isinstance(box, list | tuple) and len(box) == 4) for box in boxes):
+        records = _whole_records(path, data, content.layout, content.section)
+        name, held = _oriented_field(records)
+        if name:
+            boxes = held
+            draft.details.append(f"oriented boxes of {name}")
+        name = name or "bbox"
     lengths = Counter(len(box) for box in boxes if isinstance(box, list | tuple))
-    usual = max(_WRITTEN_AS, key=lambda length: (lengths[length], length))
-    wrong = [(row, problem) for row, box in enumerate(boxes) if (problem := _oriented_problem(box, usual))]
+    width = max(_WRITTEN_AS, key=lambda length: (lengths[length], length))
+    wrong = [(row, problem) for row, box in enumerate(boxes) if (problem := _oriented_problem(box, width))]
     draft.findings.add_rows(
         Severity.ERROR,
         "bbox-length",
         range(len(wrong)),
         lambda at: (replace(places(wrong[at][0]), field=name), wrong[at][1]),
-        fix=f"Write every box as {_WRITTEN_AS[usual]}.",
+        fix=f"Write every box as {_WRITTEN_AS[width]}.",
     )
     for row, _ in wrong:  # which end the reading, or are skipped
-        boxes[row] = _SQUARES[usual]
-    numbers = np.array(boxes, dtype=np.float64).reshape(len(boxes), usual)
-    if usual == 8:
+        boxes[row] = _SQUARES[width]
+    numbers = np.array(boxes, dtype=np.float64).reshape(len(boxes), width)
+    if width == 8:
         quads = Quads(numbers.reshape(-1, 4, 2))
-    elif usual == 5:
-        # As Detectron2 writes them.
-        quads = rectangles(numbers, draft, lambda row: replace(places(row), field="bbox"), usual="deg-ccw")
+    elif width == 5:
+        usual = _ANGLES.get(name, "")
+        quads = rectangles(numbers, draft, lambda row: replace(places(row), field=name), usual=usual)
     else:
-        left, top, width, height = numbers.T
-        right, bottom = left + width, top + height
+        left, top, right, bottom = *numbers[:, :2].T, *(numbers[:, :2] + numbers[:, 2:]).T
         quads = Quads(np.stack((left, top, right, top, right, bottom, left, bottom), axis=1).reshape(-1, 4, 2))
-        detail, fix = "boxes have four numbers: read as upright rectangles", ""
-        held = _oriented_field(_whole_records(path, data, content.layout, content.section))
-        if held:
-            detail += f", although {held} has oriented boxes"
-            fix = f"Write those of {held} into bbox, as four corners or as [centre x, centre y, width, height, angle]."
-        draft.findings.note("quad-upright", Where(draft.path, field="bbox"), detail, fix=fix)
+        detail = "boxes have four numbers: read as upright rectangles"
+        draft.findings.note("quad-upright", Where(draft.path, field="bbox"), detail)
     check_outlines(quads, places, draft)
     return quads
 
 
-def _oriented_field(records: Sequence[dict[str, Any]]) -> str:
-    """Return the field in which most records have an oriented box besides their upright one, if there is any."""
+def _oriented_field(records: Sequence[dict[str, Any]]) -> tuple[str, list[Any]]:
+    """Return the field in which most records have an oriented box, if there is any, and what all records have there.
 
-    def held(record: dict[str, Any]) -> str:
-        for name in ("rbbox", "rbox", _POLY, "rotated_bbox", "obb"):
-            value = record.get(name)
-            if isinstance(value, list) and len(value) in (5, 8):
-                return name
-        attributes, rings = record.get("attributes"), record.get("segmentation")
-        rotation: Any = attributes.get("rotation") if isinstance(attributes, dict) else None
-        if is_number(rotation) and is_finite(rotation) and rotation % 360:
-            return "attributes.rotation"
-        ring: Any = rings[0] if isinstance(rings, list) and len(rings) == 1 else None
-        # Of an upright rectangle, two corners each are at one x and at one y.
-        is_quad = isinstance(ring, list) and len(ring) == 8 and all(map(is_number, ring))
-        is_turned = is_quad and max(len(set(ring[::2])), len(set(ring[1::2]))) > 2
-        return "segmentation" if is_turned else ""
+    Corners go before angles, which have to be understood; boxes of annotators are turned about their centre.
+    """
+    fields: dict[str, Callable[[dict[str, Any]], Any]] = {
+        **{name: partial(_given_quad, name) for name in (_POLY, *_TURNED)},
+        _ROTATION: _rotated_box,
+        _SEGMENTATION: _quad_of_mask,
+    }
+    for wanted in (8, 5):
+        for name, found in fields.items():
+            held = [found(record) for record in records]
+            n_fitting = sum(isinstance(box, list) and len(box) == wanted for box in held)
+            if (
+                n_fitting
+                and 2 * n_fitting >= len(records)
+                and (name not in (_SEGMENTATION, _ROTATION) or any(map(_is_turned, held)))
+            ):
+                return name, [UNSET if box is None else box for box in held]
+    return "", []
 
-    names = Counter(map(held, records))
-    name, count = max(names.items(), key=lambda item: (bool(item[0]), item[1]), default=("", 0))
-    return name if 2 * count > len(records) else ""
+
+def _given_quad(name: str, record: dict[str, Any]) -> Any:
+    value = record.get(name)
+    return value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list) else value
+
+
+def _quad_of_mask(record: dict[str, Any]) -> Any:
+    ring = _given_quad(_SEGMENTATION, record)
+    if not isinstance(ring, list) or not all(map(is_number, ring)):
+        return None
+    return ring[:8] if len(ring) == 10 and ring[:2] == ring[8:] else ring
+
+
+def _is_turned(ring: Any) -> bool:
+    # Of an upright rectangle, two corners each are at one x and at one y.
+    return isinstance(ring, list) and max(len(set(ring[::2])), len(set(ring[1::2]))) > 2
+
+
+def _rotated_box(record: dict[str, Any]) -> Any:
+    """Return the corners of a box that CVAT turned about its centre, by degrees clockwise; None of others."""
+    attributes, box = record.get("attributes"), record.get("bbox")
+    rotation: Any = attributes.get("rotation") if isinstance(attributes, dict) else None
+    if not (is_number(rotation) and is_finite(rotation) and isinstance(box, list) and len(box) == 4):
+        return None
+    if not all(map(is_number, box)):
+        return None
+    left, top, width, height = box
+    centred = np.array([[left + width / 2, top + height / 2, width, height]], dtype=np.float64)
+    corners: list[float] = Quads.rotated(centred, np.radians([float(rotation)])).corners.ravel().tolist()
+    return corners
 
 
 def _oriented_problem(box: Any, usual: int) -> str:

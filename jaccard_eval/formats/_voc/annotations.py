@@ -17,6 +17,7 @@ from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, unknown_sizes
 from jaccard_eval.data.imagekeys import without_suffix
 from jaccard_eval.findings import DataError, Severity, Where
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.drawn import Drawn, add_shapes
 from jaccard_eval.reading.files import (
     choose_split,
     first_line,
@@ -31,7 +32,7 @@ from jaccard_eval.reading.files import (
 )
 from jaccard_eval.reading.lines import Layout, TextBoxes, mention_other_files, read_class_files
 from jaccard_eval.reading.tabular.columns import parse_numbers
-from jaccard_eval.reading.xml import mention_unused, parse_xml, text_of
+from jaccard_eval.reading.xml import mention_unused, number_in, parse_xml, text_of
 from jaccard_eval.text import quoted_value
 
 SUFFIX = ".xml"
@@ -145,17 +146,27 @@ class _Files:
         self.objects = TextBoxes(_NUMBERS)
         self.flags: dict[str, list[str]] = {"difficult": [], "truncated": []}
         self.repeated: list[tuple[int, str, int]] = []  # object, element, how often
-        self.n_parts = 0
+        self.n_parts = self.n_deleted = 0
+        self.drawn: dict[int, Drawn] = {}  # objects that have another shape, with a box or without
 
     def add(self, key: str, path: Path, root: Element) -> None:
         """Add a file."""
         self.paths.append(path)
         self.keys.append(key)
         self.file_names.append(text_of(root, "filename"))
-        file, size = str(path), root.find("size")
-        self.sizes += ["", ""] if size is None else [text_of(size, side) for side in SIDES]
+        file = str(path)
+        size, sides = (root.find("size"), SIDES)
+        if size is None:
+            size, sides = (root.find("imagesize"), ("ncols", "nrows"))
+        self.sizes += ["", ""] if size is None else [text_of(size, side) for side in sides]
         for number, element in enumerate(root.iterfind("object")):
             box = element.find("bndbox")
+            if element.findtext("deleted", "").strip() == "1":
+                self.n_deleted += 1  # LabelMe keeps what was removed
+                continue
+            drawn = _drawn(element)
+            if drawn is not None:
+                self.drawn[len(self.objects)] = drawn
             inner = [] if box is None else box[::-1]
             # Of several elements of a name the first counts.
             texts = {child.tag: child.text or "" for child in element[::-1]}
@@ -166,13 +177,32 @@ class _Files:
                 row = len(self.objects)
                 self.repeated += [(row, name, counts[name]) for name in _ONCE if counts[name] > 1]
             score, other = map(texts.get, _SCORES)
-            cells = [corners.get(corner, "") for corner in CORNERS]
+            cells = [corners.get(corner, "" if drawn is None else "0") for corner in CORNERS]
+            if drawn is not None and box is not None:
+                drawn.box = cells[:4]  # type: ignore[assignment]  # numbers that are checked with all others
             cells.append((other or "" if score is None else score).strip())
             self.objects.add((file, f"object[{number}]"), key, texts.get("name", "").strip(), cells)
             for name, flags in self.flags.items():
                 flags.append(texts.get(name, ""))
             if "part" in texts:
                 self.n_parts += len(element.findall("part"))
+
+
+def _drawn(element: Element) -> Drawn | None:
+    """Return what an object draws besides a box: the turned box of roLabelImg, or the polygon of LabelMe."""
+    turned, polygon = element.find("robndbox"), element.find("polygon")
+    if turned is not None:
+        names = ("cx", "cy", "w", "h", "angle")
+        return Drawn(turned=[number_in(turned, name) for name in names], kind="robndbox")
+    if polygon is None or len(polygon) == 0:
+        return None
+    points = [(number_in(point, "x"), number_in(point, "y")) for point in polygon.iterfind("pt")]
+    if not points:  # as Roboflow exports them: x1, y1, x2, y2, ...
+        numbers = {child.tag: number_in(polygon, child.tag) for child in polygon}
+        ends = range(1, len(numbers) // 2 + 1)
+        points = [(numbers[f"x{end}"], numbers[f"y{end}"]) for end in ends if {f"x{end}", f"y{end}"} <= {*numbers}]
+    ring = [side for point in points for side in point]
+    return Drawn(rings=[ring] if len(points) > 2 else [], kind="polygon")
 
 
 def read_annotations(path: Path, root: str, draft: Draft) -> None:
@@ -206,8 +236,12 @@ def read_annotations(path: Path, root: str, draft: Draft) -> None:
     )
     table = objects.read(findings, needed=4, fix="Give every object a bndbox of xmin, ymin, xmax and ymax.")
     difficult, truncated = (objects.flags(name, _plain(texts), findings) for name, texts in files.flags.items())
-    objects.add_to(draft, table[:, :4], score=_scores(objects, table, draft), difficult=difficult)
-    counts = (("truncated", int(truncated.sum())), ("part", files.n_parts))
+    scores = _scores(objects, table, draft)
+    if files.drawn:
+        add_shapes(objects, table[:, :4], files.drawn, draft, usual_angle="rad-cw", score=scores, difficult=difficult)
+    else:
+        objects.add_to(draft, table[:, :4], score=scores, difficult=difficult)
+    counts = (("truncated", int(truncated.sum())), ("part", files.n_parts), ("deleted", files.n_deleted))
     mention_unused(counts, Where(draft.path), findings)
 
 

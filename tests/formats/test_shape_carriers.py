@@ -1,0 +1,499 @@
+"""One scene of turned objects in every carrier of shapes: what a record holds decides what is compared.
+
+Objects of 100 by 50 px at some angle are found 10 px further along their length: IoU 90 / 110 = .818, which is reached
+at 7 of 10 thresholds. The boxes around them have an IoU of .77, which is reached at 6.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import math
+import zlib
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+from pycocotools import mask as coco_mask
+
+from jaccard_eval import ReadOptions, evaluate, load
+
+WIDTH, HEIGHT = 640, 480
+Turned = tuple[float, float, float, float, float]  # centre, sizes and degrees, clockwise
+GT: dict[str, list[Turned]] = {
+    "img_1": [(200, 150, 100, 50, 30), (450, 300, 100, 50, -25)],
+    "img_2": [(300, 200, 100, 50, 60)],
+}
+
+
+def moved(box: Turned) -> Turned:
+    x, y, width, height, degrees = box
+    angle = math.radians(degrees)
+    return x + 10 * math.cos(angle), y + 10 * math.sin(angle), width, height, degrees
+
+
+SIDES = {"gt": GT, "pred": {name: [*map(moved, boxes)] for name, boxes in GT.items()}}
+OBB, MASKS, BOXES = 0.7, 0.7, 0.6  # AP
+
+
+def corners(box: Turned) -> list[list[float]]:
+    x, y, width, height, degrees = box
+    cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    ends = ((-1, -1), (1, -1), (1, 1), (-1, 1))
+    return [
+        [x + a * width / 2 * cos - b * height / 2 * sin, y + a * width / 2 * sin + b * height / 2 * cos]
+        for a, b in ends
+    ]
+
+
+def ring(box: Turned) -> list[float]:
+    return [round(value, 3) for point in corners(box) for value in point]
+
+
+def outline(box: Turned) -> list[float]:
+    """Sixteen points along the sides."""
+    points = np.array(corners(box))
+    along = np.linspace(points, np.roll(points, -1, axis=0), 4, endpoint=False, axis=1)
+    return [round(value) for value in along.reshape(-1).tolist()]
+
+
+def around(box: Turned) -> list[float]:
+    xs, ys = zip(*corners(box), strict=True)
+    return [round(value, 3) for value in (min(xs), min(ys), max(xs), max(ys))]
+
+
+def xywh(box: Turned) -> list[float]:
+    left, top, right, bottom = around(box)
+    return [left, top, right - left, bottom - top]
+
+
+def rle(box: Turned) -> dict[str, Any]:
+    found = coco_mask.frPyObjects([ring(box)], HEIGHT, WIDTH)[0]
+    return {"size": [HEIGHT, WIDTH], "counts": found["counts"].decode()}
+
+
+def pixels(box: Turned) -> Image.Image:
+    image = Image.new("L", (WIDTH, HEIGHT))
+    ImageDraw.Draw(image).polygon([(round(x), round(y)) for x, y in corners(box)], fill=255)
+    return image
+
+
+def documents(folder: Path, side: str, write: Callable[[str, list[Turned]], Any], suffix: str = ".json") -> Path:
+    folder /= side
+    folder.mkdir(parents=True)
+    for name, boxes in SIDES[side].items():
+        content = write(name, boxes)
+        (folder / f"{name}{suffix}").write_text(content if isinstance(content, str) else json.dumps(content))
+    return folder
+
+
+def document(folder: Path, name: str, content: Any) -> Path:
+    path = folder / name
+    path.write_text(json.dumps(content))
+    return path
+
+
+def results(folder: Path, fields: Callable[[Turned], dict[str, Any]], name: str = "pred.json") -> Path:
+    """Predictions as a results list that names images and classes."""
+    rows = [
+        {"image_id": at, "file_name": f"{image}.jpg", "category_id": 1, "category_name": "dog", "score": 0.9}
+        | fields(box)
+        for at, (image, boxes) in enumerate(SIDES["pred"].items(), 1)
+        for box in boxes
+    ]
+    return document(folder, name, rows)
+
+
+def truth(folder: Path, fields: Callable[[Turned], dict[str, Any]], name: str = "gt.json") -> Path:
+    images = [{"id": at, "file_name": f"{name}.jpg", "width": WIDTH, "height": HEIGHT} for at, name in enumerate(GT, 1)]
+    rows = [
+        {"image_id": at, "category_id": 1, "iscrowd": 0, "area": 5000, "bbox": xywh(box)} | fields(box)
+        for at, boxes in enumerate(GT.values(), 1)
+        for box in boxes
+    ]
+    annotations = [{"id": at, **row} for at, row in enumerate(rows, 1)]
+    categories = [{"id": 1, "name": "dog", "keypoints": ["a", "b", "c", "d"]}]
+    return document(folder, name, {"images": images, "annotations": annotations, "categories": categories})
+
+
+def ap(gt: Path, pred: Path, expected: float, **rules: Any) -> dict[str, Any]:
+    result = evaluate(gt, pred, **rules)
+    assert result["AP"] == pytest.approx(expected, abs=1e-9)
+    return {"iou_type": result.protocol.iou_type, "codes": {finding.code for finding in result.findings}}
+
+
+def texts(folder: Path, gt: Callable[[Turned], str], pred: Callable[[Turned], str]) -> list[Path]:
+    def lines(of: Callable[[Turned], str]) -> Callable[[str, list[Turned]], str]:
+        return lambda _, boxes: "".join(f"{of(box)}\n" for box in boxes)
+
+    return [documents(folder, "gt", lines(gt), ".txt"), documents(folder, "pred", lines(pred), ".txt")]
+
+
+def joined(*values: object, mark: str = ",") -> str:
+    return mark.join(map(str, values))
+
+
+def listed(box: Turned) -> str:
+    xs, ys = (" ".join(map(str, outline(box)[at::2])) for at in (0, 1))
+    return f"x: [[{xs}]], y: [[{ys}]], ornt: [u'm'], transcriptions: [u'W{box[0]:g}']"
+
+
+def offsets(box: Turned) -> str:
+    points = np.array(outline(box)).reshape(-1, 2)[[0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 14, 15]]
+    left, top = points.min(axis=0)
+    right, bottom = points.max(axis=0)
+    return joined(left, top, right, bottom, *(points - [left, top]).ravel().tolist())
+
+
+Line = Callable[[Turned], str]
+
+
+def with_outline(box: Turned) -> str:
+    return joined(*outline(box), 0.9)
+
+
+def with_sides(box: Turned) -> str:
+    return joined(*around(box), 0.9)
+
+
+WORDS: dict[str, tuple[Line, Line, float, str]] = {
+    "corners": (lambda box: joined(*ring(box), f"W{box[0]}"), lambda box: joined(*ring(box), 0.9), OBB, "obb"),
+    "blanks": (lambda box: joined(*ring(box), mark=" "), lambda box: joined(*ring(box), 0.9, mark=" "), OBB, "obb"),
+    "score first": (lambda box: joined(*ring(box)), lambda box: joined(0.9, *ring(box)), OBB, "obb"),
+    "sides": (lambda box: joined(*around(box), '"A, b"', mark=", "), with_sides, BOXES, "bbox"),
+    "sides, blanks": (lambda box: joined(*around(box), '"A"', mark=" "), with_sides, BOXES, "bbox"),
+    "outline": (lambda box: joined(*outline(box)), with_outline, MASKS, "segm"),
+    "outline, word": (lambda box: joined(*outline(box), "####w"), with_outline, MASKS, "segm"),
+    "outline, corners": (lambda box: joined(*outline(box)), lambda box: joined(*ring(box), 0.9), MASKS, "segm"),
+    "Total-Text": (listed, with_outline, MASKS, "segm"),
+    "CTW1500": (offsets, with_outline, MASKS, "segm"),
+}
+
+
+@pytest.mark.parametrize("layout", WORDS)
+def test_words_are_compared_by_the_outline_that_they_have(layout: str, tmp_path: Path) -> None:
+    gt_line, pred_line, expected, iou_type = WORDS[layout]
+    gt, pred = texts(tmp_path, gt_line, pred_line)
+    found = ap(gt, pred, expected)
+    assert found["iou_type"] == iou_type
+    assert ("size-assumed" in found["codes"]) == (iou_type == "segm")
+
+
+def test_lines_with_index_flag_box_and_angle_are_turned_boxes(tmp_path: Path) -> None:
+    def lines(_: str, boxes: list[Turned]) -> str:
+        # By left and top before it is turned about its centre, in radians.
+        rows = [
+            (at, int(at == 1), x - width / 2, y - height / 2, width, height, math.radians(degrees))
+            for at, (x, y, width, height, degrees) in enumerate(boxes)
+        ]
+        return "".join(joined(*row, mark=" ") + "\n" for row in rows)
+
+    gt = documents(tmp_path, "gt", lines, ".gt")
+    pred = documents(
+        tmp_path, "pred", lambda _, boxes: "".join(joined(*ring(box), 0.9) + "\n" for box in boxes), ".txt"
+    )
+    assert ap(gt, pred, OBB)["iou_type"] == "obb"
+
+
+def frames(fields: Callable[[Turned], dict[str, Any]], side: str) -> list[dict[str, Any]]:
+    score = {"score": 0.9} if side == "pred" else {}
+    return [
+        {"name": f"{name}.jpg", "size": {"width": WIDTH, "height": HEIGHT}, "labels": [
+            {"id": str(at), "category": "dog", **score, **fields(box)} for at, box in enumerate(boxes)
+        ]}
+        for name, boxes in SIDES[side].items()
+    ]  # fmt: skip
+
+
+LABELS: dict[str, Callable[[Turned], dict[str, Any]]] = {
+    "poly2d": lambda box: {"poly2d": [{"vertices": corners(box), "types": "LLLL", "closed": True}]},
+    "poly2d of 2018": lambda box: {"poly2d": [[x, y, "L"] for x, y in corners(box)]},
+    "rle": lambda box: {"rle": rle(box)},
+}
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_labels_of_scalabel_are_masks(label: str, tmp_path: Path) -> None:
+    gt, pred = (document(tmp_path, f"{side}.json", frames(LABELS[label], side)) for side in ("gt", "pred"))
+    assert ap(gt, pred, MASKS)["iou_type"] == "segm"
+    if label != "rle":  # whose bounds are whole pixels
+        assert "outline" in ap(gt, pred, BOXES, iou_type="bbox")["codes"]
+
+
+def pose(box: Turned) -> list[dict[str, Any]]:
+    return [{"location": point, "category": name} for point, name in zip(corners(box), "abcd", strict=True)]
+
+
+def test_graphs_of_scalabel_are_poses(tmp_path: Path) -> None:
+    def graph(box: Turned) -> dict[str, Any]:
+        return {"graph": {"nodes": pose(box), "edges": [], "type": "Pose2D"}}
+
+    gt, pred = (document(tmp_path, f"{side}.json", frames(graph, side)) for side in ("gt", "pred"))
+    result = evaluate(gt, pred, sigmas=[0.1] * 4)
+    assert result.protocol.iou_type == "keypoints"
+    # OKS of 10 px by the area of the box around each object; 1 - AP of the least of them decides nothing else.
+    areas = [math.prod(xywh(box)[2:]) for boxes in GT.values() for box in boxes]
+    oks = [math.exp(-(10**2) / (2 * area * 0.2**2)) for area in areas]
+    thresholds = np.linspace(0.5, 0.95, 10)
+    assert min(oks) > 0.85 > 0.8
+    assert result["AP50"] == pytest.approx(1)
+    assert result["AP"] >= np.mean(thresholds <= min(oks)) - 1e-9
+
+
+def tasks(draw: Callable[[Turned], dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    def drawn(side: str, name: str) -> list[dict[str, Any]]:
+        about = {"image_rotation": 0, "original_width": WIDTH, "original_height": HEIGHT, "type": kind}
+        return [
+            {"id": str(at), **about, "value": {**draw(box), kind: ["dog"]}} for at, box in enumerate(SIDES[side][name])
+        ]
+
+    return [
+        {
+            "id": at,
+            "data": {"image": f"/data/upload/1/ab12cd3{at}-{name}.jpg"},
+            "annotations": [{"id": 1, "was_cancelled": False, "result": drawn("gt", name)}],
+            "predictions": [{"id": 2, "score": 0.9, "result": drawn("pred", name)}],
+        }
+        for at, name in enumerate(GT)
+    ]
+
+
+def per_cent(points: list[list[float]]) -> list[list[float]]:
+    return [[x / WIDTH * 100, y / HEIGHT * 100] for x, y in points]
+
+
+def painted(box: Turned) -> dict[str, Any]:
+    """A mask as Label Studio's converter packs it: bits of runs of the four bytes of each pixel."""
+    values = np.repeat(np.array(pixels(box)).ravel(), 4)
+    bits = f"{len(values):032b}{7:05b}" + "".join(f"{width - 1:04b}" for width in (3, 4, 8, 16))
+    edges = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
+    for start, stop in pairwise(edges):
+        for at in range(start, stop, 65536):
+            bits += f"1{3:02b}{min(stop - at, 65536) - 1:016b}{values[at]:08b}"
+    bits += "0" * (-len(bits) % 8)
+    return {"format": "rle", "rle": [int(bits[at : at + 8], 2) for at in range(0, len(bits), 8)]}
+
+
+def test_polygons_and_paint_of_label_studio_are_masks_of_both_sides_in_one_file(tmp_path: Path) -> None:
+    drawn = tasks(lambda box: {"points": per_cent(corners(box))}, "polygonlabels")
+    path = document(tmp_path, "polygons.json", drawn)
+    assert ap(path, path, MASKS)["iou_type"] == "segm"
+    path = document(tmp_path, "brush.json", tasks(painted, "brushlabels"))
+    assert ap(path, path, MASKS)["iou_type"] == "segm"
+
+
+def test_turned_rectangles_of_label_studio_are_oriented_boxes_if_asked_for(tmp_path: Path) -> None:
+    def turned(box: Turned) -> dict[str, Any]:
+        x, y = per_cent(corners(box))[0]
+        return {"x": x, "y": y, "width": box[2] / WIDTH * 100, "height": box[3] / HEIGHT * 100, "rotation": box[4]}
+
+    path = document(tmp_path, "both.json", tasks(turned, "rectanglelabels"))
+    assert ap(path, path, BOXES)["codes"] >= {"iou-type"}
+    assert ap(path, path, OBB, iou_type="obb")["iou_type"] == "obb"
+
+
+def response(_: str, boxes: list[Turned], **fields: Callable[[Turned], Any]) -> dict[str, Any]:
+    found = []
+    for box in boxes:
+        left, top, width, height = xywh(box)
+        sides = {"x": left + width / 2, "y": top + height / 2, "width": width, "height": height}
+        own = {name: of(box) for name, of in fields.items()}
+        found.append({**sides, "confidence": 0.9, "class": "dog", "class_id": 0, **own})
+    return {"image": {"width": WIDTH, "height": HEIGHT}, "predictions": found}
+
+
+def named(box: Turned) -> list[dict[str, Any]]:
+    return [
+        {"x": x, "y": y, "confidence": 0.9, "class_id": at, "class": "abcd"[at]}
+        for at, (x, y) in enumerate(corners(box))
+    ]
+
+
+def test_points_and_keypoints_of_roboflow_are_masks_and_poses(tmp_path: Path) -> None:
+    gt = truth(
+        tmp_path,
+        lambda box: {"segmentation": [ring(box)], "keypoints": [v for x, y in corners(box) for v in (x, y, 2)]},
+    )
+    masks = documents(tmp_path / "masks", "pred", lambda name, boxes: response(
+        name, boxes, points=lambda box: [{"x": x, "y": y} for x, y in corners(box)]
+    ))  # fmt: skip
+    assert "iou-type" in ap(gt, masks, BOXES)["codes"]
+    ap(gt, masks, MASKS, iou_type="segm")
+    poses = documents(tmp_path / "poses", "pred", lambda name, boxes: response(name, boxes, keypoints=named))
+    # Of 5,000 px² and .1 each, 10 px are exp(-.25) = .78: 6 of 10 thresholds.
+    ap(gt, poses, 0.6, iou_type="keypoints", sigmas=[0.1] * 4)
+
+
+def detected(kind: str, boxes: list[Turned]) -> list[dict[str, Any]]:
+    found = []
+    for box in boxes:
+        row: dict[str, Any] = {"name": "dog", "class": 0, "confidence": 0.9}
+        xs, ys = ([point[at] for point in corners(box)] for at in (0, 1))
+        row["box"] = dict(zip(("x1", "y1", "x2", "y2"), around(box), strict=True))
+        if kind == "obb":
+            row["box"] = {
+                f"{axis}{at}": value for axis, values in (("x", xs), ("y", ys)) for at, value in enumerate(values, 1)
+            }
+        elif kind == "segments":
+            row["segments"] = {"x": xs, "y": ys}
+        else:
+            row["keypoints"] = {"x": xs, "y": ys, "visible": [0.9] * 4}
+        found.append(row)
+    return found
+
+
+def annotation(name: str, boxes: list[Turned], draw: Callable[[Turned], str]) -> str:
+    objects = "".join(f"<object><name>dog</name>{draw(box)}</object>" for box in boxes)
+    size = f"<size><width>{WIDTH}</width><height>{HEIGHT}</height></size>"
+    return f"<annotation><filename>{name}.jpg</filename>{size}{objects}</annotation>"
+
+
+def robndbox(box: Turned) -> str:
+    values = zip(("cx", "cy", "w", "h", "angle"), (*box[:4], math.radians(box[4]) % math.pi), strict=True)
+    return f"<robndbox>{''.join(f'<{tag}>{value}</{tag}>' for tag, value in values)}</robndbox>"
+
+
+def clicked(box: Turned) -> str:
+    return f"<polygon>{''.join(f'<pt><x>{x}</x><y>{y}</y></pt>' for x, y in corners(box))}</polygon>"
+
+
+def test_results_of_ultralytics_have_the_shapes_of_every_task(tmp_path: Path) -> None:
+    pred = {kind: documents(tmp_path / kind, "pred", lambda _, boxes, kind=kind: detected(kind, boxes)) for kind in (  # type: ignore[misc]
+        "obb", "segments", "pose"
+    )}  # fmt: skip
+    turned = documents(tmp_path, "gt", lambda name, boxes: annotation(name, boxes, robndbox), ".xml")
+    assert ap(turned, pred["obb"], OBB)["iou_type"] == "obb"
+    gt = truth(
+        tmp_path,
+        lambda box: {"segmentation": [ring(box)], "keypoints": [v for x, y in corners(box) for v in (x, y, 2)]},
+    )
+    ap(gt, pred["segments"], BOXES)
+    ap(gt, pred["segments"], MASKS, iou_type="segm")
+    ap(gt, pred["pose"], 0.6, iou_type="keypoints", sigmas=[0.1] * 4)
+
+
+def test_xml_of_labelme_and_of_rolabelimg_has_polygons_and_turned_boxes(tmp_path: Path) -> None:
+    drawn = documents(tmp_path / "labelme", "gt", lambda name, boxes: annotation(name, boxes, clicked), ".xml")
+    assert ap(drawn, results(tmp_path, lambda box: {"segmentation": [ring(box)]}), MASKS)["iou_type"] == "segm"
+    turned = documents(tmp_path / "rolabelimg", "gt", lambda name, boxes: annotation(name, boxes, robndbox), ".xml")
+    assert ap(turned, results(tmp_path, lambda box: {"poly": ring(box)}), OBB)["iou_type"] == "obb"
+    boxes = results(tmp_path, lambda box: {"bbox": xywh(box)})
+    assert "outline" in ap(drawn, boxes, BOXES)["codes"]
+    assert "outline" in ap(turned, boxes, BOXES)["codes"]
+
+
+OBJECTS: dict[str, tuple[Callable[[Turned], dict[str, Any]], str]] = {
+    "polygon": (lambda box: {"points": {"exterior": corners(box), "interior": []}}, "segm"),
+    "bitmap": (lambda box: {"bitmap": {"data": packed(box), "origin": [0, 0]}}, "segm"),
+    "graph": (lambda box: {"nodes": {name: {"loc": point} for name, point in placed(box)}}, "keypoints"),
+}
+
+
+def placed(box: Turned) -> list[tuple[str, list[float]]]:
+    return [*zip("abcd", corners(box), strict=True)]
+
+
+def packed(box: Turned) -> str:
+    buffer = io.BytesIO()
+    pixels(box).convert("1").save(buffer, "PNG")
+    return base64.b64encode(zlib.compress(buffer.getvalue())).decode()
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_objects_of_supervisely_are_what_their_geometry_is(kind: str, tmp_path: Path) -> None:
+    draw, iou_type = OBJECTS[kind]
+
+    def write(side: str) -> Path:
+        tags = [{"name": "confidence", "value": 0.9}] if side == "pred" else []
+        size = {"height": HEIGHT, "width": WIDTH}
+        return documents(tmp_path, side, lambda _, boxes: {"description": "", "size": size, "tags": [], "objects": [
+            {"classTitle": "dog", "geometryType": kind, "tags": tags, **draw(box)} for box in boxes
+        ]}, ".jpg.json")  # fmt: skip
+
+    rules: dict[str, Any] = {"sigmas": [0.1] * 4} if kind == "graph" else {}
+    result = evaluate(write("gt"), write("pred"), **rules)
+    assert result.protocol.iou_type == iou_type
+    assert result["AP"] == pytest.approx(0.8 if kind == "graph" else MASKS, abs=0.05)
+
+
+def test_holes_of_polygons_are_no_part_of_them(tmp_path: Path) -> None:
+    points = {
+        "exterior": [[10, 10], [30, 10], [30, 30], [10, 30]],
+        "interior": [[[15, 15], [25, 15], [25, 25], [15, 25]]],
+    }
+    entry = {"classTitle": "dog", "geometryType": "polygon", "points": points}
+    content = {"size": {"height": 40, "width": 40}, "objects": [entry]}
+    side = load(document(tmp_path, "a.jpg.json", content), options=ReadOptions(iou_type="segm"))
+    shapes: Any = side.boxes.shapes
+    assert shapes.masks.areas().tolist() == [20 * 20 - 10 * 10]
+
+
+SHAPES: dict[str, Callable[[Turned], dict[str, Any]]] = {
+    "poly": lambda box: {"poly": ring(box)},
+    "rbox": lambda box: {"rbox": [*box[:4], math.radians(box[4])]},
+    "rbox and poly": lambda box: {"rbox": [*box[:4], math.radians(box[4])], "poly": ring(box)},
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_oriented_boxes_of_coco_stand_under_other_names_as_well(shape: str, tmp_path: Path) -> None:
+    gt = truth(tmp_path, SHAPES[shape])
+    with_boxes = results(tmp_path, lambda box: {"bbox": xywh(box), **SHAPES[shape](box)}, "with.json")
+    assert "iou-type" in ap(gt, with_boxes, BOXES)["codes"]
+    ap(gt, with_boxes, OBB, iou_type="obb")
+    assert ap(gt, results(tmp_path, SHAPES[shape]), OBB)["iou_type"] == "obb"
+
+
+def test_results_with_four_corners_and_no_box_are_masks_and_flat_lists_one_polygon(tmp_path: Path) -> None:
+    gt = truth(tmp_path, lambda box: {"segmentation": [ring(box)]})
+    nested, flat = (results(tmp_path, lambda box, one=one: {"segmentation": one(box)}, f"{at}.json") for at, one in (  # type: ignore[misc]
+        (0, lambda box: [ring(box)]), (1, ring)
+    ))  # fmt: skip
+    assert ap(gt, nested, MASKS)["iou_type"] == "segm"
+    found = ap(gt, flat, MASKS)
+    assert found["iou_type"] == "segm"
+    assert "outline" in found["codes"]  # it says how many
+
+
+def test_shapes_of_labelme_are_boxes_oriented_boxes_and_poses(tmp_path: Path) -> None:
+    def shapes(kind: str) -> Callable[[str, list[Turned]], dict[str, Any]]:
+        def write(name: str, boxes: list[Turned]) -> dict[str, Any]:
+            rows = [{"label": "dog", "points": corners(box), "shape_type": kind, "group_id": None} for box in boxes]
+            if kind == "point":
+                rows = [
+                    {
+                        "label": "dog",
+                        "points": [around(box)[:2], around(box)[2:]],
+                        "shape_type": "rectangle",
+                        "group_id": at,
+                    }
+                    for at, box in enumerate(boxes)
+                ]
+                rows += [
+                    {"label": label, "points": [point], "shape_type": kind, "group_id": at}
+                    for at, box in enumerate(boxes)
+                    for label, point in zip("abcd", corners(box), strict=True)
+                ]
+            return {
+                "version": "5",
+                "shapes": rows,
+                "imagePath": f"{name}.jpg",
+                "imageHeight": HEIGHT,
+                "imageWidth": WIDTH,
+            }
+
+        return write
+
+    boxes = results(tmp_path, lambda box: {"bbox": xywh(box)}, "boxes.json")
+    polygons = documents(tmp_path / "polygons", "gt", shapes("polygon"))
+    assert "outline" in ap(polygons, boxes, BOXES)["codes"]
+    turned = documents(tmp_path / "rotation", "gt", shapes("rotation"))
+    assert ap(turned, results(tmp_path, lambda box: {"poly": ring(box)}), OBB)["iou_type"] == "obb"
+    posed = documents(tmp_path / "points", "gt", shapes("point"))
+    found = results(tmp_path, lambda box: {"keypoints": [v for x, y in corners(box) for v in (x, y, 1)]}, "posed.json")
+    assert ap(posed, found, 0.8, sigmas=[0.1] * 4)["iou_type"] == "keypoints"
