@@ -26,6 +26,7 @@ DECISIONS = frozenset(
         "box-assumed",
         "columns-assumed",
         "corners-sorted",
+        "geo-coordinates",
         "images-in-common",
         "input-found",
     }

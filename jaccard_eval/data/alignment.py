@@ -13,7 +13,7 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, find_too_large, freeze
 from jaccard_eval.data.classmaps import NOWHERE, ClassMatch, match_classes, merged_labels
 from jaccard_eval.data.dataset import Dataset, ImageTable, IntegerKeys, Key, LabelMap, key_order
-from jaccard_eval.data.imagekeys import AUTOMATIC, MAP_SUFFIXES, OVERLOOKED, WAYS, ImageMatch, match_by
+from jaccard_eval.data.imagekeys import AUTOMATIC, MAP_SUFFIXES, OVERLOOKED, WAYS, ImageMatch, match_by, stem_of
 from jaccard_eval.data.imagelabels import ClassFacts
 from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.data.result import Correspondence
@@ -89,10 +89,18 @@ def _choose_strategy(gt: Dataset, pred: Dataset, used: BoolArray, options: SideO
     id_share, by_id = tried[0]
     if not used.any() or (by_id.one_to_one and id_share > 0):
         return by_id
-    if all(len(side.images) == 1 and side.path.lower().endswith(MAP_SUFFIXES) for side in (gt, pred)):
+    # Two files that are an image each are a pair whatever their names; a map may be called as the image, and "_mask".
+    if all(len(side.images) == 1 and _is_of_file(side) for side in (gt, pred)):
         return ImageMatch("single files", np.zeros(1, dtype=np.int32), one_to_one=True)
     share, best = max(tried, key=lambda trial: trial[0])
     raise _no_correspondence(gt, pred, used, best, share)
+
+
+def _is_of_file(side: Dataset) -> bool:
+    """Whether the only image of a side is named by its file alone."""
+    name, key = stem_of(side.path), str(side.images.keys[0])
+    is_named = name.startswith(key) if side.path.lower().endswith(MAP_SUFFIXES) else name.rpartition(".")[0] == key
+    return is_named and not any(side.images.file_names)
 
 
 def _explained(match: ImageMatch, used: BoolArray) -> float:

@@ -25,7 +25,8 @@ from jaccard_eval.reading.images import ImageFolder
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 # Have classes of their own: see formats/test_benchmarks.py.
 BENCHMARKS = {"crowdhuman", "icdar", "mot", "retinaface", "visdrone", "widerface"}
-MASKS = {"instances", "masktable", "mots"}  # and the scene has boxes: see formats/test_mask_files.py and the like
+# The scene has boxes: see formats/test_mask_files.py and the like.
+MASKS = {"ctdar", "geojson", "instances", "masktable", "mots", "openpose"}
 NAMES = [name for name in format_names() if name not in BENCHMARKS | MASKS]
 SIDES = {"gt": "gt", "pred": "better"}  # by role, what the files of a format are called
 
