@@ -26,7 +26,6 @@ DECISIONS = frozenset(
         "box-assumed",
         "columns-assumed",
         "corners-sorted",
-        "geo-coordinates",
         "images-in-common",
         "input-found",
     }
@@ -138,6 +137,7 @@ CODES = frozenset(
         "frequency-unknown",
         "gate-below-noise",
         "gate-crossed-by-ties",
+        "geo-coordinates",
         "group-missing",
         "group-row",
         "group-unknown",
