@@ -112,7 +112,7 @@ def _counted(listed: Callable[[LabelMap], Sequence[int]], start: int) -> Rule:
 
 
 def _by_key(gt: LabelMap) -> Sequence[int]:
-    return range(len(gt))
+    return gt.order or range(len(gt))
 
 
 def _by_alphabet(gt: LabelMap) -> Sequence[int]:
@@ -182,7 +182,29 @@ def match_classes(
         merged[at[key]] if key in at else names.get(str(key), NOWHERE) if isinstance(key, str) else NOWHERE
         for key in pred.keys
     ]
+    if max(ids, default=0) < 0 and (listed := _by_listed_order(before, pred)):
+        numbered, naming = ("predictions", "ground truth") if before.order else ("ground truth", "predictions")
+        detail = f"classes of the {numbered} are numbers; read in the order in which the {naming} lists its classes"
+        fix = Fix.missing("For other names, pass {gt_names} or {pred_names}.", gt_names=None, pred_names=None)
+        findings.note("names-found", where, detail.replace("predictions lists its", "predictions list their"), fix=fix)
+        ids = merged[listed].tolist()
     return ClassMatch("id", np.array(ids, dtype=np.int32))
+
+
+def _by_listed_order(gt: LabelMap, pred: LabelMap) -> list[int]:
+    """Return the rows of classes that one side numbers from 0, in the order in which the other one lists them.
+
+    Nothing where a number has no place in it.
+    """
+    numbers, listed = (
+        (pred.keys, gt.order) if gt.order and not pred.named else (gt.keys, () if gt.named else pred.order)
+    )
+    if not all(isinstance(number, int) and 0 <= number < len(listed) for number in numbers):
+        return []
+    if listed is gt.order:
+        return [listed[int(number)] for number in numbers]
+    at = {key: row for row, key in enumerate(gt.keys)}
+    return [at.get(listed.index(row), NOWHERE) for row in range(len(pred))]
 
 
 def rows_of_pairs(gt: LabelMap, pred: LabelMap, class_map: Mapping[str, str]) -> RowArray:

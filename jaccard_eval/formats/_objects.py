@@ -115,6 +115,8 @@ def _plain(value: object) -> Any:
 
 def _add_detections(source: Any, draft: Draft) -> None:
     """Add the Detections of supervision as the dicts by image that they amount to."""
+    _, names = by_image(source) or ([], None)
+    draft.listed_names = tuple(names or ())
     _add_images(records_of(source) or [], draft)
 
 

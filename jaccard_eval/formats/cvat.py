@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -76,12 +77,18 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     file = path / _FILE if files.is_folder(path) else path
     root = parse_xml(file, _ROOT)
     reader = _Reader(file, draft)
-    for number, element in enumerate(root.iterfind("image")):
-        reader.add_image(number, element)
+    images = root.findall("image")
+    # Tasks of a project have images of the same names, which lie in the folders of their subsets.
+    repeated = {name for name, count in Counter(image.get("name", "") for image in images).items() if count > 1}
+    for number, element in enumerate(images):
+        subset = element.get("subset", "") if element.get("name", "") in repeated else ""
+        reader.add_image(number, element, subset)
     # A video lists no frames but those with boxes, and one size for all of them.
     video = _size(*(text_of(root, f"meta//original_size/{side}") for side in _SIDES))
-    for number, track in enumerate(root.iterfind("track")):
-        reader.add_track(number, track, video)
+    tracks = root.findall("track")
+    tasks = {track.get("task_id", "") for track in tracks}
+    for number, track in enumerate(tracks):
+        reader.add_track(number, track, video, f"{track.get('task_id', '')}/" if len(tasks) > 1 else "")
     for frame in sorted(reader.frames):
         reader.add_frame(frame, video)
     classes = [text_of(label, "name") for label in root.iterfind("meta//labels/label")]
@@ -112,10 +119,11 @@ class _Reader:
         self._path, self._findings = str(path), draft.findings
         self._tags = ("box", _POLYGON, _MASK, *(() if self.collector.reads_masks else (_SKELETON,)))
 
-    def add_image(self, number: int, element: Element) -> None:
-        """Add an image and its objects."""
-        name, size = element.get("name", ""), _size(*(element.get(side, "") for side in _SIDES))
-        if not name:
+    def add_image(self, number: int, element: Element, subset: str) -> None:
+        """Add an image and its objects; the subset is a part of its name, if it is given."""
+        name = "/".join(filter(None, (subset, element.get("name", ""))))
+        size = _size(*(element.get(side, "") for side in _SIDES))
+        if not element.get("name"):
             self._refuse(Where(self._path, f"image[{number}]"), "name", "is missing or empty", "field-missing")
         self.add_frame(name, size)
         place = f"image {quoted_value(name)}"
@@ -128,14 +136,14 @@ class _Reader:
         """Add an image by its name."""
         self.collector.add_image(name, size=(size[1] or math.nan, size[0] or math.nan))
 
-    def add_track(self, number: int, track: Element, size: Size) -> None:
-        """Add the objects of a track, except in the frames in which they are out of sight."""
+    def add_track(self, number: int, track: Element, size: Size, task: str) -> None:
+        """Add the objects of a track, except in the frames in which they are out of sight; each task has its own."""
         for at, box in enumerate(box for tag in self._tags for box in track.iterfind(tag)):
             where, frame = Where(self._path, f"track[{number}].{box.tag}[{at}]"), box.get("frame", "")
             if box.get("outside") == "1":
                 self.n_outside += 1
             elif frame.isascii() and frame.isdigit() and len(frame) <= _FRAME_DIGITS:
-                self.frames.add(name := _FRAME_NAME.format(int(frame)))
+                self.frames.add(name := f"{task}{_FRAME_NAME.format(int(frame))}")
                 self._add_object(name, track.get("label", ""), box, where, size)
             else:
                 self._refuse(where, "frame", f"is {quoted_value(frame)}, expected a whole number")

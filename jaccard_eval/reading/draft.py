@@ -80,7 +80,7 @@ class Draft:
         # That which was named, or else is found next to the labels.
         self.image_folder: PathLike[str] | None = self.pictures
         self.findings: FindingLog = SkippingLog() if options.skip_invalid else FindingLog()
-        self.listed_names: tuple[str, ...] = ()  # of numbered classes, as the file itself lists them
+        self.listed_names: tuple[str, ...] = ()  # of classes, in the order in which the file itself lists them
         self.n_shapeless = 0  # of the ignored shapes, those that are none: tags and answers about a whole image
         self.ignored: Counter[str] = Counter()
         self.details: list[str] = []
@@ -481,7 +481,10 @@ class Draft:
                 detail = "{0} ({2}) and {1} ({3}) are two classes".format(text, plain, *counts)
                 fix = "Delete the quotes if they are the same class."
                 self.findings.warning("class-quoted", Where(self.path, field="class"), detail, fix=fix)
-        return LabelMap(tuple(keys), texts, named), rows
+        row_of = {text: row for row, text in enumerate(texts)}
+        listed = self.listed_names if row_of.keys() <= {*self.listed_names} else ()
+        order = tuple(row_of.get(name, -1) for name in listed)
+        return LabelMap(tuple(keys), texts, named, order), rows
 
     def _names_of(self, keys: Sequence[Key], names: Sequence[str]) -> tuple[str, ...]:
         """Return the names of classes that the input only numbers."""

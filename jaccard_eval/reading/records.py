@@ -407,6 +407,7 @@ class RecordCollector:
         the file lists, in its order, `fields` what the coordinates of a box are called that are texts.
         """
         draft, where = self._draft, Where(self._draft.path)
+        draft.listed_names = tuple(classes)
         sizes = np.array(self._sizes, dtype=np.float64).reshape(-1, 2)
         draft.fill_sizes(sizes, [str(key) for key in self._images])
         # A name that several images claim identifies none of them.

@@ -76,3 +76,19 @@ def test_a_map_that_names_an_unknown_class_is_refused_with_a_suggestion() -> Non
         _match(classes("1=dog"), classes("0=hound"), hond="dog")
     with pytest.raises(UsageError, match=r"no class 'dgo' in the ground truth; it has 1, dog\. Did you mean 'dog'"):
         _match(classes("1=dog"), classes("0=hound"), hound="dgo")
+
+
+def test_numbers_are_places_in_the_order_in_which_the_other_side_lists_its_classes() -> None:
+    names = ("apple", "mango", "zebra")
+    listed = LabelMap(names, names, named=True, order=(2, -1, 0, 1))  # zebra, one without boxes, apple, mango
+    numbered = classes("0 2 3", named=False)
+    strategy, rows, (note,) = _match(listed, numbered)
+    assert (strategy, rows, note.code) == ("id", [2, 0, 1], "names-found")
+    assert "read in the order in which the ground truth lists its classes" in note.message
+    assert _match(listed, classes("0 1", named=False))[:2] == ("id", [2, -1])
+    strategy, rows, (note,) = _match(numbered, listed)
+    assert (strategy, rows) == ("id", [1, 2, 0])
+    assert "read in the order in which the predictions list their classes" in note.message
+    # A number without a place, and an order that nobody lists.
+    assert _match(listed, classes("1 4", named=False)) == ("id", [-1, -1], ())
+    assert _match(LabelMap(names, names, named=True), numbered) == ("id", [-1, -1, -1], ())

@@ -40,6 +40,17 @@ def test_boxes_of_tracks_belong_to_frames_and_those_out_of_sight_are_set_aside(t
     assert [one.code for one in dataset.findings] == ["track-outside"]
 
 
+def test_tasks_of_a_project_may_have_images_and_frames_of_the_same_names(tmp_path: Path) -> None:
+    image = '<image id="0" name="a.jpg" subset="{}" task_id="{}" width="100" height="80"><box label="dog" {}/></image>'
+    images = [image.format(subset, task, BOX) for task, subset in enumerate(("Train", "Validation"))]
+    other = image.format("Train", 0, BOX).replace("a.jpg", "b.jpg")
+    dataset = load(written(tmp_path, *images, other, meta="<project><labels/><tasks><task/><task/></tasks></project>"))
+    assert dataset.images.keys == ("Train/a.jpg", "Validation/a.jpg", "b.jpg")
+    track = '<track id="0" label="dog" task_id="{}"><box frame="0" outside="0" {}/></track>'
+    dataset = load(written(tmp_path, *(track.format(task, BOX) for task in (7, 8))))
+    assert dataset.images.keys == ("7/frame_000000", "8/frame_000000")
+
+
 def test_a_turned_box_is_read_as_the_box_around_it(tmp_path: Path) -> None:
     # 30 x 40 about (25, 40). By 90 degrees it is 40 x 30; by 45 both sides are (30 + 40) / sqrt(2).
     turned = [IMAGE.replace("/></image>", f' rotation="{angle}"/></image>') for angle in (90, 45)]
