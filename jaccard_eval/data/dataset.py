@@ -116,7 +116,7 @@ class LabelMap:
     names: tuple[str, ...]
     # Whether the names come from the input (or from ``--names``), so that classes can correspond by name.
     named: bool
-    # Rows in the order in which the file lists its classes, -1 of one that no row has; empty where it does not list all.
+    # Rows in the order in which the file lists its classes, -1 of one without a row; empty where it does not list all.
     order: tuple[int, ...] = field(default=(), compare=False)
     # What the classes were before they were merged or renamed, and the row of each of those; None where nothing was.
     former: tuple[LabelMap, RowArray] | None = field(default=None, compare=False)

@@ -5,8 +5,13 @@ Read where no tool's format fits. The fields are found by the names that columns
 
 from __future__ import annotations
 
+import ast
+import csv
+import io
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +24,7 @@ from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.json import described_json, looks_like_json_lines
 from jaccard_eval.reading.peek import Kind, Likeness, Peek
 from jaccard_eval.reading.records import documents, line_records
+from jaccard_eval.text import is_numeral, quoted_value
 
 FORMAT = Format(
     name="records",
@@ -41,12 +47,17 @@ _OF_SIDE = {
     "pred": ("predictions", "detections", "results", "preds", "pred"),
 }
 _OF_BOTH = ("objects", "instances", "boxes", "bboxes", "regions", "items")
+_LISTS = {*_OF_SIDE["gt"], *_OF_SIDE["pred"], *_OF_BOTH}
 _PREFIXES = {"gt": ("gt_", "true_", "target_", "targets_"), "pred": ("pred_", "predicted_", "prediction_", "det_")}
 _ARRAYS = ("boxes", "bboxes", "bbox")  # an array of four numbers for each box
 _SINGULAR = {"scores": "score", "confidences": "confidence", "confs": "conf", "probs": "prob"}
 _WRAPPERS = ("images", "data", "records", "samples", "frames", "items")
 _ROW = ("x1", "y1", "x2", "y2")  # of a box that is a list of numbers, before score and class
 
+_BY_KEY = ("imgs", "assets", "images", "frames", "annotations", "samples", "records", "data")  # objects by image
+_OF_TOOLS = {"imgs", "assets"}  # of TT100K and VoTT
+_CELL_OF_BOXES = re.compile(r"""[,;\t|]\s*["']?\[\s*[\[{]""")
+_LISTED_NAMES = ("classes", "class_names", "names", "types", "tags", "categories")
 _BOX_FIELD = re.compile(rb'"(?:\w+_)?(?:b?box|b?boxes|bounding_?box(?:es)?|x_?min|x1|left)"\s*:', re.IGNORECASE)
 _ROWS_BY_IMAGE = re.compile(rb'\{\s*"[^"]*"\s*:\s*\[\s*\[\s*-?\d')
 _LAYOUT = (
@@ -58,7 +69,7 @@ _LAYOUT = (
 def looks_like(peek: Peek) -> Likeness | None:
     """Rate records by the names of their fields; JSON of any other shape only where it has boxes at all."""
     if not peek.is_folder:
-        return _rate(peek) if peek.is_json else None
+        return _rate(peek) if peek.is_json else _rate_table(peek)
     # A file of each image; one file may be anything, and lies in a folder by chance.
     documents = peek.documents()
     # One that lists images is a set by itself, such as a split: joined, images of several would share their ids.
@@ -76,12 +87,24 @@ def _rate(document: Peek) -> Likeness | None:
     if is_header(keys):
         # Other fields of records without a class decide whose they are.
         return None if lacks_class(keys) else Likeness.CONTENT
-    if position_of(keys, IMAGE) is not None:
-        lists = {name for names in _OF_SIDE.values() for name in names}.union(_OF_BOTH)
-        if any(_plain_name(key) in lists for key in keys):
-            return Likeness.CONTENT
+    if position_of(keys, IMAGE) is not None and any(_plain_name(key) in _LISTS for key in keys):
+        return Likeness.CONTENT
     has_boxes = _BOX_FIELD.search(document.head) or _ROWS_BY_IMAGE.match(document.head.lstrip())
+    if has_boxes and document.top_keys & _OF_TOOLS:
+        return Likeness.CONTENT
     return Likeness.SUFFIX if has_boxes else None
+
+
+def _rate_table(peek: Peek) -> Likeness | None:
+    """Rate a table by a column whose cells are lists of boxes, as scripts write them that keep an image in each row."""
+    if peek.kind is not Kind.TEXT or not _CELL_OF_BOXES.search(peek.text):
+        return None
+    from jaccard_eval.reading.tabular.columns import IMAGE, position_of
+    from jaccard_eval.reading.tabular.rows import split_first_line
+
+    header = split_first_line(peek.lines[0])[1]
+    is_table = position_of(header, IMAGE) is not None and any(_plain_name(name) in _LISTS for name in header)
+    return Likeness.CONTENT if is_table else None
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
@@ -91,13 +114,15 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     is_folder = files.is_folder(path)
     text = "" if is_folder else files.read_text(path)
     found: list[tuple[Mapping[str, Any], Where]]
-    if looks_like_json_lines(text):
+    if text and text.lstrip()[:1] not in ("{", "["):
+        found = [*_table_records(path, text, draft)]
+    elif looks_like_json_lines(text):
         found = [(record.values, record.where) for record in line_records(path, text, draft)]
     else:
         found = []
         for key, file, value in documents(path, draft):
             draft.listed_names = draft.listed_names or _listed_names(value)
-            found += _records(value, Where(str(file)), key if is_folder else None)
+            found += _records(value, Where(str(file)), key if is_folder else None, options.role)
     draft.findings.raise_errors()
     rows = [_row(values, options.role) for values, _ in found]
     if not any(OBJECTS in row or _has_box(row) for row in rows):
@@ -110,7 +135,46 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     add(rows, lambda row: found[row][1], draft)
 
 
-def _records(value: Any, where: Where, image: str | None) -> Iterator[tuple[Mapping[str, Any], Where]]:
+def _table_records(path: Path, text: str, draft: Draft) -> Iterator[tuple[Mapping[str, Any], Where]]:
+    """Yield the rows of a table whose cells are lists, as JSON or Python writes them."""
+    from jaccard_eval.reading.tabular.objects import OF_THE_IMAGE
+    from jaccard_eval.reading.tabular.rows import fields_up_to, split_first_line
+
+    delimiter, header = split_first_line(text.lstrip().partition("\n")[0].rstrip("\r"))
+    with fields_up_to(len(text)):
+        reader = csv.reader(io.StringIO(text), delimiter=delimiter)
+        for row in reader:
+            where = Where(str(path), line=reader.line_num)
+            if reader.line_num == 1 or not row:
+                continue
+            if len(row) != len(header):
+                detail = f"has {len(row)} cells; the header has {len(header)}"
+                draft.findings.error("columns", where, detail, fix="Give every row as many cells as the header.")
+                continue
+            values: dict[str, Any] = dict(zip(map(str.strip, header), row, strict=True))
+            for name, cell in values.items():
+                if cell.lstrip().startswith("["):
+                    values[name] = _listed_in(cell)
+                elif name in (*OF_THE_IMAGE, *OF_THE_IMAGE.values()) and is_numeral(cell.strip()):
+                    values[name] = float(cell)
+                if values[name] is None or (_plain_name(name) in _LISTS and not isinstance(values[name], list)):
+                    shown = quoted_value(cell)
+                    detail = f"{shown} is not a list of boxes as JSON or Python writes it"
+                    draft.findings.error("layout", replace(where, field=name), detail, fix=_LAYOUT)
+                    values[name] = []
+            yield values, where
+
+
+def _listed_in(cell: str) -> list[Any] | None:
+    """Return the list that a cell is, None of one that is none."""
+    for parse in (json.loads, ast.literal_eval):
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            found = parse(cell.strip())
+            return found if isinstance(found, list) else None
+    return None
+
+
+def _records(value: Any, where: Where, image: str | None, role: str) -> Iterator[tuple[Mapping[str, Any], Where]]:
     """Yield the records of a document, each with its image: its own, or the file or key that it is found under."""
 
     def inside(key: object) -> Where:
@@ -128,26 +192,42 @@ def _records(value: Any, where: Where, image: str | None) -> Iterator[tuple[Mapp
         return
     if not isinstance(value, dict):
         raise DataError.single("layout", where, f"expected records, got {described_json(value)}", fix=_LAYOUT)
+    if isinstance(asset := value.get("asset"), dict):  # of VoTT
+        value = {"image": {"file_name": asset.get("name"), **(asset.get("size") or {})}, **value}
     if _names_image(value):
         yield value, where
         return
-    lists = [name for name in (*_WRAPPERS, *sum(_OF_SIDE.values(), ()), *_OF_BOTH) if name in value]
-    is_image = image is not None and any(isinstance(value[name], list) for name in lists)
-    if is_image or (image is not None and any(_plain_name(key) in _ARRAYS for key in value)):
+    lists, by_key = _parts(value, role)
+    if image is not None and (lists or any(_plain_name(key) in _ARRAYS for key in value)):
         yield {"image": image, **value}, where
-    elif lists:
-        yield from _records(value[lists[0]], inside(lists[0]), image)
-    else:
-        for name, inner in value.items():
-            if isinstance(inner, list | dict):
-                yield from _records(inner, inside(name), name)
+        return
+    # Lists go before objects by image, and where there are neither, any object may have the images.
+    for name in [*lists, *by_key][:1] or list(value):
+        inner = value[name]
+        if isinstance(inner, list | dict):
+            yield from _records(inner, inside(name), image if lists or by_key else name, role)
+
+
+def _parts(value: Mapping[str, Any], role: str) -> tuple[list[str], list[str]]:
+    """Return the fields of an object that are lists of records, those of its own side first, and objects by image."""
+    other = next(names for side, names in _OF_SIDE.items() if side != role)
+    known = (*_WRAPPERS, *_OF_SIDE[role], *_OF_BOTH, *other)
+    lists = [name for name in known if isinstance(value.get(name), list)]
+    return lists, [name for name in (*_BY_KEY, *known) if _is_by_key(value.get(name))]
+
+
+def _is_by_key(value: Any) -> bool:
+    """Whether a value has objects or lists by the names or ids of their images."""
+    return isinstance(value, dict) and bool(value) and all(isinstance(inner, dict | list) for inner in value.values())
 
 
 def _listed_names(document: Any) -> tuple[str, ...]:
     """Return the names of classes that a document lists next to its records, as FiftyOne's do; none if it does not."""
-    for name in ("classes", "class_names", "names") if isinstance(document, dict) else ():
-        names = document.get(name)
-        if isinstance(names, list) and names and all(isinstance(text, str) for text in names):
+    for name in _LISTED_NAMES if isinstance(document, dict) else ():
+        listed = document.get(name)
+        given = [entry.get("name") if isinstance(entry, dict) else entry for entry in listed or ()]
+        names = [text for text in given if isinstance(text, str)]
+        if isinstance(listed, list) and 0 < len(names) == len(given):
             return tuple(names) if len({*names}) == len(names) else ()
     return ()
 

@@ -1,5 +1,6 @@
 """JSON that scripts write for themselves: one scene under the names and nestings that public repositories use."""
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,22 @@ def packed(box: tuple[Any, ...]) -> dict[str, Any]:
 
 def corners(box: tuple[Any, ...]) -> list[Any]:
     return [float(side) for side in box[2:]]
+
+
+def vott(image: str, boxes: Boxes) -> dict[str, Any]:
+    regions = [
+        {"type": "RECTANGLE", "tags": [box[0]], "score": box[1], "boundingBox": custom_vision(box)["boundingBox"]}
+        for box in boxes
+    ]
+    return {"asset": {"name": image, "size": {"width": 200, "height": 100}}, "regions": regions}
+
+
+def tt100k(box: tuple[Any, ...]) -> dict[str, Any]:
+    return {
+        "category": box[0],
+        "score": box[1],
+        "bbox": dict(zip(("xmin", "ymin", "xmax", "ymax"), box[2:], strict=True)),
+    }
 
 
 def by_image(write: Callable[[str, Boxes], Any]) -> list[Any]:
@@ -63,7 +80,31 @@ LAYOUTS = {
     "arrays by image": by_image(lambda image, boxes: {"image_id": image, **arrays(boxes, "pred_")}),
     "arrays with names of files": by_image(lambda image, boxes: {"file_name": image, **arrays(boxes)}),
     "Azure Custom Vision": by_image(lambda image, boxes: {"image": image, "predictions": [*map(custom_vision, boxes)]}),
+    "VoTT's project": {
+        "name": "p",
+        "tags": [{"name": "dog"}, {"name": "cat"}],
+        "videoSettings": {"frameExtractionRate": 15},
+        "assets": dict(zip("xy", by_image(vott), strict=True)),
+    },
+    "TT100K": {
+        "types": ["dog", "cat"],
+        "imgs": {
+            str(at): {"path": image, "id": at, "objects": [*map(tt100k, boxes)]}
+            for at, (image, boxes) in enumerate(SCENE.items())
+        },
+    },
+    "lists of either side": {
+        "ground_truth": [],
+        "predictions": [{"image": image, **flat(box)} for image, boxes in SCENE.items() for box in boxes],
+    },
     "rows of numbers": {image: [[*corners(box), box[1], box[0]] for box in boxes] for image, boxes in SCENE.items()},
+}
+
+
+TABLES = {
+    "Kaggle's reef": {"annotations": lambda boxes: [{**packed(box), "class": box[0]} for box in boxes]},
+    "objects": {"objects": lambda boxes: [*map(flat, boxes)]},
+    "arrays": {name: (lambda boxes, name=name: arrays(boxes)[name]) for name in ("boxes", "scores", "labels")},
 }
 
 
@@ -80,6 +121,44 @@ def test_every_layout_holds_the_same_boxes(layout: str, gt: Path, tmp_path: Path
     assert data.format == "records"
     assert data.boxes.xywh.tolist() == [[10, 20, 50, 70], [100, 5, 60, 40], [30, 30, 20, 50]]
     assert evaluate(gt, pred)["AP"] == 1
+
+
+@pytest.mark.parametrize("dumps", [json.dumps, str], ids=["JSON", "Python"])
+@pytest.mark.parametrize("table", TABLES)
+def test_tables_have_lists_in_their_cells(table: str, dumps: Callable[[Any], str], gt: Path, tmp_path: Path) -> None:
+    pred = tmp_path / "pred.csv"
+    with pred.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["video_id", "image_id", "width", "height", *TABLES[table]])
+        for image, boxes in (*SCENE.items(), ("c.jpg", [])):
+            writer.writerow([0, image, 200, 100, *(dumps(cells(boxes)) for cells in TABLES[table].values())])
+    data = load(pred, role="pred")
+    assert (data.format, data.images.keys) == ("records", ("a.jpg", "b.jpg", "c.jpg"))
+    assert data.boxes.xywh.tolist() == [[10, 20, 50, 70], [100, 5, 60, 40], [30, 30, 20, 50]]
+    assert data.images.sizes.tolist() == [[200, 100]] * 3
+    assert evaluate(gt, pred)["AP"] == 1
+
+
+def test_cells_that_are_no_lists_are_named_with_their_line(tmp_path: Path) -> None:
+    path = tmp_path / "gt.csv"
+    path.write_text("image_id,annotations\na,\"[{'x': 1}]\"\nb,nothing\nc\nd,\"[__import__('os')]\"\n")
+    with pytest.raises(DataError) as caught:
+        load(path)
+    for place in ("gt.csv:3: annotations: 'nothing' is not a list", "gt.csv:4: has 1 cells", "gt.csv:5: annotations: "):
+        assert place in str(caught.value)
+
+
+def test_boxes_of_images_without_a_class_are_of_one(tmp_path: Path) -> None:
+    path = tmp_path / "train.csv"
+    path.write_text(
+        """video_id,image_id,annotations\n0,0-1,"[{'x': 5, 'y': 6, 'width': 7, 'height': 8}]"\n0,0-2,[]\n"""
+    )
+    side = load(path, options=ReadOptions(names=("starfish",)))
+    assert (side.labels.names, side.images.keys, side.boxes.xywh.tolist()) == (
+        ("starfish",),
+        ("0-1", "0-2"),
+        [[5, 6, 7, 8]],
+    )
 
 
 def test_json_lines_are_records_too(gt: Path, tmp_path: Path) -> None:

@@ -324,14 +324,15 @@ def lacks_class(header: Sequence[str]) -> bool:
     return position_of(header, CLASS) is None
 
 
-def may_lack_class(header: Sequence[str], options: ReadOptions) -> bool:
+def may_lack_class(header: Sequence[str], options: ReadOptions, of_box: Sequence[str] | None = None) -> bool:
     """Whether a table names an image and a box, and has no column that could be a class by its name either.
 
-    Of ground truth any column of an unknown name could be, unless one class is named for all of it.
+    Of ground truth any column of an unknown name could be, unless one class is named for all of it; `of_box` are the
+    columns that could.
     """
     at = _positions(header)
     is_table = _pick(at, IMAGE) is not None and _pick_box(at, options.box) is not None
-    unknown = [name for name in header if _compact(name) not in _KNOWN]
+    unknown = [name for name in (header if of_box is None else of_box) if _compact(name) not in _KNOWN]
     n_names = len(options.names or ())
     is_other = n_names > 1 or (
         any(options.role == "gt" or _is_like(name, "class") for name in unknown) and n_names != 1

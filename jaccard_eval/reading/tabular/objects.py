@@ -31,7 +31,7 @@ SINGULAR = {
     "bboxes": "bbox", "boxes": "bbox", "box": "bbox", "categories": "category", "labels": "label", "classes": "class",
     "category_ids": "category_id", "class_ids": "class_id", "category_names": "category_name", "areas": "area",
     "boundingBox": "bbox", "bounding_box": "bbox", "class_names": "class_name", "scores": "score",
-    "confidences": "confidence",
+    "confidences": "confidence", "tags": "tag",
 }  # fmt: skip
 USUAL = ("bbox", "category")  # what objects have where there are none
 OF_THE_IMAGE = {"width": "image_width", "height": "image_height"}  # with lists of objects they can be nothing else
@@ -116,6 +116,7 @@ class _Flat:
             n_rows=len(self.parents),
             place=place,
             listed=True,
+            of_box=frozenset(inner_names),
             bare=np.array(self.bare, dtype=np.bool_),
         )
 
@@ -154,6 +155,8 @@ def outer_fields(values: Mapping[str, Any]) -> dict[str, Any]:
 def inner_fields(box: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a box by the names that columns have; a box that is an object gives its own fields."""
     fields = {SINGULAR.get(name, name): value for name, value in box.items()}
+    if isinstance(tags := fields.get("tag"), list) and len(tags) == 1:
+        fields["tag"] = tags[0]
     packed = fields.get("bbox")
     if isinstance(packed, Mapping):
         del fields["bbox"]
@@ -164,7 +167,11 @@ def inner_fields(box: Mapping[str, Any]) -> dict[str, Any]:
 def add_table(table: Table, draft: Draft) -> None:
     """Add images, classes and boxes to the draft; what cannot be used is among its findings."""
     table = replace(table, header=meant_header(table.titles, read_naming(draft.options.columns)))
-    if may_lack_class(table.header, draft.options):
+    # Other fields of the image are no classes of its boxes.
+    of_box = [
+        name for name, title in zip(table.header, table.titles, strict=True) if title in (table.of_box or (title,))
+    ]
+    if may_lack_class(table.header, draft.options, of_box):
         note_no_class(draft)
         added = NumberColumn(np.full(len(table), float(NO_CLASS)))
         cells = {**table.columns, len(table.header): added}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -260,6 +260,7 @@ class Table:
     named: bool = True  # whether these names are more than the keys as text
     # Whether columns of ids are the keys, whatever stands in those of names.
     keyed: bool = False
+    of_box: Collection[str] | None = None  # titles of the columns about boxes; None where all may be
     # Which rows are images without boxes; if unknown, those without a box are.
     bare: BoolArray | None = None
 
