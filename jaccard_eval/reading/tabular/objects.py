@@ -167,7 +167,7 @@ def inner_fields(box: Mapping[str, Any]) -> dict[str, Any]:
 def add_table(table: Table, draft: Draft) -> None:
     """Add images, classes and boxes to the draft; what cannot be used is among its findings."""
     table = replace(table, header=meant_header(table.titles, read_naming(draft.options.columns)))
-    # Other fields of the image are no classes of its boxes.
+    # Other fields are of the image, and name the class of none of its boxes.
     of_box = [
         name for name, title in zip(table.header, table.titles, strict=True) if title in (table.of_box or (title,))
     ]
