@@ -41,9 +41,20 @@ _COCO_POINTS = (
 )  # fmt: skip
 _CORNERS = [0, 1, 2, 1, 2, 3, 0, 3]  # of left, top, right and bottom, around the box
 # Keys of JSON under which shapes are found, and what these can be compared as.
-_POLYGON_KEYS = ("segmentation", "segments", "polygon", "polygons", "poly", "points", "vertices", "pts", "contour")
+_POLYGON_KEYS = (
+    "segmentation",
+    "segments",
+    "polygon",
+    "polygons",
+    "poly",
+    "points",
+    "vertices",
+    "pts",
+    "contour",
+    "mask",
+)
 _TURNED_KEYS = ("rbox", "rbbox", "rotated_bbox", "obb")
-_MASK_KEYS = ("rle", "mask")
+_MASK_KEYS = ("rle",)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -298,6 +309,16 @@ def drawn_by(record: Record, *, box: Sequence[float] | None = None, kind: str = 
     if record.has("keypoints"):
         drawn.points = points_of(record)
     return drawn
+
+
+def turned_corners(box: Sequence[float], degrees: float) -> list[float]:
+    """Return the corners of a box of left, top, width and height after a turn about its centre, clockwise."""
+    from jaccard_eval.similarity.quads import Quads
+
+    left, top, width, height = box
+    centred = np.array([[left + width / 2, top + height / 2, width, height]], dtype=np.float64)
+    corners: list[float] = Quads.rotated(centred, np.radians([float(degrees)])).corners.ravel().tolist()
+    return corners
 
 
 def _are_numbers(value: Any) -> TypeGuard[list[float]]:

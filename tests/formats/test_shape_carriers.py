@@ -497,3 +497,126 @@ def test_shapes_of_labelme_are_boxes_oriented_boxes_and_poses(tmp_path: Path) ->
     posed = documents(tmp_path / "points", "gt", shapes("point"))
     found = results(tmp_path, lambda box: {"keypoints": [v for x, y in corners(box) for v in (x, y, 1)]}, "posed.json")
     assert ap(posed, found, 0.8, sigmas=[0.1] * 4)["iou_type"] == "keypoints"
+
+
+def instances(side: str, **fields: Callable[[Turned], Any]) -> dict[str, Any]:
+    score = {"score": 0.9} if side == "pred" else {}
+    rows = [
+        {"img_path": f"data/{name}.jpg", "height": HEIGHT, "width": WIDTH, "instances": [
+            {"bbox_label": 0, "ignore": False, **score, **{key: of(box) for key, of in fields.items()}}
+            for box in boxes
+        ]}
+        for name, boxes in SIDES[side].items()
+    ]  # fmt: skip
+    return {"metainfo": {"dataset_type": "TextDetDataset", "category": [{"id": 0, "name": "text"}]}, "data_list": rows}
+
+
+def test_words_of_mmocr_are_compared_by_their_outlines(tmp_path: Path) -> None:
+    gt = document(tmp_path, "gt.json", instances("gt", polygon=ring, bbox=around))
+    pred = document(tmp_path, "pred.json", instances("pred", polygon=ring))
+    assert ap(gt, pred, OBB)["iou_type"] == "obb"
+    assert ap(gt, pred, BOXES, iou_type="bbox")["iou_type"] == "bbox"
+    curved = (document(tmp_path, f"{side}16.json", instances(side, polygon=outline)) for side in ("gt", "pred"))
+    assert ap(*curved, MASKS)["iou_type"] == "segm"
+    # What inference writes: a file of each image.
+    found = documents(
+        tmp_path / "det",
+        "pred",
+        lambda _, boxes: {"det_polygons": [*map(ring, boxes)], "det_scores": [0.9] * len(boxes)},
+    )
+    assert ap(gt, found, OBB)["iou_type"] == "obb"
+    bounds = documents(
+        tmp_path / "old", "pred", lambda _, boxes: {"boundary_result": [[*ring(box), 0.9] for box in boxes]}
+    )
+    assert ap(gt, bounds, OBB)["iou_type"] == "obb"
+
+
+def test_older_words_of_mmocr_are_lists_or_lines_of_images(tmp_path: Path) -> None:
+    pred = document(tmp_path, "pred.json", instances("pred", polygon=ring))
+    found = {
+        name: [{"iscrowd": 0, "category_id": 1, "bbox": xywh(box), "segmentation": [ring(box)]} for box in boxes]
+        for name, boxes in GT.items()
+    }
+    about = {"height": HEIGHT, "width": WIDTH}
+    rows = [{"file_name": f"{name}.jpg", **about, "annotations": words} for name, words in found.items()]
+    lines = tmp_path / "instances.txt"
+    lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert ap(lines, pred, OBB)["iou_type"] == "obb"
+    listed = [{"img_info": {"filename": f"{name}.jpg", **about}, "annotations": words} for name, words in found.items()]
+    assert ap(document(tmp_path, "listed.json", listed), pred, OBB)["iou_type"] == "obb"
+
+
+def test_words_of_paddleocr_and_of_art_are_lists_by_image(tmp_path: Path) -> None:
+    words = {
+        name: [{"transcription": f"w{at}", "points": corners(box)} for at, box in enumerate(boxes)]
+        for name, boxes in GT.items()
+    }
+    label = tmp_path / "Label.txt"
+    label.write_text("".join(f"images/{name}.jpg\t{json.dumps(found)}\n" for name, found in words.items()))
+    pred = document(tmp_path, "pred.json", instances("pred", polygon=ring))
+    assert ap(label, pred, OBB)["iou_type"] == "obb"
+    listed = document(tmp_path, "art.json", {f"gt_{name.removeprefix('img_')}": found for name, found in words.items()})
+    side = load(listed)
+    assert (side.images.keys, len(side.boxes)) == (("1", "2"), 3)
+    words["img_1"][0]["transcription"] = "###"
+    assert load(document(tmp_path, "unreadable.json", words)).boxes.crowd.tolist() == [True, False, False]
+
+
+def datumaro(side: str, draw: Callable[[Turned], dict[str, Any]]) -> dict[str, Any]:
+    score = {"attributes": {"score": 0.9}} if side == "pred" else {"attributes": {}}
+    items = [
+        {"id": name, "image": {"path": f"{name}.jpg", "size": [HEIGHT, WIDTH]}, "annotations": [
+            {"id": at, "label_id": 0, "group": 0, **score, **draw(box)} for at, box in enumerate(boxes)
+        ]}
+        for name, boxes in SIDES[side].items()
+    ]  # fmt: skip
+    return {"info": {}, "categories": {"label": {"labels": [{"name": "dog", "parent": ""}]}}, "items": items}
+
+
+DATUMARO: dict[str, tuple[Callable[[Turned], dict[str, Any]], float, str]] = {
+    "polygon": (lambda box: {"type": "polygon", "points": ring(box)}, MASKS, "segm"),
+    "mask": (lambda box: {"type": "mask", "rle": rle(box)}, MASKS, "segm"),
+    "bbox": (lambda box: {"type": "bbox", "bbox": xywh(box)}, BOXES, "bbox"),
+    "points": (
+        lambda box: {"type": "points", "points": ring(box), "bbox": xywh(box), "visibility": [2] * 4}, 0.8, "keypoints"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", DATUMARO)
+def test_annotations_of_datumaro_are_what_their_type_is(kind: str, tmp_path: Path) -> None:
+    draw, expected, iou_type = DATUMARO[kind]
+    gt, pred = (document(tmp_path, f"{side}.json", datumaro(side, draw)) for side in ("gt", "pred"))
+    rules: dict[str, Any] = {"sigmas": [0.1] * 4, "iou_type": iou_type} if kind == "points" else {}
+    assert ap(gt, pred, expected, **rules)["iou_type"] == iou_type
+
+
+def test_turned_boxes_of_datumaro_are_oriented(tmp_path: Path) -> None:
+    def turned(box: Turned) -> dict[str, Any]:
+        x, y, width, height, degrees = box
+        return {
+            "type": "bbox",
+            "bbox": [x - width / 2, y - height / 2, width, height],
+            "attributes": {"rotation": degrees % 360},
+        }
+
+    gt = document(tmp_path, "gt.json", datumaro("gt", turned))
+    assert ap(gt, results(tmp_path, lambda box: {"poly": ring(box)}), OBB)["iou_type"] == "obb"
+    assert ap(gt, results(tmp_path, lambda box: {"bbox": xywh(box)}), BOXES)["iou_type"] == "bbox"
+
+
+def test_masks_of_segment_anything_are_scored_by_their_predicted_iou(tmp_path: Path) -> None:
+    def segment(box: Turned) -> dict[str, Any]:
+        about = {"area": 5000, "predicted_iou": 0.9, "stability_score": 0.95, "crop_box": [0, 0, WIDTH, HEIGHT]}
+        return {"segmentation": rle(box), "bbox": xywh(box), **about}
+
+    gt = truth(tmp_path, lambda box: {"segmentation": [ring(box)]})
+    pred = documents(tmp_path, "pred", lambda _, boxes: [*map(segment, boxes)])
+    assert "iou-type" in ap(gt, pred, BOXES)["codes"]
+    assert "csv-one-class" in ap(gt, pred, MASKS, iou_type="segm")["codes"]
+
+    def image(name: str, boxes: list[Turned]) -> dict[str, Any]:
+        about = {"image_id": 1, "width": WIDTH, "height": HEIGHT, "file_name": f"{name}.jpg"}
+        return {"image": about, "annotations": [{"id": at, **segment(box)} for at, box in enumerate(boxes)]}
+
+    ap(documents(tmp_path / "sa1b", "gt", image), pred, MASKS, iou_type="segm")

@@ -32,6 +32,7 @@ from jaccard_eval.native.shapes import ScannedShapes, read_poses, scan_shapes
 from jaccard_eval.native.shapes import read_outlines as compiled_outlines
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.drawn import turned_corners
 from jaccard_eval.reading.json import described_json, is_finite, is_number, parse_json, parse_json_lines
 from jaccard_eval.reading.oriented import check_outlines, rectangles
 from jaccard_eval.reading.outlines import OutlineDraft
@@ -364,10 +365,7 @@ def _rotated_box(record: dict[str, Any]) -> Any:
         return None
     if not all(map(is_number, box)):
         return None
-    left, top, width, height = box
-    centred = np.array([[left + width / 2, top + height / 2, width, height]], dtype=np.float64)
-    corners: list[float] = Quads.rotated(centred, np.radians([float(rotation)])).corners.ravel().tolist()
-    return corners
+    return turned_corners(box, rotation)
 
 
 def _oriented_problem(box: Any, usual: int) -> str:

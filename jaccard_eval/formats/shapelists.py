@@ -1,0 +1,347 @@
+"""JSON of images with lists of objects that draw: words of MMOCR and PaddleOCR, Datumaro, masks of Segment Anything.
+
+Each carrier is a row of `CARRIERS`: where it has its images, what these are called, and where their objects are. What
+an object draws is found by the names of its fields (`reading.drawn`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from jaccard_eval.findings import DataError, Where
+from jaccard_eval.formats import Format
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.options import ReadOptions
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.drawn import Drawn, drawn_by, kinds_in, turned_corners
+from jaccard_eval.reading.json import is_number, looks_like_json_lines, parse_json
+from jaccard_eval.reading.peek import Kind, Likeness, Peek
+from jaccard_eval.reading.records import UNKNOWN_SIZE, Record, RecordCollector, documents, line_records
+from jaccard_eval.text import quoted_value
+
+FORMAT = Format(
+    name="shapelists",
+    summary="JSON of images and what is drawn on them: MMOCR, PaddleOCR, ArT, Datumaro, Segment Anything (SAM, SA-1B)",
+    source="https://mmocr.readthedocs.io/en/latest/api/datasets.html and https://openvinotoolkit.github.io/datumaro",
+    example="""{
+  "metainfo": {"dataset_type": "TextDetDataset", "category": [{"id": 0, "name": "text"}]},
+  "data_list": [
+    {"img_path": "street.jpg", "height": 480, "width": 640, "instances": [
+      {"polygon": [10, 20, 110, 30, 108, 70, 8, 60], "bbox_label": 0, "ignore": false}
+    ]}
+  ]
+}
+""",
+    carries=("images", "sizes", "scores", "crowd"),
+    suffixes=(".json", ".jsonl", ".txt"),
+)
+
+_TEXT = "text"  # the one class of words
+_LABELLED = 2.0  # how well a point is seen that annotators have placed
+_UNREADABLE = frozenset({"###", "#", "*"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carrier:
+    """Where a tool has what: keys, those of inner objects behind a dot; the first that is there counts.
+
+    Parameters
+    ----------
+    keys : frozenset of str
+        Those of the document, of its records if it is a list, or of its lines.
+    images : str
+        The list of images; empty where each record, or the document itself, is one.
+    objects : tuple of str
+        The lists of the objects of an image; empty where the document is this list.
+    name, size : tuple of str
+        Of an image; without, its name is that of the file. One key of a size is a list of height and width.
+    labels, names : tuple of str
+        Of an object, and of the document: lists of names, or of objects that have one.
+    one_class : str
+        What all are where nothing names a class.
+    encoding : str
+        Of ``bbox``.
+    likeness : Likeness
+    """
+
+    keys: frozenset[str]
+    images: str = ""
+    objects: tuple[str, ...] = ()
+    name: tuple[str, ...] = ()
+    size: tuple[str, ...] = ("width", "height")
+    labels: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    one_class: str = ""
+    encoding: str = "xywh"
+    likeness: Likeness = Likeness.STRUCTURE
+
+
+_IMAGE = ("img_path", "file_name", "filename", "img_info.filename", "img_info.file_name")
+CARRIERS = {
+    "mmocr": Carrier(
+        keys=frozenset({"metainfo", "data_list"}), images="data_list", objects=("instances",), name=_IMAGE,
+        labels=("bbox_label",), names=("metainfo.category", "metainfo.classes"), one_class=_TEXT, encoding="xyxy",
+        likeness=Likeness.NAMED,
+    ),
+    "mmocr, a list": Carrier(
+        keys=frozenset({"img_info", "annotations"}), objects=("annotations", "anno_info"), name=_IMAGE,
+        size=("img_info.width", "img_info.height"), one_class=_TEXT, likeness=Likeness.NAMED,
+    ),
+    "mmocr, lines": Carrier(
+        keys=frozenset({"file_name", "height", "width", "annotations"}), objects=("annotations",), name=_IMAGE,
+        one_class=_TEXT,
+    ),
+    "mmocr, found": Carrier(keys=frozenset({"det_polygons", "det_scores"}), objects=("found",), one_class=_TEXT),
+    "mmocr 0, found": Carrier(keys=frozenset({"boundary_result"}), objects=("found",), one_class=_TEXT),
+    "datumaro": Carrier(
+        keys=frozenset({"categories", "items"}), images="items", objects=("annotations",),
+        name=("image.path", "media.path", "id"), size=("image.size", "media.size"), labels=("label_id",),
+        names=("categories.label.labels",), likeness=Likeness.NAMED,
+    ),
+    "sam": Carrier(keys=frozenset({"segmentation", "predicted_iou"}), likeness=Likeness.NAMED),
+    "sa-1b": Carrier(
+        keys=frozenset({"image", "annotations"}), objects=("annotations",), name=("image.file_name",),
+        size=("image.width", "image.height"),
+    ),
+}  # fmt: skip
+_LISTED = Carrier(keys=frozenset(), objects=("found",), one_class=_TEXT)  # lists by the names of images
+_SCORES = ("score", "predicted_iou", "attributes.score", "attributes.confidence", "scores", "confidence")
+_PADDLE = re.compile(r"[^\t\n]+\t\s*\[\s*(?:\{|\])")  # an image, and its words as JSON
+_BY_NAME = re.compile(rb'\{\s*"[^"]+"\s*:\s*\[\s*\{[^{}]*"points"\s*:\s*\[\s*\[')
+_BEFORE_NAME = re.compile(r"^(?:gt|res)_")
+_OUTLINE = re.compile(rb'"(?:polygon|points|segmentation)"\s*:\s*(\[[-+\d.eE,\s\[\]]+\])')
+_FOUND = re.compile(rb'"(?:det_polygons|boundary_result)"\s*:\s*\[((?:\s*\[[^\[\]]*\]\s*,?)*)')
+_KINDS = {
+    "bbox": re.compile(rb'"bbox"\s*:\s*\['),
+    "segm": re.compile(
+        rb'"(?:rle|segmentation|mask)"\s*:\s*\{'
+        rb'|"(?:polygon|segmentation|mask|det_polygons|boundary_result)"\s*:\s*\[\s*[^\]\s]|"type"\s*:\s*"polygon"|"points"\s*:\s*\[\s*\['
+    ),
+    "obb": re.compile(rb'"rotation"\s*:\s*(?!0[,}\s]|0\.0+[,}\s])\d'),
+    "keypoints": re.compile(rb'"type"\s*:\s*"(?:skeleton|points)"'),
+}  # fmt: skip
+
+
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate documents by their keys, and a text by its first lines."""
+    if not peek.is_folder and peek.kind is Kind.TEXT:
+        are_words = peek.lines and all(map(_PADDLE.match, peek.lines[:1]))
+        return Likeness.NAMED if are_words and '"points"' in peek.text else None
+    return peek.rate_documents(_rate)
+
+
+def _rate(document: Peek) -> Likeness | None:
+    carrier = _carrier_of(document.item_keys or document.top_keys)
+    if carrier is not None:
+        is_drawn = carrier.likeness is Likeness.NAMED or any(
+            kind.search(document.head) for name, kind in _KINDS.items() if name != "bbox"
+        )
+        return carrier.likeness if is_drawn and _has_form(carrier, document) else None
+    return Likeness.STRUCTURE if _BY_NAME.match(document.head.lstrip()) else None
+
+
+def _has_form(carrier: Carrier, document: Peek) -> bool:
+    """Whether a document is an object or a list as the carrier is."""
+    if carrier is CARRIERS["sa-1b"]:
+        return b'"predicted_iou"' in document.head
+    is_list = bool(document.item_keys) or document.kind is Kind.JSON_LINES
+    return is_list == (carrier in (CARRIERS["mmocr, a list"], CARRIERS["mmocr, lines"], CARRIERS["sam"]))
+
+
+def _carrier_of(keys: frozenset[str]) -> Carrier | None:
+    return next((carrier for carrier in CARRIERS.values() if carrier.keys <= keys), None)
+
+
+def iou_types(peek: Peek) -> set[str]:
+    """Return what objects begin with: words of four corners are oriented boxes, others masks."""
+    found = peek.documents() if peek.is_folder else [peek]
+    kinds = kinds_in(found, _KINDS)
+    heads = b"".join(document.head for document in found)
+    outlines = [len(re.findall(rb"[^\s,\[\]]+", text)) for text in _OUTLINE.findall(heads)]
+    # Of what inference found, in one list, that of 2021 with the score behind the corners.
+    inner = re.findall(rb"\[([^\[\]]+)\]", b"".join(_FOUND.findall(heads)))
+    outlines += [n - n % 2 for ring in inner if (n := len(re.findall(rb"[^\s,]+", ring)))]
+    is_text = not any(mark in heads for mark in (b'"predicted_iou"', b'"label_id"', b'"rle"'))
+    if is_text and outlines:  # and the boxes around them
+        return {"obb"} if all(n == 8 for n in outlines) else {"segm"}
+    return kinds
+
+
+def read(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and objects of documents to the draft."""
+    collector = RecordCollector(draft)
+    used: list[Carrier] = []
+    has_class = False
+    for carrier, image, record, names in _images(path, draft):
+        used.append(carrier)
+        collector.add_image(image, file_name=image, size=_size(record, carrier))
+        for entry in _objects(record, carrier):
+            label = _label(entry, carrier, names, draft)
+            has_class = has_class or label is not None
+            drawn = _drawn(entry)
+            score = _score(entry) if options.role == "pred" or _value(entry.values, ("score",)) is not None else None
+            crowd = _is_ignored(entry)
+            usual = carrier.one_class or (options.names[0] if options.names else 0)
+            collector.add_drawn(
+                image, usual if label is None else label, drawn, entry.where,
+                score=math.nan if score is None else score, crowd=crowd,
+            )  # fmt: skip
+    if not used:
+        draft.findings.raise_errors()
+        raise DataError.single("layout", Where(str(path)), "no images with lists of objects", fix="Export it again.")
+    if not has_class and not used[0].one_class and collector.n_boxes:
+        from jaccard_eval.reading.tabular.boxes import note_no_class
+
+        note_no_class(draft)
+    collector.to_draft(encoding=used[0].encoding, listed=True)
+
+
+def _images(path: Path, draft: Draft) -> Iterator[tuple[Carrier, str, Record, Sequence[str]]]:
+    """Yield each image with its carrier and its name, and the names of classes by number."""
+    is_folder = files.is_folder(path)
+    text = "" if is_folder else files.read_text(path)
+    if text and _PADDLE.match(text):
+        for number, line in enumerate(text.splitlines(), 1):
+            name, _, words = line.partition("\t")
+            if name.strip():
+                where = Where(str(path), line=number)
+                yield _LISTED, name, Record({"found": parse_json(path, words)}, where, draft.findings), ()
+        return
+    if looks_like_json_lines(text):
+        for record in line_records(path, text, draft):
+            carrier = CARRIERS["mmocr, lines"]
+            yield carrier, _name(record, carrier, path.stem), record, ()
+        return
+    for key, file, value in documents(path, draft):
+        where = Where(str(file))
+        if isinstance(value, list):
+            first = next((entry for entry in value if isinstance(entry, dict)), {})
+            carrier = _carrier_of(frozenset(first)) or CARRIERS["sam"]
+            if not carrier.objects:
+                yield carrier, key, Record({"": value}, where, draft.findings), ()
+                continue
+            for record in Record.list_of(value, where, draft.findings):
+                yield carrier, _name(record, carrier, key), record, ()
+            continue
+        document = Record.of(value, where, draft.findings)
+        found = _carrier_of(frozenset(document.values))
+        if found is None:
+            for name in document.values:
+                inner = Record({"found": document.values[name]}, replace(where, record=name), draft.findings)
+                yield _LISTED, _BEFORE_NAME.sub("", name), inner, ()
+            continue
+        listed = _value(document.values, found.names)
+        named = [name.get("name") if isinstance(name, dict) else name for name in listed or () if name is not None]
+        names = [str(name) for name in named]
+        for record in document.records(found.images) if found.images else [document]:
+            yield found, _name(record, found, key), record, names
+
+
+def _value(values: Mapping[str, Any], paths: Sequence[str]) -> Any:
+    """Return what the first of some paths leads to; None where none does."""
+    for path in paths:
+        found: Any = values
+        for key in path.split("."):
+            found = found.get(key) if isinstance(found, Mapping) else None
+        if found is not None:
+            return found
+    return None
+
+
+def _name(record: Record, carrier: Carrier, key: str) -> str:
+    """Return the name of an image: the last part of what names it, else the name of its file."""
+    name = _value(record.values, carrier.name)
+    return str(name).replace("\\", "/").rpartition("/")[2] if name else key
+
+
+def _size(record: Record, carrier: Carrier) -> tuple[float, float]:
+    sides = [_value(record.values, [path]) for path in carrier.size]
+    listed = next((side for side in sides if isinstance(side, list)), None)
+    if listed is not None:
+        sides = listed[:2][::-1]
+    if len(sides) != 2 or not all(is_number(side) and 0 < side < math.inf for side in sides):
+        return UNKNOWN_SIZE
+    return float(sides[0]), float(sides[1])
+
+
+def _objects(record: Record, carrier: Carrier) -> Iterator[Record]:
+    polygons, scores = record.values.get("det_polygons"), record.values.get("det_scores")
+    bounds = record.values.get("boundary_result")
+    if isinstance(polygons, list) and isinstance(scores, list) and len(polygons) == len(scores):
+        found = [{"polygon": ring, "score": score} for ring, score in zip(polygons, scores, strict=True)]
+        yield from replace(record, values={"found": found}).records("found")
+    elif isinstance(bounds, list) and all(isinstance(row, list) and row for row in bounds):
+        found = [{"polygon": row[:-1], "score": row[-1]} for row in bounds]
+        yield from replace(record, values={"found": found}).records("found")
+    elif not carrier.objects:
+        yield from Record.list_of(record.values[""], record.where, record.findings)
+    else:
+        field = next((name for name in carrier.objects if record.has(name)), "")
+        yield from record.records(field) if field else ()
+
+
+def _label(entry: Record, carrier: Carrier, names: Sequence[str], draft: Draft) -> str | int | None:
+    """Return the class of an object; None where nothing names one."""
+    number = _value(entry.values, carrier.labels)
+    if isinstance(number, int) and not isinstance(number, bool) and names:
+        if 0 <= number < len(names):
+            return names[number]
+        entry.error("class-index", carrier.labels[0], f"is {number}, but there are {len(names)} classes")
+    if carrier.one_class or number is None:
+        return None
+    return number if isinstance(number, int) else str(number)
+
+
+def _score(entry: Record) -> float | None:
+    value = _value(entry.values, _SCORES)
+    return float(value) if is_number(value) and math.isfinite(value) else None
+
+
+def _is_ignored(entry: Record) -> bool:
+    """Whether a word cannot be read, or an object is marked as one to ignore."""
+    flags = ("ignore", "ignore_flag", "illegibility", "illegible", "iscrowd", "attributes.is_crowd")
+    words = (_value(entry.values, (name,)) for name in ("transcription", "text"))
+    return any(bool(_value(entry.values, (flag,))) for flag in flags) or any(
+        isinstance(word, str) and word in _UNREADABLE for word in words
+    )
+
+
+def _drawn(entry: Record) -> Drawn:
+    """Return what an object draws; Datumaro names the type of each."""
+    box = entry.numbers("bbox", 4) if _four(entry.values.get("bbox")) else None
+    kind = entry.values.get("type")
+    if not isinstance(kind, str) or entry.values.get("label_id", entry.values.get("group")) is None:
+        return drawn_by(entry, box=box, kind="object without a shape")
+    if kind == "bbox" and box is not None:
+        rotation = _value(entry.values, ("attributes.rotation",))
+        if is_number(rotation) and math.isfinite(rotation) and rotation % 360:
+            ring = turned_corners(box, rotation)
+            left, top = min(ring[::2]), min(ring[1::2])
+            return Drawn(box=[left, top, max(ring[::2]) - left, max(ring[1::2]) - top], rings=[ring], kind=kind)
+        return Drawn(box=box, kind=kind)
+    if kind in ("points", "skeleton"):
+        parts = list(entry.records("elements")) if entry.has("elements") else [entry]
+        placed = [
+            (x, y, seen)
+            for part in parts
+            for x, y, seen in zip(
+                *(part.values.get("points", [])[at::2] for at in (0, 1)),
+                part.values.get("visibility") or [_LABELLED] * len(part.values.get("points", [])),
+                strict=False,
+            )
+        ]
+        keys = [part.values.get("label_id") for part in parts] if entry.has("elements") else range(len(placed))
+        return Drawn(box=box, points=dict(zip(keys, placed, strict=False)), kind=kind)
+    if kind in ("polygon", "mask"):
+        return drawn_by(entry, kind=kind)
+    return Drawn(kind=quoted_value(kind).strip("'\""))
+
+
+def _four(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 4
