@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaccard_eval.data.imagekeys import MAP_SUFFIXES
+from jaccard_eval.data.imagekeys import MAP_SUFFIXES, is_image_name
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import Format
@@ -115,18 +115,28 @@ def _rate_maps(peek: Peek) -> Likeness | None:
     """Rate a map by its pixels, or a folder of them, or of folders of them, as for each video."""
     if not peek.is_folder:
         return Likeness.SUFFIX if peek.suffix in MAP_SUFFIXES and _are_maps([peek]) else None
+    peek = _with_maps(peek)
     folders = peek.first_folders() if peek.folders and not peek.files else [peek]
-    if not folders or any(
-        folder.folders or not folder.files or not all(map(_is_map_name, folder.files)) for folder in folders
-    ):
+    if not folders or any(folder.folders or not folder.files or not _are_map_names(folder.files) for folder in folders):
         return None
     names = {folder.path: _maps_of(folder.files) for folder in folders}
     images = [image for folder in folders for image in folder.first_files(names[folder.path].__contains__)]
     return Likeness.SUFFIX if _are_maps(images[:FIRST]) else None
 
 
-def _is_map_name(name: str) -> bool:
-    return name.lower().endswith(MAP_SUFFIXES) or name.startswith(".")
+def _with_maps(peek: Peek) -> Peek:
+    """Return the folder of maps that lies next to one of images, else the folder itself."""
+    has_both = not peek.files and {*peek.folders} == {_OF_OBJECTS, _OF_IMAGE}
+    return peek.at(peek.path / _OF_OBJECTS) if has_both else peek
+
+
+def _are_map_names(names: Sequence[str]) -> bool:
+    """Whether files are maps by their suffix; the images that maps are named after may lie next to them."""
+    maps = [name for name in names if name.lower().endswith(MAP_SUFFIXES)]
+    others = [_stem(name) for name in names if name not in maps and not name.startswith(".") and is_image_name(name)]
+    n_hidden = sum(name.startswith(".") for name in names)
+    images = {form for name in maps for form in (_stem(name), _without_ending(_stem(name)))}
+    return images.issuperset(others) and len(maps) + len(others) + n_hidden == len(names)
 
 
 def _maps_of(names: Sequence[str]) -> list[str]:
@@ -292,7 +302,7 @@ def write_example(path: Path) -> None:
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and masks of a folder to the draft, with the boxes around them."""
     side = RecordCollector(draft)
-    path, found = _listed(path, draft.findings)
+    path, found = _listed(_with_maps(Peek(path)).path, draft.findings)
     maps = [name for name in found if name.endswith(_CITYSCAPES)]
     texts = [name for name in found if name.lower().endswith(".txt")]
     images = _maps_of(found)
@@ -339,7 +349,7 @@ def _read_objects(path: Path, names: Sequence[str], side: RecordCollector, draft
         found: list[tuple[Where, IntArray]] = []
         for name in sorted(by_image[key]):
             image = EncodedImage(path / name)
-            pixels = object_pixels(image)
+            pixels = object_pixels(image, greys=True)
             if found and image.shape != size:
                 (h, w), (height, width) = image.shape, size
                 detail = f"has {w} x {h} pixels, masks before it {width} x {height} (width x height)"

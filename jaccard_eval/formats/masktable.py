@@ -40,7 +40,9 @@ FORMAT = Format(
 _MASK = (
     "encoded_pixels", "polygon_wkt_pix", "rle", "rle_mask", "mask_rle", "encoded_mask", "rle_encoded", "encoding",
     "rles", "polygon_wkt", "multipolygon_wkt", "wkt", "geometry", "segmentation", "annotation", "mask", "predicted",
+    "polygon", "polygons", "points",
 )  # fmt: skip
+_OF_CORNERS = ("polygon", "polygons", "points")  # whose lists of numbers are not runs
 _JOINED = (
     "image_id_class_id",
     "image_class",
@@ -52,8 +54,11 @@ _JOINED = (
 )
 _EMPTY = ("", "-1", "nan", "none", "null", "[]", "1 0", "0 0")  # of objects that are not there
 _CELL = re.compile(
-    r"\s*(?:\d+[ ,]+\d+(?:[ ,]|\s*$)|(?:SRID=\d+;)?(?:MULTI)?POLYGON\b|\{\s*['\"]|\[\s*\[)", re.IGNORECASE
+    r"\s*(?:\[?\s*-?\d+(?:\.\d*)?[ ,]+-?\d+(?:\.\d*)?(?:[ ,\]]|\s*$)|(?:SRID=\d+;)?(?:MULTI)?POLYGON\b|\{\s*['\"]"
+    r"|\[\s*[\[(])",
+    re.IGNORECASE,
 )
+_NUMBER = re.compile(r"-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 _FIX = "Write pairs of a first pixel and a length, such as '1 3 11 3', or POLYGON ((0 0, 9 0, 9 9, 0 0))."
 
 
@@ -164,8 +169,10 @@ def _add_rows(rows: Sequence[tuple[Where, list[str]]], layout: _Layout, header: 
     size_of = dict(zip(images, sizes.tolist(), strict=True))
     for image, (width, height) in size_of.items():
         side.add_image(image, size=(width, height))
-    of_runs = {at: cell for at, (_, row) in enumerate(rows) if (cell := row[layout.mask])[:1].isdigit()}
-    runs = _Runs.of([cell for cell in of_runs.values() if cell not in _EMPTY])
+    cells = [row[layout.mask].strip("[] ") for _, row in rows]
+    of_runs = [cell for cell in cells if cell[:1].isdigit() and cell not in _EMPTY]
+    runs = _Runs.of(of_runs)
+    is_polygon = header[layout.mask].strip().lower() in _OF_CORNERS
     for where, row in rows:
         cell, (image, label) = row[layout.mask], _names(row, layout)
         if cell.lower() in _EMPTY:
@@ -178,7 +185,7 @@ def _add_rows(rows: Sequence[tuple[Where, list[str]]], layout: _Layout, header: 
             detail = f"{quoted_value(given)} is not a plain finite number"
             draft.findings.error("csv-number", where, detail, fix="Write numbers with a decimal point.")
         key = int(label) if label.isascii() and label.isdigit() else label or NO_CLASS
-        problem = _add_mask(side, (image, key), cell, (size, where, score), runs)
+        problem = _add_mask(side, (image, key), cell, (size, where, score), runs, is_polygon=is_polygon)
         if problem:
             place = Where(where.path, line=where.line, field=header[layout.mask])
             draft.findings.error("segmentation-invalid", place, problem, fix=_FIX)
@@ -200,6 +207,8 @@ def _add_mask(
     cell: str,
     place: tuple[tuple[int, int], Where, float],
     runs: _Runs,
+    *,
+    is_polygon: bool,
 ) -> str:
     """Add the mask of a cell, in an image of a height and a width, with a score; return the problem if there is one."""
     from jaccard_eval.reading.rings import is_wkt, rings_of_wkt
@@ -211,7 +220,10 @@ def _add_mask(
             if rings:
                 side.add_polygons(*keys, rings, where, score=score)
             return ""
-        if cell[:1] in "[{":
+        if is_polygon and cell[:2] != "[[" and cell[:1] != "{":
+            numbers = [float(number) for number in _NUMBER.findall(cell)]
+            return side.add_outline(*keys, [numbers], where, score=score)
+        if cell[:1] == "{" or re.match(r"\[\s*\[", cell):
             return side.add_outline(*keys, json.loads(cell.replace("'", '"')), where, score=score)
         edges = runs.edges(cell)
     except ValueError as error:
@@ -287,7 +299,7 @@ class _Runs:
 
     def edges(self, cell: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """Return where a mask begins and ends, by turns; a ValueError where the numbers are other than runs."""
-        words = cell.replace(",", " ").split()
+        words = cell.strip("[]").replace(",", " ").split()
         if not all(word.isascii() and word.isdigit() and len(word) < 16 for word in words):
             wrong = next(word for word in words if not (word.isascii() and word.isdigit() and len(word) < 16))
             raise ValueError(f"{quoted_value(wrong)} is not a whole number of pixels")

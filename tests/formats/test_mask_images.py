@@ -85,6 +85,29 @@ def bowl(folder: Path, role: str) -> Path:
     return folder / role
 
 
+def bowl_in_colors(folder: Path, role: str) -> Path:
+    for frame, objects in SIDES[role].items():
+        for number, (_, pixels) in enumerate(objects):
+            greys = np.repeat(pixels.astype(np.uint8)[..., None] * 255, 3, axis=2)
+            save(folder / role / frame / "masks" / f"{number}.png", greys)
+    return folder / role
+
+
+def next_to_images(folder: Path, role: str) -> Path:
+    """Save maps next to photos that they are named after."""
+    for frame, objects in SIDES[role].items():
+        save(folder / role / f"{frame}_mask.png", drawn(objects, lambda _, number: number))
+        save(folder / role / f"{frame}.jpg", np.zeros((HEIGHT, WIDTH, 3), dtype=np.uint8))
+    return folder / role
+
+
+def in_a_folder(folder: Path, role: str) -> Path:
+    for frame, objects in SIDES[role].items():
+        save(folder / role / "masks" / f"{frame}.png", drawn(objects, lambda _, number: number))
+        save(folder / role / "images" / f"{frame}.png", np.zeros((HEIGHT, WIDTH, 3), dtype=np.uint8))
+    return folder / role
+
+
 def mots_images(folder: Path, role: str) -> Path:
     for frame, objects in SIDES[role].items():
         save(folder / role / "0002" / f"{frame}.png", drawn(objects, lambda label, number: 1000 * (label + 1) + number))
@@ -116,6 +139,9 @@ LAYOUTS: dict[str, tuple[Callable[[Path, str], Path], bool]] = {
     "NumPy": (plain(".npy"), False),
     "Cellpose": (plain(".png", "{}_cp_masks"), False),
     "Data Science Bowl": (bowl, False),
+    "Data Science Bowl, RGB": (bowl_in_colors, False),
+    "next to images": (next_to_images, False),
+    "a folder of maps, and one of images": (in_a_folder, False),
     "MOTS images": (mots_images, True),
     "MOTS text": (mots_text, True),
     "BDD100K": (bdd100k, True),

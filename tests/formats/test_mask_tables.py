@@ -100,6 +100,7 @@ TABLES: dict[str, Callable[[Path], tuple[Path, Path]]] = {
     "joined": joined,
     "coco": lambda folder: (coco(folder)[0], table(folder)[1]),
     "json": in_json,
+    "list": lambda folder: (coco(folder)[0], table(folder, lambda pixels: f"[{kaggle(pixels).replace(' ', ', ')}]")[1]),
     "first pixel 0": lambda folder: (coco(folder)[0], table(folder, lambda pixels: kaggle(pixels, first=0))[1]),
     "distances": lambda folder: (coco(folder)[0], table(folder, lambda pixels: kaggle(pixels, relative=True))[1]),
 }
@@ -176,6 +177,16 @@ def test_well_known_text_is_filled_whatever_the_size_of_the_image(tmp_path: Path
     assert result.metrics["AP50"].value == pytest.approx(1.0)
     assert result.metrics["AP75"].value == pytest.approx(51 / 101)
     assert "size-assumed" in {finding.code for finding in result.findings}
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["12,10,30,10,30,30,12,30", "[[12, 10, 30, 10, 30, 30, 12, 30]]", "[(12, 10), (30, 10), (30, 30), (12, 30)]"],
+)
+def test_lists_of_corners_are_polygons(cell: str, tmp_path: Path) -> None:
+    gt = write(tmp_path / "gt.csv", "image,polygon", [("a", f"POLYGON {polygon(10, 10, 30, 30)}")])
+    pred = write(tmp_path / "pred.csv", "image,polygon,score", [("a", cell, 0.5)])
+    assert evaluate(gt, pred).metrics["AP"].value == pytest.approx(0.9)  # IoU 18 / 20
 
 
 def test_holes_of_well_known_text_have_no_pixels(tmp_path: Path) -> None:
