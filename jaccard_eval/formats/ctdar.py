@@ -18,8 +18,7 @@ FORMAT = Format(
     name="ctdar",
     summary="cTDaR XML: a file per page, tables as Coords with points",
     source="https://github.com/cndplab-founder/ICDAR2019_cTDaR",
-    example="""<?xml version="1.0" encoding="UTF-8"?>
-<document filename="page.jpg">
+    example="""<document filename="page.jpg">
   <table id="1"><Coords points="10,20 10,220 110,220 110,20"/></table>
 </document>
 """,
@@ -50,10 +49,7 @@ def iou_types(_: Peek) -> set[str]:
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the pages and tables of files to the draft."""
     side = RecordCollector(draft)
-    found = {path.stem: path}
-    if files.is_folder(path):
-        names = [name for name in files.list_tree(path, draft.findings) if name.lower().endswith(".xml")]
-        found = {name[: -len(".xml")]: path / name for name in names}
+    found = files.members(path, FORMAT.suffixes, draft.findings)
     for stem, file, document in files.read_each(found, lambda file: parse_xml(file, "document"), draft.findings):
         name = document.get("filename") or None
         side.add_image(stem, file_name=name)

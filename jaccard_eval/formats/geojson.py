@@ -77,10 +77,7 @@ def iou_types(_: Peek) -> set[str]:
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and polygons of features to the draft."""
     side = RecordCollector(draft)
-    found = {path.stem: path}
-    if files.is_folder(path):
-        names = [name for name in files.list_tree(path, draft.findings) if name.lower().endswith(_SUFFIXES)]
-        found = {name.rpartition(".")[0]: path / name for name in names}
+    found = files.members(path, _SUFFIXES, draft.findings)
     known: set[str] = set()
     seen: list[tuple[float, float, float, float]] = []
     has_class = False

@@ -307,7 +307,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     texts = [name for name in found if name.lower().endswith(".txt")]
     images = _maps_of(found)
     if not images and not texts:
-        detail = f"no {', '.join(MAP_SUFFIXES[:-1])} or {MAP_SUFFIXES[-1]} files"
+        detail = f"no {MAP_SUFFIXES[0]} files, nor {', '.join(MAP_SUFFIXES[1:])}"
         raise DataError.single("labels-missing", Where(str(path)), detail, fix="Pass the folder of the maps.")
     if maps:
         _read_cityscapes(path, maps, side, draft)
@@ -327,7 +327,10 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 def _listed(path: Path, findings: FindingLog) -> tuple[Path, list[str]]:
     """Return a folder with the names of all files below it; of a file its folder, and its name alone."""
-    return (path, files.list_tree(path, findings)) if files.is_folder(path) else (path.parent, [path.name])
+    if files.is_folder(path):
+        return path, files.list_tree(path, findings)
+    files.require_readable(path)
+    return path.parent, [path.name]
 
 
 def _read_objects(path: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:

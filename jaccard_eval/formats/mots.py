@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -106,13 +106,12 @@ def iou_types(_: Peek) -> set[str]:
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the frames, classes and masks of sequences to the draft."""
     side = RecordCollector(draft)
-    names = files.list_tree(path, draft.findings) if files.is_folder(path) else [path.name]
-    root = path if files.is_folder(path) else path.parent
-    texts = [name for name in names if name.lower().endswith(".txt")]
+    found = files.members(path, (".txt", ".png"), draft.findings)
+    texts = {stem: file for stem, file in found.items() if file.suffix.lower() == ".txt"}
     if texts:
-        _read_texts(root, texts, side, draft)
+        _read_texts(texts, side, draft)
     else:
-        _read_images(root, [name for name in names if name.lower().endswith(".png")], side, draft)
+        _read_images(found, side, draft)
     draft.findings.raise_errors()
     draft.mention_uncounted({"in regions that are not judged": draft.ignored["unjudged_class"]})
     side.to_draft(encoding="xywh", listed=not texts)
@@ -132,32 +131,32 @@ def _labels(label: int, where: Where, draft: Draft) -> Iterator[tuple[str, bool]
         draft.ignored["unjudged_class"] += 1
 
 
-def _read_texts(root: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:
+def _read_texts(found: Mapping[str, Path], side: RecordCollector, draft: Draft) -> None:
     from jaccard_eval.similarity.runs import decode_strings, runs_of_counts
 
     sizes: dict[str, tuple[int, int]] = {}
-    found: list[tuple[str, int, Where]] = []
+    masks: list[tuple[str, int, Where]] = []
     strings: list[bytes] = []
-    for name in names:
-        for number, line in enumerate(files.read_lines(root / name, empty_ok=True), start=1):
-            where, match = Where(str(root / name), line=number), _LINE.fullmatch(line.strip())
+    for name, file in found.items():
+        for number, line in enumerate(files.read_lines(file, empty_ok=True), start=1):
+            where, match = Where(str(file), line=number), _LINE.fullmatch(line.strip())
             if match is None:
                 if line.strip():
                     detail = f"is {quoted_value(line.strip())}; expected frame, id, class, height, width and RLE"
                     draft.findings.error("segment-fields", where, detail, fix=_FIX)
                 continue
             frame, _, label, height, width = map(int, match.groups()[:5])
-            key = f"{_sequence(name)}/{frame:06d}" if len(names) > 1 else f"{frame:06d}"
+            key = f"{_sequence(name)}/{frame:06d}" if len(found) > 1 else f"{frame:06d}"
             if sizes.setdefault(key, (height, width)) != (height, width):
                 detail = f"is {height} x {width} (height x width), its frame before {sizes[key][0]} x {sizes[key][1]}"
                 draft.findings.error("map-size", where, detail, fix="Write the size of the image.")
             strings.append(match[6].encode())
-            found.append((key, label, where))
+            masks.append((key, label, where))
     counts, offsets, wrong = decode_strings(strings)
     runs, pixels = runs_of_counts(counts, offsets)
     for key, (height, width) in sizes.items():
         side.add_image(key, size=(width or math.nan, height or math.nan))
-    for at, (key, label, where) in enumerate(found):
+    for at, (key, label, where) in enumerate(masks):
         height, width = sizes[key]
         if wrong[at] or pixels[at] != height * width:
             detail = f"its RLE has {pixels[at]:,} pixels, but {height} x {width} are {height * width:,}"
@@ -172,25 +171,25 @@ def _sequence(name: str) -> str:
     """Return the name of a sequence by that of its text, which may lie in a folder in its own."""
     path = PurePosixPath(name)
     folders = path.parent.parts
-    return folders[-2] if path.stem == _OF_SEQUENCE and folders[-1:] == (_OF_SEQUENCE,) and folders[1:] else path.stem
+    return folders[-2] if path.name == _OF_SEQUENCE and folders[-1:] == (_OF_SEQUENCE,) and folders[1:] else path.name
 
 
-def _read_images(root: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:
+def _read_images(found: Mapping[str, Path], side: RecordCollector, draft: Draft) -> None:
     from jaccard_eval.progress import tracked
     from jaccard_eval.similarity.runs import runs_of_labels
 
-    several = len({name.rpartition("/")[0] for name in names}) > 1
-    for name in tracked(names, "masks"):
+    several = len({name.rpartition("/")[0] for name in found}) > 1
+    for name, file in tracked([*found.items()], "masks"):
         try:
-            image, values = _values(root / name)
+            image, values = _values(file)
         except DataError as error:
             draft.findings.extend(error.findings)
             continue
-        key = name[: -len(".png")] if several else name[: -len(".png")].rpartition("/")[2]
+        key = name if several else name.rpartition("/")[2]
         ids, masks = runs_of_labels(values)
         side.add_image(key, size=(image.shape[1], image.shape[0]))
         for at, value in enumerate(ids.tolist()):
-            where = Where(str(root / name), record=f"instance {value}")
+            where = Where(str(file), record=f"instance {value}")
             for text, crowd in _labels(value // PER_CLASS, where, draft):
                 edges = masks.edges[masks.offsets[at] : masks.offsets[at + 1]]
                 side.add_pixels(key, text, edges, image.shape, where, crowd=crowd)

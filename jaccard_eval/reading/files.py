@@ -441,6 +441,21 @@ def require_folder(path: Path, expected: str) -> None:
         raise DataError.single("not-a-folder", Where(str(path)), "is a file, not a folder", fix=fix)
 
 
+def members(path: Path, suffixes: tuple[str, ...], findings: FindingLog) -> dict[str, Path]:
+    """Return a file by its stem, or those with some suffixes below a folder by their relative paths without suffix.
+
+    A folder without any is a DataError.
+    """
+    if not is_folder(path):
+        require_readable(path)
+        return {path.stem: path}
+    names = [name for name in list_tree(path, findings) if name.lower().endswith(suffixes)]
+    if not names:
+        detail = f"no {suffixes[0]} files"
+        raise DataError.single("labels-missing", Where(str(path)), detail, fix="Pass the folder of them.")
+    return {name.rpartition(".")[0]: path / name for name in names}
+
+
 def list_tree(root: Path, findings: FindingLog) -> list[str]:
     """Return the relative POSIX paths of all files below `root`, sorted.
 
