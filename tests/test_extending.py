@@ -76,7 +76,8 @@ def test_the_commands_of_the_page_print_what_it_shows(
         (("help", "outputs"), r"Added by installed packages:\n  latex  tiny-objects 1\.0"),
         (("help", "protocols"), r"Added by installed packages:\n  tiny  tiny-objects 1\.0"),
         (("help", "protocols"), r"for --iou-type:\n  nwd  tiny-objects 1\.0"),
-        (("formats",), r"spots: .*\n  added by: tiny-objects 1\.0"),
+        (("formats", "spots"), r"spots: .*\n  added by: tiny-objects 1\.0"),
+        (("formats",), r"\n  spots  "),
     ],
 )
 def test_lists_name_what_packages_add(command: tuple[str, ...], listed: str, added: Path) -> None:

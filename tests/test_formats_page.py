@@ -5,21 +5,31 @@ Run as a script, this file rewrites the page.
 
 from pathlib import Path
 
-from jaccard_eval.formats import Format, format_module, format_names, written_formats
+from jaccard_eval.formats import SHAPES, Format, format_module, format_names, written_formats
 
 PAGE = Path(__file__).parents[1] / "docs" / "formats.md"
 HEAD = """# Formats
 
 jaccard-eval reads these formats. `jaccard-eval convert IN OUT [--to FORMAT]` writes those marked "written". The format
 of an input is detected; if it is ambiguous, name it with `--gt-format` or `--pred-format`. `jaccard-eval formats`
-prints the same list. `python tests/test_formats_page.py` generates this page. Pickles are never loaded: export JSON,
-CSV or NumPy archives instead.
+prints the same list by kind of shape, `jaccard-eval formats NAME` one format. `python tests/test_formats_page.py`
+generates this page. Pickles are never loaded: export JSON, CSV or NumPy archives instead.
 
-Besides boxes, COCO JSON and YOLO labels have masks, keypoints and oriented boxes, DOTA oriented boxes. LabelMe, VIA,
-CVAT, Open Images, NumPy archives and PNG instance maps have masks: see [shapes](shapes.md).
+Data sets are found in their folders as published: of a root with a file or folder for each split (`train`, `val`,
+`test`), `val` is read, and a note names it; `--split` chooses another.
 
 | format | what it is | written | carries | suffixes |
 |---|---|---|---|---|
+"""
+
+SHAPES_HEAD = """
+## Shapes
+
+Boxes are read of every format: those around other shapes where there are no others. What else is read, and where it
+stands ([shapes](shapes.md) has what is compared):
+
+| format | oriented boxes | masks | keypoints |
+|---|---|---|---|
 """
 
 WRITING = """
@@ -50,7 +60,14 @@ file names, image sizes, ids and class order. If predictions have classes that G
 def page() -> str:
     """Return the page: a table of all formats, then the source and the example of each."""
     formats = [format_module(name).FORMAT for name in format_names()]
-    return HEAD + "".join(map(_row, formats)) + WRITING + "".join(map(_section, formats))
+    return (
+        HEAD
+        + "".join(map(_row, formats))
+        + SHAPES_HEAD
+        + "".join(map(_shapes, formats))
+        + WRITING
+        + "".join(map(_section, formats))
+    )
 
 
 def _row(one: Format) -> str:
@@ -58,6 +75,11 @@ def _row(one: Format) -> str:
     suffixes = ", ".join(one.suffixes) or f"folders of {one.member}"
     summary = one.summary.replace("|", "\\|")
     return f"| [`{one.name}`](#{one.name}) | {summary} | {written} | {', '.join(one.carries)} | {suffixes} |\n"
+
+
+def _shapes(one: Format) -> str:
+    cells = [one.reads.get(kind, "").replace("|", "\\|") for kind in SHAPES if kind != "bbox"]
+    return f"| `{one.name}` | {' | '.join(cells)} |\n" if any(cells) else ""
 
 
 def _section(one: Format) -> str:

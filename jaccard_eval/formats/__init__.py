@@ -16,8 +16,8 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from jaccard_eval.reading.peek import Likeness, Peek
 
 Source = TypeVar("Source")
+# The kinds of shapes that formats hold, as lists of formats are divided.
+SHAPES = {"bbox": "Boxes", "obb": "Oriented boxes", "segm": "Masks", "keypoints": "Keypoints"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,8 @@ class Format:
         The same, where the file then holds them in place of boxes.
     member : str
         Where the format is a folder of files: the suffix of these.
+    reads : mapping of str to str
+        What it is read with, among `SHAPES`: where the shapes stand; empty for what the summary describes.
     """
 
     name: str
@@ -79,6 +83,7 @@ class Format:
     member: str = ".txt"
     shapes: tuple[str, ...] = ()
     shapes_if_asked: tuple[str, ...] = ()
+    reads: Mapping[str, str] = field(default_factory=lambda: {"bbox": ""})
 
 
 class FormatModule(Protocol):
@@ -107,6 +112,15 @@ class FormatWriter(Protocol):
 def format_names() -> list[str]:
     """Names of all formats, those of installed packages included, without importing them."""
     return sorted({*_own_modules(), *extension_names(FORMATS)})
+
+
+def formats_by_shape() -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield each kind of shape in words, with the formats that hold it: what these are for boxes, else where it is."""
+    known = [format_module(name).FORMAT for name in format_names()]
+    for kind, words in SHAPES.items():
+        holding = [about for about in known if kind in about.reads]
+        held = [(about.name, about.summary if kind == "bbox" else about.reads[kind]) for about in holding]
+        yield f"{words} ({kind})", held
 
 
 def format_module(name: str) -> FormatModule:

@@ -33,6 +33,7 @@ FORMAT = Format(
 """,
     carries=("images", "sizes", "scores", "crowd"),
     suffixes=(".json",),
+    reads={"bbox": "box2d", "segm": "rle, poly2d", "keypoints": "graph"},
 )
 
 _CORNERS = ("x1", "y1", "x2", "y2")

@@ -28,6 +28,12 @@ FORMAT = Format(
 """,
     carries=("images", "sizes", "names", "scores", "crowd", "group_of", "ignore", "area"),
     suffixes=(".json", ".jsonl", ".json.gz"),
+    reads={
+        "bbox": "bbox: left, top, width, height",
+        "obb": "bbox of five or eight numbers, rbox, poly, segmentation of four corners",
+        "segm": "segmentation: polygons or RLE",
+        "keypoints": "keypoints: x, y, visibility",
+    },
 )
 
 _SECTIONS = frozenset({"images", "annotations", "categories"})

@@ -24,6 +24,7 @@ FORMAT = Format(
     example="image,class,xmin,ymin,xmax,ymax\nstreet.jpg,dog,10,20,110,220\n",
     carries=("names", "sizes", "scores", "crowd", "difficult", "group_of", "ignore", "area"),
     suffixes=(".csv", ".tsv"),
+    reads={"bbox": "", "obb": "x1, y1, ..., x4, y4; cx, cy, w, h, angle"},
 )
 
 

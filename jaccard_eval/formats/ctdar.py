@@ -25,6 +25,7 @@ FORMAT = Format(
     carries=("images",),
     suffixes=(".xml",),
     member=".xml",
+    reads={"bbox": "bounds of Coords", "segm": "Coords of tables and cells"},
 )
 
 _CLASS, _COORDS, _POINTS = "table", "Coords", "points"

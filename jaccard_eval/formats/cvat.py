@@ -43,6 +43,7 @@ FORMAT = Format(
 """,
     carries=("images", "sizes", "names"),
     suffixes=(".xml",),
+    reads={"bbox": "box", "obb": "box with rotation", "segm": "polygon, mask", "keypoints": "skeleton"},
 )
 
 _ROOT = "annotations"

@@ -33,6 +33,7 @@ FORMAT = Format(
     example="imagesource:GoogleEarth\ngsd:0.15\n10 20 110 20 110 220 10 220 plane 0\n",
     carries=("images", "scores", "difficult"),
     shapes=("obb",),
+    reads={"bbox": "bounds of the corners", "obb": "x1 y1 ... x4 y4"},
 )
 
 _LABELS = "labelTxt"  # next to the images

@@ -42,6 +42,7 @@ FORMAT = Format(
     carries=("images", "scores"),
     suffixes=(".geojson",),
     member=".geojson",
+    reads={"bbox": "bounds of the polygons", "segm": "Polygon, MultiPolygon, in pixels"},
 )
 
 _SUFFIXES = (".geojson", ".json")

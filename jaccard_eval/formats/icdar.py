@@ -33,6 +33,11 @@ FORMAT = Format(
     source="https://rrc.cvc.uab.es/?ch=4&com=tasks",
     example="10,20,110,20,110,60,10,60,EXIT\n200,30,280,36,278,60,198,54,TAXI\n300,20,360,24,358,50,298,46,###\n",
     carries=("images", "scores", "crowd"),
+    reads={
+        "bbox": "bounds of the outlines",
+        "obb": "x1,y1,...,x4,y4; box and angle",
+        "segm": "outlines of any number of corners",
+    },
 )
 
 TEXT = "text"

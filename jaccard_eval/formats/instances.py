@@ -46,6 +46,7 @@ FORMAT = Format(
 """,
     carries=("images", "sizes", "scores", "crowd"),
     member=".png",
+    reads={"bbox": "bounds of the masks", "segm": "a map with a value per object, or a file per object"},
 )
 
 TABLE = "instances.csv"  # with these columns, of which the last two may be missing

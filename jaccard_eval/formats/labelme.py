@@ -42,6 +42,12 @@ FORMAT = Format(
 """,
     carries=("images", "sizes"),
     member=".json",
+    reads={
+        "bbox": "rectangle",
+        "obb": "rotation",
+        "segm": "polygon, mask",
+        "keypoints": "point, with the group_id of its object",
+    },
 )
 
 

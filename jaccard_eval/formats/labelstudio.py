@@ -48,6 +48,12 @@ FORMAT = Format(
 """,
     carries=("images", "sizes", "scores"),
     suffixes=(".json",),
+    reads={
+        "bbox": "rectanglelabels",
+        "obb": "rectanglelabels with rotation",
+        "segm": "polygonlabels, brushlabels",
+        "keypoints": "keypointlabels in a rectangle",
+    },
 )
 
 _LABELS = "rectanglelabels"

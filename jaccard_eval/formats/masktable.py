@@ -34,6 +34,7 @@ FORMAT = Format(
     example="ImageId,EncodedPixels,Width,Height\nstreet.jpg,1 3 11 3 21 3,20,10\nfield.jpg,,20,10\n",
     carries=("images", "sizes", "scores"),
     suffixes=(".csv", ".tsv"),
+    reads={"bbox": "bounds of the masks", "segm": "EncodedPixels, rle, annotation; WKT polygons"},
 )
 
 # Columns of masks, those in pixels first, and of an image and a class in one.

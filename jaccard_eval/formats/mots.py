@@ -36,6 +36,7 @@ FORMAT = Format(
     example="1 2001 2 20 30 c29;00000e=\n",
     carries=("images", "sizes", "crowd"),
     suffixes=(".txt",),
+    reads={"bbox": "bounds of the masks", "segm": "RLE; PNG with 1,000 times the class plus a number"},
 )
 
 NAMES = {1: "car", 2: "pedestrian"}

@@ -48,6 +48,7 @@ FORMAT = Format(
 """,
     carries=("images", "sizes", "names", "scores"),
     suffixes=(".npz",),
+    reads={"bbox": "boxes", "segm": "masks: pixels or RLE"},
 )
 
 _RLE = "Save counts as pycocotools.mask.encode gives them, and mask_sizes as height and width."

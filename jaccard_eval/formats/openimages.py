@@ -38,6 +38,7 @@ FORMAT = Format(
     example="ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsGroupOf\nstreet,,dog,1,0.1,0.3,0.2,0.5,0\n",
     carries=("scores", "group_of", "image_labels"),
     suffixes=(".csv",),
+    reads={"bbox": "XMin, XMax, YMin, YMax", "segm": "MaskPath with PNG files, EncodedMask"},
 )
 
 NEEDED = ("ImageID", "LabelName", "XMin", "XMax", "YMin", "YMax")

@@ -28,6 +28,7 @@ FORMAT = Format(
     carries=("images", "scores"),
     suffixes=("_keypoints.json",),
     member=".json",
+    reads={"bbox": "bounds of the points", "keypoints": "pose_keypoints_2d"},
 )
 
 _POINTS, _ENDING, _CLASS = "pose_keypoints_2d", "_keypoints", "person"

@@ -26,6 +26,7 @@ FORMAT = Format(
 """,
     carries=("images", "sizes", "scores"),
     member=".json",
+    reads={"bbox": "x, y, width, height", "segm": "points, rle", "keypoints": "keypoints"},
 )
 
 _SIDES = ("x", "y", "width", "height")

@@ -38,6 +38,7 @@ FORMAT = Format(
 """,
     carries=("images", "sizes", "scores"),
     member=".json",
+    reads={"bbox": "rectangle", "obb": "oriented_bbox", "segm": "polygon, bitmap", "keypoints": "nodes"},
 )
 
 _META = frozenset({"meta.json", "obj_class_to_machine_color.json", "img_info/", "meta/"})  # of project and images

@@ -30,6 +30,7 @@ FORMAT = Format(
 """,
     carries=("images", "sizes", "names", "scores"),
     member=".json",
+    reads={"bbox": "box", "obb": "box of four corners", "segm": "segments", "keypoints": "keypoints"},
 )
 READS_SPLITS = True
 

@@ -39,6 +39,7 @@ FORMAT = Format(
 """,
     carries=("images",),
     suffixes=(".json", ".csv"),
+    reads={"bbox": "rect", "segm": "polygon"},
 )
 
 _CSV_COLUMN = b"region_shape_attributes"

@@ -38,6 +38,7 @@ FORMAT = Format(
 """,
     carries=("images", "sizes", "scores", "difficult"),
     member=".xml",
+    reads={"bbox": "bndbox", "obb": "robndbox", "segm": "polygon"},
 )
 
 _KINDS = {

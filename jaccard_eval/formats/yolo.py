@@ -32,6 +32,12 @@ FORMAT = Format(
     example="0 0.512500 0.430000 0.102300 0.200000\n",
     shapes_if_asked=("segm", "keypoints", "obb"),
     carries=("images", "sizes", "names", "scores"),  # the word difficult is read, not written: YOLO has none
+    reads={
+        "bbox": "",
+        "obb": "class and four corners, in fractions; class cx cy w h angle",
+        "segm": "class and the corners of a polygon, in fractions",
+        "keypoints": "class, box and the points that kpt_shape in data.yaml counts",
+    },
 )
 READS_SPLITS = True
 

@@ -229,7 +229,7 @@ class _Sample:
     def likely(self, ways: Sequence[tuple[str, str]]) -> list[_View]:
         """Return views, the first and the best of others, of whose pairs few show that more than chance explains them.
 
-        All are screened together: of a few dozen pairs, one form for each view takes as long as for all of them.
+        All are screened together: of a few dozen pairs, one form for each view costs as much as for all of them.
         """
         small = self.resampled(SCREENED_IMAGES, SCREENED_PAIRS)
         if small is None:
