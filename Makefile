@@ -102,7 +102,7 @@ plain: $(VENVS)/plain/.installed
 
 # What needs torch is skipped in all other environments; its last line counts the tests that ran.
 torch: $(VENVS)/torch/.installed
-	$(VENVS)/torch/bin/pytest -rs tests/test_mean_average_precision.py tests/test_evaluator.py
+	$(VENVS)/torch/bin/pytest -rs tests/test_mean_average_precision.py tests/test_torchmetrics_metric.py tests/test_evaluator.py
 
 SECONDS ?= 60
 JOBS ?= 2

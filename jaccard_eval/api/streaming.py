@@ -330,7 +330,7 @@ class Evaluator:
         )
         for side in new:
             try:
-                _side(batch, side)
+                side_of_state(batch, side)
             except DataError as error:
                 error.args = (error.told(KEYWORDS).replace(PATH, SIDES[side]),)
                 raise
@@ -459,8 +459,8 @@ def measure_state(state: StreamState, options: EvaluateOptions) -> EvaluationRes
     by_index = state.classes is not None and [*state.classes] == [*range(len(state.classes))]
     reading = ReadOptions(names=tuple(state.classes.values())) if state.classes is not None and by_index else None
     options = replace(options, gt_options=None if state.gt is not None else reading, pred_options=reading)
-    pred = _side(state, "pred")
-    gt = state.gt or _side(state, "gt")
+    pred = side_of_state(state, "pred")
+    gt = state.gt or side_of_state(state, "gt")
     try:
         return evaluate_inputs(gt, pred, state.protocol, options, version=__version__)
     except DataError as error:
@@ -477,7 +477,7 @@ def measure_state(state: StreamState, options: EvaluateOptions) -> EvaluationRes
     return evaluate_inputs(gt, pred, state.protocol, options, version=__version__)
 
 
-def _side(state: StreamState, role: str) -> Dataset:
+def side_of_state(state: StreamState, role: str) -> Dataset:
     """Return one side as `evaluate` reads dicts by image."""
     draft, keys = Draft(PATH, FORMAT, ReadOptions(role=role, iou_type=state.protocol.iou_type)), state.keys
     boxes = state.pred if role == "pred" else state.target

@@ -9,6 +9,7 @@ import copy
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from jaccard_eval.compat.pycocotools.params import Params
 from jaccard_eval.data.boxtable import FloatArray, to_xywh
 from jaccard_eval.data.protocol import BOXES, COCO
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import issue_warnings
+from jaccard_eval.findings import DataError, issue_warnings
 from jaccard_eval.fixes import Keywords
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import detection_metrics
@@ -50,6 +51,25 @@ METRIC_ARGUMENTS = (
     "process_group",
     "sync_on_compute",
 )
+
+
+class ArgumentError(UsageError, ValueError):
+    """What is called otherwise than torchmetrics is: a ValueError there."""
+
+
+class BoxesError(DataError, ValueError):
+    """Boxes that cannot be measured: a ValueError there."""
+
+
+@contextmanager
+def _value_errors() -> Iterator[None]:
+    """Raise what torchmetrics calls a ValueError as one."""
+    try:
+        yield
+    except UsageError as error:
+        raise ArgumentError(error.statement, fix=error.fix) from None
+    except DataError as error:
+        raise BoxesError(error.findings) from None
 
 
 KEYWORDS = Keywords(
@@ -114,6 +134,7 @@ class MeanAveragePrecision:
     (0.6, 1.0)
     """
 
+    @_value_errors()
     def __init__(  # noqa: PLR0917 - by place, as there
         self,
         box_format: str = "xyxy",
@@ -140,6 +161,9 @@ class MeanAveragePrecision:
         ):
             if value not in known:
                 raise UsageError(f"{name} must be one of {', '.join(map(str, known))}, got {quoted_value(value)}")
+        for name, flag in (("class_metrics", class_metrics), ("extended_summary", extended_summary)):
+            if not isinstance(flag, bool):
+                raise UsageError(f"{name} must be true or false, got {quoted_value(flag)}")
         unknown = sorted(ignored.keys() - {*METRIC_ARGUMENTS})
         if unknown:
             raise UsageError(
@@ -165,6 +189,7 @@ class MeanAveragePrecision:
         self._count = 0
         self._has_warned = False
 
+    @_value_errors()
     def update(self, preds: Sequence[Mapping[str, Any]], target: Sequence[Mapping[str, Any]]) -> None:
         """Add the boxes of some images.
 
@@ -220,7 +245,7 @@ class MeanAveragePrecision:
         DataError
             When boxes hold what is not a number, or have a negative size.
         """
-        return self._all_values({kind: self._gathered(kind) for kind in self.iou_type}, warned=True)
+        return self.values_of({kind: self._gathered(kind) for kind in self.iou_type}, warned=True)
 
     def forward(self, preds: Sequence[Mapping[str, Any]], target: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Add the boxes of some images, and return the values of these alone."""
@@ -229,16 +254,24 @@ class MeanAveragePrecision:
         self.update(preds, target)
         batch._has_warned = True
         batch.update(preds, target)
-        return batch._all_values({kind: evaluator.state() for kind, evaluator in batch._evaluators.items()})
+        return batch.values_of(batch.states())
 
     __call__ = forward
 
     @property
     def result(self) -> EvaluationResult:
         """The result of this package, for the first `iou_type`: findings, signature, curves, matches, `save`."""
-        result = _Measured.of(unpack(self._gathered(self.iou_type[0])), micro=False).result
+        return self.result_of(self._gathered(self.iou_type[0]))
+
+    def result_of(self, data: bytes) -> EvaluationResult:
+        """Return the result of a state, and warn of its findings."""
+        result = _Measured.of(unpack(data), micro=False).result
         issue_warnings(result.findings, wording=KEYWORDS)
         return result
+
+    def states(self) -> dict[str, bytes]:
+        """Return the state of each `iou_type`, of this rank alone."""
+        return {kind: evaluator.state() for kind, evaluator in self._evaluators.items()}
 
     def reset(self) -> None:
         """Forget all images."""
@@ -263,13 +296,22 @@ class MeanAveragePrecision:
             raise UsageError("labels are texts; pass numbers, or class_names with all of them")
         readable: dict[str, Any] = {name: item[name] for name in names if item.get(name) is not None}
         readable |= {key: item[key], "encoding": self.box_format}
-        if "area" in readable:
-            area = to_array(readable["area"], "area")
+        # There, numbers of no box have any shape and type, and labels may be true and false.
+        arrays = {name: to_array(value, name) for name, value in readable.items() if name != "encoding"}
+        if not arrays[key].size and arrays[key].ndim == 1:
+            readable |= {name: array.astype(np.int64) for name, array in arrays.items() if not array.size}
+            readable[key] = np.zeros((0, 4) if kind == BOXES else (0, 1, 1), dtype=np.uint8)
+        elif "labels" in arrays and arrays["labels"].dtype == np.bool_:
+            readable["labels"] = arrays["labels"].astype(np.int64)
+        if "area" in arrays:
+            area = arrays["area"]
             # There, an area of 0 means none, which is then that of the box.
             readable["area"] = np.where(area > 0, area, np.nan) if area.dtype.kind in "biuf" else area
+        elif self.strict and kind == BOXES and "area" in names and "segm" in self.iou_type and "masks" in item:
+            readable["area"] = to_array(item["masks"], "masks").sum(axis=(1, 2), dtype=np.float64)  # for both kinds
         if kind != BOXES:
             return readable
-        boxes = to_array(item["boxes"], "boxes")
+        boxes = to_array(readable["boxes"], "boxes")
         if self.strict and boxes.ndim == 2 and boxes.shape[1] == 4 and boxes.dtype.kind in "iuf":
             readable |= {"boxes": _single_sides(boxes, self.box_format), "encoding": "xywh"}
         return readable
@@ -288,7 +330,8 @@ class MeanAveragePrecision:
         rules: dict[str, Any] = {"iou": self.iou_thresholds, "max_dets": self.max_detection_thresholds}
         return {kind: Evaluator(self._class_names, iou_type=kind, **rules) for kind in self.iou_type}
 
-    def _all_values(self, states: Mapping[str, bytes], *, warned: bool = False) -> dict[str, Any]:
+    @_value_errors()
+    def values_of(self, states: Mapping[str, bytes], *, warned: bool = False) -> dict[str, Any]:
         """Return the values of all kinds by their keys, which name the kind where there are several."""
         found: dict[str, Any] = {}
         for kind, data in states.items():
@@ -302,23 +345,26 @@ class MeanAveragePrecision:
         state = unpack(data)
         observed = np.union1d(state.pred.labels, state.target.labels)
         caps, last = self.max_detection_thresholds, f"mar_{self.max_detection_thresholds[-1]}_per_class"
-        if len(observed):
+        # Images without a mask are not there: where one side has none at all, nothing is defined.
+        counts_all = state.protocol.iou_type == BOXES or len(self.iou_type) > 1 or not self.strict
+        is_blank = not counts_all and not (len(state.pred.labels) and len(state.target.labels))
+        if len(observed) and not is_blank:
             measured = _Measured.of(state, micro=self.average == "micro")
             if warned:
-                issue_warnings(measured.result.findings, stacklevel=4, wording=KEYWORDS)
+                issue_warnings(measured.result.findings, stacklevel=5, wording=KEYWORDS)
             tables = measured.tables(self)
         else:
             tables = Tables.undefined(self._params(0))
         found: dict[str, Any] = {**self._stats(tables)}
-        if self.extended_summary and len(state.keys):
+        if self.extended_summary and len(state.keys) and not is_blank:
             found |= {"precision": tables.precision, "recall": tables.recall, "scores": tables.scores}
             found["ious"] = _overlaps(state, caps[-1], pooled=self.average == "micro")
-        if self.class_metrics and len(observed):
+        if self.class_metrics and len(observed) and not is_blank:
             rows = _Measured.of(state, micro=False).tables(self) if self.average == "micro" else tables
             places = range(len(observed))
             found["map_per_class"] = np.array([self._precision(rows, label=k) for k in places])
             found[last] = np.array([_mean(rows.recall[:, [k], 0, -1]) for k in places])
-        elif len(state.keys) or not self.strict:  # without images these keys are missing there
+        elif not is_blank and (len(state.keys) or not self.strict):  # without images these keys are missing there
             found |= dict.fromkeys(("map_per_class", last), np.zeros(0) if self.class_metrics else UNDEFINED)
         values = {name: _given(value, strict=self.strict) for name, value in found.items()}
         return values | {"classes": _given_classes(observed)}
@@ -393,6 +439,7 @@ def _single_grid(first: float, last: float, n: int) -> list[float]:
 def _single_sides(boxes: AnyArray, encoding: str) -> AnyArray:
     """Return left, top, width and height in the precision of the boxes, as torchvision computes them."""
     if encoding == "cxcywh":
+        boxes = boxes if boxes.dtype.kind == "f" else boxes.astype(np.float32)  # as half a whole number is there
         half = boxes[:, 2:] * boxes.dtype.type(0.5)
         boxes = np.concatenate((boxes[:, :2] - half, boxes[:, :2] + half), axis=1)
     if encoding == "xywh":
