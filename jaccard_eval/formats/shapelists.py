@@ -40,6 +40,12 @@ FORMAT = Format(
 """,
     carries=("images", "sizes", "scores", "crowd"),
     suffixes=(".json", ".jsonl", ".txt"),
+    reads={
+        "bbox": "bbox, or bounds of what is drawn",
+        "obb": "polygon, poly or points of four corners",
+        "segm": "polygon, points, segmentation, rle",
+        "keypoints": "points of Datumaro",
+    },
 )
 
 _TEXT = "text"  # the one class of words
