@@ -219,8 +219,9 @@ def settle_iou_type(gt: Input, preds: Sequence[Input]) -> tuple[str, tuple[Findi
         # What cannot be recognised is reported when it is read, and decides nothing.
         held = iou_types(given.source)
         found, every = found & held if held else found, every | held
-    if not found and every == {"segm", "obb"}:
-        found = frozenset({"segm"})  # four corners are an outline as well
+    if not found and every >= {"segm", "obb"} and "keypoints" not in every:
+        # Four corners are an outline as well.
+        found = frozenset({"segm", BOXES} & ({"segm"} | every))
     kinds = [kind for kind in _SHAPES if kind in found]
     if not kinds:
         return BOXES, ()

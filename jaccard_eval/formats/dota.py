@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaccard_eval.atomic import replace_folder
+from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import without_suffix
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
@@ -94,10 +95,14 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         numbers = lines.read(draft.findings, fix="Write x1 y1 x2 y2 x3 y3 x4 y4 category difficult.")
     lines.add_quads(
         draft,
-        numbers[:, -_SIDES:].reshape(-1, 4, 2),
-        score=numbers[:, 0] if results else None,
+        (numbers[:, -_SIDES:] if results else numbers[:, :_SIDES]).reshape(-1, 4, 2),
+        score=numbers[:, 0] if results else _scores(numbers),
         difficult=None if difficult is None else np.array(difficult, dtype=np.bool_),
     )
+
+
+def _scores(numbers: FloatArray) -> FloatArray | None:
+    return numbers[:, -1] if len(numbers) and not np.isnan(numbers[:, -1]).any() else None
 
 
 def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
@@ -158,8 +163,24 @@ def _split(line: str) -> list[str]:
     if line.strip().lower().startswith(_HEADERS):
         return []
     if line.count(",") >= _SIDES:
-        return [field.strip() for field in line.strip().rstrip(",").split(",")]
-    return [field for field in _MARKS.split(line) if field]
+        fields = [field.strip() for field in line.strip().rstrip(",").split(",")]
+    else:
+        fields = [field for field in _MARKS.split(line) if field]
+    if len(fields) not in (_SIDES + 1, _SIDES + 2) or is_numeral(fields[0]) or not all(map(is_numeral, fields[1:])):
+        return fields
+    # The category stands first, and a score behind it or last.
+    category, *numbers = fields
+    if any(mark.isdigit() for mark in category):
+        return fields  # an image
+    if len(numbers) > _SIDES and 0 <= float(numbers[0]) <= 1 < float(numbers[-1]):
+        numbers = [*numbers[1:], numbers[0]]
+    return [*numbers[:_SIDES], category, *numbers[_SIDES:]]
+
+
+def _score_in(fields: Sequence[str]) -> str:
+    """Return the score that ends the line of a prediction, behind the category or the flag; empty where none does."""
+    is_scored = len(fields) in (_SIDES + 2, _SIDES + 3) and is_numeral(fields[-1]) and 0 <= float(fields[-1]) <= 1
+    return fields[-1] if is_scored and not is_numeral(fields[_SIDES]) else ""
 
 
 def _read_labels(folder: Path, draft: Draft) -> tuple[TextBoxes, list[bool]]:
@@ -167,15 +188,20 @@ def _read_labels(folder: Path, draft: Draft) -> tuple[TextBoxes, list[bool]]:
     from jaccard_eval.formats._yolo.images import add_label_images
     from jaccard_eval.reading.lines import TextBoxes, split_files
 
-    lines, difficult = TextBoxes(_NAMES), list[bool]()
-    for image, place, fields in split_files(add_label_images(folder, draft), draft.findings, _split):
+    lines, difficult = TextBoxes((*_NAMES, "score")), list[bool]()
+    found = [*split_files(add_label_images(folder, draft), draft.findings, _split)]
+    scores = [_score_in(fields) for _, _, fields in found] if draft.options.role == "pred" else []
+    # Flags of ground truth are whole numbers.
+    are_scored = all(scores) and any(float(score) % 1 for score in scores)
+    for row, (image, place, line) in enumerate(found):
+        score, fields = (scores[row], line[:-1]) if are_scored else ("", line)
         flag = fields[_SIDES + 1] if len(fields) > _SIDES + 1 else "0"
         if len(fields) > _SIDES and (is_numeral(fields[_SIDES]) > fields[_SIDES].isdecimal() or not fields[_SIDES]):
             lines.refuse(
                 place, f"category is {quoted_value(fields[_SIDES])} (YOLO labels, which begin with the class?)"
             )
         elif len(fields) in (_SIDES + 1, _SIDES + 2) and flag in _DIFFICULT:
-            lines.add(place, image, fields[_SIDES], fields[:_SIDES])
+            lines.add(place, image, fields[_SIDES], [*fields[:_SIDES], score])
             difficult.append(flag != "0")
         elif sum(map(is_numeral, fields[_SIDES:])) >= _SIDES - 1:
             # Without a break the flag of the first object, or its category, runs into a number of the second.

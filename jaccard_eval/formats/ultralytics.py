@@ -7,9 +7,15 @@ dataset the images of a split are read.
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import csv
+import io
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from jaccard_eval.findings import Where
 from jaccard_eval.formats import Format
@@ -19,10 +25,11 @@ from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import Drawn, drawn_by, kinds_in
 from jaccard_eval.reading.peek import Likeness, Peek, rate_keys
 from jaccard_eval.reading.records import Record, RecordCollector, line_records, read_object_lists
+from jaccard_eval.text import is_numeral
 
 FORMAT = Format(
     name="ultralytics",
-    summary="Ultralytics Results.to_json(), of one image, a folder, or many images; datasets as NDJSON",
+    summary="Ultralytics Results.to_json() or to_csv(), of an image, a folder, many images; datasets as NDJSON",
     source="https://docs.ultralytics.com/reference/engine/results/#ultralytics.engine.results.Results.to_json",
     example="""[
   {"name": "dog", "class": 16, "confidence": 0.9, "box": {"x1": 10.0, "y1": 20.0, "x2": 110.0, "y2": 220.0}}
@@ -38,17 +45,22 @@ _SET = re.compile(rb'"type"\s*:\s*"dataset"')
 _KEYS = ("name", "class", "confidence", "box")
 _BESIDES = ("track_id", "segments", "keypoints")
 _KINDS = {
-    "obb": re.compile(rb'"x3"\s*:'),
-    "segm": re.compile(rb'"segments"\s*:\s*\{'),
-    "keypoints": re.compile(rb'"keypoints"\s*:\s*\{'),
+    "obb": re.compile(rb"""['"]x3['"]\s*:|\bbox\.x3\b"""),
+    "segm": re.compile(rb'"segments"\s*:\s*\{|\bsegments\b(?!")'),
+    "keypoints": re.compile(rb'"keypoints"\s*:\s*\{|\bkeypoints\b(?!")'),
 }
+# The columns of a table of one image, perhaps behind a number of the row.
+_TABLE = re.compile(r'(?:"?",?|,)?"?name"?,"?class"?,"?confidence"?,.*?\bbox\b')
 _MARKS = (b'"confidence"', b'"box"', b'"x1"', b'"y1"')
 _BOXES = "boxes"  # of annotations: class, centre and size in fractions
 _DIGITS = 10  # of an index
 
 
 def looks_like(peek: Peek) -> Likeness | None:
-    """Rate results by their keys, and a data set by its first line."""
+    """Rate results by their keys or the names of their columns, and a data set by its first line."""
+    tables = _tables(peek)
+    if tables and all(_TABLE.match(table.text) for table in tables):
+        return Likeness.NAMED
     return Likeness.NAMED if _is_set(peek) else peek.rate_documents(_rate_results)
 
 
@@ -56,6 +68,8 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of results, or of a data set, to the draft."""
     if _is_set(Peek(path)):
         _read_set(path, draft)
+    elif _tables(Peek(path)):
+        _read_tables(path, draft)
     else:
         read_object_lists(path, draft, _add_object)
 
@@ -64,13 +78,63 @@ def iou_types(peek: Peek) -> set[str]:
     """Return what results have: oriented boxes alone, or boxes and perhaps outlines or poses; of a data set boxes."""
     if _is_set(peek):
         return {"bbox"}
-    found = kinds_in(peek.documents() if peek.is_folder else [peek], _KINDS)
+    found = kinds_in(_tables(peek) or (peek.documents() if peek.is_folder else [peek]), _KINDS)
     return found if "obb" in found else found | {"bbox"}
+
+
+def reads_name(name: str) -> bool:
+    """Whether a file of this name in a folder holds results of an image."""
+    return name.lower().endswith((".json", ".csv"))
 
 
 def _is_set(peek: Peek) -> bool:
     """Whether the first of JSON lines describes a data set."""
     return "class_names" in peek.top_keys and _SET.search(peek.head.partition(b"\n")[0]) is not None
+
+
+def _tables(peek: Peek) -> list[Peek]:
+    """Return the first tables that `Results.to_csv()` may have written: the file, or those of a folder without JSON."""
+    if not peek.is_folder:
+        return [peek] if peek.suffix == ".csv" else []
+    return peek.first_files(lambda name: name.lower().endswith(".csv"))
+
+
+def _read_tables(path: Path, draft: Draft) -> None:
+    """Add the objects of tables, one of each image, whose cells are objects as Python or JSON writes them."""
+    names = [path.name]
+    folder = path.parent
+    if files.is_folder(path):
+        names, folder = [name for name in files.list_tree(path, draft.findings) if name.lower().endswith(".csv")], path
+    collector = RecordCollector(draft)
+    for name, file, text in files.read_each(
+        {name[: -len(".csv")]: folder / name for name in sorted(names)}, files.read_text, draft.findings
+    ):
+        collector.add_image(name)
+        rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        try:
+            for row in rows:
+                where = Where(str(file), line=rows.line_num)
+                _add_object(collector, name, Record(_cells(row), where, draft.findings))
+        except csv.Error as error:
+            detail = f"not readable as CSV: {error}"
+            draft.findings.error("csv-quote", Where(str(file), line=rows.line_num + 1), detail, fix="Export it again.")
+    collector.to_draft(encoding="xyxy", listed=False)
+
+
+def _cells(row: Mapping[str | None, Any]) -> dict[str, Any]:
+    """Return the fields of a row; those of a name with a dot belong to the object before it."""
+    values: dict[str, Any] = {}
+    for name, text in row.items():
+        value: Any = text
+        if isinstance(text, str) and (is_numeral(text.strip()) or text.strip().startswith(("{", "["))):
+            with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                value = ast.literal_eval(text.strip().replace("null", "None"))
+        outer, _, inner = (name or "").partition(".")
+        if inner:
+            values.setdefault(outer, {})[inner] = value
+        elif text:
+            values[outer] = value
+    return values
 
 
 def _rate_results(document: Peek) -> Likeness | None:

@@ -3,10 +3,10 @@
 A folder of label files (read with its subfolders), Ultralytics' data.yaml, or darknet's obj.data. Boxes are centre-size
 fractions as YOLO has them, or pixels as corners or left-top-size, with class indices or class names; what a set uses is
 detected from all of it. The layouts that ``columns`` names: ``box``, ``box-conf``, ``conf-box``, ``box-track``,
-``box-conf-track``, ``polygon``, ``polygon-conf``, ``polygon-conf-track``, ``obb``, ``obb-conf``, ``xywhr``,
-``xywhr-conf``, ``difficult-xywhr``, ``difficult-xywhr-conf``. Polygons and oriented boxes are read as the boxes around
-them unless they are what is compared, polygons among boxes too. The word ``difficult`` may end an object of ground
-truth, as in Cartucho's evaluator.
+``box-conf-track``, ``polygon``, ``polygon-conf``, ``polygon-conf-track``, ``obb``, ``obb-conf``, ``obb-conf-track``,
+``xywhr``, ``xywhr-conf``, ``difficult-xywhr``, ``difficult-xywhr-conf``. Polygons and oriented boxes are read as the
+boxes around them unless they are what is compared, polygons among boxes too. The word ``difficult`` may end an object
+of ground truth, as in Cartucho's evaluator.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ def looks_like(peek: Peek) -> Likeness | None:
     return Likeness.CONTENT if written and is_odd else Likeness.STRUCTURE
 
 
-_OBB_COLUMNS = (9, 10)  # the class and four corners; with a score
+_TURNED_COLUMNS = 6  # the class, centre, sizes and angle
+_OBB_COLUMNS = (9, 10, 11)  # the class and four corners; with a score; with a track id as well
 
 
 def iou_types(peek: Peek) -> set[str]:
@@ -94,11 +95,24 @@ def iou_types(peek: Peek) -> set[str]:
     source = read_description(description, split, log) if description else labels_of_folder(peek.path, split, log)
     if source.kpt_shape or find_kpt_shape(source.root):
         return {"bbox", "keypoints"}
-    written = [line.split() for file in [*source.files.values()][:FIRST] for line in peek.at(file).lines[:1]]
-    if written and all(len(fields) in _OBB_COLUMNS for fields in written):
+    files_read = [peek.at(file) for file in [*source.files.values()][:FIRST]]
+    # An outline may have four corners too, all do not.
+    every = [line.split() for file in files_read for line in file.lines]
+    if every and all(len(fields) in _OBB_COLUMNS for fields in every):
+        return {"obb"}
+    written = [line.split() for file in files_read for line in file.lines[:1]]
+    if written and all(map(_is_turned, written)) and any(not 0 <= float(fields[5]) <= 1 for fields in written):
         return {"obb"}
     n_long = sum(len(fields) > _BOX_COLUMNS for fields in written)
     return {"bbox", "segm"} if n_long * 2 > len(written) else {"bbox"}
+
+
+def _is_turned(fields: list[str]) -> bool:
+    """Whether a line can be centre, sizes and angle, and perhaps a score, in pixels."""
+    if len(fields) not in (_TURNED_COLUMNS, _TURNED_COLUMNS + 1) or not all(map(_NUMBER.fullmatch, fields)):
+        return False
+    _, x, y, width, height, angle, *score = map(float, fields)
+    return max(x, y) > 1 and min(width, height) > 0 and abs(angle) <= 360 and all(0 <= one <= 1 for one in score)
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

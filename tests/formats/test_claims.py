@@ -156,9 +156,7 @@ def test_drawn_polygons_and_oriented_boxes_never_stop(
     [
         ("gt", "0 {i} {x} {y} 40 20 0.{x}", ["difficult-xywhr", "polygon"]),
         ("pred", "0 {i} {x} {y} 40 20 0.{x} 0.9", ["difficult-xywhr-conf", "polygon-conf"]),
-        ("pred", "0 {x} {y} 40 20 -0.{x} 0.9", ["xywhr-conf", "polygon"]),
-        ("gt", "0 {x} {y} 40 20 -0.{x}", ["xywhr", "box-conf"]),
-        ("pred", "0 {x} {y} 40 20 -0.{x}", ["xywhr", "box-conf"]),
+        ("gt", "0 {x} {y} 40 20 {x}.5", ["xywhr", "box-conf"]),
     ],
 )
 def test_angles_are_no_corners_and_no_confidences(tmp_path: Path, role: str, line: str, layouts: list[str]) -> None:
@@ -166,6 +164,15 @@ def test_angles_are_no_corners_and_no_confidences(tmp_path: Path, role: str, lin
     with pytest.raises(DataError, match="columns-ambiguous") as raised:
         load(path, role=role, options=ReadOptions(role=role))
     assert all(layout in str(raised.value) for layout in layouts)
+
+
+@pytest.mark.parametrize("line", ["0 {x} {y} 40 20 -0.{x}", "0 {x} {y} 40 20 -0.{x} 0.9"])
+def test_numbers_below_zero_are_no_confidences_but_angles(tmp_path: Path, line: str) -> None:
+    role = "pred" if line.endswith("0.9") else "gt"
+    path = folder(tmp_path, [line.format(x=100 + 13 * i, y=90 + 7 * i) for i in range(9)])
+    found = load(path, role=role, options=ReadOptions(role=role, iou_type="obb"))
+    assert found.boxes.area.tolist() == pytest.approx([800] * 9)
+    assert "angle-assumed" in [finding.code for finding in found.findings]
 
 
 def test_a_flag_before_an_oriented_box_marks_what_is_difficult(tmp_path: Path) -> None:

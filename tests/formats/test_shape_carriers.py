@@ -7,6 +7,7 @@ at 7 of 10 thresholds. The boxes around them have an IoU of .77, which is reache
 from __future__ import annotations
 
 import base64
+import csv
 import io
 import json
 import math
@@ -21,7 +22,7 @@ import pytest
 from PIL import Image, ImageDraw
 from pycocotools import mask as coco_mask
 
-from jaccard_eval import ReadOptions, evaluate, load
+from jaccard_eval import DataError, ReadOptions, evaluate, load
 
 WIDTH, HEIGHT = 640, 480
 Turned = tuple[float, float, float, float, float]  # centre, sizes and degrees, clockwise
@@ -620,3 +621,86 @@ def test_masks_of_segment_anything_are_scored_by_their_predicted_iou(tmp_path: P
         return {"image": about, "annotations": [{"id": at, **segment(box)} for at, box in enumerate(boxes)]}
 
     ap(documents(tmp_path / "sa1b", "gt", image), pred, MASKS, iou_type="segm")
+
+
+def fractions(values: list[float]) -> list[float]:
+    return [round(value / (WIDTH, HEIGHT)[at % 2], 6) for at, value in enumerate(values)]
+
+
+TURNED: dict[str, tuple[Line, Line]] = {
+    "angles in radians": (
+        lambda box: joined(0, *box[:4], round(math.radians(box[4]), 6), mark=" "),
+        lambda box: joined(0, *box[:4], round(math.radians(box[4]), 6), 0.9, mark=" "),
+    ),
+    "angles in degrees": (
+        lambda box: joined(0, *box, mark=" "), lambda box: joined(0, *box, 0.9, mark=" ")
+    ),
+    "category first, score behind": (
+        lambda box: joined("ship", *ring(box), mark=" "), lambda box: joined("ship", 0.9, *ring(box), mark=" ")
+    ),
+    "category first, score last": (
+        lambda box: joined(*ring(box), "ship", 0, mark=" "), lambda box: joined("ship", *ring(box), 0.9, mark=" ")
+    ),
+    "score in place of the flag": (
+        lambda box: joined(*ring(box), "ship", 0, mark=" "), lambda box: joined(*ring(box), "ship", 0.9, mark=" ")
+    ),
+    "score behind the flag": (
+        lambda box: joined(*ring(box), "ship", 0, mark=" "), lambda box: joined(*ring(box), "ship", 0, 0.9, mark=" ")
+    ),
+    "track ids": (
+        lambda box: joined(0, *fractions(ring(box)), mark=" "),
+        lambda box: joined(0, *fractions(ring(box)), 0.9, round(box[0]), mark=" "),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", TURNED)
+def test_labels_of_oriented_boxes_have_corners_or_angles_and_scores_anywhere(layout: str, tmp_path: Path) -> None:
+    gt, pred = texts(tmp_path, *TURNED[layout])
+    images = tmp_path / "images"
+    images.mkdir()
+    for name in GT:
+        Image.new("L", (WIDTH, HEIGHT)).save(images / f"{name}.png")
+    options = {"gt_options": ReadOptions(images=images)} if layout == "track ids" else {}
+    assert ap(gt, pred, OBB, **options)["iou_type"] == "obb"
+
+
+def test_labels_of_four_corners_among_others_are_outlines(tmp_path: Path) -> None:
+    def lines(_: str, boxes: list[Turned]) -> str:
+        return "".join(joined(0, *fractions(ring(box)), mark=" ") + "\n" for box in boxes) + "0 .1 .1 .2 .1 .2 .2\n"
+
+    gt = documents(tmp_path, "gt", lines, ".txt")
+    with pytest.raises(DataError, match=r"size-unknown"):  # of fractions
+        evaluate(gt, results(tmp_path, lambda box: {"segmentation": [ring(box)]}))
+
+
+def table(kind: str, *, flat: bool) -> Callable[[str, list[Turned]], str]:
+    """What Ultralytics writes: objects as text in a cell, or a column for each of their fields."""
+
+    def write(_: str, boxes: list[Turned]) -> str:
+        rows = detected(kind, boxes)
+        if flat:
+            rows = [{**row, **{f"box.{key}": value for key, value in row.pop("box").items()}} for row in rows]
+        buffer = io.StringIO()
+        writer = csv.DictWriter(buffer, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+        return buffer.getvalue()
+
+    return write
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_tables_of_ultralytics_hold_the_shapes_of_their_task(flat: bool, tmp_path: Path) -> None:
+    pred = {
+        kind: documents(tmp_path / kind, "pred", table(kind, flat=flat), ".csv") for kind in ("obb", "segments", "pose")
+    }
+    turned = documents(tmp_path, "gt", lambda name, boxes: annotation(name, boxes, robndbox), ".xml")
+    assert ap(turned, pred["obb"], OBB)["iou_type"] == "obb"
+    gt = truth(
+        tmp_path,
+        lambda box: {"segmentation": [ring(box)], "keypoints": [v for x, y in corners(box) for v in (x, y, 2)]},
+    )
+    ap(gt, pred["segments"], BOXES)
+    ap(gt, pred["segments"], MASKS, iou_type="segm")
+    ap(gt, pred["pose"], 0.6, iou_type="keypoints", sigmas=[0.1] * 4)

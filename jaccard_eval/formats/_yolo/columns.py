@@ -145,6 +145,7 @@ COLUMNS = {
         Columns(("polygon", "conf", "track")),
         Columns(("obb",)),
         Columns(("obb", "conf")),
+        Columns(("obb", "conf", "track")),
         Columns(("xywhr",)),
         Columns(("xywhr", "conf")),
         Columns(("difficult", "xywhr")),
@@ -191,6 +192,8 @@ def choose_oriented(numbers: IntArray, role: str) -> ColumnChoice | None:
     n = int(np.bincount(numbers).argmax()) if len(numbers) else 0
     scored = role == "pred"
     named = {8 + scored: "obb", 5 + scored: "xywhr"}.get(n)
+    if scored and n == _ORIENTED_NUMBERS["obb"] + 2:
+        return ColumnChoice(COLUMNS["obb-conf-track"])
     return None if named is None else ColumnChoice(COLUMNS[f"{named}-conf" if scored else named])
 
 
@@ -367,7 +370,10 @@ def _doubted_points(lines: LabelLines, numbers: IntArray, role: str) -> ColumnCh
     is_turned = len(turned[0]) == 5 and bool((turned[:, 2:4] > 0).all()) and _are_angles(turned[:, 4])
     is_scored = not ends or not _count_outside(block[:, -1])
     if n == 5 + bool(ends) and ends and is_turned and is_scored and not _has_score_and_track(block):
-        return _undecided(("xywhr-conf", "polygon"), role, "7 columns can be an oriented box or a triangle")
+        # A triangle of predictions would have no score.
+        text = "7 columns: read as oriented boxes and their scores, not as triangles without any"
+        fix = Fix.of_side(role, "For triangles, pass {columns}.", columns="polygon")
+        return ColumnChoice(COLUMNS["xywhr-conf"], text, fix=fix)
     if n == 6 + bool(ends) and bool(np.isin(block[:, 0], (0, 1)).all()) and is_turned and is_scored:
         names = (f"difficult-xywhr{ends}", f"polygon{ends}")
         return _undecided(names, role, "column 2 is 0 or 1 in all lines: a flag and an oriented box, or a triangle")
@@ -413,9 +419,11 @@ def _doubted_angle(last: FloatArray, role: str) -> ColumnChoice | None:
     """Return that the last of six columns may be an angle, which is not a confidence."""
     if not _are_angles(last) or (role == "pred" and not (last < 0).any()):
         return None  # detectors write per cent
-    names = ("xywhr", "box-conf")
-    text = f"column 6 has numbers from {last.min():g} to {last.max():g}: angles of oriented boxes, or no confidences"
-    return _undecided(names, role, text)
+    text = f"column 6 has numbers from {last.min():g} to {last.max():g}, which are no confidences"
+    if (last < 0).any():
+        fix = Fix.of_side(role, "For others, pass {columns}.", columns="box-conf")
+        return ColumnChoice(COLUMNS["xywhr"], f"{text}: read as angles of oriented boxes", fix=fix)
+    return _undecided(("xywhr", "box-conf"), role, f"{text}: angles of oriented boxes, or something else")
 
 
 def _ends_with_class(lines: LabelLines, numbers: IntArray) -> bool:
@@ -439,7 +447,8 @@ def _choose_points(lines: LabelLines, numbers: IntArray, role: str) -> ColumnCho
     ends = (lines.first + lines.count - 1)[numbers >= MIN_POINTS + 2]
     is_tracked = len(ends) > 0 and _are_track_ids(lines.values[ends]) and not _count_outside(lines.values[ends - 1])
     if role == "pred" and is_tracked:
-        return ColumnChoice(COLUMNS["polygon-conf-track"])
+        shape = "obb" if bool((long - 2 == _ORIENTED_NUMBERS["obb"]).all()) else "polygon"
+        return ColumnChoice(COLUMNS[f"{shape}-conf-track"])
     with_score = role == "pred" and int((long % 2 == 1).sum()) * 2 > len(long)
     shape = "obb" if bool((long - with_score == 8).all()) else "polygon"
     return ColumnChoice(COLUMNS[f"{shape}-conf" if with_score else shape])
