@@ -419,7 +419,7 @@ def _doubted_angle(last: FloatArray, role: str) -> ColumnChoice | None:
     """Return that the last of six columns may be an angle, which is not a confidence."""
     if not _are_angles(last) or (role == "pred" and not (last < 0).any()):
         return None  # detectors write per cent
-    text = f"column 6 has numbers from {last.min():g} to {last.max():g}, which are no confidences"
+    text = f"column 6 has numbers from {last.min():g} to {last.max():g}, which cannot be confidences"
     if (last < 0).any():
         fix = Fix.of_side(role, "For others, pass {columns}.", columns="box-conf")
         return ColumnChoice(COLUMNS["xywhr"], f"{text}: read as angles of oriented boxes", fix=fix)
