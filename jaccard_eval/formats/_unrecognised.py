@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -13,12 +14,15 @@ from jaccard_eval.fixes import Fix
 from jaccard_eval.reading.files import SNIFF_BYTES, decode, is_label_name, list_folder, read_bytes, record_failures
 from jaccard_eval.reading.peek import LEVELS, Kind, Peek
 from jaccard_eval.reading.tabular.columns import is_header
-from jaccard_eval.text import printable, quoted_value
+from jaccard_eval.text import is_numeral, pluralise, printable, quoted_value
 
 MAX_ENTRIES = 20  # of a folder that are looked into
 MAX_KINDS = 5  # of files and folders that a message lists
 _OF_ARCHIVES = frozenset({"__MACOSX"})  # which macOS adds to what it packs
 _UNKNOWN = "not recognised as any known format"
+_NEAREST = 3
+_KEY = re.compile(r'"([A-Za-z_][\w-]*)"\s*:')
+_ELEMENT = re.compile(r"<([A-Za-z_][\w-]*)")
 _LIST = "'jaccard-eval formats' lists what can be read."
 _TABLE = "a table that starts with the line image,class,score,xmin,ymin,xmax,ymax (ground truth has no score)"
 _LABELS = "'class score x1 y1 x2 y2' in every line (ground truth has no score)"
@@ -57,7 +61,8 @@ def explain_unknown(peek: Peek, inputs: Sequence[tuple[Path, str]]) -> DataError
     if peek.kind is Kind.TEXT and peek.lines:
         detail = f"{detail}; it starts with {quoted_value(peek.lines[0])}"
         choices = f"{choices}; else write {_TABLE}"
-    fix = _named(f"Name it with {{gt_format}} or {{pred_format}}; {choices}. {_LIST}")
+    detail += _seen_in(peek)
+    fix = _named(f"Name it with {{gt_format}} or {{pred_format}}; {choices}. {_nearest(peek)}{_LIST}")
     return _foreign(path) or DataError.single("format-unknown", Where(str(path)), detail, fix=fix)
 
 
@@ -88,6 +93,10 @@ def _explain_folder(peek: Peek, inputs: Sequence[tuple[Path, str]]) -> DataError
         record_failures(foreign, log)
         return DataError(log.findings())
     words = "Pass the file or folder that holds the boxes, or name its format with {gt_format} or {pred_format}."
+    document = next((peek.at(file) for file in files if peek.at(file).is_json or peek.at(file).kind is Kind.XML), None)
+    if document is not None:
+        detail += _seen_in(document, f" of {quoted_value(document.path.name)}")
+        words += f" {_nearest(document)}".rstrip()
     fix = _named(f"{words} {_LIST}")
     if names and all(is_image_name(name) for name in names):
         detail = f"{detail}, which look like photos"
@@ -102,8 +111,68 @@ def _explain_folder(peek: Peek, inputs: Sequence[tuple[Path, str]]) -> DataError
     shown = next((file for file in labels if file.lines), None)
     if shown is not None:
         detail = f"{detail}; {quoted_value(shown.path.name)} starts with {quoted_value(shown.lines[0])}"
-        fix = _named(f"Write {_LABELS}, or name its format with {{gt_format}} or {{pred_format}}. {_LIST}")
+        words = f"Write {_LABELS}, or name its format with {{gt_format}} or {{pred_format}}."
+        fix = _named(f"{words} {_nearest(shown)}{_LIST}")
     return DataError.single("format-unknown", where, detail, fix=fix)
+
+
+def _fields_of(text: str) -> list[str]:
+    """Return the keys of JSON, or the elements of XML, that a text begins with."""
+    pattern = _ELEMENT if text.lstrip().startswith("<") else _KEY
+    return list(dict.fromkeys(pattern.findall(text)))
+
+
+def _seen_in(peek: Peek, of: str = "") -> str:
+    fields = _fields_of(peek.text) if peek.is_json or peek.kind is Kind.XML else []
+    more = ", ..." if len(fields) > MAX_KINDS else ""
+    return f"; fields{of} are {', '.join(map(quoted_value, fields[:MAX_KINDS]))}{more}" if fields else ""
+
+
+def _nearest(peek: Peek) -> str:
+    """Name the formats whose examples are most like what is there, each with what it has besides."""
+    from jaccard_eval.formats import format_module, format_names
+
+    modules = {name: format_module(name) for name in format_names()}
+    examples = {name: one.FORMAT.example for name, one in modules.items() if not hasattr(one, "write_example")}
+    kinds = {name: text.lstrip()[:1] if text.lstrip()[:1] in "{[<" else "" for name, text in examples.items()}
+    if peek.is_json or peek.kind is Kind.XML:
+        alike = {
+            name: text for name, text in examples.items() if (kinds[name] == "<") is not peek.is_json and kinds[name]
+        }
+        seen, has = {*_fields_of(peek.text)}, {name: _fields_of(text) for name, text in alike.items()}
+        often = Counter(field for fields in has.values() for field in fields)  # what few have means more
+        share = {
+            name: sum(1 / often[field] for field in fields if field in seen) / sum(1 / often[field] for field in fields)
+            for name, fields in has.items()
+        }
+        best = sorted((name for name in share if share[name]), key=lambda name: -share[name])[:_NEAREST]
+        lacks = {name: [field for field in has[name] if field not in seen][:_NEAREST] for name in best}
+    elif peek.kind is Kind.TEXT and peek.lines:
+        wanted = {name: _words_and_numbers(text) for name, text in examples.items() if not kinds[name]}
+        words, numbers = _words_and_numbers(peek.lines[0])
+        away = {name: abs(pair[0] - words) + abs(pair[1] - numbers) for name, pair in wanted.items() if pair[1]}
+        best = sorted(away, key=lambda name: away[name])[:_NEAREST]
+        lacks = {
+            name: [
+                pluralise(more, what)
+                for what, more in (("word", wanted[name][0] - words), ("number", wanted[name][1] - numbers))
+                if more > 0
+            ]
+            for name in best
+        }
+    else:
+        return ""
+    told = (
+        f"{name} ({'lacks ' + ', '.join(lacks[name]) if lacks[name] else 'has other fields, too'})" for name in best
+    )
+    return f"Nearest formats: {', '.join(told)}. " if best else ""
+
+
+def _words_and_numbers(text: str) -> tuple[int, int]:
+    """Count the words and the numbers of the first line of a text."""
+    fields = re.split(r"[\s,;|]+", text.strip().splitlines()[0])
+    n_numbers = sum(map(is_numeral, fields))
+    return len(fields) - n_numbers, n_numbers
 
 
 def _named(words: str) -> Fix:

@@ -310,6 +310,33 @@ def test_one_damaged_label_file_does_not_hide_what_a_folder_is(tmp_path: Path) -
     assert detect_format(tmp_path) == "yolo"
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "seen", "nearest"),
+    [
+        (
+            "a.xml",
+            "<notes><object><name>dog</name></object></notes>",
+            "fields are 'notes', 'object', 'name'",
+            "voc (lacks ",
+        ),
+        ("a.txt", "a.jpg 1 2 3\n", "it starts with 'a.jpg 1 2 3'", "text (lacks 1 word, 1 number), "),
+        ("a.json", '[{"coordinates": 1}]', "fields are 'coordinates'", "createml (lacks image, annotations, label), "),
+        ("a.json", '[{"foo": 1}]', "fields are 'foo'", ""),
+    ],
+)
+def test_what_nobody_knows_is_shown_with_the_nearest_formats(
+    name: str, content: str, seen: str, nearest: str, tmp_path: Path
+) -> None:
+    message = _error(_write(tmp_path / name, content))
+    assert seen in message
+    assert nearest in message
+    assert message.count("(lacks ") <= 3
+    assert ("Nearest formats: " in message) is bool(nearest)
+    if name == "a.json":  # of a folder, its first document
+        _write(tmp_path / "b.json", content)
+        assert f"fields of '{name}' {seen.partition(' ')[2]}" in _error(tmp_path)
+
+
 def test_label_lines_in_a_single_file_are_asked_for_as_a_folder(tmp_path: Path) -> None:
     assert "pass their folder" in _error(_write(tmp_path / "a.txt", "0 0.5 0.5 0.2 0.2\n"))
 
