@@ -209,6 +209,7 @@ CODES = frozenset(
         "keypoints-invalid",
         "keypoints-mirrored",
         "keypoints-order",
+        "keypoints-sigmas",
         "kitti-dontcare",
         "label-twice",
         "labels-missing",

@@ -71,7 +71,7 @@ def evaluate(
     class_agnostic: bool = False,
     difficult: str | None = None,
     iou_type: str | None = None,
-    sigmas: Sequence[float] | None = None,
+    sigmas: Sequence[float] | str | None = None,
     dilation_ratio: float | None = None,
     classes: Sequence[str] = (),
     exclude_classes: Sequence[str] = (),
@@ -135,7 +135,7 @@ def evaluate(
     iou_type : {"bbox", "segm", "boundary", "keypoints", "obb", "probiou"}, optional
         What is compared: boxes, masks, their boundaries, keypoints or oriented boxes. If None: boxes where both sides
         have them, else the only shapes that both have.
-    sigmas : sequence of float, optional
+    sigmas : sequence of float or str, optional
         Of each keypoint, where these are not COCO's 17.
     dilation_ratio : float, optional
         Width of boundaries as a share of the diagonal of the image; .02 by default.
@@ -239,7 +239,7 @@ def compare(
     class_agnostic: bool = False,
     difficult: str | None = None,
     iou_type: str | None = None,
-    sigmas: Sequence[float] | None = None,
+    sigmas: Sequence[float] | str | None = None,
     dilation_ratio: float | None = None,
     classes: Sequence[str] = (),
     exclude_classes: Sequence[str] = (),
@@ -346,7 +346,7 @@ def inspect(
     extra_images: str = "error",
     images_in_common: bool = False,
     iou_type: str | None = None,
-    sigmas: Sequence[float] | None = None,
+    sigmas: Sequence[float] | str | None = None,
     dilation_ratio: float | None = None,
     gt_format: str | None = None,
     pred_format: str | None = None,
@@ -514,7 +514,7 @@ def explain(
     class_agnostic: bool = False,
     difficult: str | None = None,
     iou_type: str | None = None,
-    sigmas: Sequence[float] | None = None,
+    sigmas: Sequence[float] | str | None = None,
     dilation_ratio: float | None = None,
     against: str | Protocol | None = None,
     boxes: int = 12,

@@ -101,7 +101,7 @@ class Evaluator:
         class_agnostic: bool = False,
         difficult: str | None = None,
         iou_type: str | None = None,
-        sigmas: Sequence[float] | None = None,
+        sigmas: Sequence[float] | str | None = None,
         dilation_ratio: float | None = None,
         gt: Source | None = None,
     ) -> None:

@@ -194,6 +194,13 @@ def parse_numbers(text: str) -> tuple[float, ...]:
     return () if text.strip().lower() == "none" else tuple(parse_number(part) for part in text.split(","))
 
 
+def parse_sigmas(text: str) -> tuple[float, ...]:
+    """Return sigmas by their name, or as numbers."""
+    from jaccard_eval.data.protocol import named_sigmas
+
+    return named_sigmas(text.strip()) if text.strip()[:1].isalpha() else parse_numbers(text)
+
+
 def parse_whole(text: str) -> int:
     """Return a whole number from 0 on."""
     text = text.strip()  # int() leaves some of the blanks that this removes, such as \x1c

@@ -15,7 +15,7 @@ from jaccard_eval.cli.parse import (
     parse_iou,
     parse_max_dets,
     parse_names,
-    parse_numbers,
+    parse_sigmas,
     parsed_by,
 )
 from jaccard_eval.data.known_protocols import IOU_TYPES
@@ -92,9 +92,9 @@ SHAPE_OPTIONS: list[click.Parameter] = [
     ),
     _rule(
         "--sigmas",
-        metavar="S,...",
-        callback=parsed_by(parse_numbers),
-        help="Sigma of each keypoint, where they are not COCO's 17.",
+        metavar="S,...|NAME",
+        callback=parsed_by(parse_sigmas),
+        help="Sigma of each keypoint, where they are not COCO's 17: numbers, or ap10k, crowdpose, humanart, wholebody.",
     ),
     _rule(
         "--dilation-ratio",

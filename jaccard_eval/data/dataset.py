@@ -206,6 +206,7 @@ class Dataset:
     findings: tuple[Finding, ...] = ()
     image_folder: PathLike[str] | None = None
     facts: ClassFacts = ClassFacts()
+    point_names: tuple[str, ...] = ()
 
     @property
     def key_format(self) -> str:

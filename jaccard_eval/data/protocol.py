@@ -12,7 +12,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.data.document import Form, dig, fields_document, written_as
-from jaccard_eval.data.known_protocols import IOU_TYPES, RULES, RULES_BY_KIND
+from jaccard_eval.data.known_protocols import IOU_TYPES, RULES, RULES_BY_KIND, SIGMAS
 from jaccard_eval.errors import UsageError
 from jaccard_eval.extensions import PROTOCOLS as ADDED
 from jaccard_eval.extensions import broken_extension, extension_names, load_extension
@@ -275,6 +275,16 @@ PROTOCOLS = {
 COCO, VOC2007, VOC2012 = (PROTOCOLS[name] for name in ("coco", "voc2007", "voc2012"))
 
 
+def named_sigmas(given: Sequence[float] | str) -> tuple[float, ...]:
+    """Return sigmas that are given, or have a name; a UsageError where there is none of it."""
+    if not isinstance(given, str):
+        return tuple(float(sigma) for sigma in given)
+    if given not in SIGMAS:
+        known = f"choose from {', '.join(SIGMAS)}, or give numbers.{did_you_mean(given, SIGMAS)}"
+        raise UsageError(f"unknown sigmas {quoted_value(given)}; {known}")
+    return SIGMAS[given]
+
+
 def get_protocol(name: str) -> Protocol:
     """Return a named protocol, of this package or of an installed one that adds it.
 
@@ -315,7 +325,7 @@ class ProtocolOptions:
     class_agnostic: bool = False
     difficult: str | None = None
     iou_type: str | None = None
-    sigmas: Sequence[float] | None = None
+    sigmas: Sequence[float] | str | None = None
     dilation_ratio: float | None = None
 
     def rules(self) -> Protocol:
@@ -332,7 +342,7 @@ class ProtocolOptions:
         if self.areas is not None:
             changes["areas"] = tuple(self.areas)
         if self.sigmas is not None:
-            changes["sigmas"] = tuple(float(sigma) for sigma in self.sigmas)
+            changes["sigmas"] = named_sigmas(self.sigmas)
         if self.dilation_ratio is not None:
             changes["dilation_ratio"] = float(self.dilation_ratio)
         if self.difficult not in (None, *DIFFICULT):

@@ -94,6 +94,7 @@ class Draft:
         # What is known of classes besides boxes, by their keys.
         self.class_frequency: Mapping[Key, str] = {}
         self.class_parents: Mapping[Key, Sequence[Key]] = {}  # classes directly above; without circles
+        self.point_names: tuple[str, ...] = ()  # of poses, where the file has them
         self.usual_protocol = ""  # that judges by what is known besides boxes
         self._labels: list[_Labels] | None = None
 
@@ -258,6 +259,7 @@ class Draft:
             findings=self.findings.findings(),
             image_folder=self.image_folder,
             facts=facts,
+            point_names=self.point_names,
         )
 
     def _lost(self) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Words
+from jaccard_eval.data.known_protocols import SIGMAS
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.signature import digest_each
 from jaccard_eval.errors import UsageError
@@ -17,12 +18,7 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.native import shapes as native
 from jaccard_eval.similarity import Rows, Similarity
 
-# Of COCO's 17 points from nose to ankles: how far annotators are apart, in units of the square root of the area.
-# Source: pycocotools 2.0.11 ``cocoeval.py``, ``setKpParams``.
-COCO_SIGMAS = tuple(
-    value / 10
-    for value in (0.26, 0.25, 0.25, 0.35, 0.35, 0.79, 0.79, 0.72, 0.72, 0.62, 0.62, 1.07, 1.07, 0.87, 0.87, 0.89, 0.89)
-)
+COCO_SIGMAS = SIGMAS["coco"]  # of its 17 points from nose to ankles, in units of the square root of the area
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,5 +172,5 @@ def no_sigmas(poses: Keypoints, protocol: Protocol) -> str:
     return f"poses have {n_points} keypoints, but there are {n_sigmas} sigmas {whose}."
 
 
-SIGMAS = Fix.missing("Pass {sigmas}, one per keypoint.", sigmas=None)
-SIMILARITY = Similarity("keypoints", PoseSide.prepare, pose_pairs, shapes=Keypoints, refuses=no_sigmas, remedy=SIGMAS)
+_REMEDY = Fix.missing(f"Pass {{sigmas}}, one per keypoint, or a name: {', '.join(SIGMAS)}.", sigmas=None)
+SIMILARITY = Similarity("keypoints", PoseSide.prepare, pose_pairs, shapes=Keypoints, refuses=no_sigmas, remedy=_REMEDY)

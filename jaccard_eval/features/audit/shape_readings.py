@@ -28,6 +28,7 @@ from jaccard_eval.options import ANGLES, spelled_angle
 from jaccard_eval.similarity.keypoints import Keypoints, PoseSide
 from jaccard_eval.similarity.obb import QuadSide, quad_pairs
 from jaccard_eval.similarity.quads import Quads
+from jaccard_eval.text import quoted_value
 
 TRIAL_PAIRS = 2_000  # that a trial compares, at most about
 TRIAL_DISTANCES = 2_000_000  # between points of poses, at most about: those of a whole body are many
@@ -112,10 +113,34 @@ class _PoseTrial:
         return ",".join(map(str, self.order))
 
 
+# Parts of what COCO's points are called, from the nose to the ankles; and of those of AP-10K alone.
+_COCO_PARTS = ("nose", *("eye", "ear", "shoulder", "elbow", "wrist", "hip", "knee", "ankle"))
+_ANIMAL_PARTS = ("paw", "tail")
+
+
+def _doubt_sigmas(context: AuditContext, findings: FindingLog) -> None:
+    """Warn of 17 points that the file calls otherwise than COCO's, if they have the sigmas of these."""
+    names = [name.lower() for name in context.gt.point_names]
+    if context.metrics.protocol.sigmas or len(names) != len(COCO_FLIPPED):
+        return
+    parts = [_COCO_PARTS[(at + 1) // 2] for at in range(len(names))]
+    other = next((at for at, part in enumerate(parts) if part not in names[at]), None)
+    if other is None:
+        return
+    is_animal = all(any(part in name for name in names) for part in _ANIMAL_PARTS)
+    given, usual = quoted_value(context.gt.point_names[other]), parts[other]
+    detail = f"point {other + 1} is {given}, where COCO has {usual}: its sigmas are not those of these points"
+    fix = Fix.missing("Pass {sigmas}, one per keypoint, or a name.", sigmas=None)
+    if is_animal:
+        fix = Fix.missing("Pass {sigmas}.", sigmas="ap10k")
+    findings.warning("keypoints-sigmas", Where(context.gt.path, field="keypoints"), detail, fix=fix)
+
+
 def check_keypoints(context: AuditContext, findings: FindingLog) -> None:
     """Warn of poses whose points look exchanged, such as left and right, or mirrored in their images."""
     if context.metrics.protocol.iou_type != "keypoints":
         return
+    _doubt_sigmas(context, findings)
     given = _paired_poses(context.sample.gt, context.sample.pred)
     present, poses = place_agreement(given), _Poses.of(given, context)
     trials = [] if poses is None else [*_orders(poses, is_mirrored=False)]

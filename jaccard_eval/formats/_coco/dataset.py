@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from msgspec import UNSET
@@ -188,6 +189,8 @@ def _add_categories(draft: Draft, categories: list[CategoryRecord]) -> None:
         unnamed,
         lambda row: (Where(draft.path, record=f"categories[{row}]", field="name"), "has no name: the id is used"),
     )
+    points: Any = next((category.keypoints for category in categories if category.keypoints), None)
+    draft.point_names = tuple(map(str, points)) if isinstance(points, list) else ()
     texts = [name or str(category.id) for category, name in zip(categories, names, strict=True)]
     _set_classes(draft, [category.id for category in categories], texts, named=len(unnamed) < len(names))
 

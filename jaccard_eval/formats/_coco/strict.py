@@ -58,6 +58,7 @@ class CategoryRecord(msgspec.Struct, gc=False):
     id: Id
     name: str | UnsetType | None = UNSET
     supercategory: Any = None
+    keypoints: Any = None  # the names of its points
     frequency: Any = None  # LVIS: "r", "c" or "f"; a protocol that uses it checks it
 
 

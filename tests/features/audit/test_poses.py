@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from jaccard_eval import EvaluationResult, evaluate
+from jaccard_eval import EvaluationResult, UsageError, evaluate
+from jaccard_eval.data.protocol import named_sigmas
+from jaccard_eval.similarity.keypoints import COCO_SIGMAS
 
 SIGMAS = [0.1, 0.1, 0.1]
 
@@ -55,6 +57,68 @@ def test_what_no_record_gives_is_taken_from_the_points(given: dict[str, Any], tm
     result = evaluate(tmp_path / "gt.json", tmp_path / "pred.json", iou_type="keypoints", sigmas=SIGMAS)
     assert result["AP"] == result["AP_medium"] == 1.0
     assert {finding.code for finding in result.findings} == {"area-missing"}
+
+
+COCO_POINTS = [
+    "nose",
+    *(
+        f"{side}_{part}"
+        for part in ("eye", "ear", "shoulder", "elbow", "wrist", "hip", "knee", "ankle")
+        for side in ("left", "right")
+    ),
+]
+ANIMAL = [
+    "left_eye",
+    "right_eye",
+    "nose",
+    "neck",
+    "root_of_tail",
+    *(f"{side}_{part}" for side in ("left", "right") for part in ("shoulder", "elbow", "front_paw")),
+    *(f"{side}_{part}" for side in ("left", "right") for part in ("hip", "knee", "back_paw")),
+]
+
+
+@pytest.mark.parametrize(
+    ("names", "sigmas", "words"),
+    [
+        (COCO_POINTS, None, ""),
+        ([name.upper().replace("_", " ") for name in COCO_POINTS], None, ""),
+        (ANIMAL, None, "Pass --sigmas ap10k"),
+        (ANIMAL, "ap10k", ""),
+        ([f"p{at}" for at in range(17)], None, "point 1 is 'p0', where COCO has nose"),
+        ([f"p{at}" for at in range(17)], "coco", ""),
+    ],
+)
+def test_the_sigmas_of_coco_on_other_points_are_doubted(
+    names: list[str], sigmas: str | None, words: str, tmp_path: Path
+) -> None:
+    points = [value for at in range(17) for value in (50 + 3 * at, 40 + 5 * at, 2)]
+    record = {"image_id": 1, "category_id": 1, "keypoints": points}
+    gt = {
+        "images": [{"id": 1, "width": 640, "height": 480}],
+        "annotations": [{**record, "id": 1, "bbox": [50, 40, 48, 80], "area": 3000, "iscrowd": 0, "num_keypoints": 17}],
+        "categories": [{"id": 1, "name": "animal", "keypoints": names}],
+    }
+    (tmp_path / "gt.json").write_text(json.dumps(gt))
+    (tmp_path / "pred.json").write_text(json.dumps([{**record, "keypoints": [n + 1 for n in points], "score": 0.5}]))
+    result = evaluate(tmp_path / "gt.json", tmp_path / "pred.json", iou_type="keypoints", sigmas=sigmas)
+    found = [str(finding) for finding in result.findings if finding.code == "keypoints-sigmas"]
+    assert len(found) == bool(words)
+    assert words in "".join(found)
+
+
+def test_sigmas_have_names() -> None:
+    assert [len(named_sigmas(name)) for name in ("ap10k", "coco", "crowdpose", "humanart", "wholebody")] == [
+        17,
+        17,
+        14,
+        17,
+        133,
+    ]
+    assert named_sigmas("coco") == COCO_SIGMAS == named_sigmas("humanart") == named_sigmas("wholebody")[:17]
+    assert named_sigmas("wholebody")[-21:] == named_sigmas("wholebody")[-42:-21]  # two hands
+    with pytest.raises(UsageError, match="Did you mean 'ap10k'"):
+        named_sigmas("ap10")
 
 
 def test_scores_of_poses_above_one_are_no_percent_and_no_fault(tmp_path: Path) -> None:
