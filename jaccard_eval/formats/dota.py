@@ -53,7 +53,7 @@ def looks_like(peek: Peek) -> Likeness | None:
     """Rate a folder by the first lines of its label files, or by the names of result files."""
 
     def is_object(line: str) -> bool:
-        fields = _split(line)
+        fields = _label_fields(line)
         return len(fields) > _SIDES and all(map(is_numeral, fields[:_SIDES])) and not is_numeral(fields[_SIDES])
 
     if results := peek.rate_class_files(_RESULT) or peek.rate_class_files(_UPRIGHT_RESULT):
@@ -163,12 +163,15 @@ def _split(line: str) -> list[str]:
     if line.strip().lower().startswith(_HEADERS):
         return []
     if line.count(",") >= _SIDES:
-        fields = [field.strip() for field in line.strip().rstrip(",").split(",")]
-    else:
-        fields = [field for field in _MARKS.split(line) if field]
+        return [field.strip() for field in line.strip().rstrip(",").split(",")]
+    return [field for field in _MARKS.split(line) if field]
+
+
+def _label_fields(line: str) -> list[str]:
+    """Return the fields of a label: corners, category and the rest, where the category may have been the first."""
+    fields = _split(line)
     if len(fields) not in (_SIDES + 1, _SIDES + 2) or is_numeral(fields[0]) or not all(map(is_numeral, fields[1:])):
         return fields
-    # The category stands first, and a score behind it or last.
     category, *numbers = fields
     if any(mark.isdigit() for mark in category):
         return fields  # an image
@@ -189,7 +192,7 @@ def _read_labels(folder: Path, draft: Draft) -> tuple[TextBoxes, list[bool]]:
     from jaccard_eval.reading.lines import TextBoxes, split_files
 
     lines, difficult = TextBoxes((*_NAMES, "score")), list[bool]()
-    found = [*split_files(add_label_images(folder, draft), draft.findings, _split)]
+    found = [*split_files(add_label_images(folder, draft), draft.findings, _label_fields)]
     scores = [_score_in(fields) for _, _, fields in found] if draft.options.role == "pred" else []
     # Flags of ground truth are whole numbers.
     are_scored = all(scores) and any(float(score) % 1 for score in scores)

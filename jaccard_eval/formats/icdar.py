@@ -10,13 +10,15 @@ class.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
+from jaccard_eval.findings import FindingLog
 from jaccard_eval.formats import Format
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
@@ -51,6 +53,7 @@ _LISTED = re.compile(
     r"x:\s*\[\[([^\]]*)\]\].*?y:\s*\[\[([^\]]*)\]\](?:.*?transcriptions:\s*\[u?['\"]([^\]]*?)['\"]\])?"
 )
 _CATEGORY = re.compile(r"[a-z_-]+(?:,\d)?|.*,[012]")  # as those of objects are spelled, perhaps with a flag
+_BEGUN = re.compile(r"\ufeff?\s*x:\s*\[\[")  # lists of numbers that NumPy breaks into lines
 _QUOTED = re.compile(r"""["'].*["']""")
 _LEAST = 3  # points of an outline
 _FILLED = 0.05  # of the box around it, at least
@@ -85,7 +88,7 @@ _INDEXED = _Layout("turned", _TURNED)
 def looks_like(peek: Peek) -> Likeness | None:
     """Rate a folder by the first lines of its files: the outlines of words, and one field more or none."""
     found = _first_files(peek)
-    by_file = [[fields for line in file.lines if (fields := _split(line))] for file in found]
+    by_file = [*map(_sample, found)]
     lines = [fields for own in by_file for fields in own]
     layout = _layout_of(lines)
     if layout is None or (layout is _INDEXED and not _are_numbered(by_file)):
@@ -113,7 +116,7 @@ def looks_like(peek: Peek) -> Likeness | None:
 
 def iou_types(peek: Peek) -> set[str]:
     """Return what there is: of outlines, masks; upright boxes are only those around oriented ones."""
-    lines = [fields for file in _first_files(peek) for line in file.lines if (fields := _split(line))]
+    lines = [fields for file in _first_files(peek) for fields in _sample(file)]
     layout = _layout_of(lines) or _QUAD
     return {layout.iou_type}
 
@@ -215,7 +218,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     from jaccard_eval.formats._yolo.images import add_images  # not needed to look for a format
     from jaccard_eval.formats._yolo.sources import LabelSource, folder_source, require_labels
     from jaccard_eval.reading.drawn import add_shapes
-    from jaccard_eval.reading.lines import TextBoxes, mention_other_files, split_files
+    from jaccard_eval.reading.lines import TextBoxes, mention_other_files
 
     source = folder_source(path, draft.findings)
     if not source.files and files.is_folder(path):
@@ -228,7 +231,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     add_images(source, draft)
     mention_other_files(source.root, source.other_files, draft)
     is_gt = options.role == "gt"
-    found = [*split_files(source.files, draft.findings, _split)]
+    found = list(_fields_of(source.files, draft.findings))
     layout = _layout_of([fields for _, _, fields in found]) or _QUAD
     width = len(layout.names) or len(_SIDES)
     lines = TextBoxes((*(layout.names or _SIDES), "score"))
@@ -263,6 +266,29 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     if layout is _INDEXED:
         columns["difficult"] = table[:, 1] == 1
     add_shapes(lines, table[:, :4], drawn, draft, usual_angle="rad-cw", **columns)
+
+
+def _fields_of(named: Mapping[str, Path], findings: FindingLog) -> Iterator[tuple[str, tuple[str, int], list[str]]]:
+    """Yield the image, the place and the fields of each line; lists of numbers may go on in the next one."""
+    for key, path, texts in files.read_each(named, partial(files.read_lines, empty_ok=True), findings):
+        for number, text in _joined(texts):
+            if fields := _split(text):
+                yield key, (str(path), number), fields
+
+
+def _joined(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield lines with their numbers, and in place of lists that go on in the next ones a line for all."""
+    begun = ""
+    for number, line in enumerate(lines, start=1):
+        whole = f"{begun} {line}" if begun else line
+        is_open = _BEGUN.match(whole) is not None and not _LISTED.match(whole.strip().lstrip("\ufeff"))
+        begun = whole if is_open and number < len(lines) else ""
+        if not begun:
+            yield number, whole
+
+
+def _sample(file: Peek) -> list[list[str]]:
+    return [fields for _, line in _joined(file.lines) if (fields := _split(line))]
 
 
 def _box(numbers: list[float], own: Sequence[str]) -> Drawn:

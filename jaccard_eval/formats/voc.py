@@ -42,8 +42,8 @@ FORMAT = Format(
 )
 
 _KINDS = {
-    "bbox": re.compile(rb"<bndbox>"),
-    "obb": re.compile(rb"<robndbox>"),
+    "bbox": re.compile(rb"<xmin>"),
+    "obb": re.compile(rb"<robndbox>|<[xy]_?(?:4|left_top)>"),
     "segm": re.compile(rb"<polygon>\s*<(?:pt|x1|username)>"),
 }
 ROOT = "annotation"  # the outermost element of an annotation file

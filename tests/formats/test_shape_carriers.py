@@ -704,3 +704,28 @@ def test_tables_of_ultralytics_hold_the_shapes_of_their_task(flat: bool, tmp_pat
     ap(gt, pred["segments"], BOXES)
     ap(gt, pred["segments"], MASKS, iou_type="segm")
     ap(gt, pred["pose"], 0.6, iou_type="keypoints", sigmas=[0.1] * 4)
+
+
+def test_lists_that_go_on_in_the_next_line_are_one_word(tmp_path: Path) -> None:
+    def broken(_: str, boxes: list[Turned]) -> str:
+        return "".join(listed(box).replace("]], y", "\n  ]], y") + "\n" for box in boxes)
+
+    gt = documents(tmp_path, "gt", broken, ".txt")
+    pred = documents(tmp_path, "pred", lambda _, boxes: "".join(with_outline(box) + "\n" for box in boxes), ".txt")
+    assert ap(gt, pred, MASKS)["iou_type"] == "segm"
+
+
+@pytest.mark.parametrize("outer", ["robndbox", "bndbox"])
+def test_corners_in_xml_are_oriented_boxes(outer: str, tmp_path: Path) -> None:
+    ends = ("left_top", "right_top", "right_bottom", "left_bottom") if outer == "robndbox" else ("1", "2", "3", "4")
+    mark = "_" if outer == "robndbox" else ""
+
+    def draw(box: Turned) -> str:
+        pairs = "".join(
+            f"<x{mark}{end}>{x}</x{mark}{end}><y{mark}{end}>{y}</y{mark}{end}>"
+            for end, (x, y) in zip(ends, corners(box), strict=True)
+        )
+        return f"<{outer}>{pairs}</{outer}>"
+
+    gt = documents(tmp_path, "gt", lambda name, boxes: annotation(name, boxes, draw), ".xml")
+    assert ap(gt, results(tmp_path, lambda box: {"poly": ring(box)}), OBB)["iou_type"] == "obb"

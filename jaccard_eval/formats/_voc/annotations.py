@@ -43,6 +43,7 @@ RESULT_NAME = re.compile(r"comp\d_det_[^_]+_(?P<label>.+)\.txt", re.IGNORECASE)
 
 _SCORES = ("score", "confidence")  # the kit has none in XML; converters of predictions write either
 _ONCE = ("name", "bndbox", *CORNERS, *_SCORES)  # in an object
+_CORNER = re.compile(r"[xy]_?(?:[0-4]|(?:left|right)_(?:top|bottom))")  # one of eight numbers of an oriented box
 _SNIFFED = 20  # files, and folders in a folder, that are looked at
 ANNOTATIONS = "Annotations"  # where the development kit has them, next to JPEGImages and ImageSets
 IMAGES = "JPEGImages"
@@ -178,7 +179,7 @@ class _Files:
                 self.repeated += [(row, name, counts[name]) for name in _ONCE if counts[name] > 1]
             score, other = map(texts.get, _SCORES)
             cells = [corners.get(corner, "" if drawn is None else "0") for corner in CORNERS]
-            if drawn is not None and box is not None:
+            if drawn is not None and box is not None and corners.keys() >= {*CORNERS}:
                 drawn.box = cells[:4]  # type: ignore[assignment]  # numbers that are checked with all others
             cells.append((other or "" if score is None else score).strip())
             self.objects.add((file, f"object[{number}]"), key, texts.get("name", "").strip(), cells)
@@ -191,6 +192,12 @@ class _Files:
 def _drawn(element: Element) -> Drawn | None:
     """Return what an object draws besides a box: the turned box of roLabelImg, or the polygon of LabelMe."""
     turned, polygon = element.find("robndbox"), element.find("polygon")
+    # DIOR-R has the corners there; others have them in the box.
+    box = element.find("bndbox")
+    for outer in (turned, box):
+        corners = [] if outer is None else [child for child in outer if _CORNER.fullmatch(child.tag)]
+        if outer is not None and len(corners) == 8:
+            return Drawn(rings=[[number_in(outer, child.tag) for child in corners]], kind=outer.tag)
     if turned is not None:
         names = ("cx", "cy", "w", "h", "angle")
         return Drawn(turned=[number_in(turned, name) for name in names], kind="robndbox")
