@@ -1,4 +1,4 @@
-"""Run a program with the drop-ins in place of pycocotools and faster-coco-eval, without a change of its lines.
+"""Run a program with the drop-ins in place of pycocotools, faster-coco-eval and lvis-api, with no line of it changed.
 
 ``python -m jaccard_eval.patch train.py ARGUMENTS`` runs a script, ``python -m jaccard_eval.patch -m package.train ...``
 a module.
@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from jaccard_eval.compat.faster_coco_eval import init_as_faster_coco_eval
+from jaccard_eval.compat.lvis import init_as_lvis
 from jaccard_eval.compat.pycocotools.install import init_as_pycocotools
 from jaccard_eval.errors import ExitCode
 
@@ -29,6 +30,7 @@ def main(arguments: list[str]) -> int:
         return ExitCode.USAGE
     init_as_pycocotools()
     init_as_faster_coco_eval()
+    init_as_lvis()
     # As Python itself leaves it: the program sees its own name and arguments, and imports from its folder.
     sys.argv = named
     if is_module:

@@ -6,6 +6,7 @@ Its modules are here by their names, too: ``from jaccard_eval.pycocotools.coco i
 import sys
 
 from jaccard_eval.compat.faster_coco_eval import init_as_faster_coco_eval
+from jaccard_eval.compat.lvis import init_as_lvis
 from jaccard_eval.compat.pycocotools import coco, cocoeval, mask
 from jaccard_eval.compat.pycocotools.coco import COCO
 from jaccard_eval.compat.pycocotools.cocoeval import COCOeval
@@ -19,6 +20,7 @@ __all__ = [
     "coco",
     "cocoeval",
     "init_as_faster_coco_eval",
+    "init_as_lvis",
     "init_as_pycocotools",
     "mask",
 ]

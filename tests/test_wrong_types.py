@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import jaccard_eval
-from jaccard_eval import BoxTable
+from jaccard_eval import BoxTable, DataError
 from jaccard_eval.errors import UsageError
 
 GT = BoxTable.from_arrays([0, 0], [0, 1], [[0, 0, 10, 10], [5, 5, 20, 20]])
@@ -58,12 +60,16 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert jaccard_eval.evaluate(GT, PRED, **options).to_dict() == expected.to_dict()
 
 
-@pytest.mark.parametrize("where", ["field", "image_id", "score", "info"])
-def test_bytes_in_a_dict_are_named(where: str) -> None:
+@pytest.mark.parametrize("value", [b"1", Path("a"), {1}, datetime(2026, 1, 1, tzinfo=UTC)], ids=str)
+@pytest.mark.parametrize("where", ["field", "score", "info"])
+def test_what_json_has_not_is_read_from_no_number_and_passed_elsewhere(where: str, value: object) -> None:
     image = {"id": 1, "file_name": "a.jpg", "width": 100, "height": 100}
     gt: dict[str, Any] = {"images": [image], "categories": [{"id": 1, "name": "c"}], "annotations": []}
     gt["annotations"] = [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [1, 1, 10, 10], "area": 100, "iscrowd": 0}]
     pred: dict[str, Any] = {"image_id": 1, "category_id": 1, "bbox": [1, 1, 10, 10], "score": 0.5}
-    (gt if where == "info" else pred)[where] = b"1"
-    with pytest.raises(UsageError, match="bytes is not a number, a text, a list or a dict"):
-        jaccard_eval.evaluate(gt, [pred])
+    (gt if where == "info" else pred)[where] = value
+    if where in ("field", "info"):
+        assert jaccard_eval.evaluate(gt, [pred])["AP"] == pytest.approx(1.0)
+    else:
+        with pytest.raises(DataError):
+            jaccard_eval.evaluate(gt, [pred])

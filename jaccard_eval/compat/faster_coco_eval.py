@@ -7,14 +7,13 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
 
 from jaccard_eval.compat.pycocotools import coco, cocoeval, mask
 from jaccard_eval.compat.pycocotools.coco import Record
-from jaccard_eval.compat.pycocotools.install import require_free
+from jaccard_eval.compat.pycocotools.install import install_modules, require_free
 from jaccard_eval.compat.pycocotools.params import Params
 from jaccard_eval.compat.pycocotools.shapes import is_compressed, rles
 
@@ -201,15 +200,7 @@ def init_as_faster_coco_eval() -> None:
         ".core.faster_eval_api": classes,
         ".core.mask": masks,
     }
-    for name, content in contents.items():
-        module = ModuleType(PACKAGE + name)
-        module.__file__ = __file__
-        module.__path__ = []
-        vars(module).update(content)
-        sys.modules[PACKAGE + name] = module
-        parent, _, last = (PACKAGE + name).rpartition(".")
-        if parent:
-            setattr(sys.modules[parent], last, module)
+    install_modules({PACKAGE + name: content for name, content in contents.items()})
     package = sys.modules[PACKAGE]
     for last in ("coco", "mask"):
         setattr(package, last, sys.modules[f"{PACKAGE}.core.{last}"])

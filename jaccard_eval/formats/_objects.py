@@ -105,12 +105,17 @@ def _add_coco(source: Any, draft: Draft) -> None:
 
 
 def _plain(value: object) -> Any:
-    """Return numbers and arrays of NumPy and PyTorch as Python has them."""
+    """Return numbers and arrays of NumPy and PyTorch as Python has them, runs of bytes as text, the rest in words.
+
+    What has no business in a record, a path or a date, is not read from any; where it stands for a number, its words
+    are refused there.
+    """
+    if isinstance(value, bytes | bytearray):
+        return value.decode("latin-1")
+    if isinstance(value, set | frozenset):
+        return list(value)
     array = to_array(value)
-    # Numbers and texts: what is something else in Python as well, such as bytes, would be asked for again and again.
-    if array.dtype.kind not in "biufU":
-        raise TypeError(f"{type(value).__name__} is not a number, a text, a list or a dict")
-    return array.tolist()
+    return array.tolist() if array.dtype.kind in "biufU" else str(value)
 
 
 def _add_detections(source: Any, draft: Draft) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
+from typing import Any
 
 from jaccard_eval.compat.pycocotools import coco, cocoeval, mask
 from jaccard_eval.errors import UsageError
@@ -40,6 +41,19 @@ def init_as_pycocotools() -> None:
     for name, module in {**REPLACED, **free}.items():
         sys.modules[f"{PACKAGE}.{name}"] = module
         setattr(package, name, module)
+
+
+def install_modules(contents: Mapping[str, Mapping[str, Any]]) -> None:
+    """Put modules with some contents, parents first, where imports find them."""
+    for name, content in contents.items():
+        module = ModuleType(name)
+        module.__file__ = __file__
+        module.__path__ = []
+        vars(module).update(content)
+        sys.modules[name] = module
+        parent, _, last = name.rpartition(".")
+        if parent:
+            setattr(sys.modules[parent], last, module)
 
 
 def require_free(package: str, names: Sequence[str], call: str) -> None:
