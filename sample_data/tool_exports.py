@@ -46,6 +46,7 @@ def prediction_files(name: str, seen: Pictures) -> Files:
     """Return the files of the formats that have scores."""
     return {
         **{f"roboflow/{name}/{p.stem}.json": _json(_response(p)) for p in seen},
+        **{f"cloud/{name}/{p.stem}.json": _json(_answer(p)) for p in seen},
         **_supervisely_project(name, seen, scored=True),
         f"hf/{name}.json": _json({p.file_name: [_hf_detection(box) for box in p.boxes] for p in seen}),
         f"labelstudio/{name}.json": _json([_task(row, p, scored=True) for row, p in enumerate(seen)]),
@@ -71,6 +72,19 @@ def _corners(box: Box) -> list[float]:
 def _rectangle(box: Box) -> list[list[float]]:
     left, top, right, bottom = _corners(box)
     return [[left, top], [right, bottom]]
+
+
+def _answer(p: Picture) -> dict[str, Any]:
+    """Return what Azure Vision answers."""
+    objects = [
+        {
+            "rectangle": {"x": box.left, "y": box.top, "w": box.width, "h": box.height},
+            "object": box.name,
+            "confidence": box.score,
+        }
+        for box in p.boxes
+    ]
+    return {"objects": objects, "metadata": {"width": p.width, "height": p.height, "format": "Png"}}
 
 
 def _labelme(p: Picture) -> dict[str, Any]:

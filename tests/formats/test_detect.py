@@ -158,7 +158,7 @@ def test_a_known_format_needs_no_looking(tmp_path: Path) -> None:
 def test_an_unknown_format_is_refused_with_the_known_ones() -> None:
     with pytest.raises(
         UsageError,
-        match=r"unknown format 'coca'; choose from arrow, bdd100k, coco.*Did you mean 'coco'",
+        match=r"unknown format 'coca'; choose from arrow, bdd100k, cloud, coco.*Did you mean 'coco'",
     ):
         format_module("coca")
 
