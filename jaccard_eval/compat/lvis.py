@@ -24,7 +24,7 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.protocol import BOXES, AreaRange, get_protocol
 from jaccard_eval.metrics.detection import detection_metrics
 
-__all__ = ["LVIS", "LVISEval", "LVISResults", "init_as_lvis"]
+__all__ = ["LVIS", "LVISEval", "LVISResults", "Params", "init_as_lvis"]
 
 PACKAGE = "lvis"
 LOG = logging.getLogger(__name__)
