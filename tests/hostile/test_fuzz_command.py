@@ -15,7 +15,7 @@ from jaccard_eval.cli import run
 
 pytestmark = pytest.mark.slow
 
-N_MUTANTS = 250  # of each pair
+N_MUTANTS = 120  # of each pair
 SECONDS = 4.0
 SECONDS_EACH = 15.0  # of processor time; `compare` resamples 1,000 times, in 5 on a slow machine
 SHARE_OF_OTHERS = 0.3

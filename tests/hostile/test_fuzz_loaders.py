@@ -18,7 +18,7 @@ from jaccard_eval.options import ReadOptions
 
 pytestmark = pytest.mark.slow
 
-N_MUTANTS = 400  # of each format and role
+N_MUTANTS = 150  # of each format and role
 SECONDS = 1.5  # for all of them, twice what it takes; what is left of them on a slow machine is drawn another day
 
 ROLES = ("gt", "pred")
