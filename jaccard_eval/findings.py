@@ -24,6 +24,7 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import Rows, aligned, printable
 
 MAX_EXAMPLES = 20  # examples kept per finding; the count goes on
+LONG_FOLDER = 100  # characters, from which further examples in it do not repeat it
 SHOWN_EXAMPLES = 5  # of these, a text shows the first few
 
 
@@ -67,6 +68,14 @@ class Example:
 
     def __str__(self) -> str:
         return f"{self.where}: {printable(self.detail)}"
+
+    def behind(self, first: Example) -> str:
+        """Return the text where it stands below that of another example, without a long folder that both are in."""
+        folder, slash, name = self.where.path.replace("\\", "/").rpartition("/")
+        is_same = first.where.path.replace("\\", "/").startswith(f"{folder}{slash}")
+        if len(folder) <= LONG_FOLDER or not is_same:
+            return str(self)
+        return str(Example(replace(self.where, path=f".../{name}"), self.detail))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +124,7 @@ class Finding:
         """
         if self.severity is Severity.NOTE or (self.summary and self.severity is not Severity.ERROR):
             return ()
-        lines = [str(example) for example in self.examples[1:SHOWN_EXAMPLES]]
+        lines = [example.behind(self.examples[0]) for example in self.examples[1:SHOWN_EXAMPLES]]
         hidden = self.count - min(len(self.examples), SHOWN_EXAMPLES)
         return (*lines, f"and {hidden:,} more") if hidden > 0 else tuple(lines)
 

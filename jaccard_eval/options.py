@@ -30,6 +30,7 @@ else:
 
 BY_FOLDER = "folder"  # what images may be grouped by, if not by a file
 # What masks of a file have exchanged: x and y of polygons, or of pixels their axes, the order of runs, or the size.
+COLOR_TABLES = ("cityscapes", "voc")  # colours of classes that have a name
 AS_WRITTEN = "xy"
 MASK_AXES = {
     AS_WRITTEN: "as written",

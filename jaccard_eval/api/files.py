@@ -287,8 +287,8 @@ def pixels(
         list of them, a dict by name, or one.
     classes : sequence of str, optional
         Names by value; any other value is then an error. If None, those of `colors`, else every value is a class.
-    colors : path, optional
-        Table of colours, for maps that hold colours or whose palettes decide.
+    colors : path or str, optional
+        Table of colours, for maps that hold colours or whose palettes decide; "cityscapes" and "voc" are known.
     class_map : dict or str, optional
         Value of the ground truth that each value of the predictions means, before all other rules; others stay as they
         are. Or a rule: "id+1", "id-1", of Cityscapes "trainIds-labelIds" and "labelIds-trainIds" (which makes labels
@@ -337,16 +337,16 @@ def pixels(
     from jaccard_eval.features.pixels.worst import WorstMaps
     from jaccard_eval.options import Bootstrap
     from jaccard_eval.reading.labelmaps.arrays import maps_from
-    from jaccard_eval.reading.labelmaps.colors import read_color_table
+    from jaccard_eval.reading.labelmaps.colors import named_color_table, read_color_table
 
     sides = maps_from(gt), maps_from(pred)
     if list_file is not None and not all(isinstance(side, Path) for side in sides):
         raise UsageError("list_file names files; choose among arrays by passing those to compare")
-    table = None if colors is None else read_color_table(path_of(colors))
+    table = None if colors is None else named_color_table(colors) or read_color_table(path_of(colors))
     rules = PixelProtocol(
         classes=tuple(classes) if classes is not None else table.names if table is not None else None,
         colors=None if table is None else table.digest,
-        ignore=tuple(sorted(set(ignore))),
+        ignore=tuple(sorted({*ignore, *(() if table is None else table.void)})),
         class_map=_value_map("class_map", class_map, (AUTO, UNCHANGED)),
         gt_class_map=_value_map("gt_class_map", gt_class_map),
         reduce_zero=reduce_zero,

@@ -54,10 +54,6 @@ COLUMNS = ("image", "id", "class", "score")
 ONE_CLASS = 0
 _CITYSCAPES, _DECORATION = "_instanceIds.png", "_gtFine"
 _OBJECTS, _CLASSES = "SegmentationObject", "SegmentationClass"
-_VOC = (
-    "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable", "dog",
-    "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor",
-)  # fmt: skip
 _VOID = 255  # of VOC: borders of objects, and what nobody looked at
 # Of the names of maps, behind that of the image.
 _ENDINGS = (
@@ -400,11 +396,13 @@ def _note_one_class(path: Path, draft: Draft) -> None:
 
 
 def _read_each(names: Sequence[str], read_one: Callable[[str], None], draft: Draft) -> None:
+    failures = []
     for name in tracked(names, "masks"):
         try:
             read_one(name)
         except DataError as error:
-            draft.findings.extend(error.findings)
+            failures.append(error)
+    files.record_failures(failures, draft.findings)
 
 
 def _ids(file: Path) -> tuple[EncodedImage, npt.NDArray[np.generic]]:
@@ -447,6 +445,7 @@ def _read_cityscapes(path: Path, names: Sequence[str], side: RecordCollector, dr
 
 def _read_voc(path: Path, side: RecordCollector, draft: Draft) -> None:
     """Add objects with the class that most of their pixels have; void is neither."""
+    from jaccard_eval.reading.labelmaps.colors import VOC
     from jaccard_eval.similarity.runs import runs_of_labels
 
     def read_one(name: str) -> None:
@@ -467,11 +466,11 @@ def _read_voc(path: Path, side: RecordCollector, draft: Draft) -> None:
             counts = np.bincount(classes[values == key].astype(np.int64), minlength=_VOID + 1)
             counts[_VOID] = 0
             label = int(np.argmax(counts[1:])) + 1
-            if counts[label] == 0 or label > len(_VOC):
-                what = f"class {label}, and VOC has {len(_VOC)}" if counts[label] else "no class"
+            if counts[label] == 0 or label >= len(VOC):
+                what = f"class {label}, and VOC has {len(VOC) - 1}" if counts[label] else "no class"
                 detail = f"has {what} in {file}"
                 draft.findings.error("map-value", where, detail, fix=f"Export {_CLASSES} again.")
-            labels.append(_VOC[min(label, len(_VOC)) - 1])
+            labels.append(VOC[min(label, len(VOC) - 1)])
         side.add_map(name.removesuffix(".png"), masks, image.shape, labels=labels, places=places)
 
     _read_each(sorted(name for name in files.list_folder(path)[1] if name.endswith(".png")), read_one, draft)

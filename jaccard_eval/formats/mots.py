@@ -176,16 +176,10 @@ def _sequence(name: str) -> str:
 
 
 def _read_images(found: Mapping[str, Path], side: RecordCollector, draft: Draft) -> None:
-    from jaccard_eval.progress import tracked
     from jaccard_eval.similarity.runs import runs_of_labels
 
     several = len({name.rpartition("/")[0] for name in found}) > 1
-    for name, file in tracked([*found.items()], "masks"):
-        try:
-            image, values = _values(file)
-        except DataError as error:
-            draft.findings.extend(error.findings)
-            continue
+    for name, file, (image, values) in files.read_each(found, _values, draft.findings):
         key = name if several else name.rpartition("/")[2]
         ids, masks = runs_of_labels(values)
         side.add_image(key, size=(image.shape[1], image.shape[0]))

@@ -29,6 +29,7 @@ from jaccard_eval.cli.slices import read_slices
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS
 from jaccard_eval.errors import ExitCode
 from jaccard_eval.findings import FindingLog
+from jaccard_eval.options import COLOR_TABLES
 
 COLUMNS = ("name", "gt", "pred", *MAP_CLASS_METRICS)
 EPILOG = """\b
@@ -47,7 +48,7 @@ def pixels(
     gt: Path,
     pred: Path,
     classes: str | None,
-    colors: Path | None,
+    colors: str | None,
     class_map: dict[str, str] | str | None,
     gt_class_map: dict[str, str] | str | None,
     list_file: Path | None,
@@ -116,10 +117,10 @@ COMMAND = SectionedCommand(
         ),
         _read(
             "--colors",
-            type=InputPath(),
-            metavar="FILE",
+            type=InputText(lambda text: text not in COLOR_TABLES),
+            metavar="FILE|NAME",
             basic=True,
-            help="Colours of the classes, one per line, such as '128 64 128 road'.",
+            help="Colours of the classes, one per line, such as '128 64 128 road'; or cityscapes, voc.",
         ),
         _read(
             "--class-map",

@@ -37,6 +37,12 @@ class ColorTable:
 
     codes: IntArray  # (n,) red + 2**8 green + 2**16 blue
     names: tuple[str, ...]  # the colour where the table names none
+    n_void: int = 0  # the last colours, which are of no class
+
+    @property
+    def void(self) -> range:
+        """What stands for pixels of no class."""
+        return range(len(self.names), len(self.codes))
 
     @property
     def digest(self) -> str:
@@ -50,6 +56,44 @@ class ColorTable:
         place = np.searchsorted(self.codes, codes, sorter=order)
         candidate = order[np.minimum(place, len(order) - 1)]
         return np.where(self.codes[candidate] == codes, candidate, UNKNOWN)
+
+
+VOC = (
+    "background", "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable",
+    "dog", "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor",
+)  # fmt: skip
+
+
+# Of Cityscapes: unlabeled, dynamic, ground, parking, rail track, guard rail, bridge, tunnel, caravan and trailer. Poles
+# in groups and licence plates have the colours of poles and cars. Source: cityscapesScripts, labels.py.
+_NOT_EVALUATED = (
+    (0, 0, 0), (111, 74, 0), (81, 0, 81), (250, 170, 160), (230, 150, 140), (180, 165, 180), (150, 100, 100),
+    (150, 120, 90), (0, 0, 90), (0, 0, 110),
+)  # fmt: skip
+
+
+def _voc_color(label: int) -> int:
+    """Return the colour of a class of PASCAL VOC: its bits are spread over the channels, as in VOClabelcolormap."""
+    channels = [0, 0, 0]
+    for bit in range(8):
+        for channel in range(3):
+            channels[channel] |= (label >> (3 * bit + channel) & 1) << (7 - bit)
+    return channels[0] | channels[1] << 8 | channels[2] << 16
+
+
+def named_color_table(name: object) -> ColorTable | None:
+    """Return the colours of a known data set, one of `options.COLOR_TABLES`; None where the name is another."""
+    if name == "voc":
+        codes = [*map(_voc_color, range(len(VOC))), 224 | 224 << 8 | 192 << 16]
+        return ColorTable(np.array(codes, dtype=np.int64), VOC, n_void=1)
+    if name == "cityscapes":
+        from jaccard_eval.reading.segments.cityscapes import CATEGORIES
+
+        known = [*(category.colour or (0, 0, 0) for category in CATEGORIES), *_NOT_EVALUATED]
+        codes = [red | green << 8 | blue << 16 for red, green, blue in known]
+        names = tuple(category.name for category in CATEGORIES)
+        return ColorTable(np.array(codes, dtype=np.int64), names, n_void=len(_NOT_EVALUATED))
+    return None
 
 
 @as_settings()

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from jaccard_eval.findings import DataError, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.options import COLOR_TABLES
 from jaccard_eval.reading import files
 from jaccard_eval.reading.labelmaps.arrays import ARRAYS_FIX, ArrayMap
 from jaccard_eval.reading.labelmaps.plain_png import decode_plain
@@ -250,7 +251,10 @@ def _decode_png(data: bytes, where: Where, *, by_color: bool) -> LabelImage:
     header = _read_png_header(data, where)
     is_rgb = header.color_type in (_RGB, _RGBA)
     if is_rgb and not by_color:
-        fix = Fix.missing("Map colours to classes with {colors}, or save the classes as one channel.", colors=None)
+        words = (
+            f"Map colours to classes with {{colors}} ({', '.join(COLOR_TABLES)}), or save the classes as one channel."
+        )
+        fix = Fix.missing(words, colors=None)
         raise _mode(where, "holds colours (RGB), not class numbers", fix)
     if is_rgb and header.depth > 8:
         raise _mode(where, "has 16 bits per colour channel", "Save it with 8 bits per channel.")

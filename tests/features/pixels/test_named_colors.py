@@ -1,0 +1,52 @@
+"""Colours of Cityscapes and VOC by name: hand arithmetic, and the colours that their own tools give."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from jaccard_eval import DataError, pixels
+from jaccard_eval.findings import Example, Where
+from jaccard_eval.reading.labelmaps.colors import named_color_table
+
+
+def save(path: Path, shift: int, colors: tuple[tuple[int, int, int], ...], void: tuple[int, int, int] | None) -> Path:
+    """Draw an object of 15 x 10 pixels on 40 x 30, and 50 pixels of void."""
+    values = np.empty((30, 40, 3), dtype=np.uint8)
+    values[:], values[5:15, 5 + shift : 20 + shift] = colors
+    if void is not None:
+        values[20:, :5] = void
+    Image.fromarray(values).save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "colors", "void"),
+    [("cityscapes", ((128, 64, 128), (0, 0, 142)), (81, 0, 81)), ("voc", ((0, 0, 0), (128, 0, 0)), (224, 224, 192))],
+)
+def test_colors_of_known_data_sets_need_no_file(
+    name: str, colors: tuple[tuple[int, int, int], ...], void: tuple[int, int, int], tmp_path: Path
+) -> None:
+    gt, pred = save(tmp_path / "gt.png", 0, colors, void), save(tmp_path / "pred.png", 3, colors, None)
+    with pytest.raises(DataError, match="cityscapes, voc"):
+        pixels(gt, pred)
+    result = pixels(gt, pred, colors=name)
+    # The object: 120 of 180 pixels; what is behind it: 970 of 1,030, as 50 are void.
+    assert result.metrics["mIoU"].value == pytest.approx((120 / 180 + 970 / 1030) / 2)
+
+
+def test_the_colors_of_voc_are_those_of_its_own_tool() -> None:
+    table = named_color_table("voc")
+    assert table is not None
+    named = dict(zip(table.names, table.codes.tolist(), strict=False))
+    assert named["aeroplane"] == 128  # red
+    assert named["tvmonitor"] == 0 | 64 << 8 | 128 << 16
+    assert named["person"] == 192 | 128 << 8 | 128 << 16
+
+
+def test_further_examples_do_not_repeat_a_long_folder() -> None:
+    folder = "/data/" + "very long/" * 12
+    first, other = (Example(Where(f"{folder}{name}", line=3), "is odd") for name in ("a.csv", "b.csv"))
+    assert other.behind(first) == ".../b.csv:3: is odd"
+    assert Example(Where("/data/b.csv"), "is odd").behind(Example(Where("/data/a.csv"), "")) == "/data/b.csv: is odd"
