@@ -378,7 +378,35 @@ def read_both(gt: Input, pred: Input) -> Readings:
             _with_names_above(gt_side, pred_side, gt),
             _with_names_above(pred_side, gt_side, pred),
         )
+        if _look_like_corners(gt_side) and _look_like_corners(pred_side):
+            detail = "all boxes of both sides fit as x1 y1 x2 y2 and as x y w h, and no image sizes tell which they are"
+            words = "Pass {gt_box:xyxy} and {pred_box:xyxy}, or {gt_box:xywh} and {pred_box:xywh}."
+            fix = Fix.missing(words, gt_box=("xyxy", "xywh"), pred_box=("xyxy", "xywh"))
+            doubt = DataError.single("columns-ambiguous", Where(pred_side.path, field="bbox"), detail, fix=fix)
+            return Readings(gt_side, pred_side, (*gt_errors, *pred_errors, *doubt.findings))
     return Readings(gt_side, pred_side, (*gt_errors, *pred_errors))
+
+
+_FEWEST_DOUBTED = 8  # boxes, all larger than their distance from the corner of the image: hardly ever by chance
+
+
+def _look_like_corners(side: Dataset) -> bool:
+    """Whether boxes of four numbers, read as left, top, width and height unasked, have the form of two corners.
+
+    Those that begin near the corner of the image have it in either case. Four columns have names that tell.
+    """
+    is_packed = any(detail.endswith("(xywh)") for detail in side.details)
+    if not is_packed or "box" in side.reading.named or side.units != "px" or len(side.boxes) < _FEWEST_DOUBTED:
+        return False
+    if np.isfinite(side.images.sizes).all():
+        return False
+    n_off = 0
+    for table in side.boxes.tables():
+        offset, size = table.xywh[:, :2], table.xywh[:, 2:]
+        if table.shapes is not None or (size <= offset).any():
+            return False
+        n_off += int((2 * offset > size).all(axis=1).sum())
+    return 2 * n_off > len(side.boxes)
 
 
 def _are_alike(gt: Dataset, other: Dataset) -> bool:

@@ -3,9 +3,10 @@
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from jaccard_eval import BoxTable, Dataset
+from jaccard_eval import BoxTable, Dataset, evaluate, load
 from jaccard_eval.evaluation import load_and_align
 from jaccard_eval.findings import DataError
 from jaccard_eval.inputs import Input, read_alone, read_both
@@ -160,3 +161,22 @@ def test_ids_are_not_named_where_the_other_side_has_ids(tmp_path: Path) -> None:
     (tmp_path / "coco.names").write_text("cat\ndog\n")
     _, pred = both(coco(tmp_path, "gt.json", TRUTH), coco(tmp_path, "pred.json", RESULTS))
     assert (pred.labels.keys, pred.labels.named) == ((1,), False)
+
+
+def test_boxes_of_both_sides_that_may_be_corners_are_not_guessed(tmp_path: Path) -> None:
+    """Ten boxes of 40 x 30 far from the corner of the image: as left, top, width and height all would be larger."""
+    rows = [{"image": "a.jpg", "class": "dog", "bbox": [50 + 60 * at, 70, 90 + 60 * at, 100]} for at in range(10)]
+    scored = [{**row, "score": 0.9, "bbox": [side + 4 for side in row["bbox"]]} for row in rows]
+    gt, pred = (tmp_path / name for name in ("gt.json", "pred.json"))
+    for path, content in ((gt, rows), (pred, scored)):
+        path.write_text(json.dumps(content))
+    with pytest.raises(DataError, match=r"columns-ambiguous.*fit as x1 y1 x2 y2 and as x y w h"):
+        evaluate(gt, pred)
+    corners = ReadOptions(box="xyxy")
+    # 36 x 26 of 40 x 30 are shared: 936 of 1464, .639, at 3 of 10 thresholds.
+    assert evaluate(gt, pred, gt_options=corners, pred_options=corners)["AP"] == pytest.approx(0.3)
+    sized = [{**row, "width": 1400, "height": 900} for row in rows]
+    gt.write_text(json.dumps(sized))
+    assert "columns-ambiguous" not in {finding.code for finding in load(gt).findings}
+    table = pd.DataFrame([dict(zip("xywh", row["bbox"], strict=True), image="a.jpg", label="dog") for row in rows])
+    assert evaluate(table, table.assign(score=0.9))["AP"] == 1  # columns that are called so

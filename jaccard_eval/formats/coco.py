@@ -39,6 +39,7 @@ FORMAT = Format(
 _SECTIONS = frozenset({"images", "annotations", "categories"})
 _RESULT = frozenset({"image_id", "bbox"})
 _CLASS = "category_id"
+_IMAGE_NAMES = frozenset({"file_name", "filename", "image", "image_name", "image_path", "img", "path"})
 _LISTS = ("annotations", "results", "predictions", "detections")  # where objects have their records
 _LIST = re.compile(rb'"(?:%s)"\s*:\s*\[' % "|".join(_LISTS).encode())
 # Boxes or objects of a record that is an image: COCO's records are boxes.
@@ -72,7 +73,7 @@ def looks_like(peek: Peek) -> Likeness | None:
         if len(sections) > 1 or (fields == _RESULT and _CLASS in keys) or _is_wrapped(peek):
             return Likeness.STRUCTURE
         # Without its class, or with its image by name alone, a box may be anybody's.
-        if not sections and (fields == _RESULT or (fields == _RESULT - {"image_id"} and "file_name" in keys)):
+        if not sections and (fields == _RESULT or (fields == {"bbox"} and keys & _IMAGE_NAMES)):
             return Likeness.SUFFIX
         # Categories alone are COCO's where they are a list: others have an object of that name.
         is_known = fields or (_CATEGORIES.search(peek.head) if sections == {"categories"} else sections)
