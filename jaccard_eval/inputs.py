@@ -379,7 +379,9 @@ def read_both(gt: Input, pred: Input) -> Readings:
             _with_names_above(pred_side, gt_side, pred),
         )
         if _look_like_corners(gt_side) and _look_like_corners(pred_side):
-            detail = "all boxes of both sides fit as x1 y1 x2 y2 and as x y w h, and no image sizes tell which they are"
+            detail = (
+                "all boxes of both sides fit as x1 y1 x2 y2 and as x y w h, and no image sizes settle which they are"
+            )
             words = "Pass {gt_box:xyxy} and {pred_box:xyxy}, or {gt_box:xywh} and {pred_box:xywh}."
             fix = Fix.missing(words, gt_box=("xyxy", "xywh"), pred_box=("xyxy", "xywh"))
             doubt = DataError.single("columns-ambiguous", Where(pred_side.path, field="bbox"), detail, fix=fix)
@@ -393,7 +395,7 @@ _FEWEST_DOUBTED = 8  # boxes, all larger than their distance from the corner of 
 def _look_like_corners(side: Dataset) -> bool:
     """Whether boxes of four numbers, read as left, top, width and height unasked, have the form of two corners.
 
-    Those that begin near the corner of the image have it in either case. Four columns have names that tell.
+    Those that begin near the corner of the image have it in either case. Four columns have names that settle it.
     """
     is_packed = any(detail.endswith("(xywh)") for detail in side.details)
     if not is_packed or "box" in side.reading.named or side.units != "px" or len(side.boxes) < _FEWEST_DOUBTED:

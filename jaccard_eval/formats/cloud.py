@@ -52,7 +52,7 @@ class Service:
     lists : tuple of str
         The lists from the answer down to its objects, each in an entry of the one before.
     label, score, box : str
-        Of an object, or of an entry that it is in; the number of an entry stands for it.
+        Of an object, or of an entry that it is in; the number of an entry is a part of them.
     sides : tuple of str
         Of the box; none where it is a list of corners.
     encoding, units : str
@@ -200,7 +200,7 @@ def _add_object(collector: RecordCollector, image: str, chain: tuple[Record, ...
         sides = boxes.record(box)
         coords = [sides.number(side) for side in service.sides]
     else:
-        # A coordinate of zero is left out.
+        # A coordinate of zero is not written.
         points = [(point.optional("x", 0.0), point.optional("y", 0.0)) for point in boxes.records(box)]
         xs, ys = zip(*points, strict=True) if points else ((math.nan,), (math.nan,))
         coords = [min(xs), min(ys), max(xs), max(ys)]
