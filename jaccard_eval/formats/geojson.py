@@ -48,6 +48,8 @@ FORMAT = Format(
 _SUFFIXES = (".geojson", ".json")
 _BOUNDS, _KIND, _QUPATH = "bounds_imcoords", "type_id", "classification"  # of xView, and of QuPath
 _DEGREES = (180.0, 90.0)
+_GLOBAL = (":4326", "CRS84", "WGS84")  # reference systems of degrees
+_LARGEST = 1e5  # of the side of an image; metres on a map are counted from far away
 _SMALL = 0.5  # of a coordinate, which objects on the earth do not reach, and those in pixels do
 ONE_CLASS = 0
 _FIX = "Write polygons with rings of [x, y] in pixels."
@@ -81,12 +83,13 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     found = files.members(path, _SUFFIXES, draft.findings)
     known: set[str] = set()
     seen: list[tuple[float, float, float, float]] = []
+    systems: list[str] = []
     has_class = False
     for stem, file, value in files.read_each(
         found, lambda file: parse_json(file, files.read_text(file)), draft.findings
     ):
         where = Where(str(file))
-        features = [*_features(value, where, draft)]
+        features = [*_features(value, where, draft, systems)]
         own = [_image_of(feature) for feature in features]
         # A file that names no image is one, with objects or without.
         for image in own if any(own) else [stem]:
@@ -101,14 +104,14 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         from jaccard_eval.reading.tabular.boxes import note_no_class
 
         note_no_class(draft)
-    _refuse_degrees(seen, path, draft)
+    _refuse_places(seen, systems, path, draft)
     draft.findings.raise_errors()
     # Features that name images other than their files do not show which images have no object.
     side.to_draft(encoding="xywh", listed=known <= found.keys())
 
 
-def _features(value: Any, where: Where, draft: Draft) -> Iterator[Record]:
-    """Yield the features of a document: a collection, a list, or one feature."""
+def _features(value: Any, where: Where, draft: Draft, systems: list[str]) -> Iterator[Record]:
+    """Yield the features of a document: a collection, whose reference system is noted, a list, or one feature."""
     if isinstance(value, list):
         yield from Record.list_of(value, where, draft.findings)
         return
@@ -117,17 +120,9 @@ def _features(value: Any, where: Where, draft: Draft) -> Iterator[Record]:
         yield outer
         return
     crs = value.get("crs") if isinstance(value, dict) else None
-    features = [*outer.records("features")]
-    are_bounds = all(_BOUNDS in _properties(feature) for feature in features)
-    if crs is not None and features and not are_bounds and "local" not in str(crs).lower():
-        name = crs.get("properties", {}).get("name") if isinstance(crs, dict) else crs
-        _refuse_place(where, f"coordinates are of the reference system {quoted_value(name)}, not pixels", draft)
-    yield from features
-
-
-def _refuse_place(where: Where, detail: str, draft: Draft) -> None:
-    fix = "Convert them to pixels with the transform of the image, and write them without crs."
-    draft.findings.error("geo-coordinates", where, detail, fix=fix)
+    if crs is not None:
+        systems.append(str(crs.get("properties", {}).get("name", "") if isinstance(crs, dict) else crs))
+    yield from outer.records("features")
 
 
 def _properties(feature: Record) -> dict[str, Any]:
@@ -204,14 +199,22 @@ def _add_feature(
     side.add_polygons(image, label, rings, feature.where, score=_score_of(feature))
 
 
-def _refuse_degrees(seen: list[tuple[float, float, float, float]], path: Path, draft: Draft) -> None:
-    """Refuse coordinates that are longitudes and latitudes: small, and of objects that are much smaller."""
+def _refuse_places(seen: list[tuple[float, float, float, float]], systems: list[str], path: Path, draft: Draft) -> None:
+    """Refuse places on the earth: degrees of objects that are much smaller, and metres beyond the side of an image.
+
+    Tools that convert to pixels leave the reference system as it was.
+    """
     if not seen:
         return
     corners = np.array(seen)
     far = np.abs(corners).reshape(-1, 2).max(axis=0)
-    sizes = corners[:, 2:] - corners[:, :2]
-    if (far <= _DEGREES).all() and np.median(sizes) < _SMALL:
-        x, y = corners[0, :2].tolist()
-        detail = f"coordinates are degrees, not pixels: the first object begins at {x:g}, {y:g}"
-        _refuse_place(Where(str(path)), detail, draft)
+    is_global = any(name.endswith(_GLOBAL) for name in systems)
+    are_degrees = (far <= _DEGREES).all() and (is_global or np.median(corners[:, 2:] - corners[:, :2]) < _SMALL)
+    if not are_degrees and far.max() <= _LARGEST:
+        return
+    x, y = corners[0, :2].tolist()
+    what = "degrees" if are_degrees else "metres on a map"
+    named = f" of {quoted_value(systems[0])}" if systems else ""
+    detail = f"coordinates are {what}{named}, not pixels: the first object begins at {x:g}, {y:g}"
+    fix = "Convert them to pixels with the transform of the image."
+    draft.findings.error("geo-coordinates", Where(str(path)), detail, fix=fix)

@@ -71,10 +71,23 @@ def test_boxes_of_xview_are_in_pixels_and_its_places_are_not_read(tmp_path: Path
     assert (side.images.keys, side.labels.keys) == (("1.tif",), (73,))
 
 
+def named(system: str) -> dict[str, Any]:
+    return {"crs": {"type": "name", "properties": {"name": system}}}
+
+
 @pytest.mark.parametrize(
     ("features", "more", "words"),
     [
-        ([feature((5e5, 4e6, 5e5 + 30, 4e6 + 20))], {"crs": {"properties": {"name": "EPSG:32618"}}}, "'EPSG:32618'"),
+        (
+            [feature((5e5, 4e6, 5e5 + 30, 4e6 + 20))],
+            {"crs": {"properties": {"name": "EPSG:32618"}}},
+            "metres on a map of 'EPSG:32618', not pixels",
+        ),
+        (
+            [feature((2, 3, 9, 10))],
+            {"crs": {"properties": {"name": "EPSG:4326"}}},
+            "degrees of 'EPSG:4326', not pixels",
+        ),
         ([feature((-90.52, 32.1, -90.51, 32.11))], {}, "coordinates are degrees, not pixels: the first object begins"),
     ],
 )
@@ -84,6 +97,11 @@ def test_places_on_the_earth_are_refused(
     with pytest.raises(DataError, match="geo-coordinates") as caught:
         load(collection(tmp_path / "a.geojson", features, **more))
     assert words in str(caught.value)
+
+
+def test_a_reference_system_that_was_left_behind_is_none(tmp_path: Path) -> None:
+    system = {"properties": {"name": "urn:ogc:def:crs:EPSG::32616"}}
+    assert len(load(collection(tmp_path / "a.geojson", [feature((10, 10, 400, 300))], crs=system)).boxes) == 1
 
 
 def test_other_geometries_are_counted_and_broken_ones_refused(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ class ColorTable:
 
     @property
     def void(self) -> range:
-        """What stands for pixels of no class."""
+        """What pixels of no class have."""
         return range(len(self.names), len(self.codes))
 
     @property
