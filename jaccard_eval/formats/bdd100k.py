@@ -110,7 +110,16 @@ def _add_frame(collector: RecordCollector, frame: Record, image: str, size: tupl
         flags = attributes if isinstance(attributes, dict) else {}
         is_crowd = bool(flags.get("crowd") or flags.get("ignored"))  # as Scalabel's evaluation has both
         score = label.optional("score")
+        if collector.reads_boxes and label.has("box2d"):
+            box = _box(label)
+            collector.add_box(image, label.text("category"), box, label.where, score=score, crowd=is_crowd)
+            continue
         collector.add_drawn(image, label.text("category"), _drawn(label), label.where, score=score, crowd=is_crowd)
+
+
+def _box(label: Record) -> list[float]:
+    box = label.record("box2d")
+    return _with_last_pixel([box.number(corner) for corner in _CORNERS])
 
 
 def _drawn(label: Record) -> Drawn:
@@ -118,8 +127,7 @@ def _drawn(label: Record) -> Drawn:
     kind = next((shape for shape in _OTHER_SHAPES if label.has(shape)), "label without a shape")
     drawn = Drawn(kind=kind, rle=label.values.get("rle"))
     if label.has("box2d"):
-        box = label.record("box2d")
-        drawn.box = _with_last_pixel([box.number(corner) for corner in _CORNERS])
+        drawn.box = _box(label)
     lines: Any = label.values.get("poly2d")
     if isinstance(lines, list) and lines and not isinstance(lines[0], dict):
         drawn.rings = rings_of(lines)  # of the first releases

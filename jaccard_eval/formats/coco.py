@@ -49,7 +49,7 @@ _NESTED = re.compile(rb"\[\s*\[\s*[{\]]")  # of a list per image
 # Of what can be compared, the first value: a number, a corner of a polygon, runs.
 _FIELDS = {
     "bbox": re.compile(rb'"bbox"\s*:\s*\[\s*[^\]\s]'),
-    "segm": re.compile(rb'"segmentation"\s*:\s*(?:\{|\[\s*[^\]\s])'),
+    "segm": re.compile(rb'"seg(?:mentation|ments)"\s*:\s*(?:\{|\[\s*[^\]\s])'),
     "keypoints": re.compile(rb'"keypoints"\s*:\s*\[\s*[-0-9.]'),
 }
 _ORIENTED = re.compile(rb'"bbox"\s*:\s*\[(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]')  # of five or eight numbers

@@ -111,6 +111,7 @@ def _add_shapes(collector: RecordCollector, key: str, record: Record, size: tupl
     objects: dict[tuple[str, str], Drawn] = {}
     places: dict[tuple[str, str], Where] = {}
     points: dict[str, dict[str, tuple[float, float, float]]] = {}
+    used = set[str]()
     for at, shape in enumerate(record.records("shapes")):
         # Files before 3.0 name no type, and mean polygons.
         kind = shape.text("shape_type") if shape.has("shape_type") else _POLYGON
@@ -120,6 +121,10 @@ def _add_shapes(collector: RecordCollector, key: str, record: Record, size: tupl
             for name in [*spots.values][:1]:
                 x, y = spots.numbers(name, 2)
                 points.setdefault(group, {})[shape.text("label")] = (x, y, _LABELLED)
+            continue
+        if kind == "rectangle" and collector.reads_boxes:
+            collector.add_box(key, shape.text("label"), shape.corners("points"), shape.where)
+            used.add(group)
             continue
         own = (shape.text("label"), group if group and kind == _POLYGON else f"shapes[{at}]")
         drawn = objects.setdefault(own, Drawn(kind=kind))
@@ -133,7 +138,6 @@ def _add_shapes(collector: RecordCollector, key: str, record: Record, size: tupl
             drawn.rings = [*drawn.rings, *([ring] if ring else [])]
         elif kind == "mask":
             drawn.box = shape.corners("points")
-    used = set[str]()
     for (label, _), drawn in objects.items():
         if drawn.box is not None and drawn.kind in points:
             used.add(drawn.kind)

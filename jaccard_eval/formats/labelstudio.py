@@ -176,13 +176,7 @@ def _add_task(collector: RecordCollector, key: str, task: Record, chosen: Record
     # Tools that share their labels write a rectangle twice: bare, and with labels under the same id.
     labelled = {result.values.get("id") for result, field in zip(results, fields, strict=True) if field}
     every = list(zip(results, values, fields, strict=True))
-    poses: dict[Any, dict[str, tuple[float, float, float]]] = {}  # points by the id of what they are drawn in
-    for result, value, field in every:
-        parent = result.values.get("parentID")
-        if field == _POINT and parent in labelled:
-            names = value.entries(field)
-            x, y = _in_pixels(result, [(value.number("x"), value.number("y"))], units=units)[0]
-            poses.setdefault(parent, {}).update({names.text(name): (x, y, _LABELLED) for name in names.values})
+    poses = _poses(every, labelled, units) if _POINT in fields else {}
     for result, value, field in every:
         kind = result.values.get("type")
         if field == _POINT and result.values.get("parentID") in poses:
@@ -191,7 +185,7 @@ def _add_task(collector: RecordCollector, key: str, task: Record, chosen: Record
             sources = (result,) if chosen is None else (result, chosen)  # a box's own score, or its prediction's
             score = next((source.number("score") for source in sources if source.has("score")), math.nan)
             drawn = _drawn(collector, result, value, field, units=units)
-            drawn.points = poses.get(result.values.get("id"))
+            drawn.points = poses.get(result.values.get("id")) if poses else None
             names = value.entries(field)
             if not names.values:
                 value.error("field-missing", field, "is empty; expected the class of the box")
@@ -199,6 +193,20 @@ def _add_task(collector: RecordCollector, key: str, task: Record, chosen: Record
                 collector.add_drawn(key, names.text(name), drawn, value.where, score=score)
         elif kind not in ("rectangle", "polygon", "brush") or result.values.get("id") not in labelled:
             collector.count_shape(result.text("type") if kind is not None else field or "without a type")
+
+
+def _poses(
+    results: list[tuple[Record, Record, str]], labelled: set[Any], units: str
+) -> dict[Any, dict[str, tuple[float, float, float]]]:
+    """Return points by the id of what they are drawn in."""
+    poses: dict[Any, dict[str, tuple[float, float, float]]] = {}
+    for result, value, field in results:
+        parent = result.values.get("parentID")
+        if field == _POINT and parent in labelled:
+            names = value.entries(field)
+            x, y = _in_pixels(result, [(value.number("x"), value.number("y"))], units=units)[0]
+            poses.setdefault(parent, {}).update({names.text(name): (x, y, _LABELLED) for name in names.values})
+    return poses
 
 
 def _labels_field(value: Record) -> str:
@@ -213,7 +221,9 @@ def _labels_field(value: Record) -> str:
 def _drawn(collector: RecordCollector, result: Record, value: Record, field: str, *, units: str) -> Drawn:
     """Return what a result draws."""
     drawn = Drawn(kind=field)
-    if value.has("points"):
+    if field == _LABELS:
+        drawn.box = _box(collector, result, value, drawn, units=units)
+    elif value.has("points"):
         (ring,) = rings_of(value.values["points"]) or [[]]
         points = list(zip(ring[::2], ring[1::2], strict=True))
         if value.values.get("closed", True):

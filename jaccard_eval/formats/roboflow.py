@@ -49,8 +49,11 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         collector.add_image(key, size=response.record("image").size())  # null for some models
         for box in response.records("predictions"):
             coords = [box.number(side) for side in _SIDES]
-            drawn = drawn_by(box, box=coords)
-            collector.add_drawn(key, box.text("class"), drawn, box.where, score=box.number("confidence"))
+            label, score = box.text("class"), box.number("confidence")
+            if collector.reads_boxes:
+                collector.add_box(key, label, coords, box.where, score=score)
+            else:
+                collector.add_drawn(key, label, drawn_by(box, box=coords), box.where, score=score)
     collector.to_draft(encoding="cxcywh", listed=False)
 
 

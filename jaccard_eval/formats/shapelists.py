@@ -124,12 +124,14 @@ _BEFORE_NAME = re.compile(r"^(?:gt|res)_")
 _OUTLINE = re.compile(rb'"(?:polygon|points|segmentation)"\s*:\s*(\[[-+\d.eE,\s\[\]]+\])')
 _FOUND = re.compile(rb'"(?:det_polygons|boundary_result)"\s*:\s*\[((?:\s*\[[^\[\]]*\]\s*,?)*)')
 _KINDS = {
-    "bbox": re.compile(rb'"bbox"\s*:\s*\['),
+    "bbox": re.compile(rb'"bbox"\s*:\s*\[(?:[^,\]]*,){3}[^,\]]*\]'),
     "segm": re.compile(
         rb'"(?:rle|segmentation|mask)"\s*:\s*\{'
         rb'|"(?:polygon|segmentation|mask|det_polygons|boundary_result)"\s*:\s*\[\s*[^\]\s]|"type"\s*:\s*"polygon"|"points"\s*:\s*\[\s*\['
     ),
-    "obb": re.compile(rb'"rotation"\s*:\s*(?!0[,}\s]|0\.0+[,}\s])\d'),
+    "obb": re.compile(
+        rb'"rotation"\s*:\s*(?!0[,}\s]|0\.0+[,}\s])\d|"bbox"\s*:\s*\[(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]'
+    ),
     "keypoints": re.compile(rb'"type"\s*:\s*"(?:skeleton|points)"'),
 }  # fmt: skip
 

@@ -72,11 +72,14 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             kind = entry.text("geometryType")
             if not kind:
                 continue
-            drawn = _drawn(entry, kind, size)
             tags = entry.records("tags") if entry.has("tags") else ()
             scores = [tag.number("value") for tag in tags if tag.values.get("name") in _SCORE_TAGS]
             score = scores[0] if scores else math.nan
-            collector.add_drawn(key, entry.text("classTitle"), drawn, entry.where, score=score)
+            label = entry.text("classTitle")
+            if kind == "rectangle" and collector.reads_boxes:
+                collector.add_box(key, label, entry.record("points").corners("exterior"), entry.where, score=score)
+            else:
+                collector.add_drawn(key, label, _drawn(entry, kind, size), entry.where, score=score)
     collector.to_draft(encoding="xyxy", listed=True)
 
 

@@ -146,14 +146,20 @@ def _rate_results(document: Peek) -> Likeness | None:
 
 def _add_object(collector: RecordCollector, image: str, entry: Record) -> None:
     box = entry.record("box")
+    drawn: Drawn | None
     if box.has("x3"):
-        drawn = Drawn(rings=[[box.number(f"{axis}{end}") for end in "1234" for axis in "xy"]])
+        corners, drawn = [], Drawn(rings=[[box.number(f"{axis}{end}") for end in "1234" for axis in "xy"]])
     else:
-        drawn = drawn_by(entry, box=[box.number(corner) for corner in ("x1", "y1", "x2", "y2")])
+        corners = [box.number(corner) for corner in ("x1", "y1", "x2", "y2")]
+        drawn = None if collector.reads_boxes else drawn_by(entry, box=corners)
     number = entry.values.get("class")
     is_numbered = isinstance(number, int) and not isinstance(number, bool) and not entry.has("name")
     label = entry.key("class" if is_numbered else "name")
-    collector.add_drawn(image, label, drawn, entry.where, score=entry.number("confidence"))
+    score = entry.number("confidence")
+    if drawn is None:
+        collector.add_box(image, label, corners, entry.where, score=score)
+    else:
+        collector.add_drawn(image, label, drawn, entry.where, score=score)
 
 
 def _read_set(path: Path, draft: Draft) -> None:

@@ -53,7 +53,7 @@ _POLYGON_KEYS = (
     "contour",
     "mask",
 )
-_TURNED_KEYS = ("rbox", "rbbox", "rotated_bbox", "obb")
+_TURNED_KEYS = ("rbox", "rbbox", "rotated_bbox", "obb", "bbox")  # the last where it has more than four numbers
 _MASK_KEYS = ("rle",)
 
 

@@ -729,3 +729,76 @@ def test_corners_in_xml_are_oriented_boxes(outer: str, tmp_path: Path) -> None:
 
     gt = documents(tmp_path, "gt", lambda name, boxes: annotation(name, boxes, draw), ".xml")
     assert ap(gt, results(tmp_path, lambda box: {"poly": ring(box)}), OBB)["iou_type"] == "obb"
+
+
+def cvat(folder: Path, name: str, draw: Callable[[Turned], str]) -> Path:
+    images = "".join(
+        f'<image id="{at}" name="{image}.jpg" width="{WIDTH}" height="{HEIGHT}">{"".join(map(draw, boxes))}</image>'
+        for at, (image, boxes) in enumerate(GT.items())
+    )
+    path = folder / name
+    path.write_text(f"<annotations><version>1.1</version>{images}</annotations>")
+    return path
+
+
+def test_shapes_of_cvat_are_outlines_turned_boxes_and_poses(tmp_path: Path) -> None:
+    def polygon(box: Turned) -> str:
+        return f'<polygon label="dog" points="{";".join(f"{x:.3f},{y:.3f}" for x, y in corners(box))}"/>'
+
+    def turned(box: Turned) -> str:
+        x, y, width, height, degrees = box
+        sides = {"xtl": x - width / 2, "ytl": y - height / 2, "xbr": x + width / 2, "ybr": y + height / 2}
+        given = " ".join(f'{name}="{value}"' for name, value in sides.items())
+        return f'<box label="dog" {given} rotation="{degrees % 360}"/>'
+
+    def skeleton(box: Turned) -> str:
+        points = (f'<points label="{name}" outside="0" points="{x},{y}"/>' for name, (x, y) in placed(box))
+        return f'<skeleton label="dog">{"".join(points)}</skeleton>'
+
+    boxes = results(tmp_path, lambda box: {"bbox": xywh(box)}, "boxes.json")
+    oriented = results(tmp_path, lambda box: {"poly": ring(box)}, "oriented.json")
+    posed = results(tmp_path, lambda box: {"keypoints": [v for x, y in corners(box) for v in (x, y, 1)]}, "posed.json")
+    outlines = cvat(tmp_path, "outlines.xml", polygon)
+    assert "outline" in ap(outlines, boxes, BOXES)["codes"]
+    assert ap(outlines, oriented, MASKS)["iou_type"] == "segm"  # four corners are an outline, too
+    about = cvat(tmp_path, "turned.xml", turned)
+    assert ap(about, boxes, BOXES)["iou_type"] == "bbox"
+    assert ap(about, oriented, OBB)["iou_type"] == "obb"
+    poses = cvat(tmp_path, "poses.xml", skeleton)
+    assert "outline" in ap(poses, boxes, BOXES)["codes"]
+    assert ap(poses, posed, 0.8, sigmas=[0.1] * 4)["iou_type"] == "keypoints"
+
+
+def test_segments_of_results_are_masks(tmp_path: Path) -> None:
+    gt = truth(tmp_path, lambda box: {"segmentation": [ring(box)]})
+    assert ap(gt, results(tmp_path, lambda box: {"segments": [ring(box)]}), MASKS)["iou_type"] == "segm"
+
+
+def test_instances_of_detection_have_masks_or_eight_numbers(tmp_path: Path) -> None:
+    def named(document: dict[str, Any]) -> dict[str, Any]:
+        return {**document, "metainfo": {"classes": ["dog"]}}
+
+    gt = document(tmp_path, "obb.json", named(instances("gt", bbox=ring)))
+    assert ap(gt, results(tmp_path, lambda box: {"poly": ring(box)}), OBB)["iou_type"] == "obb"
+    gt = document(tmp_path, "masks.json", named(instances("gt", bbox=around, mask=lambda box: [ring(box)])))
+    masks = results(tmp_path, lambda box: {"segmentation": [ring(box)]}, "masks of results.json")
+    assert ap(gt, masks, MASKS)["iou_type"] == "segm"
+    assert ap(gt, results(tmp_path, lambda box: {"bbox": xywh(box)}, "boxes.json"), BOXES)["iou_type"] == "bbox"
+
+
+def test_labels_of_a_shared_tool_and_json_min_have_polygons(tmp_path: Path) -> None:
+    about = {"original_width": WIDTH, "original_height": HEIGHT}
+    shared, least = [], []
+    for at, (name, boxes) in enumerate(GT.items()):
+        address = f"/data/upload/1/ab12cd3{at}-{name}.jpg"
+        values = [{"points": per_cent(corners(box)), "closed": True} for box in boxes]
+        rows: list[dict[str, Any]] = []
+        for number, value in enumerate(values):
+            rows.append({"id": str(number), "type": "polygon", **about, "value": value})
+            rows.append({"id": str(number), "type": "labels", **about, "value": {**value, "labels": ["dog"]}})
+        shared.append({"id": at, "data": {"image": address}, "annotations": [{"result": rows}]})
+        drawn = [{**value, **about, "polygonlabels": ["dog"]} for value in values]
+        least.append({"id": at, "image": address, "label": drawn, "annotator": 1})
+    pred = results(tmp_path, lambda box: {"segmentation": [ring(box)]})
+    assert ap(document(tmp_path, "shared.json", shared), pred, MASKS)["iou_type"] == "segm"
+    assert ap(document(tmp_path, "min.json", least), pred, MASKS)["iou_type"] == "segm"

@@ -64,6 +64,13 @@ class ShapeRecord(msgspec.Struct, gc=False):
     segmentation: Any = None
     keypoints: Any = None
     num_keypoints: Any = None
+    segments: Any = None  # what others call a segmentation
+    poly: Any = None
+
+    @property
+    def outline(self) -> Any:
+        """Its mask, under whichever name."""
+        return next((value for value in (self.segmentation, self.segments, self.poly) if value is not None), None)
 
 
 _OBJECT = {name: msgspec.json.Decoder(msgspec.defstruct("_Document", [(name, list[ShapeRecord])])) for name in LISTS}
@@ -151,7 +158,7 @@ def read_result_shapes(
         poses, _ = read_keypoints(records, places, draft.findings, role="pred")
         return replace(columns, coords=_boxed(columns.coords, poses)), poses
     outlines = read_outlines(records, columns.coords, places, draft.findings, role="pred")
-    bare = np.array([record.segmentation is None for record in records], dtype=np.bool_) & ~no_box
+    bare = np.array([record.outline is None for record in records], dtype=np.bool_) & ~no_box
     draft.findings.add_rows(
         Severity.WARNING,
         "mask-of-box",
@@ -246,7 +253,7 @@ def read_outlines(
     """Return the mask of each record; predictions with a box and no mask have that of their box."""
     draft = OutlineDraft()
     for row, record in enumerate(records):
-        value = record.segmentation
+        value = record.outline
         if value is None and role == "pred" and not math.isnan(coords[row, 0]):
             left, top, width, height = coords[row].tolist()
             right, bottom = left + width, top + height

@@ -44,6 +44,7 @@ RESULT_NAME = re.compile(r"comp\d_det_[^_]+_(?P<label>.+)\.txt", re.IGNORECASE)
 _SCORES = ("score", "confidence")  # the kit has none in XML; converters of predictions write either
 _ONCE = ("name", "bndbox", *CORNERS, *_SCORES)  # in an object
 _CORNER = re.compile(r"[xy]_?(?:[0-4]|(?:left|right)_(?:top|bottom))")  # one of eight numbers of an oriented box
+_SHAPES = ("robndbox", "polygon")  # besides bndbox, or in place of it
 _SNIFFED = 20  # files, and folders in a folder, that are looked at
 ANNOTATIONS = "Annotations"  # where the development kit has them, next to JPEGImages and ImageSets
 IMAGES = "JPEGImages"
@@ -162,16 +163,18 @@ class _Files:
         self.sizes += ["", ""] if size is None else [text_of(size, side) for side in sides]
         for number, element in enumerate(root.iterfind("object")):
             box = element.find("bndbox")
-            if element.findtext("deleted", "").strip() == "1":
-                self.n_deleted += 1  # LabelMe keeps what was removed
-                continue
-            drawn = _drawn(element)
-            if drawn is not None:
-                self.drawn[len(self.objects)] = drawn
             inner = [] if box is None else box[::-1]
             # Of several elements of a name the first counts.
             texts = {child.tag: child.text or "" for child in element[::-1]}
             corners = {child.tag: child.text or "" for child in inner}
+            if texts.get("deleted", "").strip() == "1":
+                self.n_deleted += 1  # LabelMe keeps what was removed
+                continue
+            drawn = None
+            if not texts.keys().isdisjoint(_SHAPES) or (corners and "xmin" not in corners):
+                drawn = _drawn(element)
+            if drawn is not None:
+                self.drawn[len(self.objects)] = drawn
             if len(texts) + len(corners) < len(element) + len(inner) or not texts.keys().isdisjoint(corners):
                 # Two objects whose border was lost by hand or in a merge would be read as the first of them.
                 counts = Counter(child.tag for child in (*element, *inner))
