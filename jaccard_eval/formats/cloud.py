@@ -151,7 +151,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         found.append(service)
         size = record.record(service.size).size() if service.size and record.has(service.size) else UNKNOWN_SIZE
         collector.add_image(image, size=size)
-        for chain in _objects(record, service.lists):
+        for chain in _objects(record, service.lists, service.label):
             _add_object(collector, image, chain, service)
     if len({(service.encoding, service.units) for service in found}) > 1:
         raise DataError.single("layout", Where(str(path)), "answers of several services", fix="Pass those of one.")
@@ -167,15 +167,19 @@ def _service_of(value: Any) -> tuple[dict[str, Any], Service] | None:
     return (value, SERVICES[keys[0]][1]) if keys else None
 
 
-def _objects(record: Record, lists: tuple[str, ...], outer: tuple[Record, ...] = ()) -> Iterator[tuple[Record, ...]]:
-    """Yield each object, behind the entries that it is in, the innermost first."""
+def _objects(
+    record: Record, lists: tuple[str, ...], label: str, outer: tuple[Record, ...] = ()
+) -> Iterator[tuple[Record, ...]]:
+    """Yield each object, with the entries that it is in, the innermost first."""
     if not lists:
         yield outer
         return
     holder, name = _holder(record, lists[0])
     if holder.has(name):
         for entry in holder.records(name):
-            yield from _objects(entry, lists[1:], (entry, *outer))
+            yield from _objects(entry, lists[1:], label, (entry, *outer))
+    elif outer and "." not in label:
+        record.text(label)  # what has neither is of something else, such as the labels of a video
 
 
 def _holder(record: Record, field: str) -> tuple[Record, str]:

@@ -122,6 +122,9 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path: Path) -> None:
     del answer["Labels"][0]["Instances"][0]["BoundingBox"]["Left"]
     with pytest.raises(DataError, match=r"Labels\[0\]\.Instances\[0\]\.BoundingBox\.Left: is missing"):
         load(write_json(tmp_path / "a.json", answer), role="pred")
+    video = {"Labels": [{"Timestamp": 0, "Label": label} for label in rekognition(SCENE["street"])["Labels"]]}
+    with pytest.raises(DataError, match=r"Labels\[0\]\.Name: is missing"):
+        load(write_json(tmp_path / "v.json", video), role="pred")
     both = {"a.jpg": answer, "b.jpg": ANSWERS["Azure"](SCENE["park"])}
     with pytest.raises(DataError, match="answers of several services"):
         load(write_json(tmp_path / "b.json", both), role="pred")
