@@ -62,7 +62,7 @@ PROTOCOL_OPTIONS: list[click.Parameter] = [
     _rule(
         "--difficult",
         type=OneOf(("count", "ignore")),
-        help="Count objects marked difficult, or ignore them. Default: as the protocol does.",
+        help="Count objects marked difficult, or ignore them and those marked ignore. Default: as the protocol does.",
     ),
     *(
         _rule(

@@ -193,12 +193,13 @@ class Protocol:
         return replace(self, **changes)
 
     def with_difficult(self, treated: str) -> Protocol:
-        """Return the protocol with objects that are marked difficult counted, or ignored."""
+        """Return the protocol with objects marked difficult counted; or ignored, and those marked `ignore` as well."""
         changes = {}
         # Ignored and reusable, as in VOC: no number of detections of such an object makes false positives.
         for name in ("ignored_flags", "reusable_flags"):
             others = tuple(flag for flag in getattr(self, name) if flag != "difficult")
-            changes[name] = others if treated == "count" else ("difficult", *others)
+            marked = ("difficult", *others, *(() if "ignore" in others else ("ignore",)))
+            changes[name] = others if treated == "count" else marked
         return self.with_options(**changes)
 
     def to_document(self) -> dict[str, Any]:

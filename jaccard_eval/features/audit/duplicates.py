@@ -261,16 +261,18 @@ def _count_distinct(rows: IntArray) -> int:
 
 
 def check_difficult(context: AuditContext, findings: FindingLog) -> None:
-    """Note objects that are marked as difficult where the protocol takes no notice of it."""
+    """Note objects that are marked as difficult, or to be ignored, where the protocol takes no notice of it."""
     gt, protocol = context.aligned.gt, context.metrics.protocol
-    n = sum(int(np.count_nonzero(table.difficult)) for table in gt.tables())
-    if n and "difficult" not in protocol.ignored_flags:
+    flags = [flag for flag in ("difficult", "ignore") if flag not in protocol.ignored_flags]
+    marked = [flag for flag in flags if any(getattr(table, flag).any() for table in gt.tables())]
+    n = sum(int(np.count_nonzero(any_flag(table, marked))) for table in gt.tables()) if marked else 0
+    if n:
         other = context.measure(gt, context.aligned.pred, protocol.with_difficult("ignore"))
         given, ignored = (metrics.value(MetricRef(name="AP")).value for metrics in (context.metrics, other))
         findings.note(
             "difficult-counted",
-            Where(context.gt.path, field="difficult"),
-            f"{n:,} of {len(gt):,} objects are marked difficult, but protocol {protocol.name} counts them"
+            Where(context.gt.path, field=marked[0]),
+            f"{n:,} of {len(gt):,} objects are marked {' or '.join(marked)}, but protocol {protocol.name} counts them"
             f" like all others; AP {given:.4f} with them, {ignored:.4f} without",
             fix=Fix.choice(
                 {"difficult": "ignore"},
