@@ -12,7 +12,7 @@ import pytest
 from pycocotools import mask as coco_mask
 from shaped import measured, write_images, write_masks
 
-from jaccard_eval import DataError, ReadOptions, evaluate, load
+from jaccard_eval import DataError, ReadOptions, evaluate, inspect, load
 from jaccard_eval.formats import detect_format
 
 Pixels = npt.NDArray[np.bool_]
@@ -123,6 +123,14 @@ def test_runs_along_the_rows_are_settled_by_overlap(tmp_path: Path) -> None:
     expected = evaluate(*coco(tmp_path), iou_type="segm").metrics["AP"].value
     pred = table(tmp_path, lambda pixels: kaggle(pixels, order="C"))[1]
     assert evaluate(gt, pred, pred_options=ReadOptions(mask_axes="row-major")).metrics["AP"].value == expected
+
+
+def test_a_lone_table_shows_boxes_of_images_only_where_their_size_is_known(tmp_path: Path) -> None:
+    gt, _ = table(tmp_path)
+    assert "size-assumed" in {finding.code for finding in inspect(gt).findings}
+    folder = write_images(tmp_path / "images", [f"{name}.jpg" for name in GT], (WIDTH, HEIGHT))
+    known = inspect(gt, gt_options=ReadOptions(images=folder))
+    assert "size-assumed" not in {finding.code for finding in known.findings}
 
 
 def test_boxes_around_runs_need_the_sizes_of_images(tmp_path: Path) -> None:

@@ -134,4 +134,8 @@ def audit_alone(side: Dataset) -> tuple[Finding, ...]:
     """Run the checks that one side allows without the other."""
     findings = FindingLog()
     check_repeats(side, findings)
+    if any(table.shapes is not None for table in side.boxes.tables()):
+        from jaccard_eval.features.audit.mask_axes import check_sizes  # most inputs are boxes
+
+        check_sizes(side, findings)
     return findings.findings()

@@ -32,7 +32,7 @@ from jaccard_eval.features.audit.box_encoding import DOUBTED, FEWEST_GAINED, TRI
 from jaccard_eval.features.audit.context import AuditContext
 from jaccard_eval.features.audit.shape_readings import clear_gain
 from jaccard_eval.findings import Finding, FindingLog, Where
-from jaccard_eval.fixes import Fix, Value
+from jaccard_eval.fixes import IMAGES_OF, Fix, Value
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import measure_aligned
 from jaccard_eval.options import AS_WRITTEN, MASK_AXES
@@ -121,6 +121,15 @@ class _Trial:
     def option(self) -> dict[str, Value]:
         """The option that reads them so, or that is to be removed."""
         return {f"{self.role}_mask_axes": "" if self.axes == AS_WRITTEN else self.axes}
+
+
+def check_sizes(side: Dataset, findings: FindingLog) -> None:
+    """Warn of runs in images whose size is not known: the boxes around them are not those in the image."""
+    found = [outlines for table in side.boxes.tables() if (outlines := outlines_of(table)) is not None]
+    n = sum(int(np.count_nonzero(outlines.are_unsized)) for outlines in found)
+    if n:
+        detail = f"the sizes of the images of {n:,} masks are not known: their boxes are those of runs in one row"
+        findings.warning("size-assumed", Where(side.path, field="segmentation"), detail, fix=IMAGES_OF[side.role])
 
 
 def check_masks(context: AuditContext, findings: FindingLog) -> None:
