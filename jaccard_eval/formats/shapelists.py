@@ -116,12 +116,22 @@ CARRIERS = {
         size=("image.width", "image.height"),
     ),
 }  # fmt: skip
+# What scripts write: records that name their image and have a shape and no box, or images with lists of such.
+_SCRIPTED = Carrier(
+    keys=frozenset(), objects=("objects", "instances", "annotations", "predictions", "detections", "regions"),
+    name=("image", "image_name", "file_name", "filename", "img_path", "image_path"),
+    labels=("class_name", "category_name", "label_name", "class", "label", "category"),
+)  # fmt: skip
+_SCRIPTED_SHAPES = re.compile(
+    rb'"(?:polygons?|segmentation|rle|mask|rbox|rbbox|vertices|contour)"\s*:\s*[\[{]\s*[^\]}\s]'
+)
 _LISTED = Carrier(keys=frozenset(), objects=("found",), one_class=_TEXT)  # lists by the names of images
 _SCORES = ("score", "predicted_iou", "attributes.score", "attributes.confidence", "scores", "confidence")
 _PADDLE = re.compile(r"[^\t\n]+\t\s*\[\s*(?:\{|\])")  # an image, and its words as JSON
 _BY_NAME = re.compile(rb'\{\s*"[^"]+"\s*:\s*\[\s*\{[^{}]*"points"\s*:\s*\[\s*\[')
 _BEFORE_NAME = re.compile(r"^(?:gt|res)_")
 _OUTLINE = re.compile(rb'"(?:polygon|points|segmentation)"\s*:\s*(\[[-+\d.eE,\s\[\]]+\])')
+_OF_WORDS = (b'"data_list"', b'"img_info"', b'"iscrowd"', b'"transcription"', b'"det_polygons"', b'"boundary_result"')
 _FOUND = re.compile(rb'"(?:det_polygons|boundary_result)"\s*:\s*\[((?:\s*\[[^\[\]]*\]\s*,?)*)')
 _KINDS = {
     "bbox": re.compile(rb'"bbox"\s*:\s*\[(?:[^,\]]*,){3}[^,\]]*\]'),
@@ -151,7 +161,14 @@ def _rate(document: Peek) -> Likeness | None:
             kind.search(document.head) for name, kind in _KINDS.items() if name != "bbox"
         )
         return carrier.likeness if is_drawn and _has_form(carrier, document) else None
-    return Likeness.STRUCTURE if _BY_NAME.match(document.head.lstrip()) else None
+    if _BY_NAME.match(document.head.lstrip()):
+        return Likeness.STRUCTURE
+    keys = document.item_keys
+    is_scripted = not keys.isdisjoint(_SCRIPTED.name) and "category_id" not in keys and "data" not in keys
+    is_drawn = is_scripted and _SCRIPTED_SHAPES.search(document.head) is not None
+    if not is_drawn or re.search(rb'"\w*b?box\w*"', document.head):
+        return None
+    return Likeness.CONTENT if keys.isdisjoint(_SCRIPTED.objects) else Likeness.STRUCTURE
 
 
 def _has_form(carrier: Carrier, document: Peek) -> bool:
@@ -175,7 +192,7 @@ def iou_types(peek: Peek) -> set[str]:
     # Of what inference found, in one list, that of 2021 with the score behind the corners.
     inner = re.findall(rb"\[([^\[\]]+)\]", b"".join(_FOUND.findall(heads)))
     outlines += [n - n % 2 for ring in inner if (n := len(re.findall(rb"[^\s,]+", ring)))]
-    is_text = not any(mark in heads for mark in (b'"predicted_iou"', b'"label_id"', b'"rle"'))
+    is_text = any(mark in heads for mark in _OF_WORDS)
     if is_text and outlines:  # and the boxes around them
         return {"obb"} if all(n == 8 for n in outlines) else {"segm"}
     return kinds
@@ -185,10 +202,13 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and objects of documents to the draft."""
     collector = RecordCollector(draft)
     used: list[Carrier] = []
+    seen = set[str]()  # records of a script name their image each
     has_class = False
     for carrier, image, record, names in _images(path, draft):
         used.append(carrier)
-        collector.add_image(image, file_name=image, size=_size(record, carrier))
+        if image not in seen:
+            seen.add(image)
+            collector.add_image(image, file_name=image, size=_size(record, carrier))
         for entry in _objects(record, carrier):
             label = _label(entry, carrier, names, draft)
             has_class = has_class or label is not None
@@ -230,7 +250,8 @@ def _images(path: Path, draft: Draft) -> Iterator[tuple[Carrier, str, Record, Se
         where = Where(str(file))
         if isinstance(value, list):
             first = next((entry for entry in value if isinstance(entry, dict)), {})
-            carrier = _carrier_of(frozenset(first)) or CARRIERS["sam"]
+            other = CARRIERS["sam"] if frozenset(first).isdisjoint(_SCRIPTED.name) else _SCRIPTED
+            carrier = _carrier_of(frozenset(first)) or other
             if not carrier.objects:
                 yield carrier, key, Record({"": value}, where, draft.findings), ()
                 continue
@@ -291,7 +312,10 @@ def _objects(record: Record, carrier: Carrier) -> Iterator[Record]:
         yield from Record.list_of(record.values[""], record.where, record.findings)
     else:
         field = next((name for name in carrier.objects if record.has(name)), "")
-        yield from record.records(field) if field else ()
+        if field:
+            yield from record.records(field)
+        elif carrier is _SCRIPTED:
+            yield record
 
 
 def _label(entry: Record, carrier: Carrier, names: Sequence[str], draft: Draft) -> str | int | None:

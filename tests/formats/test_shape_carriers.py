@@ -802,3 +802,18 @@ def test_labels_of_a_shared_tool_and_json_min_have_polygons(tmp_path: Path) -> N
     pred = results(tmp_path, lambda box: {"segmentation": [ring(box)]})
     assert ap(document(tmp_path, "shared.json", shared), pred, MASKS)["iou_type"] == "segm"
     assert ap(document(tmp_path, "min.json", least), pred, MASKS)["iou_type"] == "segm"
+
+
+def test_records_of_scripts_are_read_by_the_shape_that_they_have(tmp_path: Path) -> None:
+    gt = truth(tmp_path, lambda box: {"segmentation": [ring(box)]})
+    flat = [
+        {"image": f"{name}.jpg", "label": "dog", "score": 0.9, "polygon": corners(box)}
+        for name, boxes in SIDES["pred"].items()
+        for box in boxes
+    ]
+    assert ap(gt, document(tmp_path, "flat.json", flat), MASKS)["iou_type"] == "segm"
+    listed = [
+        {"file_name": f"{name}.jpg", "objects": [{"class": "dog", "score": 0.9, "rle": rle(box)} for box in boxes]}
+        for name, boxes in SIDES["pred"].items()
+    ]
+    assert ap(gt, document(tmp_path, "listed.json", listed), MASKS)["iou_type"] == "segm"
