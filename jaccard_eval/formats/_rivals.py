@@ -108,13 +108,17 @@ def split_parts(peek: Peek, name: str, recognise: Recognise) -> list[Input]:
 
     module = format_module(name)
     for _ in range(0 if getattr(module, "READS_SPLITS", False) else LEVELS):
-        own = [peek.path / file for file in peek.files if file != PROJECT and reads_name(module, file)]
-        folders = [inner for inner in map(peek.path.__truediv__, peek.folders) if _split(peek.path, inner)]
-        parts = own if own and all(_split(peek.path, path) for path in own) else [] if own else folders
+        own = (peek.path / file for file in peek.files if file != PROJECT and reads_name(module, file))
+        first = next(own, None)  # of a hundred thousand label files, one
+        if first is None:
+            parts = [inner for inner in map(peek.path.__truediv__, peek.folders) if _split(peek.path, inner)]
+        else:
+            parts = [first, *own] if _split(peek.path, first) else []
+            parts = parts if all(_split(peek.path, path) for path in parts) else []
         if len({_split(peek.path, path) for path in parts}) > 1:
             found = [(path, name) for path in parts if recognise(peek.at(path)) == [name]]
             return found if len(found) == len(parts) else []
-        if own or len(peek.folders) != 1:
+        if first is not None or len(peek.folders) != 1:
             break
         peek = peek.at(peek.path / peek.folders[0])
     return []

@@ -59,7 +59,7 @@ def _split(line: str) -> tuple[str, list[str]]:
     start = next((at for at, field in enumerate(fields) if at and _PACKED.fullmatch(field)), len(fields))
     boxes: list[str] = []
     for field in fields[start:]:
-        if boxes and _REST_OF_NAME.fullmatch(field):
+        if boxes and field[0].isalpha() and _REST_OF_NAME.fullmatch(field):
             boxes[-1] += f" {field}"
         else:
             boxes.append(field)
@@ -71,7 +71,6 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     from jaccard_eval.reading.lines import MAX_CLASS, TextBoxes  # not needed to look for a format
 
     lines = TextBoxes(_NUMBERS)
-    given: list[tuple[tuple[str, int], str, list[str]]] = []
     images: list[str] = []
     for number, text in enumerate(files.read_lines(path), start=1):
         place = (str(path), number)
@@ -81,16 +80,17 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         for field in boxes:
             numbers = field.split(",")
             if len(numbers) in _COUNTS:
-                given.append((place, image, [*numbers, *([""] * (len(_NUMBERS) - len(numbers)))]))
+                lines.add(place, image, "", [*numbers, *([""] * (len(_NUMBERS) - len(numbers)))])
             else:
                 lines.refuse(
                     place, f"box {quoted_value(field)} has {len(numbers)} numbers; expected 5, or 6 with a score"
                 )
+    names = lines.numbers[_CLASS :: len(_NUMBERS)]
     # A single one is damage.
-    has_names = sum(not is_numeral(numbers[_CLASS]) for _, _, numbers in given) * 2 > len(given)
-    for place, image, numbers in given:
-        name = numbers[_CLASS] if has_names else ""
-        lines.add(place, image, name, [*numbers[:_CLASS], "", *numbers[_CLASS + 1 :]] if has_names else numbers)
+    words = {name for name in {*names} if not is_numeral(name)}
+    has_names = bool(words) and sum(map(words.__contains__, names)) * 2 > len(lines)
+    if has_names:
+        lines.labels, lines.numbers[_CLASS :: len(_NUMBERS)] = names, [""] * len(lines)
     table = lines.read(draft.findings, fix=_FIX)
     detail = "a box has no score, though others have one"
     scores = lines.scores(table, draft, detail=detail, fix="Write the score of every prediction.")
@@ -104,6 +104,6 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         keys = sorted({*columns["label"].tolist()})
         draft.set_classes(keys, [str(key) for key in keys], named=False)
     # A line for each box repeats its image.
-    is_one_each = len(given) <= len(images)
+    is_one_each = len(lines) <= len(images)
     draft.set_images(list(dict.fromkeys(images)) if is_one_each else images, listed=True)
     lines.add_to(draft, table[:, :_CLASS], score=scores, **columns)

@@ -97,7 +97,7 @@ def _rate(document: Peek) -> Likeness | None:
 
 def _rate_table(peek: Peek) -> Likeness | None:
     """Rate a table by a column whose cells are lists of boxes, as scripts write them that keep an image in each row."""
-    if peek.kind is not Kind.TEXT or not _CELL_OF_BOXES.search(peek.text):
+    if peek.kind is not Kind.TEXT or b"[" not in peek.head or not _CELL_OF_BOXES.search(peek.text):
         return None
     from jaccard_eval.reading.tabular.columns import IMAGE, position_of
     from jaccard_eval.reading.tabular.rows import split_first_line

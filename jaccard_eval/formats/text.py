@@ -58,17 +58,22 @@ def looks_like(peek: Peek) -> Likeness | None:
 
 def _split(line: str) -> tuple[str, str, Sequence[str]] | None:
     """Return image, class and numbers of a line; None where it is something else."""
-    line = line.replace("|", " ")
-    if (packed := _PACKED.fullmatch(line)) is not None:
+    if "|" in line:
+        line = line.replace("|", " ")
+    # Asked only where it may be: most lines have no field with so many commas.
+    n_commas = line.count(",")
+    if n_commas > 2 and (packed := _PACKED.fullmatch(line)) is not None:
         return _around_box(*map(str.strip, packed.groups()))
-    image, *rest = [field.strip() for field in line.split(",")] if line.count(",") > 4 else [*line.split(), ""]
+    image, *rest = [field.strip() for field in line.split(",")] if n_commas > 4 else [*line.split(), ""]
     rest = [field for field in rest if field]
     flag = rest[-1:] if rest[-1:] == [_DIFFICULT] else []  # no class, and handed on with the numbers
     rest = rest[: len(rest) - len(flag)]
     is_number = [*map(is_numeral, rest)]
-    n_first, n_last = (([*side, False]).index(False) for side in (is_number, is_number[::-1]))  # numbers at either end
+    has_words = False in is_number
+    n_last = is_number[::-1].index(False) if has_words else len(rest)  # numbers at the end
+    n_first = is_number.index(False) if has_words else len(rest)
     least, most = _BOX_NUMBERS
-    if n_last == len(rest):
+    if not has_words:
         # A class index: only where it stands before the numbers of a known image. A score is hardly ever whole.
         n_labels = len(rest) > most or (len(rest) == most and not float(rest[0]) % 1)
         if not (is_image_name(image) and least <= len(rest) - n_labels <= most):
@@ -110,19 +115,21 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     images: list[str] = []
     labels: list[str] = []  # a line each, also of those that are blank or wrong, so that line numbers stay
     uneven: list[tuple[Where, str]] = []
-    lines = [(line, _split(line) if line.strip() else None) for line in files.read_lines(path, empty_ok=True)]
-    has_class = any(found is not None and found[1] != NO_LABEL for _, found in lines)
-    if not has_class and any(found is not None for _, found in lines):
-        note_no_class(draft)
-    for number, (line, found) in enumerate(lines, start=1):
-        if found is None or (has_class and found[1] == NO_LABEL):
+    unnamed: list[tuple[Where, str]] = []  # without a class
+    for number, line in enumerate(files.read_lines(path, empty_ok=True), start=1):
+        found = _split(line) if line.strip() else None
+        if found is None or found[1] == NO_LABEL:
+            why = Where(str(path), line=number), f"cannot read {quoted_value(line)} as image, class and box"
+            (uneven if found is None else unnamed).extend([why] if line.strip() else [])
+        if found is None:
             labels.append("")
-            if line.strip():
-                detail = f"cannot read {quoted_value(line)} as image, class and box"
-                uneven.append((Where(str(path), line=number), detail))
             continue
         image, label, numbers = found
         images.append(image)
         labels.append(" ".join((label or str(NO_CLASS), *numbers)))
+    if 0 < len(unnamed) == len(images):
+        note_no_class(draft)
+    else:
+        uneven = [*uneven, *unnamed]
     draft.findings.add_rows(Severity.ERROR, "columns", range(len(uneven)), uneven.__getitem__, fix=_FIX)
     add_listed_lines(path, images, labels, draft, options)
