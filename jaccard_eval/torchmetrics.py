@@ -114,8 +114,8 @@ class MeanAveragePrecision(Metric):  # type: ignore[misc]
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Read predictions and objects of COCO JSON as `update` takes them, with ``box_format="xywh"``.
 
-        Images stand in the order of the file, those without objects among them, which torchmetrics leaves out, and with
-        them the false positives there.
+        Images stand in the order of the file, those without objects among them, which torchmetrics skips with the
+        false positives there.
         """
         with redirect_stdout(StringIO()):
             truth = COCO(coco_target)

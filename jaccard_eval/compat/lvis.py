@@ -101,7 +101,7 @@ class LVISResults(LVIS):
     Raises
     ------
     AssertionError
-        When results are no list, or of images that are not those of the ground truth.
+        When results are not a list, or belong to images that are not those of the ground truth.
     """
 
     def __init__(self, lvis_gt: LVIS | str, results: Any, max_dets: int = OFFICIAL_CAP) -> None:
@@ -228,7 +228,7 @@ class LVISEval:
     def accumulate(self) -> None:
         """Make ``eval``, whose arrays are ``precision`` (T, R, K, A) and ``recall`` (T, K, A); -1 is undefined."""
         if self._measured is None:
-            LOG.warning("Please run evaluate first.")
+            LOG.log(logging.WARNING, "Please run evaluate first.")
             return
         p = self.params
         asked = SimpleNamespace(
@@ -264,7 +264,7 @@ class LVISEval:
     def get_results(self) -> OrderedDict[str, float]:
         """Return the numbers by their names; -1 where undefined."""
         if not self.results:
-            LOG.warning("results is empty. Call run().")
+            LOG.log(logging.WARNING, "results is empty. Call run().")
         return self.results
 
     def print_results(self) -> None:

@@ -107,8 +107,8 @@ def _add_coco(source: Any, draft: Draft) -> None:
 def _plain(value: object) -> Any:
     """Return numbers and arrays of NumPy and PyTorch as Python has them, runs of bytes as text, the rest in words.
 
-    What has no business in a record, a path or a date, is not read from any; where it stands for a number, its words
-    are refused there.
+    What has no business in a record, a path or a date, is not read from any; in place of a number its words are
+    refused.
     """
     if isinstance(value, bytes | bytearray):
         return value.decode("latin-1")
