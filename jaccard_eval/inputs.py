@@ -250,7 +250,8 @@ def settle_iou_type(gt: Input, preds: Sequence[Input]) -> tuple[str, tuple[Findi
 def _described(kinds: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """Return what kinds of shapes are called, and the options that compare them."""
     options = tuple(name for kind in kinds for name in _SHAPES[kind][1])
-    return " and ".join(_SHAPES[kind][0] for kind in kinds), options
+    *names, last = (_SHAPES[kind][0] for kind in kinds)
+    return f"{', '.join(names)} and {last}" if names else last, options
 
 
 def _shapes_of(given: Input) -> tuple[list[str], bool]:

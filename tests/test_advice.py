@@ -186,6 +186,7 @@ WRITTEN = "how to read a file back that was just written"
 UNMEASURED = {
     "data/alignment.py extra_images": "which images are in a set, only its owner knows; where boxes tell ways, they do",
     "data/alignment.py match_images": "images have no pairs yet: what boxes tell is added by the failed run's checks",
+    "data/classmaps.py gt_class_map": "which classes are one, only their owner knows",
     "data/resizing.py resized": CONTRADICT,
     "data/resizing.py units": CONTRADICT,
     "engine/choice.py **named": "it names the engine and the kinds of errors only",
@@ -202,7 +203,10 @@ UNMEASURED = {
     "formats/_yolo/reader.py units": BEFORE_PAIRS,
     "formats/_yolo/writer.py box": WRITTEN,
     "formats/_yolo/writer.py units": WRITTEN,
+    "formats/masktable.py **sizes_of": "the sizes of images are missing, which only the user has",
     "formats/openimages.py units": BEFORE_PAIRS,
+    "inputs.py gt_box": "without sizes of images both readings are possible, so that neither is advised",
+    "inputs.py pred_box": "as gt_box",
     "options.py **more": "it names what is compared, or the engine",
     "reading/draft.py keypoint_order": CONTRADICT,
     "reading/draft.py units": CONTRADICT,

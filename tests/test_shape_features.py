@@ -170,7 +170,10 @@ def boxed(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("argv", "lost"),
-    [("convert gt.json out.csv", "masks and keypoints of"), ("nms pred.json -o out.json", "keypoints of")],
+    [
+        ("convert gt.json out.csv", "masks, keypoints and oriented boxes of"),
+        ("nms pred.json -o out.json", "keypoints and oriented boxes of"),
+    ],
 )
 def test_shapes_that_are_not_written_are_a_warning(boxed: Path, argv: str, lost: str) -> None:
     assert "warning[write-shapes]: out." in run(boxed, *argv.split())
@@ -214,7 +217,7 @@ def test_parts_hold_what_evaluate_compares_and_say_what_they_lack(boxed: Path) -
     pytest.importorskip("pyarrow")
     printed = run(boxed, "partition", "gt.json", "pred.json", "-o", "parts")
     assert printed.count("warning[write-shapes]") == 2
-    assert printed.count("To write them, pass --iou-type segm or --iou-type keypoints.") == 2
+    assert printed.count("To write them, pass --iou-type segm or --iou-type keypoints or --iou-type obb.") == 2
     refused = run(boxed, "parts", "--iou-type", "boundary", code=2)
     assert "was written for bbox, not boundary." in refused
     assert "'jaccard-eval partition GT PRED -o DIR --iou-type segm'" in refused

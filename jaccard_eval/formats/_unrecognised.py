@@ -124,7 +124,7 @@ def _fields_of(text: str) -> list[str]:
 
 def _seen_in(peek: Peek, of: str = "") -> str:
     fields = _fields_of(peek.text) if peek.is_json or peek.kind is Kind.XML else []
-    more = ", ..." if len(fields) > MAX_KINDS else ""
+    more = " and others" if len(fields) > MAX_KINDS else ""
     return f"; fields{of} are {', '.join(map(quoted_value, fields[:MAX_KINDS]))}{more}" if fields else ""
 
 

@@ -6,7 +6,6 @@ Read where no tool's format fits. The fields are found by the names that columns
 from __future__ import annotations
 
 import ast
-import csv
 import io
 import json
 import re
@@ -137,6 +136,8 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 def _table_records(path: Path, text: str, draft: Draft) -> Iterator[tuple[Mapping[str, Any], Where]]:
     """Yield the rows of a table whose cells are lists, as JSON or Python writes them."""
+    import csv  # looks for formats do without it
+
     from jaccard_eval.reading.tabular.objects import OF_THE_IMAGE
     from jaccard_eval.reading.tabular.rows import fields_up_to, split_first_line
 

@@ -161,7 +161,7 @@ def _rate(document: Peek) -> Likeness | None:
             kind.search(document.head) for name, kind in _KINDS.items() if name != "bbox"
         )
         return carrier.likeness if is_drawn and _has_form(carrier, document) else None
-    if _BY_NAME.match(document.head.lstrip()):
+    if "shapes" not in document.top_keys and _BY_NAME.match(document.head.lstrip()):  # which LabelMe begins with
         return Likeness.STRUCTURE
     keys = document.item_keys
     is_scripted = not keys.isdisjoint(_SCRIPTED.name) and "category_id" not in keys and "data" not in keys

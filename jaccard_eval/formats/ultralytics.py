@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import csv
 import io
 import math
 import re
@@ -101,6 +100,8 @@ def _tables(peek: Peek) -> list[Peek]:
 
 def _read_tables(path: Path, draft: Draft) -> None:
     """Add the objects of tables, one of each image, whose cells are objects as Python or JSON writes them."""
+    import csv  # looks for formats do without it
+
     names = [path.name]
     folder = path.parent
     if files.is_folder(path):

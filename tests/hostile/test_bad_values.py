@@ -52,7 +52,9 @@ Steps = tuple[str | int, ...]
 COCO_FIELDS: dict[tuple[str, Steps], dict[str, str]] = {
     **{("gt", ("annotations", 1, "bbox", i)): NO_NUMBERS | NOT_FINITE for i in range(4)},
     **{("pred", (1, "bbox", i)): NO_NUMBERS | NOT_FINITE for i in range(4)},
-    ("gt", ("annotations", 1, "area")): NO_NUMBERS | NOT_FINITE,
+    ("gt", ("annotations", 1, "area")): {
+        name: said for name, said in (NO_NUMBERS | NOT_FINITE).items() if name != "null"
+    },
     ("pred", (1, "score")): NO_NUMBERS | NOT_FINITE,
     **{("gt", ("annotations", 1, field)): NO_IDS for field in ("image_id", "category_id")},
     **{("pred", (1, field)): NO_IDS for field in ("image_id", "category_id")},

@@ -34,7 +34,6 @@ LOST: dict[str, Any] = {
     "coco, another image": coco(image_id=7),
     "coco, another category": coco(category_id=9),
     "labelme": labelme(("circle", RING[:2]), ("line", RING[:2])),
-    "labelme, polygons as boxes": labelme(("polygon", RING)),
     "via": {
         "street.jpg100": {
             "filename": "street.jpg",
@@ -45,7 +44,9 @@ LOST: dict[str, Any] = {
     },
     "supervisely": {
         "size": {"height": 480, "width": 640},
-        "objects": [{"classTitle": "dog", "geometryType": "bitmap", "bitmap": {}}],
+        "objects": [
+            {"classTitle": "dog", "geometryType": "cuboid", "points": {"exterior": [[1, 2], [3, 4]], "interior": []}}
+        ],
     },
     "bdd100k": [{"name": "street.jpg", "timestamp": 1, "labels": [{"id": "0", "category": "car", "box3d": {}}]}],
     "labelstudio": task(annotations=[{"result": [{**SIZED, "type": "brushlabels", "value": {"rle": [1, 2]}}]}]),

@@ -6,6 +6,7 @@ precisions of both readings are the evidence.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -121,7 +122,9 @@ _ANIMAL_PARTS = ("paw", "tail")
 def _doubt_sigmas(context: AuditContext, findings: FindingLog) -> None:
     """Warn of 17 points that the file calls otherwise than COCO's, if they have the sigmas of these."""
     names = [name.lower() for name in context.gt.point_names]
-    if context.metrics.protocol.sigmas or len(names) != len(COCO_FLIPPED):
+    # What only numbers tell apart (p1, p2) is no name.
+    is_named = len({re.sub(r"[\W\d_]", "", name) for name in names}) > 1
+    if context.metrics.protocol.sigmas or len(names) != len(COCO_FLIPPED) or not is_named:
         return
     parts = [_COCO_PARTS[(at + 1) // 2] for at in range(len(names))]
     other = next((at for at, part in enumerate(parts) if part not in names[at]), None)

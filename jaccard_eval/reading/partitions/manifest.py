@@ -104,6 +104,7 @@ class SideRecord:
     given_format: str | None  # by an option
     options: Mapping[str, Any] = field(default_factory=dict)  # on how it is read, as documents record them
     facts: FactsRecord | None = None
+    point_names: tuple[str, ...] = ()  # of poses
 
     @classmethod
     def of(cls, side: Dataset, **others: Any) -> SideRecord:
@@ -130,6 +131,7 @@ class SideRecord:
             classes_named=side.labels.named,
             boxes=len(side.boxes),
             facts=FactsRecord.of(side),
+            point_names=side.point_names,
             **others,
         )
 
@@ -143,6 +145,7 @@ class SideRecord:
             images=images,
             labels=LabelMap(self.class_keys, self.classes, self.classes_named),
             boxes=boxes,
+            point_names=self.point_names,
             units=self.units,
             units_guessed=self.units_guessed,
             reading=Reading(

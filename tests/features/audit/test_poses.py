@@ -85,8 +85,9 @@ ANIMAL = [
         ([name.upper().replace("_", " ") for name in COCO_POINTS], None, ""),
         (ANIMAL, None, "Pass --sigmas ap10k"),
         (ANIMAL, "ap10k", ""),
-        ([f"p{at}" for at in range(17)], None, "point 1 is 'p0', where COCO has nose"),
-        ([f"p{at}" for at in range(17)], "coco", ""),
+        (["tip", *COCO_POINTS[1:]], None, "point 1 is 'tip', where COCO has nose"),
+        (["tip", *COCO_POINTS[1:]], "coco", ""),
+        ([f"p{at}" for at in range(17)], None, ""),  # numbers, and no names
     ],
 )
 def test_the_sigmas_of_coco_on_other_points_are_doubted(

@@ -87,6 +87,8 @@ def read_by_advice(path: Path, role: str, format_name: str) -> Dataset:
         return load(path, role=role, format_name=format_name)
     except DataError as error:
         (asked,) = error.findings[:1]
+        if asked.code == "field-missing":  # masks alone
+            return load(path, role=role, format_name=format_name, options=ReadOptions(role=role, iou_type="segm"))
         assert asked.code == "columns-ambiguous"
         flags = dict(re.findall(rf"--{role}-(columns|box) ([a-z-]+)", asked.fix.partition(" or ")[0]))
         return load(path, role=role, format_name=format_name, options=ReadOptions(role=role, **flags))

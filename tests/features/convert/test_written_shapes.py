@@ -184,8 +184,8 @@ def test_what_a_format_cannot_hold_stops_or_is_a_warning_with_the_option(tmp_pat
     done = run_here("convert", file, str(tmp_path / "boxes"), "--to", "yolo", "--lossy")
     assert done.returncode == 0
     assert (
-        "masks and keypoints of" in done.stderr
-        and "To write them, pass --iou-type segm or --iou-type keypoints." in done.stderr
+        "masks, keypoints and oriented boxes of" in done.stderr
+        and "To write them, pass --iou-type segm or --iou-type keypoints" in done.stderr
     )
     with pytest.raises(UsageError, match="format csv cannot hold masks"):
         convert(file, tmp_path / "gt.csv", iou_type="segm")
