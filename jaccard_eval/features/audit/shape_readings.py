@@ -122,7 +122,7 @@ _ANIMAL_PARTS = ("paw", "tail")
 def _doubt_sigmas(context: AuditContext, findings: FindingLog) -> None:
     """Warn of 17 points that the file calls otherwise than COCO's, if they have the sigmas of these."""
     names = [name.lower() for name in context.gt.point_names]
-    # What only numbers tell apart (p1, p2) is no name.
+    # Points that differ in their number alone (p1, p2) have no names.
     is_named = len({re.sub(r"[\W\d_]", "", name) for name in names}) > 1
     if context.metrics.protocol.sigmas or len(names) != len(COCO_FLIPPED) or not is_named:
         return
