@@ -64,9 +64,7 @@ class MeanAveragePrecision(Metric):  # type: ignore[misc]
         super().__init__(**{name: value for name, value in keywords.items() if name not in ours})
         own = {name: value for name, value in keywords.items() if name in ours}
         self._numbers = Numbers(*arguments, class_names=class_names, strict=strict, sync_on_compute=False, **own)
-        for name in ("box_format", "iou_type", "iou_thresholds", "rec_thresholds", "max_detection_thresholds"):
-            setattr(self, name, getattr(self._numbers, name))
-        for name in ("class_metrics", "extended_summary", "average"):
+        for name in ours - {"backend", "class_names", "strict"}:
             setattr(self, name, getattr(self._numbers, name))
         for kind in self._numbers.iou_type:
             self.add_state(f"{kind}_batches", default=[], dist_reduce_fx="cat")

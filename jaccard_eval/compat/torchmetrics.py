@@ -298,6 +298,7 @@ class MeanAveragePrecision:
         readable |= {key: item[key], "encoding": self.box_format}
         # There, numbers of no box have any shape and type, and labels may be true and false.
         arrays = {name: to_array(value, name) for name, value in readable.items() if name != "encoding"}
+        readable |= {name: array for name, array in arrays.items() if array.dtype.kind in "biuf"}  # off a GPU once
         if not arrays[key].size and arrays[key].ndim == 1:
             readable |= {name: array.astype(np.int64) for name, array in arrays.items() if not array.size}
             readable[key] = np.zeros((0, 4) if kind == BOXES else (0, 1, 1), dtype=np.uint8)

@@ -234,8 +234,8 @@ class _Sample:
         small = self.resampled(SCREENED_IMAGES, SCREENED_PAIRS)
         if small is None:
             return []
-        upright = {encoding: small.is_upright(encoding) for encoding, _ in ways}
-        ways, first = [way for way in ways if upright[way[0]]], ways[0]
+        upright = {encoding for encoding in dict(ways) if small.is_upright(encoding)}
+        ways, first = [way for way in ways if way[0] in upright], ways[0]
         if not ways:
             return []
         score, matched = _View(small, *ways).most()
@@ -325,7 +325,7 @@ class _View:
         self.n_objects = len(sample.gt.image)
         sizes = sample.sizes[sample.gt.image]
         self.is_sized = not np.isnan(sizes).any()
-        boxes = {encoding: _corners(to_xywh(sample.pred.numbers, encoding)) for encoding, _ in ways}
+        boxes = {encoding: _corners(to_xywh(sample.pred.numbers, encoding)) for encoding in dict(ways)}
         objects = {"": (_corners(sample.gt.xywh), sizes)}
         for turn in {turn for _, turn in ways if turn}:
             turning = Resizing((Step(turn),))

@@ -135,8 +135,8 @@ def read_truth_shapes(
     # An exporter that never knew it wrote 0 everywhere: no pose but an exact one would be found.
     if len(unsized) and len(unsized) == np.count_nonzero(~unlabelled) and (columns.area[unsized] == 0).any():
         no_sides = (columns.coords == 0).all(axis=1)[:, None]
-        known = np.where(columns.area == 0, np.nan, columns.area), np.where(no_sides, np.nan, columns.coords)
-        columns = replace(columns, area=known[0], coords=known[1])
+        area, coords = np.where(columns.area == 0, np.nan, columns.area), np.where(no_sides, np.nan, columns.coords)
+        columns = replace(columns, area=area, coords=coords)
         meaning = "no record has one, and OKS measures distances by that of the box"
     meaning = f"area is 0 or missing in {len(unsized):,} of {len(no_box):,} records with keypoints: {meaning}"
     _warn_of_areas(draft.findings, unsized, places, "area", meaning)
