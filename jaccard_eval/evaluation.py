@@ -139,7 +139,7 @@ def align_shapes(gt: Dataset, pred: Dataset, options: SideOptions, iou_type: str
     """Align with what an `iou_type` compares, masks as pixels; sides get the sizes that masks give to images."""
     gt, pred = (_with_mask_sizes(side, iou_type) for side in (gt, pred))
     if options.gt_class_map:
-        gt = merged_classes(gt, options.gt_class_map)
+        gt = merged_classes(gt, options.gt_class_map, "gt_class_map")
     aligned = align_datasets(gt, pred, options)
     if iou_type == BOXES:
         return gt, pred, aligned

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaccard_eval.data.alignment import in_own_pixels
+from jaccard_eval.data.alignment import in_own_pixels, merged_classes
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.classmaps import fold_name
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
@@ -112,6 +112,7 @@ def load(
     format_name: str | None = None,
     options: ReadOptions | None = None,
     skip_invalid: bool = False,
+    class_map: Mapping[str, str] | None = None,
 ) -> Dataset:
     """Read one side of an evaluation.
 
@@ -127,6 +128,8 @@ def load(
         Encoding, units, class names, images.
     skip_invalid : bool
         Skip records and lines that cannot be used, and count them, as ``ReadOptions(skip_invalid=True)`` does.
+    class_map : mapping of str to str, optional
+        New names of classes, by name or id; classes that get one name are one class.
 
     Returns
     -------
@@ -147,6 +150,11 @@ def load(
     [0.9]
     """
     (options,) = skipping(skip_invalid, options)
+    dataset = _loaded(source, role, format_name, options)
+    return merged_classes(dataset, class_map) if class_map else dataset
+
+
+def _loaded(source: Source, role: str, format_name: str | None, options: ReadOptions | None) -> Dataset:
     if isinstance(source, Dataset | BoxTable):
         dataset = _wrap(source, role) if isinstance(source, BoxTable) else source
         if role == "pred" and dataset.boxes.score is None:
@@ -488,11 +496,13 @@ def _with_names_above(side: Dataset, other: Dataset, given_as: Input) -> Dataset
     return replace(named, findings=(*log.findings(), *named.findings))
 
 
-def read_alone(given: Input, role: str | None = None) -> Dataset:
+def read_alone(given: Input, role: str | None = None, class_map: Mapping[str, str] | str | None = None) -> Dataset:
     """Read one input by itself, as what it is: predictions where it has scores, else ground truth.
 
-    A `role` decides what to read it as.
+    A `role` decides what to read it as, and a map gives its classes other names.
     """
+    if class_map:
+        return merged_classes(read_alone(given, role), class_map)
     if isinstance(given.source, BoxTable) and role is None:
         role = "gt" if given.source.score is None else "pred"
     if role is not None or isinstance(given.source, Dataset):

@@ -192,7 +192,7 @@ def convert(
     skip_invalid : bool
         Skip records that cannot be used, of both sides.
     match_images, extra_images, images_in_common, class_map, gt_class_map
-        How the two correspond; see `evaluate`.
+        How the two correspond; see `evaluate`. Without `gt`, `class_map` gives classes of `source` other names.
     iou_type : {"bbox", "segm", "keypoints", "obb"}, optional
         Which shapes are written besides boxes, "bbox" for none; if None those that `source` has and the format holds.
     lossy : bool
@@ -232,7 +232,7 @@ def convert(
             dataset, unwritten = read_to_write(
                 given,
                 path,
-                lambda kind: read_alone(Input(source, source_format, with_shapes(options, kind)), role),
+                lambda kind: read_alone(Input(source, source_format, with_shapes(options, kind)), role, class_map),
                 target_format=about,
                 asked=iou_type,
             )

@@ -421,17 +421,20 @@ def _only_class(gt: Dataset, pred: Dataset, findings: FindingLog) -> ClassMatch:
     return ClassMatch("only-class", np.full(len(pred.labels), row, dtype=np.int32))
 
 
-def merged_classes(gt: Dataset, class_map: Mapping[str, str]) -> Dataset:
-    """Return ground truth whose classes are renamed or merged, by a map of names or ids.
+def merged_classes(side: Dataset, class_map: Mapping[str, str] | str, option: str = "class_map") -> Dataset:
+    """Return a side whose classes are renamed or merged, by a map of names or ids that an option gives.
 
     What is known of classes besides boxes has no meaning for several together: a UsageError.
     """
-    labels, rows = merged_labels(gt.labels, class_map, "ground truth")
-    has_facts = gt.facts.images is not None or gt.facts.frequency or gt.facts.ancestors
+    if isinstance(class_map, str):
+        fix = Fix.missing("Pass the ground truth with {gt}, or a map of names, {class_map}.", gt=None, class_map="a=b")
+        raise UsageError(f"the class map {quoted_value(class_map)} is of predictions and their ground truth.", fix=fix)
+    labels, rows = merged_labels(side.labels, class_map, "ground truth" if side.role == "gt" else "predictions")
+    has_facts = side.facts.images is not None or side.facts.frequency or side.facts.ancestors
     if has_facts and not np.array_equal(rows, np.arange(len(rows))):
         detail = "classes cannot be merged where the ground truth states which are verified, frequent or above others."
-        raise UsageError(detail, fix=Fix.missing("Remove {gt_class_map}.", gt_class_map=None))
-    return replace(gt, labels=labels, boxes=_renumber(gt.boxes, "label", rows))
+        raise UsageError(detail, fix=Fix.missing(f"Remove {{{option}}}.", **{option: None}))
+    return replace(side, labels=labels, boxes=_renumber(side.boxes, "label", rows))
 
 
 def in_own_pixels(side: Dataset) -> Dataset:

@@ -1,9 +1,9 @@
 """Pascal VOC: a folder of XML files, one per image; results as text files, one per class (comp4_det_test_dog.txt).
 
 Boxes are corners in pixels, read as they are written: the specification counts pixels from 1, most tools from 0. The
-turned boxes of roLabelImg and the polygons of LabelMe's and Roboflow's XML are read as well. Objects in XML have a
-``score`` or ``confidence`` if they are predictions. From the development kit's folder (Annotations next to ImageSets)
-the images of a split are read.
+turned boxes of roLabelImg, the polygons of LabelMe's and Roboflow's XML and the points of FAIR1M are read as well.
+Objects in XML have a ``score`` or ``confidence`` if they are predictions. From the development kit's folder
+(Annotations next to ImageSets) the images of a split are read.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ FORMAT = Format(
 """,
     carries=("images", "sizes", "scores", "difficult"),
     member=".xml",
-    reads={"bbox": "bndbox", "obb": "robndbox", "segm": "polygon"},
+    reads={"bbox": "bndbox", "obb": "robndbox, points of FAIR1M", "segm": "polygon"},
 )
 
 _KINDS = {
     "bbox": re.compile(rb"<xmin>"),
-    "obb": re.compile(rb"<robndbox>|<[xy]_?(?:4|left_top)>"),
+    "obb": re.compile(rb"<robndbox>|<[xy]_?(?:4|left_top)>|<points>\s*<point>"),
     "segm": re.compile(rb"<polygon>\s*<(?:pt|x1|username)>"),
 }
 ROOT = "annotation"  # the outermost element of an annotation file

@@ -275,6 +275,7 @@ class RecordCollector:
         self._scores: list[float] = []
         self._places: list[Where] = []
         self._crowd: list[bool] = []
+        self._difficult: list[int] = []  # rows
         self._shapes: Counter[str] = Counter()
         self._n_rotated = 0
         self._masks: OutlineDraft | None = None  # of each box one, where masks are asked for
@@ -314,7 +315,15 @@ class RecordCollector:
         self._crowd.append(crowd)
 
     def add_drawn(
-        self, image: Key, label: Key, drawn: Drawn, where: Where, *, score: float = math.nan, crowd: bool = False
+        self,
+        image: Key,
+        label: Key,
+        drawn: Drawn,
+        where: Where,
+        *,
+        score: float = math.nan,
+        crowd: bool = False,
+        difficult: bool = False,
     ) -> None:
         """Add what a record draws as it is compared; what cannot be is counted."""
         iou_type = self._draft.options.iou_type
@@ -327,6 +336,8 @@ class RecordCollector:
 
                 self._drawn = ShapeDraft(self._usual_angle)
             self._drawn.add(len(self._labels), drawn)
+        if difficult:
+            self._difficult.append(len(self._labels))
         self.add_box(image, label, _OF_MASK if drawn.box is None else drawn.box, where, score=score, crowd=crowd)
 
     def add_polygons(
@@ -436,6 +447,7 @@ class RecordCollector:
                 units=units,
                 score=self._score_column(),
                 crowd=np.array(self._crowd, dtype=np.bool_) if any(self._crowd) else None,
+                difficult=np.isin(np.arange(len(self._labels)), self._difficult) if self._difficult else None,
                 ignore=ignore,
                 shapes=shapes,
                 drawn=drawn,

@@ -22,8 +22,8 @@ _ROOT = re.compile(rb"<([A-Za-z_][\w.:-]*)")
 _COMMENT = re.compile(rb"<!--.*?(-->|$)", re.DOTALL)
 
 
-def parse_xml(path: Path, root: str) -> Element:
-    """Return the tree of a file whose outermost element must be called `root`; a DataError explains what is wrong."""
+def parse_xml(path: Path, *roots: str) -> Element:
+    """Return the tree of a file whose outermost element must be one of `roots`; a DataError explains what is wrong."""
     from xml.etree.ElementTree import ParseError, fromstring  # not needed to look for a format
 
     data = files.read_bytes(path)
@@ -35,8 +35,9 @@ def parse_xml(path: Path, root: str) -> Element:
     except (ParseError, LookupError, ValueError) as error:
         _check(path, data)  # knows best what is wrong
         raise _unreadable(path, error) from None
-    if element.tag != root:
-        detail = f"the outermost element is {quoted_value(element.tag)}, expected {quoted_value(root)}"
+    if element.tag not in roots:
+        expected = " or ".join(map(quoted_value, roots))
+        detail = f"the outermost element is {quoted_value(element.tag)}, expected {expected}"
         fix = Fix.missing(
             "Pass annotations of this format, or name the format with {gt_format} or {pred_format}.",
             gt_format=None,

@@ -120,7 +120,7 @@ def test_tables_of_ctdar_are_boxes_and_outlines(tmp_path: Path) -> None:
         tables = f'<table id="1">{points}<cell><Coords points="1,2"/></cell></table>'
         (tmp_path / role / "a.xml").write_text(f'<document filename="a.jpg">{tables}</document>')
         (tmp_path / role / "b.xml").write_text('<document filename="b.jpg"></document>')
-    assert detect_format(tmp_path / "gt") == "ctdar"
+    assert detect_format(tmp_path / "gt") == "shapexml"
     for kind in ("bbox", "segm"):
         options = ReadOptions(assume_score=1.0, images=None)
         if kind == "segm":

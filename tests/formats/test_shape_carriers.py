@@ -741,6 +741,88 @@ def cvat(folder: Path, name: str, draw: Callable[[Turned], str]) -> Path:
     return path
 
 
+def hrsc(box: Turned) -> str:
+    x, y, width, height, degrees = box
+    numbers = dict(zip(("xmin", "ymin", "xmax", "ymax"), around(box), strict=True))
+    turned = {"cx": x, "cy": y, "w": width, "h": height, "ang": math.radians(degrees)}
+    named = {f"box_{name}": value for name, value in numbers.items()} | {f"mbox_{n}": v for n, v in turned.items()}
+    inner = "".join(f"<{name}>{value}</{name}>" for name, value in named.items())
+    return f"<HRSC_Object><Class_ID>100000005</Class_ID><difficult>0</difficult>{inner}</HRSC_Object>"
+
+
+def fair1m(box: Turned) -> str:
+    points = "".join(f"<point>{x:.3f},{y:.3f}</point>" for x, y in [*corners(box), corners(box)[0]])
+    guess = "<possibleresult><name>Bus</name><probability>0.9</probability></possibleresult>"
+    return f"<object><coordinate>pixel</coordinate>{guess}<points>{points}</points></object>"
+
+
+def test_ships_of_hrsc_are_turned_boxes_of_one_class(tmp_path: Path) -> None:
+    def write(name: str, boxes: list[Turned]) -> str:
+        size = f"<Img_SizeWidth>{WIDTH}</Img_SizeWidth><Img_SizeHeight>{HEIGHT}</Img_SizeHeight>"
+        objects = "".join(map(hrsc, boxes))
+        return (
+            f"<HRSC_Image><Img_FileName>{name}</Img_FileName>{size}<HRSC_Objects>{objects}</HRSC_Objects></HRSC_Image>"
+        )
+
+    gt = documents(tmp_path, "gt", write, ".xml")
+    (tmp_path / "pred").mkdir()
+    lines = [joined(name, 0.9, *ring(box), mark=" ") for name, boxes in SIDES["pred"].items() for box in boxes]
+    (tmp_path / "pred/Task1_ship.txt").write_text("\n".join(lines))
+    assert ap(gt, tmp_path / "pred", OBB)["iou_type"] == "obb"
+    truth = load(gt)
+    assert truth.images.sizes.tolist() == [[WIDTH, HEIGHT]] * 2
+    assert truth.boxes.xywh[0] == pytest.approx(xywh(GT["img_1"][0]))
+    assert any("Class_ID (3)" in str(finding) for finding in truth.findings)
+
+
+def test_objects_of_fair1m_are_four_corners_with_a_guess_at_the_class(tmp_path: Path) -> None:
+    def write(name: str, boxes: list[Turned]) -> str:
+        objects = "".join(map(fair1m, boxes))
+        size = f"<size><width>{WIDTH}</width><height>{HEIGHT}</height></size>"
+        head = f"<source><filename>{name}.tif</filename></source>{size}"
+        return f"<annotation>{head}<objects>{objects}</objects></annotation>"
+
+    sides = [documents(tmp_path, side, write, ".xml") for side in ("gt", "pred")]
+    assert ap(*sides, OBB)["iou_type"] == "obb"
+    assert load(sides[0]).labels.names == ("Bus",)
+    assert load(sides[1], role="pred").boxes.score.tolist() == [0.9] * 3
+    path = sides[1] / "img_2.xml"
+    path.write_text(path.read_text().replace("<point>", "<point>x", 1))
+    with pytest.raises(DataError, match="number-invalid"):
+        load(sides[1], role="pred")
+
+
+def test_words_of_ctw1500_are_segments_in_xml(tmp_path: Path) -> None:
+    def write(name: str, boxes: list[Turned]) -> str:
+        words = "".join(
+            f'<box left="1" top="1" width="9" height="9"><label>{"###" if box[4] == 60 else "W"}</label>'
+            f"<segs>{joined(*outline(box))}</segs></box>"
+            for box in boxes
+        )
+        return f'<Annotations><image file="{name}.jpg">{words}</image></Annotations>'
+
+    gt = documents(tmp_path, "gt", write, ".xml")
+    pred = documents(tmp_path, "pred", lambda _, boxes: "\n".join(joined(*outline(box), 0.9) for box in boxes), ".txt")
+    truth = load(gt)
+    assert truth.boxes.crowd.tolist() == [False, False, True]
+    assert ap(gt, pred, MASKS)["iou_type"] == "segm"
+
+
+def test_words_of_street_view_text_are_boxes_in_one_file(tmp_path: Path) -> None:
+    images = "".join(
+        f"<image><imageName>img/{name}.jpg</imageName><taggedRectangles>"
+        + "".join(
+            f'<taggedRectangle x="{x}" y="{y}" width="{w}" height="{h}"><tag>A</tag></taggedRectangle>'
+            for x, y, w, h in map(xywh, boxes)
+        )
+        + "</taggedRectangles></image>"
+        for name, boxes in GT.items()
+    )
+    (tmp_path / "gt.xml").write_text(f"<tagset>{images}</tagset>")
+    pred = documents(tmp_path, "pred", lambda _, boxes: "\n".join(joined(*around(box), 0.9) for box in boxes), ".txt")
+    assert ap(tmp_path / "gt.xml", pred, BOXES)["iou_type"] == "bbox"
+
+
 def test_shapes_of_cvat_are_outlines_turned_boxes_and_poses(tmp_path: Path) -> None:
     def polygon(box: Turned) -> str:
         return f'<polygon label="dog" points="{";".join(f"{x:.3f},{y:.3f}" for x, y in corners(box))}"/>'

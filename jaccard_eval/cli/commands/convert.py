@@ -42,6 +42,7 @@ Examples:
   jaccard-eval convert predictions/ detections.csv --role pred
   jaccard-eval convert detections.json predictions --to yolo --gt data.yaml
   jaccard-eval convert gt.json Annotations --to voc --lossy
+  jaccard-eval convert gt.json merged.json --class-map car=vehicle,truck=vehicle
 """
 
 
@@ -90,7 +91,9 @@ def convert(
             dataset, unwritten = read_to_write(
                 given,
                 target,
-                lambda kind: read_alone(replace(given, options=with_shapes(given.options, kind)), role),
+                lambda kind: read_alone(
+                    replace(given, options=with_shapes(given.options, kind)), role, options.class_map
+                ),
                 target_format=about,
                 asked=options.iou_type,
             )
@@ -135,7 +138,9 @@ def _require_ground_truth(options: RunOptions, gt: Path | None, role: str | None
     if gt is not None and role == "gt":
         raise click.UsageError("--gt is for predictions; remove --role gt", context)
     given = [
-        option for option in PAIR_OPTIONS if getattr(options, str(option.name)) != getattr(usual, str(option.name))
+        option
+        for option in PAIR_OPTIONS
+        if option.name != "class_map" and getattr(options, str(option.name)) != getattr(usual, str(option.name))
     ]
     if gt is None and given:
         raise click.UsageError(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -33,7 +33,7 @@ from jaccard_eval.reading.files import (
 from jaccard_eval.reading.lines import Layout, TextBoxes, mention_other_files, read_class_files
 from jaccard_eval.reading.tabular.columns import parse_numbers
 from jaccard_eval.reading.xml import mention_unused, number_in, parse_xml, text_of
-from jaccard_eval.text import quoted_value
+from jaccard_eval.text import is_numeral, quoted_value
 
 SUFFIX = ".xml"
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
@@ -44,7 +44,7 @@ RESULT_NAME = re.compile(r"comp\d_det_[^_]+_(?P<label>.+)\.txt", re.IGNORECASE)
 _SCORES = ("score", "confidence")  # the kit has none in XML; converters of predictions write either
 _ONCE = ("name", "bndbox", *CORNERS, *_SCORES)  # in an object
 _CORNER = re.compile(r"[xy]_?(?:[0-4]|(?:left|right)_(?:top|bottom))")  # one of eight numbers of an oriented box
-_SHAPES = ("robndbox", "polygon")  # besides bndbox, or in place of it
+_SHAPES = ("robndbox", "polygon", "points")  # besides bndbox, or in place of it
 _SNIFFED = 20  # files, and folders in a folder, that are looked at
 ANNOTATIONS = "Annotations"  # where the development kit has them, next to JPEGImages and ImageSets
 IMAGES = "JPEGImages"
@@ -155,13 +155,14 @@ class _Files:
         """Add a file."""
         self.paths.append(path)
         self.keys.append(key)
-        self.file_names.append(text_of(root, "filename"))
+        self.file_names.append(text_of(root, "filename") or text_of(root, "source/filename"))
         file = str(path)
         size, sides = (root.find("size"), SIDES)
         if size is None:
             size, sides = (root.find("imagesize"), ("ncols", "nrows"))
         self.sizes += ["", ""] if size is None else [text_of(size, side) for side in sides]
-        for number, element in enumerate(root.iterfind("object")):
+        # FAIR1M has its objects one level deeper, with the class and the score in what may be found there.
+        for number, element in enumerate(root.iterfind("object" if root.find("objects") is None else "objects/object")):
             box = element.find("bndbox")
             inner = [] if box is None else box[::-1]
             # Of several elements of a name the first counts.
@@ -180,6 +181,9 @@ class _Files:
                 counts = Counter(child.tag for child in (*element, *inner))
                 row = len(self.objects)
                 self.repeated += [(row, name, counts[name]) for name in _ONCE if counts[name] > 1]
+            guess = element.find("possibleresult") if "possibleresult" in texts else None
+            if guess is not None:
+                texts |= {"name": text_of(guess, "name"), "score": text_of(guess, "probability")}
             score, other = map(texts.get, _SCORES)
             cells = [corners.get(corner, "" if drawn is None else "0") for corner in CORNERS]
             if drawn is not None and box is not None and corners.keys() >= {*CORNERS}:
@@ -204,6 +208,9 @@ def _drawn(element: Element) -> Drawn | None:
     if turned is not None:
         names = ("cx", "cy", "w", "h", "angle")
         return Drawn(turned=[number_in(turned, name) for name in names], kind="robndbox")
+    ring = [side for point in element.iterfind("points/point") for side in _point(point.text or "")]
+    if ring:
+        return Drawn(rings=[ring], kind="points")
     if polygon is None or len(polygon) == 0:
         return None
     points = [(number_in(point, "x"), number_in(point, "y")) for point in polygon.iterfind("pt")]
@@ -215,6 +222,12 @@ def _drawn(element: Element) -> Drawn | None:
     return Drawn(rings=[ring] if len(points) > 2 else [], kind="polygon")
 
 
+def _point(text: str) -> tuple[float, float]:
+    """Return x and y that are one text, NaN where they are not."""
+    x, _, y = text.partition(",")
+    return (float(x), float(y)) if is_numeral(x.strip()) and is_numeral(y.strip()) else (math.nan, math.nan)
+
+
 def read_annotations(path: Path, root: str, draft: Draft) -> None:
     """Add the images, classes and boxes of annotation files to the draft; `root` is their outermost element."""
     kit = kit_folder(path)
@@ -224,7 +237,9 @@ def read_annotations(path: Path, root: str, draft: Draft) -> None:
     paths = _annotation_files(kit, draft)
     split = _files_of_split(kit, paths, draft)
     files = _Files()
-    for key, file, tree in read_each(paths if split is None else split, partial(parse_xml, root=root), draft.findings):
+    for key, file, tree in read_each(
+        paths if split is None else split, lambda file: parse_xml(file, root), draft.findings
+    ):
         files.add(key, file, tree)
     sizes = _sizes(files, draft)
     draft.fill_sizes(sizes, files.keys)

@@ -161,7 +161,8 @@ def test_what_is_read_wrongly_beyond_doubt_is_not_written(tmp_path: Path, capsys
     ("given", "message"),
     [
         (["--gt", str(COCO_GT), "--role", "gt"], "--gt is for predictions; remove --role gt"),
-        (["--class-map", "a=b"], "--class-map: pass the ground truth with --gt"),
+        (["--class-map", "auto"], "Pass the ground truth with --gt, or a map of names, --class-map a=b."),
+        (["--gt-class-map", "a=b"], "--gt-class-map: pass the ground truth with --gt"),
         (
             ["--match-images", "stem", "--extra-images", "ignore"],
             "--match-images, --extra-images: pass the ground truth",
@@ -188,3 +189,23 @@ def test_the_ground_truth_is_never_written_over(tmp_path: Path) -> None:
         convert(pred, gt, gt=gt, replace=True)
     assert gt.read_bytes() == before
     assert len(load(gt).boxes) == 2
+
+
+@pytest.mark.parametrize("role", ["gt", "pred"])
+def test_classes_are_merged_without_ground_truth(role: str, tmp_path: Path) -> None:
+    rows = [("a", "car", 10), ("a", "truck", 40), ("b", "dog", 70)]
+    score = {"gt": "", "pred": ",0.5"}[role]
+    lines = [f"{image},{name},{at},10,{at + 20},30{score}" for image, name, at in rows]
+    path, target = tmp_path / "in.csv", tmp_path / "out.csv"
+    head = "image,class,xmin,ymin,xmax,ymax" + (",score" if score else "")
+    path.write_text("\n".join([head, *lines]))
+    merged = ("dog", "vehicle")
+    assert load(path, role=role, class_map={"car": "vehicle", "truck": "vehicle"}).labels.names == merged
+    assert run.run(["convert", str(path), str(target), "--class-map", "car=vehicle,truck=vehicle"]) == 0
+    written = load(target, role=role)
+    assert written.labels.names == merged
+    assert [merged[label] for label in written.boxes.label.tolist()] == ["vehicle", "vehicle", "dog"]
+    convert(path, target, class_map={"car": "dog"}, replace=True)
+    assert load(target, role=role).labels.names == ("dog", "truck")
+    with pytest.raises(UsageError, match="no class 'cat' in the"):
+        load(path, role=role, class_map={"cat": "vehicle"})

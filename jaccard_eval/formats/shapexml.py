@@ -1,0 +1,186 @@
+"""XML of images and what is drawn on them: tables of cTDaR, words of CTW1500 and SVT, ships of HRSC2016.
+
+Each carrier is a row of `CARRIERS`: what its outermost element is called, and where it has its images, their objects,
+and what these draw.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jaccard_eval.data.imagekeys import without_suffix
+from jaccard_eval.findings import Where
+from jaccard_eval.formats import Format
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.options import ReadOptions
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.drawn import Drawn
+from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.reading.records import RecordCollector
+from jaccard_eval.reading.xml import mention_unused, parse_xml
+from jaccard_eval.text import is_numeral, quoted_value
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+FORMAT = Format(
+    name="shapexml",
+    summary="XML of images and what is drawn on them: cTDaR, CTW1500, SVT and ICDAR 2003, HRSC2016",
+    source="https://github.com/cndplab-founder/ICDAR2019_cTDaR and https://github.com/Yuliang-Liu/Curve-Text-Detector",
+    example="""<document filename="page.jpg">
+  <table id="1"><Coords points="10,20 10,220 110,220 110,20"/></table>
+</document>
+""",
+    carries=("images", "sizes", "scores", "crowd"),
+    suffixes=(".xml",),
+    member=".xml",
+    reads={
+        "bbox": "sides, or bounds of what is drawn",
+        "obb": "mbox_cx ... mbox_ang of HRSC2016",
+        "segm": "Coords of tables, segs of words",
+    },
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carrier:
+    """Where a tool has what: paths of elements, those of attributes behind an @.
+
+    Parameters
+    ----------
+    images : str
+        Elements of images; empty where the document is one.
+    objects : str
+        Elements of the objects of an image.
+    name, size : str
+        Of an image.
+    label : str
+        The class of all objects.
+    ring, box, turned : str
+        What an object draws: points, four sides, or centre, sizes and angle.
+    is_sized : bool
+        Whether sides are left, top, width and height.
+    word, finer : str
+        What is written there, and a class within the class.
+    kinds : tuple of str
+        What there is to compare.
+    """
+
+    images: str = ""
+    objects: str
+    name: str
+    size: tuple[str, str] = ("", "")
+    label: str = "text"
+    ring: str = ""
+    box: tuple[str, ...] = ()
+    turned: tuple[str, ...] = ()
+    is_sized: bool = False
+    word: str = ""
+    finer: str = ""
+    kinds: tuple[str, ...] = ("bbox",)
+
+
+CARRIERS = {
+    "document": Carrier(
+        objects=".//table", name="@filename", label="table", ring="Coords@points", kinds=("bbox", "segm")
+    ),
+    "Annotations": Carrier(images="image", objects="box", name="@file", ring="segs", word="label", kinds=("segm",)),
+    "tagset": Carrier(
+        images="image", objects="taggedRectangles/taggedRectangle", name="imageName",
+        box=("@x", "@y", "@width", "@height"), is_sized=True, word="tag",
+    ),
+    "HRSC_Image": Carrier(
+        objects="HRSC_Objects/HRSC_Object", name="Img_FileName", size=("Img_SizeWidth", "Img_SizeHeight"),
+        label="ship", box=("box_xmin", "box_ymin", "box_xmax", "box_ymax"),
+        turned=("mbox_cx", "mbox_cy", "mbox_w", "mbox_h", "mbox_ang"), finer="Class_ID", kinds=("bbox", "obb"),
+    ),
+}  # fmt: skip
+_UNREADABLE = "###"
+_FIX = "Write x,y for each corner, and plain decimal numbers."
+
+
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate XML by its elements; a folder by its first files."""
+    if not peek.is_folder:
+        carrier = CARRIERS.get(peek.root)
+        return Likeness.STRUCTURE if carrier is not None and _is_drawn(carrier, peek.text) else None
+    found = peek.first_files(lambda name: name.lower().endswith(FORMAT.suffixes))
+    rated = [document for document in found if looks_like(document)]
+    return Likeness.STRUCTURE if rated and len(rated) * 2 > len(found) else None
+
+
+def _is_drawn(carrier: Carrier, text: str) -> bool:
+    """Whether objects, if there are any, draw as those of a carrier do."""
+    return f"<{carrier.ring.partition('@')[0]}" in text or f"<{carrier.objects.rpartition('/')[2]}" not in text
+
+
+def iou_types(peek: Peek) -> set[str]:
+    """Return what there is, by the first file."""
+    found = peek.first_files(lambda name: name.lower().endswith(FORMAT.suffixes)) if peek.is_folder else [peek]
+    return {kind for file in found[:1] if file.root in CARRIERS for kind in CARRIERS[file.root].kinds}
+
+
+def read(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images and objects of files to the draft."""
+    side, n_finer = RecordCollector(draft, usual_angle="rad-cw"), 0
+    found = files.members(path, FORMAT.suffixes, draft.findings)
+    for stem, file, document in files.read_each(found, lambda file: parse_xml(file, *CARRIERS), draft.findings):
+        carrier = CARRIERS[document.tag]
+        for image in document.iterfind(carrier.images) if carrier.images else [document]:
+            name = _text(image, carrier.name)
+            key = without_suffix(name.rpartition("/")[2]) if carrier.images else stem
+            width, height = (_number(image, side) for side in carrier.size)
+            side.add_image(key, file_name=name or None, size=(width, height))
+            for number, element in enumerate(image.iterfind(carrier.objects), start=1):
+                where = Where(str(file), record=f"{element.tag} {element.get('id') or number}")
+                drawn = _drawn(element, carrier)
+                if drawn is None:
+                    draft.findings.error("segmentation-invalid", where, _problem(element, carrier), fix=_FIX)
+                    continue
+                n_finer += bool(carrier.finer and _text(element, carrier.finer))
+                side.add_drawn(
+                    key, carrier.label, drawn, where, score=_number(element, "score"),
+                    crowd=carrier.word != "" and _text(element, carrier.word) == _UNREADABLE,
+                    difficult=_text(element, "difficult") == "1",
+                )  # fmt: skip
+    draft.findings.raise_errors()
+    mention_unused([("Class_ID", n_finer)], Where(draft.path), draft.findings)
+    side.to_draft(encoding="xyxy", listed=True)
+
+
+def _text(element: Element, path: str) -> str:
+    """Return the text at a path, of an attribute behind an @; empty where there is none."""
+    inner, _, attribute = path.partition("@")
+    found = element.find(inner) if inner else element
+    text = None if found is None else found.get(attribute) if attribute else found.text
+    return (text or "").strip()
+
+
+def _number(element: Element, path: str) -> float:
+    text = _text(element, path)
+    return float(text) if is_numeral(text) else math.nan
+
+
+def _drawn(element: Element, carrier: Carrier) -> Drawn | None:
+    """Return what an object draws; None where its numbers are none."""
+    if carrier.ring:
+        numbers = re.split(r"[\s,]+", _text(element, carrier.ring))
+        is_ring = len(numbers) >= 6 and len(numbers) % 2 == 0 and all(map(is_numeral, numbers))
+        return Drawn(rings=[[*map(float, numbers)]], kind="outline") if is_ring else None
+    box, turned = ([_number(element, path) for path in paths] for paths in (carrier.box, carrier.turned))
+    if carrier.is_sized:
+        box = [*box[:2], box[0] + box[2], box[1] + box[3]]
+    if any(map(math.isnan, (*box, *turned))):
+        return None
+    return Drawn(box=box, turned=turned or None, kind="box")
+
+
+def _problem(element: Element, carrier: Carrier) -> str:
+    if carrier.ring:
+        return f"has the points {quoted_value(_text(element, carrier.ring))}; expected 3 corners x,y or more"
+    fields = ", ".join(path for path in (*carrier.box, *carrier.turned) if math.isnan(_number(element, path)))
+    return f"has no plain number as {fields}"
