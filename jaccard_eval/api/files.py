@@ -283,8 +283,8 @@ def pixels(
     Parameters
     ----------
     gt, pred : path, or arrays
-        A PNG or .npy file, or a folder of them; or arrays of integers, (height, width), of NumPy, PyTorch or others: a
-        list of them, a dict by name, or one.
+        A PNG, TIFF, BMP, GIF or .npy file, or a folder of them; or arrays of integers, (height, width), of NumPy,
+        PyTorch or others: a list of them, a dict by name, or one.
     classes : sequence of str, optional
         Names by value; any other value is then an error. If None, those of `colors`, else every value is a class.
     colors : path or str, optional
@@ -292,8 +292,9 @@ def pixels(
     class_map : dict or str, optional
         Value of the ground truth that each value of the predictions means, before all other rules; others stay as they
         are. Or a rule: "id+1", "id-1", of Cityscapes "trainIds-labelIds" and "labelIds-trainIds" (which makes labels
-        that are not evaluated 255); "auto" infers it from the pixels that values share, "id" keeps all. If None, files
-        whose values are beyond doubt numbered differently are an error.
+        that are not evaluated 255), of masks "grey-1" and "grey-255" (what is above 127); "auto" infers it from the
+        pixels that values share, "id" keeps all. If None, files whose values are beyond doubt numbered differently are
+        an error.
     gt_class_map : dict or str, optional
         What each value of the ground truth means, likewise: pairs or a rule. Several values may mean one class.
     ignore : sequence of int

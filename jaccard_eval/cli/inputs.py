@@ -199,9 +199,9 @@ def _places(path: Path, kind: str, options: dict[str, Any]) -> Iterator[tuple[Pa
     if kind == IMAGES:
         yield path, is_image_name
     elif kind == MAPS:
-        from jaccard_eval.data.imagekeys import MAP_SUFFIXES
+        from jaccard_eval.data.imagekeys import LABEL_SUFFIXES
 
-        yield path, lambda name: name.lower().endswith(MAP_SUFFIXES)
+        yield path, lambda name: name.lower().endswith(LABEL_SUFFIXES)
     elif kind == LABELS:
         from jaccard_eval.formats import Opened, format_module, format_names, leads_to, reads_name
 

@@ -17,6 +17,7 @@ from jaccard_eval.frozen import dataclass
 _COMMON_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 _RARE_SUFFIXES = (".avif", ".dib", ".dng", ".heic", ".heif", ".jp2", ".mpo", ".pgm")
 MAP_SUFFIXES = (".png", ".npy", ".tif", ".tiff")  # of images whose pixels are classes or objects
+LABEL_SUFFIXES = (*MAP_SUFFIXES, ".bmp", ".gif")  # of those whose pixels are classes
 PICTURE_SUFFIXES = frozenset({*_COMMON_SUFFIXES, *_RARE_SUFFIXES})
 
 # Roboflow exports photo.jpg as photo_jpg.rf.<hash>.jpg; the hash is another in every version of a data set.
@@ -26,11 +27,13 @@ _LABEL_STUDIO = re.compile(r"^[0-9a-f]{8}_(?=.)")
 
 # What names of a side's files have besides the image, folded: gt_img_1 and res_img_1, 00mask and 00pred, Cityscapes.
 _ROLES = (
-    "ground_?truth|gt|label|mask|annotation|target|seg|instance|pred|prediction|res|result|det|detection|output|out"
+    "ground_?truth|gt|label|lbl|mask|anno|annotation|target|seg|segmentation|instance|trimap|manual[12]?"
+    "|pred|predict|predicted|prediction|res|result|det|detection|output|out"
 )
-_CITYSCAPES = "gtfine_(?:labelids|labeltrainids|instanceids|instancetrainids|color|polygons)|leftimg8bit|gtfine"
+_CITYSCAPES = "labelids|labeltrainids|instanceids|instancetrainids|gtfine_(?:color|polygons)|leftimg8bit|gtfine"
 _BEFORE = re.compile(rf"^(?:{_ROLES})s?_+(?=.)")
-_BEHIND = re.compile(rf"(?<=.)(?:_+|(?<=\d))(?:(?:{_ROLES})s?|cp_masks|{_CITYSCAPES})$")
+_FEW = "cp_masks|l|test|training"  # of Cellpose, CamVid, DRIVE
+_BEHIND = re.compile(rf"(?<=.)(?:_+|(?:\.(?:jpe?g|png))?\.|(?<=\d))(?:(?:{_ROLES})s?|{_FEW}|{_CITYSCAPES})$")
 
 
 def posix(name: str) -> str:

@@ -146,6 +146,8 @@ def test_what_names_the_side_is_dropped_before_and_behind_a_name() -> None:
     assert _rows("affix", "00mask.png 01mask.png", "00pred.png 01pred.png") == [0, 1]
     assert _rows("affix", "ulm_0_1_gtFine_labelIds.png ulm_0_2_gtFine_labelIds.png", "ulm_0_2_leftImg8bit.png") == [1]
     assert _rows("affix", "gt_img_1.txt gt_img_10.txt", "res_img_10.txt res_img_1.txt") == [0, 1]
+    assert _rows("affix", "ISIC_1_segmentation.png 21_manual1.gif 3_L.png", "ISIC_1.png 21_test.png 3.png") == [0, 1, 2]
+    assert _rows("affix", "1.jpg 12.jpg", "12.jpg.predictions 1_predict") == [1, 0]
     assert _rows("affix", "target_01.png gt.png", "01_pred_mask.png") == [
         1
     ]  # "gt" sorts first, and is a name by itself

@@ -106,9 +106,32 @@ def test_an_alpha_channel_that_is_not_opaque_is_refused_with_its_place(tmp_path:
 
 
 def test_colours_without_a_table_are_refused(tmp_path: Path) -> None:
-    message = refusal(write_png(tmp_path / "a.png", np.zeros((2, 2, 3), np.uint8)))
+    message = refusal(write_png(tmp_path / "a.png", np.array([[[0, 0, 1], [9, 9, 9]]], np.uint8)))
     assert "error[map-mode]" in message
     assert "--colors FILE" in message
+
+
+@pytest.mark.parametrize("suffix", ["png", "bmp", "tif"])
+def test_grey_that_is_stored_as_rgb_is_grey(tmp_path: Path, suffix: str) -> None:
+    grey = label_map("01x / 230")
+    Image.fromarray(np.dstack([grey] * 3)).save(tmp_path / f"a.{suffix}")
+    assert values(read(tmp_path / f"a.{suffix}")) == grey.tolist()
+
+
+@pytest.mark.parametrize("suffix", ["bmp", "gif"])
+def test_masks_of_other_programs_hold_values(tmp_path: Path, suffix: str) -> None:
+    Image.fromarray(label_map("0x / xx")).save(tmp_path / f"a.{suffix}")
+    assert values(read(tmp_path / f"a.{suffix}")) == [[0, 255], [255, 255]]
+    (tmp_path / "cut").write_bytes((tmp_path / f"a.{suffix}").read_bytes()[:20])
+    assert "header is damaged" in refusal(tmp_path / "cut")
+
+
+def test_indices_of_a_coloured_gif_are_values_and_its_colours_have_a_table(tmp_path: Path) -> None:
+    image = Image.fromarray(label_map("01 / 10"))
+    image.putpalette([9, 0, 0, 0, 7, 0])
+    image.save(tmp_path / "a.gif")
+    assert values(read(tmp_path / "a.gif")) == [[0, 1], [1, 0]]
+    assert values(read(tmp_path / "a.gif", by_color=True)) == [[9, 7 << 8], [7 << 8, 9]]
 
 
 @pytest.mark.parametrize(("color_type", "width"), [(2, 6), (6, 8), (4, 4)])
@@ -204,7 +227,7 @@ def test_a_jpeg_is_refused_whatever_its_suffix_says(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", "the file is empty (0 bytes)"),
-        (b"hello", "is neither a PNG or TIFF image nor a NumPy array"),
+        (b"hello", "is neither a PNG, TIFF, BMP or GIF image nor a NumPy array"),
         (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS pointer"),
         (b"<html>", "an HTML page"),
     ],

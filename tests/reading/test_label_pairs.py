@@ -83,10 +83,17 @@ def test_files_that_are_no_label_maps_are_counted(folder: Path) -> None:
 
 
 def test_a_folder_without_label_maps_is_an_error(folder: Path) -> None:
-    with pytest.raises(
-        DataError, match=r"there is no label map \(.png, .npy, .tif or .tiff\) among the 1 file of the folder"
-    ):
-        pair(write_maps(folder / "gt", "a.jpg"), write_maps(folder / "pred", "a.png"))
+    with pytest.raises(DataError, match=r"there is no label map \(.png, .* or .gif\) among the 1 file of the folder"):
+        pair(write_maps(folder / "gt", "a.txt"), write_maps(folder / "pred", "a.png"))
+
+
+def test_of_cityscapes_own_tree_the_labels_are_compared(folder: Path) -> None:
+    layers = ("labelIds", "instanceIds", "labelTrainIds", "color")
+    gt = write_maps(folder / "gt", *(f"val/ulm/ulm_0_{n}_gtFine_{layer}.png" for n in (1, 2) for layer in layers))
+    for ending in ("_leftImg8bit_pred", "_pred", "_pred_labelTrainIds", ""):
+        pairing = pair(gt, write_maps(folder / f"pred{ending}", *(f"ulm_0_{n}{ending}.png" for n in (1, 2))))
+        assert [pair.name for pair in pairing.pairs] == [f"val/ulm/ulm_0_{n}_gtFine_labelIds.png" for n in (1, 2)]
+        assert pairing.ignored[0] == {"other-files": 6}
 
 
 @pytest.mark.parametrize("entry", ["a", "a.png", "a.jpg", "val/a", "images/val/a.jpg"])

@@ -100,8 +100,8 @@ COMMAND = SectionedCommand(
     group="Evaluate",
     callback=pixels,
     help="Evaluate label maps: IoU (Jaccard index), precision, recall and Dice per class.\n\n"
-    "GT and PRED are folders of PNG, TIFF or .npy files with the same names, or single files. A pixel value is a class:"
-    " grey of 8 or 16 bits, a palette index, or a colour with --colors.",
+    "GT and PRED are folders of PNG, TIFF, BMP, GIF or .npy files with the same names, or single files. A pixel value"
+    " is a class: grey of 8 or 16 bits, a palette index, or a colour with --colors.",
     short_help="Evaluate label maps: IoU per class.",
     epilog=EPILOG,
     options_metavar="[OPTIONS]",

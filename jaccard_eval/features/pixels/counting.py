@@ -17,6 +17,7 @@ import numpy.typing as npt
 from jaccard_eval.data.signature import FINGERPRINT, FINGERPRINT_DIGITS
 from jaccard_eval.features.pixels.compute import PixelMetrics, pixel_metrics
 from jaccard_eval.features.pixels.numbering import (
+    GREY_RULES,
     TO_LABEL,
     TO_TRAIN,
     TRAIN_IDS,
@@ -32,7 +33,7 @@ from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.pixel_counts import NO_CLASS, ConfusionCounts
 from jaccard_eval.progress import tracked
-from jaccard_eval.reading.labelmaps.arrays import ArrayMaps
+from jaccard_eval.reading.labelmaps.arrays import ArrayMap, ArrayMaps
 from jaccard_eval.reading.labelmaps.colors import ColorTable, color_text
 from jaccard_eval.reading.labelmaps.images import EncodedImage, LabelImage
 from jaccard_eval.reading.labelmaps.pairs import MapPair, pair_maps
@@ -59,7 +60,8 @@ class PairCount:
 def count_pair(pair: MapPair, *, protocol: PixelProtocol, colors: ColorTable | None) -> PairCount:
     """Read two label maps and count their pixels; what is wrong with them is in the result's errors."""
     findings = FindingLog()
-    encoded = _each(EncodedImage, (pair.gt, pair.pred), findings)
+    reads = [partial(EncodedImage, path, greys=rule in GREY_RULES) for path, rule in _rules_of(pair, protocol)]
+    encoded = _each(lambda read: read(), reads, findings)
     # Sizes stand in the head of a file: a mismatch is reported before any pixel is decoded.
     if not findings.has_errors and encoded[0].shape != encoded[1].shape:
         gt_file, pred_file = encoded
@@ -88,6 +90,10 @@ def count_pair(pair: MapPair, *, protocol: PixelProtocol, colors: ColorTable | N
         digests=(encoded[0].digest, encoded[1].digest),
         palettes={side.path: side.colors_in_use() for side in sides},
     )
+
+
+def _rules_of(pair: MapPair, protocol: PixelProtocol) -> tuple[tuple[Path | ArrayMap, ValueMap | None], ...]:
+    return (pair.gt, protocol.gt_class_map), (pair.pred, protocol.class_map)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +127,10 @@ class MapReader:
 
     def read(self, pair: MapPair) -> tuple[LabelImage, LabelImage]:
         """Return both maps."""
-        gt, pred = (EncodedImage(path).decode(by_color=self.table is not None) for path in (pair.gt, pair.pred))
+        gt, pred = (
+            EncodedImage(path, greys=rule in GREY_RULES).decode(by_color=self.table is not None)
+            for path, rule in _rules_of(pair, self.protocol)
+        )
         return gt, pred
 
     def classes_of(
@@ -417,6 +426,8 @@ def _audit(maps: CountedMaps, protocol: PixelProtocol, given: float, doubts: boo
         findings.raise_errors()
     if protocol.classes is None:
         _warn_of_unnamed(counts, given, gt, pred, findings)
+        if not (protocol.ignore or protocol.gt_class_map) and any(map(_has_label_ids, maps.worst)):
+            _warn_of_labels(counts, given, gt, findings)
     undecided = int(counts.pixels[counts.pred == NO_CLASS].sum())
     if undecided:
         detail = f"the predictions have an ignored value at {pluralise(undecided, 'pixel')}; counted as misses"
@@ -454,7 +465,7 @@ def _check_numbering(
         detail += f", {after:.4f} with the ground truth by {TO_TRAIN} and {VOID} ignored"
     words = "Rerun {changes}."
     if stops and better.is_decisive:
-        words += " To go on as it is, pass {class_map:id}."
+        words += " To go on as it is, pass {class_map:id}." if "class_map" in options else ""
     fix = Fix.reading(options, metric="mIoU", before=given, after=after)
     severity = Severity.ERROR if stops and better.is_decisive else Severity.WARNING
     findings.add_one(severity, "class-mapping", pred, detail, fix=replace(fix, words=words))
@@ -505,6 +516,23 @@ def _warn_of_unnamed(counts: ConfusionCounts, given: float, gt: Where, pred: Whe
             detail,
             fix=Fix.missing("Name the classes with {classes}, or check the values.", classes=None),
         )
+
+
+def _has_label_ids(worst: MapDifference) -> bool:
+    return worst.pair.name.endswith("_gtFine_labelIds.png")
+
+
+def _warn_of_labels(counts: ConfusionCounts, given: float, gt: Where, findings: FindingLog) -> None:
+    """Warn of labels of Cityscapes that its benchmark ignores."""
+    others = [str(value) for value in np.setdiff1d(counts.gt, TRAIN_IDS).tolist()]
+    if not others:
+        return
+    again = replace(counts, gt=renumbered(counts.gt, TO_TRAIN), pred=renumbered(counts.pred, TO_TRAIN))
+    after = _mean_with((), again.take(again.gt != VOID))
+    options = {"gt_class_map": TO_TRAIN, "class_map": TO_TRAIN, "ignore": str(VOID)}
+    fix = Fix.choice(options, metric="mIoU", before=given, after=after, words="Rerun {changes}.")
+    detail = f"labels that Cityscapes does not evaluate count as classes: {', '.join(others[:SHOWN_CLASSES])}"
+    findings.warning("map-void", gt, detail, fix=fix)
 
 
 Run = Callable[[Callable[[MapPair], PairCount], Iterable[MapPair]], Iterable[PairCount]]

@@ -14,6 +14,7 @@ MOST_VALUES = 512  # of a side; more are not classes
 FITS = 0.5  # IoU from which a value lies on one of the other side, and is its class
 OWN_AT_MOST = 0.1  # IoU with its own value, or share of all pixels that agree as given, that is next to none
 FEWEST_PIXELS = 100  # that values share, from which they are evidence
+FEWEST_GREYS = 16  # of predictions for a mask of two values, from which they may be probabilities
 SURE_VALUES = 3  # that must fit others; no network confuses so many classes completely, one with one
 NEVER = 0.01  # IoU of values with their own, of which two that fit others are as sure
 GREYS = {127, 128, 254, 255}  # that masks of one class are stored with, next to 0
@@ -29,7 +30,10 @@ RULES: dict[str, Callable[[int], int]] = {  # maps of values that have a name
     "id-1": lambda value: value if value == VOID else value - 1,
     TO_LABEL: lambda value: _TO_LABEL.get(value, value),
     TO_TRAIN: lambda value: _TO_TRAIN.get(value, VOID),  # classes that are not evaluated are void
+    "grey-1": lambda value: int(value > 127),  # of masks: probabilities as greys, or what JPEG made of two values
+    "grey-255": lambda value: 255 * (value > 127),
 }
+GREY_RULES = ("grey-1", "grey-255")  # which only masks need
 ValueMap = str | tuple[tuple[int, int], ...]  # one of these, or pairs; values that no pair names stay as they are
 
 
@@ -66,6 +70,8 @@ def better_numbering(counts: ConfusionCounts) -> Numbering | None:
     gt_values, pred_values = np.unique(counts.gt), np.unique(counts.pred)
     if not 0 < len(gt_values) <= MOST_VALUES or not 0 < len(pred_values) <= MOST_VALUES:
         return None
+    if len(gt_values) <= 2 < FEWEST_GREYS <= len(pred_values):
+        return _at_half(counts, int(gt_values[-1]))
     shared = np.zeros((len(gt_values), len(pred_values)))
     np.add.at(shared, (np.searchsorted(gt_values, counts.gt), np.searchsorted(pred_values, counts.pred)), counts.pixels)
     iou = shared / (shared.sum(axis=1)[:, None] + shared.sum(axis=0) - shared)
@@ -98,10 +104,22 @@ def better_numbering(counts: ConfusionCounts) -> Numbering | None:
     return Numbering(changed, rule, is_decisive)
 
 
+def _at_half(counts: ConfusionCounts, mask: int) -> Numbering | None:
+    """Return the greys of predictions as the two values of a mask, where those from 128 on fit it."""
+    rule = f"grey-{mask}"
+    if rule not in RULES or counts.pred.max() > VOID:
+        return None
+    gt, pred = counts.gt == mask, renumbered(counts.pred, rule) == mask
+    fits = counts.pixels[gt & pred].sum() >= FITS * counts.pixels[gt | pred].sum()
+    changed = {value: RULES[rule](value) for value in np.unique(counts.pred).tolist() if RULES[rule](value) != value}
+    return Numbering(changed, rule, is_decisive=True) if fits else None
+
+
 def _rules(values: list[int]) -> Iterator[tuple[str, dict[int, int]]]:
     """Yield numberings that have a rule with its name: off by one, Cityscapes' ids, 0 and 1 against 0 and 255."""
     for name, rule in RULES.items():
-        yield name, {value: rule(value) for value in values}
+        if name not in GREY_RULES:
+            yield name, {value: rule(value) for value in values}
     yield "", {1: VOID}
     yield "", {VOID: 1}
 

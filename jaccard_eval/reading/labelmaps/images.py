@@ -1,4 +1,6 @@
-"""The label map in a file: PNG, TIFF or NumPy array, by its first bytes. What a value means is decided elsewhere.
+"""The label map in a file: PNG, TIFF, BMP, GIF or NumPy array, by its first bytes.
+
+What a value means is decided elsewhere.
 
 Of PNG the header is read here, for Pillow hides what matters: it spreads 2 and 4 bit grey over 0 to 255, and keeps only
 8 of 16 bits of colours. Of NumPy arrays nothing is unpickled.
@@ -13,8 +15,9 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +28,7 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import COLOR_TABLES
 from jaccard_eval.reading import files
 from jaccard_eval.reading.labelmaps.arrays import ARRAYS_FIX, ArrayMap
+from jaccard_eval.reading.labelmaps.colors import UNKNOWN, named_color_table
 from jaccard_eval.reading.labelmaps.plain_png import decode_plain
 from jaccard_eval.reading.npz import PARSING, read_header
 from jaccard_eval.text import quoted_value
@@ -42,6 +46,7 @@ Rows = Callable[[int, int], npt.NDArray[Any]]  # (top, bottom) -> integers, shap
 
 _PNG, _NPY, _JPEG = b"\x89PNG\r\n\x1a\n", b"\x93NUMPY", b"\xff\xd8\xff"  # first bytes
 _TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+_READERS = {**dict.fromkeys(_TIFF, "Tiff"), b"BM": "Bmp", b"GIF8": "Gif", _JPEG: "Jpeg"}  # of Pillow
 _HEADER = struct.Struct(
     ">8sI4sIIBB"
 )  # signature; length and name of the first chunk; width, height, depth, colour type
@@ -89,8 +94,11 @@ class EncodedImage:
     A file that is neither PNG nor a NumPy array, or claims an absurd size, is a DataError.
     """
 
-    def __init__(self, path: Path | ArrayMap | tuple[bytes, Where]) -> None:
-        """Read a map, or take its bytes with the place that they were found in, or an array as it is."""
+    def __init__(self, path: Path | ArrayMap | tuple[bytes, Where], *, greys: bool = False) -> None:
+        """Read a map, or take its bytes with the place that they were found in, or an array as it is.
+
+        JPEG images are read where all that counts is which `greys` are bright.
+        """
         self._values: npt.NDArray[Any] | None = None
         self._data = b""
         if isinstance(path, tuple):
@@ -107,8 +115,8 @@ class EncodedImage:
         elif self._data.startswith(_PNG):
             header = _read_png_header(self._data, self.where)
             self.shape = header.height, header.width
-        elif self._data.startswith(_TIFF):
-            width, height = _open_tiff(self._data, self.where).size
+        elif self._data.startswith(tuple(_READERS)) and (greys or not self._data.startswith(_JPEG)):
+            width, height = _open(self._data, self.where).size
             self.shape = height, width
         elif self._data.startswith(_NPY):
             self.shape = _npy_shape(self._data, self.where)
@@ -139,8 +147,8 @@ class EncodedImage:
             return _array_map(self._values)
         if self._data.startswith(_PNG):
             return _decode_png(self._data, self.where, by_color=by_color)
-        if self._data.startswith(_TIFF):
-            return _decode_tiff(self._data, self.where)
+        if self._data.startswith(tuple(_READERS)):
+            return _decode_other(self._data, self.where, by_color=by_color)
         try:
             with PARSING:
                 values: npt.NDArray[Any] = np.load(io.BytesIO(self._data), allow_pickle=False)
@@ -198,11 +206,15 @@ def _read(path: Path, where: Where) -> bytes:
 
 def _foreign(where: Where, data: bytes) -> DataError:
     if data.startswith(_JPEG):
-        fix = "Export it as PNG or .npy from the source: JPEG compression cannot be undone."
+        words = (
+            "Export it as PNG or .npy from the source. For a mask of two values, compare what is bright: {gt_class_map}"
+            " or {class_map}."
+        )
+        fix = Fix.missing(words, gt_class_map="grey-255", class_map="grey-255")
         return DataError.single("map-lossy", where, "is a JPEG image, which does not keep label values", fix=fix)
     files.refuse_result(Path(where.path), files.head(Path(where.path)))
     files.check_content(Path(where.path), data)  # knows what else it could be, and reports it
-    detail = "is neither a PNG or TIFF image nor a NumPy array (.npy)"
+    detail = "is neither a PNG, TIFF, BMP or GIF image nor a NumPy array (.npy)"
     return DataError.single("image-unreadable", where, detail, fix="Export it as PNG or .npy.")
 
 
@@ -251,11 +263,7 @@ def _decode_png(data: bytes, where: Where, *, by_color: bool) -> LabelImage:
     header = _read_png_header(data, where)
     is_rgb = header.color_type in (_RGB, _RGBA)
     if is_rgb and not by_color:
-        words = (
-            f"Map colours to classes with {{colors}} ({', '.join(COLOR_TABLES)}), or save the classes as one channel."
-        )
-        fix = Fix.missing(words, colors=None)
-        raise _mode(where, "holds colours (RGB), not class numbers", fix)
+        return _array_map(_grey_of(_load(data, where), where))
     if is_rgb and header.depth > 8:
         raise _mode(where, "has 16 bits per colour channel", "Save it with 8 bits per channel.")
     if header.color_type == _GREY_ALPHA and header.depth > 8:
@@ -278,6 +286,26 @@ def _decode_png(data: bytes, where: Where, *, by_color: bool) -> LabelImage:
     flat = image.getpalette("RGB") if image.mode == "P" else None
     palette = None if flat is None else np.array(flat, dtype=np.uint8).reshape(-1, 3)
     return LabelImage((header.height, header.width), partial(_value_rows, image, spread), palette=palette)
+
+
+def _grey_of(image: Image, where: Where) -> npt.NDArray[np.uint8]:
+    """Return the values of an opaque image whose channels are equal; colours are refused, with what may know them."""
+    channels = np.asarray(image.convert("RGBA"))
+    red = channels[..., 0]
+    if all((channels[..., at] == other).all() for at, other in ((1, red), (2, red), (3, _OPAQUE))):
+        return np.ascontiguousarray(red)
+    codes = np.unique(channels[..., :3].reshape(-1, 3) @ np.array([1, 1 << 8, 1 << 16]))
+    known = [name for name in COLOR_TABLES if _knows(name, codes)]
+    words = f"Map colours to classes with {{colors}} ({', '.join(COLOR_TABLES)}), or save the classes as one channel."
+    fix = Fix.missing(words, colors=None)
+    if known:  # black alone is in all of them
+        fix = Fix.missing("Its colours are in a known table. Pass {colors}.", colors=known[0])
+    raise _mode(where, "holds colours (RGB), not class numbers", fix)
+
+
+def _knows(name: str, codes: npt.NDArray[np.int64]) -> bool:
+    table = named_color_table(name)
+    return table is not None and bool((table.classes_of(codes) != UNKNOWN).all())
 
 
 def _array_map(
@@ -314,31 +342,43 @@ def _load(data: bytes, where: Where) -> PngImageFile:
     return image
 
 
-def _open_tiff(data: bytes, where: Where) -> Image:
-    from PIL.TiffImagePlugin import TiffImageFile
-
+def _open(data: bytes, where: Where) -> Image:
+    kind = next(name for start, name in _READERS.items() if data.startswith(start))
+    plugin = import_module(f"PIL.{kind}ImagePlugin")
     try:
-        return TiffImageFile(io.BytesIO(data))
+        return cast("Image", getattr(plugin, f"{kind}ImageFile")(io.BytesIO(data)))
     except (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, TypeError, struct.error) as error:
-        detail = f"its TIFF header is damaged, or of a kind that is not read: {' '.join(str(error).split())}"
+        detail = f"its {kind.upper()} header is damaged, or of a kind that is not read: {' '.join(str(error).split())}"
         raise DataError.single("image-unreadable", where, detail, fix="Export it as PNG or .npy.") from None
 
 
-def _decode_tiff(data: bytes, where: Where) -> LabelImage:
-    """Decode a TIFF file of one page and one channel of whole numbers."""
-    image = _open_tiff(data, where)
-    n_pages = getattr(image, "n_frames", 1)
+def _decode_other(data: bytes, where: Where, *, by_color: bool) -> LabelImage:
+    """Decode a file of one page, and of one channel of whole numbers unless colours decide."""
+    image = _open(data, where)
+    try:
+        n_pages = getattr(image, "n_frames", 1)
+    except (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, TypeError, struct.error):
+        n_pages = 1  # damaged further on, which decoding reports
     if n_pages > 1:
         raise _mode(where, f"has {n_pages:,} pages", "Save each map as a file of its own.")
     try:
-        values = np.asarray(image)
+        image.load()
+        flat = image.getpalette("RGB") if image.mode == "P" else None
+        if by_color and image.mode in ("RGB", "P"):
+            return LabelImage((image.height, image.width), partial(_color_rows, image), is_colored=True)
+        values = np.asarray(image.convert("L") if data.startswith(_JPEG) else image)
     except (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, TypeError, struct.error) as error:
         detail = f"cannot be decoded: {' '.join(str(error).split())}"
         raise DataError.single("image-unreadable", where, detail, fix="Export it as PNG or .npy.") from None
+    if values.ndim != 2 and values.dtype == np.uint8 and image.mode in ("RGB", "RGBA"):
+        return _array_map(_grey_of(image, where))
     if values.ndim != 2:
         raise _mode(where, "holds colours, not class numbers", "Save it as one channel of whole numbers.")
     _map_shape(values.shape, values.dtype, where, _SAVE)
-    return _array_map(values)
+    palette = None if flat is None else np.array(flat, dtype=np.uint8).reshape(-1, 3)
+    if palette is not None and data.startswith(b"GIF8") and (palette == palette[:, :1]).all():
+        return _array_map(palette[values, 0])  # GIF has no other grey
+    return _array_map(values, palette=palette)
 
 
 def _value_rows(image: Image, spread: int, top: int, bottom: int) -> npt.NDArray[Any]:

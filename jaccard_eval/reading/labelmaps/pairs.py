@@ -10,7 +10,16 @@ from pathlib import Path
 import numpy as np
 
 from jaccard_eval.data.dataset import ImageTable, unknown_sizes
-from jaccard_eval.data.imagekeys import MAP_SUFFIXES, NOWHERE, ImageMatch, match_by, path_ends, posix, without_suffix
+from jaccard_eval.data.imagekeys import (
+    LABEL_SUFFIXES,
+    NOWHERE,
+    ImageMatch,
+    is_image_name,
+    match_by,
+    path_ends,
+    posix,
+    without_suffix,
+)
 from jaccard_eval.engine import bring
 from jaccard_eval.findings import FindingLog, Severity, Where, as_settings
 from jaccard_eval.fixes import Fix
@@ -37,7 +46,7 @@ class MapSide:
     role: str
     root: Path
     names: tuple[str, ...]  # paths below the root, with slashes, sorted
-    others: int = 0  # files below the root whose suffix is not that of a label map
+    others: int = 0  # files below the root whose suffix is not that of a label map, and other layers of the maps
     is_file: bool = False  # whether the side is a single file
     arrays: ArrayMaps | None = None  # in place of files
 
@@ -86,13 +95,28 @@ def list_side(role: str, path: Path | ArrayMaps, findings: FindingLog) -> MapSid
     if not path.is_dir():
         return MapSide(role, path.parent, (path.name,), is_file=True)
     files = list_tree(path, findings)
-    names = tuple(name for name in files if name.lower().endswith(MAP_SUFFIXES))
+    names = _one_layer([name for name in files if name.lower().endswith(LABEL_SUFFIXES)])
+    names = names or tuple(filter(is_image_name, files))  # whose content is reported
     if not names:
-        suffixes = " or ".join((", ".join(MAP_SUFFIXES[:-1]), MAP_SUFFIXES[-1]))
+        suffixes = " or ".join((", ".join(LABEL_SUFFIXES[:-1]), LABEL_SUFFIXES[-1]))
         detail = f"there is no label map ({suffixes}) among the {pluralise(len(files), 'file')} of the folder"
         findings.error("map-none", Where(str(path)), detail, fix="Pass the folder of the label maps.")
     bring(path / name for name in names)
     return MapSide(role, path, names, others=len(files) - len(names))
+
+
+# What Cityscapes has of each image, the classes that its benchmark compares first.
+_LAYERS = ("_labelIds", "_labelTrainIds", "_instanceIds", "_instanceTrainIds", "_color")
+
+
+def _one_layer(names: list[str]) -> tuple[str, ...]:
+    """Return the names without the other layers of images that have several."""
+    layer = re.compile(f"(?:{'|'.join(_LAYERS)})(?=\\.\\w+$)")
+    first: dict[str, int] = {}
+    rank = {name: _LAYERS.index(found[0]) for name in names if (found := layer.search(name))}
+    for name, at in rank.items():
+        first[layer.sub("", name)] = min(at, first.get(layer.sub("", name), at))
+    return tuple(name for name in names if name not in rank or first[layer.sub("", name)] == rank[name])
 
 
 def make_pair(gt: MapSide, pred: MapSide, gt_row: int, pred_row: int) -> MapPair:

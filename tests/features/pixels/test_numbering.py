@@ -134,6 +134,48 @@ def test_labels_that_the_benchmark_does_not_evaluate_are_advised_away_with_the_m
     assert advised["mIoU"] == fix.after
 
 
+@pytest.mark.parametrize("mask", [1, 255])
+@pytest.mark.parametrize("suffix", ["png", "jpg"])
+def test_probabilities_as_greys_stop_at_a_mask_and_the_advice_takes_the_bright_ones(
+    mask: int, suffix: str, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(3)
+    truth = BANDS == 1
+    greys = np.where(poor(BANDS) == 1, rng.integers(128, 256, BANDS.shape), rng.integers(0, 128, BANDS.shape))
+    right = pixels([truth * 1], [(greys > 127) * 1])["mIoU"]
+    with pytest.raises(DataError, match=f"grey-{mask}") as caught:
+        compare(tmp_path, truth * mask, greys)
+    (fix,) = (finding.fix for finding in caught.value.findings)
+    assert fix is not None and fix.after == pytest.approx(right, abs=1e-12)
+    assert compare(tmp_path, truth * mask, greys, class_map=fix.options["class_map"])["mIoU"] == fix.after
+    # What is not brighter where the object is, is no probability of it.
+    assert compare(tmp_path, truth * mask, np.roll(greys, 30, axis=0))["mIoU"] < 0.1
+    # JPEG keeps what is bright, and no value.
+    Image.fromarray((truth * 255).astype(np.uint8)).save(tmp_path / f"mask.{suffix}")
+    sides = tmp_path / f"mask.{suffix}", tmp_path / "pred.png"
+    if suffix == "jpg":
+        with pytest.raises(DataError, match=r"map-lossy.*gt_class_map=.grey-255"):
+            pixels(*sides, class_map="grey-255")
+    Image.fromarray(greys.astype(np.uint8)).save(sides[1])
+    assert pixels(*sides, gt_class_map="grey-255", class_map="grey-255")["mIoU"] == pytest.approx(right, abs=1e-12)
+
+
+def test_labels_of_cityscapes_that_nobody_evaluates_are_warned_of_with_the_measured_number(tmp_path: Path) -> None:
+    gt, found = numbered(BANDS, {0: 7, 1: 8, 2: 11, 3: 4}), poor(numbered(BANDS, {0: 7, 1: 8, 2: 11, 3: 7}))
+    for folder, name, values in (("gt", "ulm_1_gtFine_labelIds.png", gt), ("pred", "ulm_1_pred.png", found)):
+        (tmp_path / folder).mkdir()
+        Image.fromarray(values.astype(np.uint8)).save(tmp_path / folder / name)
+    sides = tmp_path / "gt", tmp_path / "pred"
+    (finding,) = pixels(*sides).findings
+    assert (finding.code, str(finding.severity)) == ("map-void", "warning")
+    kept = gt != 4
+    ious = [(kept & (gt == a) & (found == a)).sum() / (kept & ((gt == a) | (found == a))).sum() for a in (7, 8, 11)]
+    assert finding.fix is not None and finding.fix.after == pytest.approx(np.mean(ious), abs=1e-12)
+    advised = pixels(*sides, gt_class_map="labelIds-trainIds", class_map="labelIds-trainIds", ignore=[255])
+    assert advised["mIoU"] == finding.fix.after
+    assert not [note for note in advised.findings if note.code == "map-void"]
+
+
 def test_auto_names_its_evidence(tmp_path: Path) -> None:
     first, second = NUMBERINGS["Cityscapes"]
     result = compare(tmp_path, numbered(BANDS, first), numbered(poor(BANDS), second), class_map="auto")
