@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +24,7 @@ from jaccard_eval.data.alignment import (
     only_images,
     place,
 )
-from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.boxtable import BoxTable, freeze
 from jaccard_eval.data.classmaps import AUTO, named_through
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.document import Part, Rows
@@ -54,6 +55,7 @@ from jaccard_eval.options import (
 )
 from jaccard_eval.progress import Stage, staged
 from jaccard_eval.reading.thumbnails import ImageFiles
+from jaccard_eval.text import pluralise
 
 if TYPE_CHECKING:
     from typing import Any, TypeVar
@@ -138,6 +140,8 @@ def _as_recorded(options: Options, sources: tuple[Source, Source], iou_type: str
 def align_shapes(gt: Dataset, pred: Dataset, options: SideOptions, iou_type: str) -> tuple[Dataset, Dataset, Alignment]:
     """Align with what an `iou_type` compares, masks as pixels; sides get the sizes that masks give to images."""
     gt, pred = (_with_mask_sizes(side, iou_type) for side in (gt, pred))
+    if iou_type == "keypoints" and gt.point_names and pred.point_names:
+        pred = _in_order_of_names(pred, gt.point_names)
     if options.gt_class_map:
         gt = merged_classes(gt, options.gt_class_map, "gt_class_map")
     aligned = align_datasets(gt, pred, options)
@@ -151,6 +155,37 @@ def align_shapes(gt: Dataset, pred: Dataset, options: SideOptions, iou_type: str
     if sized[0] is not gt or sized[1] is not pred:
         aligned = align_datasets(*sized, options)
     return *sized, _with_masks(aligned, *sized, iou_type)
+
+
+def _in_order_of_names(pred: Dataset, names: Sequence[str]) -> Dataset:
+    """Return predictions whose points have the order of the ground truth's `names`, as a note reports."""
+    wanted, found = ([re.sub(r"[\W_]", "", name).lower() for name in side] for side in (names, pred.point_names))
+    if wanted == found:
+        return pred
+    places = [found.index(name) if name in found else -1 for name in wanted]
+    findings, where = FindingLog(), Where(pred.path, field="keypoints")
+    shared = [name for name, place in zip(names, places, strict=True) if place >= 0]
+    others = len(found) - len(shared)
+    if shared:
+        without = f", {pluralise(others, 'other is', 'others are')} not compared" if others else ""
+        detail = f"{pluralise(len(shared), 'point')} in the order of the ground truth by name: {', '.join(shared)}"
+        findings.note("keypoints-order", where, detail + without)
+    else:
+        detail = "points have other names than those of the ground truth: they are compared by place"
+        fix = Fix.missing("Check {pred_keypoint_order}.", pred_keypoint_order=None)
+        findings.warning("keypoints-order", where, detail, fix=fix)
+    boxes = pred.boxes.mapped(partial(_points_at, places=places)).settled() if shared else pred.boxes
+    return replace(pred, boxes=boxes, findings=(*pred.findings, *findings.findings()))
+
+
+def _points_at(boxes: BoxTable, places: Sequence[int]) -> BoxTable:
+    from jaccard_eval.similarity.keypoints import Keypoints
+
+    poses: object = boxes.shapes
+    if not isinstance(poses, Keypoints) or not len(poses):
+        return boxes
+    points = np.where((np.array(places) >= 0)[None, :, None], poses.points[:, places], 0.0)
+    return freeze(replace(boxes, shapes=Keypoints(points)))
 
 
 def _with_masks(aligned: Alignment, gt: Dataset, pred: Dataset, iou_type: str) -> Alignment:

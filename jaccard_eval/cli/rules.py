@@ -94,7 +94,8 @@ SHAPE_OPTIONS: list[click.Parameter] = [
         "--sigmas",
         metavar="S,...|NAME",
         callback=parsed_by(parse_sigmas),
-        help="Sigma of each keypoint, where they are not COCO's 17: numbers, or ap10k, crowdpose, humanart, wholebody.",
+        help="Sigma of each keypoint, where they are not COCO's 17: numbers, one for all, or ap10k, crowdpose,"
+        " humanart, wholebody.",
     ),
     _rule(
         "--dilation-ratio",

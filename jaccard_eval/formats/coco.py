@@ -50,7 +50,7 @@ _NESTED = re.compile(rb"\[\s*\[\s*[{\]]")  # of a list per image
 _FIELDS = {
     "bbox": re.compile(rb'"bbox"\s*:\s*\[\s*[^\]\s]'),
     "segm": re.compile(rb'"seg(?:mentation|ments)"\s*:\s*(?:\{|\[\s*[^\]\s])'),
-    "keypoints": re.compile(rb'"keypoints"\s*:\s*\[\s*[-0-9.]'),
+    "keypoints": re.compile(rb'"keypoints"\s*:\s*\[[\s\[]*[-0-9.]'),
 }
 _ORIENTED = re.compile(rb'"bbox"\s*:\s*\[(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]')  # of five or eight numbers
 # Corners or an angle besides an upright box or in place of one; a turn of CVAT's boxes.

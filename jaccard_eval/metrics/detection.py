@@ -357,7 +357,7 @@ def match_sides(
             fix = "Pass a file that has them, or evaluate boxes: iou_type 'bbox'."
             findings.error("shapes-missing", Where(side.path), detail, fix=fix)
         elif kind.refuses is not None and (problem := kind.refuses(shapes, protocol)):
-            findings.error("shapes-unfit", Where(side.path), problem, fix=kind.remedy)
+            findings.error("shapes-unfit", Where(side.path), problem, fix=kind.remedy and kind.remedy(shapes))
     findings.raise_errors()
     return (measure or partial(measure_aligned, aligned))(aligned.gt, aligned.pred, protocol)
 

@@ -391,6 +391,7 @@ class Draft:
             words = f"{{keypoint_order}}: poses have {n} keypoints. Name each of 0 to {n - 1} once."
             raise UsageError(fix=Fix.of_side(self.options.role, words, keypoint_order=given))
         self.details.append(f"keypoints in the order {','.join(map(str, order))}")
+        self.point_names = ()  # what was named decides
         return replace(raw, shapes=Keypoints(poses.points[:, list(order)]))
 
     def _reading(self, raw: RawBoxes) -> Reading:

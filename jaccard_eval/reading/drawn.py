@@ -233,7 +233,8 @@ class ShapeDraft:
             plain = {re.sub(r"[\W_]", "", str(key)).lower(): key for key in keys}
             if plain.keys() == {*_COCO_POINTS}:
                 keys = [plain[name] for name in _COCO_POINTS]
-            draft.details.append(f"keypoints in the order {', '.join(map(str, keys))}")
+            draft.point_names = tuple(map(str, keys))
+            draft.details.append(f"keypoints in the order {', '.join(draft.point_names)}")
         at = {key: column for column, key in enumerate(keys)}
         poses = np.zeros((len(self.drawn), len(keys), 3))
         for row, one in enumerate(self.drawn):

@@ -51,7 +51,7 @@ class Similarity:
     shapes: type[Shapes] | None = None
     # Why shapes cannot be compared under a protocol; "" where they can.
     refuses: Callable[[Any, protocol.Protocol], str] | None = None
-    remedy: Fix | None = None  # of what is refused
+    remedy: Callable[[Any], Fix] | None = None  # of shapes that are refused
 
 
 class _Kinds(dict[str, Similarity]):

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Words
-from jaccard_eval.data.known_protocols import SIGMAS
+from jaccard_eval.data.known_protocols import RULES, SIGMAS
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.signature import digest_each
 from jaccard_eval.errors import UsageError
-from jaccard_eval.fixes import Fix
+from jaccard_eval.fixes import Fix, Value
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.native import shapes as native
 from jaccard_eval.similarity import Rows, Similarity
@@ -97,7 +97,10 @@ class PoseSide:
         sigmas = protocol.sigmas or COCO_SIGMAS
         x, y, width, height = boxes.xywh.T
         zone = np.stack((x - width, y - height, x + width * 2, y + height * 2), axis=1)
-        return cls(points, protocol.object_areas(boxes), zone, (np.array(sigmas) * 2) ** 2)
+        variances = (np.array(sigmas) * 2) ** 2
+        if len(variances) == 1:  # of all points
+            variances = np.repeat(variances, points.shape[1])
+        return cls(points, protocol.object_areas(boxes), zone, variances)
 
 
 def pose_pairs(
@@ -166,11 +169,21 @@ def _errors(first: PoseSide, second: PoseSide, i: Rows, j: Rows) -> Iterator[tup
 def no_sigmas(poses: Keypoints, protocol: Protocol) -> str:
     """Return why poses have no sigmas: they are never guessed."""
     n_points, n_sigmas = poses.points.shape[1], len(protocol.sigmas or COCO_SIGMAS)
-    if not len(poses) or n_points == n_sigmas:
+    if not len(poses) or n_sigmas in (1, n_points):
         return ""
     whose = "given" if protocol.sigmas else "of COCO"
     return f"poses have {n_points} keypoints, but there are {n_sigmas} sigmas {whose}."
 
 
-_REMEDY = Fix.missing(f"Pass {{sigmas}}, one per keypoint, or a name: {', '.join(SIGMAS)}.", sigmas=None)
-SIMILARITY = Similarity("keypoints", PoseSide.prepare, pose_pairs, shapes=Keypoints, refuses=no_sigmas, remedy=_REMEDY)
+def _remedy(poses: Keypoints) -> Fix:
+    known = [name for name, sigmas in SIGMAS.items() if len(sigmas) == poses.points.shape[1]]
+    words, options = "Pass {sigmas}, one per keypoint, or one number for all.", dict[str, Value](sigmas=None)
+    if len(known) == 1 and known[0] in RULES:
+        words = f"{words} If the points are those of {known[0]}, pass {{protocol}}."
+        options["protocol"] = known[0]
+    elif len(known) == 1:
+        words = f"{words} If the points are those of {known[0]}, pass {{sigmas:{known[0]}}}."
+    return Fix.missing(words, **options)
+
+
+SIMILARITY = Similarity("keypoints", PoseSide.prepare, pose_pairs, shapes=Keypoints, refuses=no_sigmas, remedy=_remedy)

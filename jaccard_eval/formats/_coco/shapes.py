@@ -121,6 +121,7 @@ def read_truth_shapes(
             outlines = read_outlines(records, columns.coords, places, draft.findings, role="gt")
         outlines = replace(outlines, counts_pixels=np.isnan(columns.area))
         return replace(columns, coords=_boxed(columns.coords, outlines)), outlines
+    _note_whole_bodies(data, draft)
     found = None if scanned is None else _compiled_truth_poses(data, scanned)
     if found is None:
         found = read_keypoints(
@@ -384,12 +385,15 @@ def _oriented_problem(box: Any, usual: int) -> str:
     return f"has {described_json(wrong[0])} {shown_json(wrong[0])}; expected finite numbers" if wrong else ""
 
 
+_OF_BODIES = ("foot_kpts", "face_kpts", "lefthand_kpts", "righthand_kpts")
+
+
 def read_keypoints(
     records: Sequence[ShapeRecord], places: Places, findings: FindingLog, *, role: str
 ) -> tuple[Keypoints, BoolArray]:
     """Return the pose of each record, and which of them do not count because none of their points is labelled."""
     poses: list[list[float]] = []
-    lengths = Counter(len(record.keypoints) for record in records if isinstance(record.keypoints, list))
+    lengths = Counter(len(_flat(record.keypoints)) for record in records if isinstance(record.keypoints, list))
     # Numbers that are not triples cannot be what the others are measured by.
     usual = max((length for length in lengths if length % 3 == 0), key=lengths.__getitem__, default=0)
     unlabelled = np.zeros(len(records), dtype=np.bool_)
@@ -400,7 +404,7 @@ def read_keypoints(
             findings.error("keypoints-invalid", replace(places(row), field="keypoints"), problem, fix=_TRIPLES)
             poses.append([0.0] * usual)  # which ends the reading, or is skipped
             continue
-        pose: list[float] = record.keypoints or []
+        pose: list[float] = _flat(record.keypoints)
         poses.append(pose)
         if role == "gt":
             labelled = sum(seen > 0 for seen in pose[2::3])
@@ -427,9 +431,25 @@ def read_keypoints(
     return Keypoints(np.array(poses, dtype=np.float64).reshape(len(records), usual // 3, 3)), unlabelled
 
 
+def _note_whole_bodies(data: bytes, draft: Draft) -> None:
+    """Report what COCO-WholeBody has besides `keypoints`: lists of their own, of feet, face and hands."""
+    others = [name for name in _OF_BODIES if f'"{name}"'.encode() in data]
+    if others:
+        detail = f"only keypoints are compared, not {', '.join(others)}"
+        fix = "To compare whole bodies, join the lists of each record, in this order."
+        draft.findings.warning("shape-unused", Where(draft.path, field="keypoints"), detail, fix=fix)
+
+
+def _flat(pose: list[Any]) -> list[Any]:
+    """Return a pose as one list, where a file has a list for each point."""
+    are_points = bool(pose) and all(isinstance(point, list) and len(point) == 3 for point in pose)
+    return [number for point in pose for number in point] if are_points else pose
+
+
 def _pose_problem(value: Any, usual: int) -> str:
     if not isinstance(value, list):
         return "is missing" if value is None else f"is {described_json(value)}; expected a list of numbers"
+    value = _flat(value)
     wrong = [number for number in value if not is_number(number) or not is_finite(number)]
     if wrong:
         return f"has {described_json(wrong[0])} {shown_json(wrong[0])}; expected finite numbers"
@@ -439,7 +459,8 @@ def _pose_problem(value: Any, usual: int) -> str:
 
 
 def _check_seen(seen: Sequence[float], where: Where, findings: FindingLog) -> None:
-    wrong = next((value for value in seen if value not in (0, 1, 2)), None)
+    # Whole bodies have the confidences of other networks there. What is above 0 is labelled, as in COCO's own code.
+    wrong = next((value for value in seen if not 0 <= value <= 2), None)
     if wrong is not None:
         detail = f"visibility v is {wrong:g}; expected 0 (not labelled), 1 (hidden) or 2 (visible)"
         findings.error("keypoints-invalid", where, detail)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jaccard_eval import EvaluationResult, UsageError, evaluate
+from jaccard_eval import DataError, EvaluationResult, ReadOptions, UsageError, evaluate
 from jaccard_eval.data.protocol import named_sigmas
 from jaccard_eval.similarity.keypoints import COCO_SIGMAS
 
@@ -128,3 +128,79 @@ def test_scores_of_poses_above_one_are_no_percent_and_no_fault(tmp_path: Path) -
     assert "score-percent" not in said
     assert str(said["score-range"].severity) == "note"
     assert "sums over keypoints" in said["score-range"].message
+
+
+def named(
+    folder: Path, gt_names: list[str], pred_names: list[str], values: list[Any], **rules: Any
+) -> EvaluationResult:
+    """Evaluate three points of two objects, which predictions have under other names or in another order."""
+    objects = [pose(n, 50.0, id=n, area=4000, iscrowd=0, num_keypoints=3) for n in (1, 2)]
+    found = [{**record, "keypoints": values, "score": n / 4} for n, record in enumerate(objects, start=1)]
+    images = [{"id": n, "width": 640, "height": 480} for n in (1, 2)]
+    for name, names, records in (("gt", gt_names, objects), ("pred", pred_names, found)):
+        categories = [{"id": 1, "name": "person", "keypoints": names}]
+        content = {"images": images, "annotations": records, "categories": categories}
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    return evaluate(folder / "gt.json", folder / "pred.json", iou_type="keypoints", sigmas=SIGMAS, **rules)
+
+
+def test_points_that_both_sides_name_are_compared_by_name(tmp_path: Path) -> None:
+    names = ["head", "Left Hand", "left-foot"]
+    turned = [70, 50, 2, 70, 90, 2, 70, 10, 2]
+    result = named(tmp_path, names, ["left_hand", "left_foot", "head"], turned)
+    assert result["AP"] == 1.0
+    (note,) = [finding.message for finding in result.findings if finding.code == "keypoints-order"]
+    assert "by name: head, Left Hand, left-foot" in note
+    # A point of one side alone: two of three are found exactly, the other at (0, 0) is far: OKS 2 / 3.
+    lacking = named(tmp_path, names, ["left_hand", "left_foot", "tail"], turned)
+    assert lacking["AP50"] == 1.0
+    assert lacking["AP75"] == 0.0
+    assert "1 other is not compared" in "".join(finding.message for finding in lacking.findings)
+    # What is named by an option decides, and where no name is shared, places do.
+    order = ReadOptions(role="pred", keypoint_order=(2, 0, 1))
+    assert named(tmp_path, names, ["left_hand", "left_foot", "head"], turned, pred_options=order)["AP"] == 1.0
+    other = named(tmp_path, names, ["a", "b", "c"], turned)
+    assert other["AP"] == 0.0
+    assert [str(finding.severity) for finding in other.findings if finding.code == "keypoints-order"] == ["warning"]
+
+
+def test_poses_with_a_list_for_each_point_and_confidences_in_place_of_visibility_are_read(tmp_path: Path) -> None:
+    nested = [[70, 10, 0.03], [70, 50, 1], [0, 0, 0]]
+    record = {"image_id": 1, "category_id": 1, "keypoints": nested, "num_keypoints": 2}
+    gt = {
+        "images": [{"id": 1, "width": 640, "height": 480}],
+        "annotations": [{**record, "id": 1, "bbox": [50, 0, 40, 100], "area": 4000, "iscrowd": 0, "face_kpts": []}],
+        "categories": [{"id": 1, "name": "person"}],
+    }
+    (tmp_path / "gt.json").write_text(json.dumps(gt))
+    found = {**record, "keypoints": [[70, 10, 1], [0, 0, 1], [9, 9, 1]], "score": 1}
+    (tmp_path / "pred.json").write_text(json.dumps([found]))
+    # As in pycocotools, every point above 0 counts: one of two is found.
+    result = evaluate(tmp_path / "gt.json", tmp_path / "pred.json", sigmas=[0.1])
+    assert result.protocol.iou_type == "keypoints"
+    assert (round(result["AP50"], 12), result["AP75"]) == (1.0, 0.0)
+    assert "not face_kpts" in "".join(finding.message for finding in result.findings if finding.code == "shape-unused")
+
+
+@pytest.mark.parametrize(
+    ("n", "words"), [(14, "pass --protocol crowdpose"), (133, "pass --sigmas wholebody"), (5, "or one number for all.")]
+)
+def test_other_skeletons_lead_to_their_sigmas(n: int, words: str, tmp_path: Path) -> None:
+    points = [value for at in range(n) for value in (50 + 3 * at, 40 + 5 * at, 2)]
+    record = {"image_id": 1, "category_id": 1, "keypoints": points}
+    gt = {
+        "images": [{"id": 1, "width": 640, "height": 900}],
+        "annotations": [{**record, "id": 1, "bbox": [50, 40, 48, 80], "area": 3000, "iscrowd": 0, "num_keypoints": n}],
+        "categories": [{"id": 1, "name": "animal"}],
+    }
+    (tmp_path / "gt.json").write_text(json.dumps(gt))
+    (tmp_path / "pred.json").write_text(json.dumps([{**record, "keypoints": [n + 1 for n in points], "score": 0.5}]))
+    with pytest.raises(DataError) as caught:
+        evaluate(tmp_path / "gt.json", tmp_path / "pred.json", iou_type="keypoints")
+    first = caught.value.findings[0]
+    assert str(first.fix).endswith(words.removesuffix(".") + ".")
+    results = [
+        evaluate(tmp_path / "gt.json", tmp_path / "pred.json", iou_type="keypoints", sigmas=sigmas)
+        for sigmas in ([0.05], [0.05] * n)
+    ]
+    assert len({result["AP"] for result in results}) == 1
