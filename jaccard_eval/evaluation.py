@@ -436,6 +436,7 @@ def _selection(options: SideOptions, rules: dict[str, str]) -> tuple[str, ...]:
         "images_in_common": rules.get("images_in_common", ""),
         "class_map": rules.get("class_map", ""),
         "match_images": rules.get("match_images", ""),
+        "mask_sizes": rules.get("mask_sizes", ""),
         "gt_skipped": rules.get("gt_skipped", ""),
         "pred_skipped": rules.get("pred_skipped", ""),
         "gt_resized": rules.get("gt_resized", ""),

@@ -440,8 +440,12 @@ def _with_pixels(findings: Sequence[Finding], gt: Path, pred: Path) -> tuple[Fin
     from jaccard_eval.formats.instances import hold_classes
 
     unscored = ("score-missing", "score-assumed")
-    if not any(finding.code in unscored for finding in findings) or not hold_classes(gt, pred):
+    if not any(finding.code in unscored for finding in findings):
         return tuple(findings)
+    if not hold_classes(gt, pred):
+        words = "If these maps hold objects, {assume_score} ranks all equally; the pixels of classes are for {command}."
+        either = Fix.missing(words, command="pixels GT PRED", assume_score="1.0")
+        return tuple(replace(found, fix=either) if found.code == "score-missing" else found for found in findings)
     words = "The maps hold classes, not objects: compare their pixels with {command}."
     told = Fix.missing(words, command="pixels GT PRED")
     more = f"{words} If they do hold objects, {{assume_score}} ranks all equally."

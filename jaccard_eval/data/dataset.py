@@ -180,6 +180,10 @@ class Dataset:
         Where the images lie, where they were named or found.
     facts : ClassFacts
         What is known of the classes besides boxes, in the rows of its images and classes.
+    point_names : tuple of str
+        What the points of poses are called, where the file has them and poses are compared.
+    first_mask : tuple, optional
+        Where boxes are compared: image key, and width and height of the mask of the first one, if it has one of pixels.
 
     Examples
     --------
@@ -207,6 +211,7 @@ class Dataset:
     image_folder: PathLike[str] | None = None
     facts: ClassFacts = ClassFacts()
     point_names: tuple[str, ...] = ()
+    first_mask: tuple[Key, tuple[float, float]] | None = None
 
     @property
     def key_format(self) -> str:

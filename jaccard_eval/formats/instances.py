@@ -228,8 +228,8 @@ COMPONENTS = 1.3  # of a value, from which it is a class: an object is in one pi
 
 
 def hold_classes(gt: Path, pred: Path) -> bool:
-    """Whether maps hold classes and not objects: both sides have the same few values, in several pieces each."""
-    values, n_pieces, n_values = [], 0, 0
+    """Whether maps hold classes and not objects: both sides have the same few values, in pieces or with void."""
+    values, n_pieces, n_values, has_void = [], 0, 0, False
     for root in (gt, pred):
         side, found = _listed(root, FindingLog())
         names = [name for name in found if name.lower().endswith(MAP_SUFFIXES)]
@@ -242,6 +242,7 @@ def hold_classes(gt: Path, pred: Path) -> bool:
             if set(np.unique(ids).tolist()) == {0, _VOID}:  # how images store 0 and 1
                 ids = ids != 0
             given = set(np.unique(ids).tolist()) - {0, _VOID}
+            has_void |= root == gt and bool(given) and bool((ids == _VOID).any())
             seen |= given
             if root == gt:
                 n_values += len(given)
@@ -249,7 +250,7 @@ def hold_classes(gt: Path, pred: Path) -> bool:
         values.append(seen)
     used = values[0] | values[1]
     are_shared = len(values[0] & values[1]) >= max(SHARED * len(used), 1) and len(used) <= MOST_CLASSES
-    return are_shared and n_pieces >= COMPONENTS * n_values
+    return are_shared and (has_void or n_pieces >= COMPONENTS * n_values)
 
 
 def _count_pieces(ids: npt.NDArray[np.generic]) -> int:

@@ -95,6 +95,8 @@ class Draft:
         self.class_frequency: Mapping[Key, str] = {}
         self.class_parents: Mapping[Key, Sequence[Key]] = {}  # classes directly above; without circles
         self.point_names: tuple[str, ...] = ()  # of poses, where the file has them
+        # Of the first box, where it has a mask of pixels: its image, and width and height of the mask.
+        self.first_mask: tuple[Key, tuple[float, float]] | None = None
         self.usual_protocol = ""  # that judges by what is known besides boxes
         self._labels: list[_Labels] | None = None
 
@@ -260,6 +262,7 @@ class Draft:
             image_folder=self.image_folder,
             facts=facts,
             point_names=self.point_names,
+            first_mask=self.first_mask,
         )
 
     def _lost(self) -> str:

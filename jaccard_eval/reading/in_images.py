@@ -66,6 +66,7 @@ def with_masks(aligned: Alignment, gt: Dataset, pred: Dataset, *, anywhere: bool
             )
             report = findings.warning if are_runs else findings.note
             report("size-assumed", Where(pred.path, field="segmentation"), detail, fix=IMAGES_OF["gt"])
+            aligned = replace(aligned, applied={**aligned.applied, "mask_sizes": f"assumed:{int(found.sum())}"})
     tables = [_filled(side, sizes, gt, aligned, findings) for side in (gt, pred)]
     findings.raise_errors()
     return replace(aligned, gt=tables[0], pred=tables[1], findings=(*aligned.findings, *findings.findings()))

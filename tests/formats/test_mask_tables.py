@@ -185,6 +185,7 @@ def test_well_known_text_is_filled_whatever_the_size_of_the_image(tmp_path: Path
     assert result.metrics["AP50"].value == pytest.approx(1.0)
     assert result.metrics["AP75"].value == pytest.approx(51 / 101)
     assert "size-assumed" in {finding.code for finding in result.findings}
+    assert "|mask_sizes=assumed:1|" in result.signature
 
 
 @pytest.mark.parametrize(

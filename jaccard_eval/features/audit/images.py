@@ -65,6 +65,7 @@ def check_images(context: AuditContext, findings: FindingLog) -> None:
     for side in (context.gt, context.pred):
         _check_names(side, findings)
     _check_sizes(context, findings)
+    _check_mask(context, findings)
     if not findings.has(*MISREAD) and not any(finding.code == "units-mixed" for finding in context.aligned.findings):
         _check_place(context, findings)
 
@@ -191,6 +192,25 @@ def _check_sizes(context: AuditContext, findings: FindingLog) -> None:
             pred_images=None,
         ),
     )
+
+
+def _check_mask(context: AuditContext, findings: FindingLog) -> None:
+    """Warn of a mask next to boxes that is of another size than its image, which the boxes then may be, too."""
+    images, pred = context.aligned.placement.images, context.pred
+    if pred.first_mask is None or pred.reading.resized is not None or pred.first_mask[0] not in pred.images.keys:
+        return
+    key, size = pred.first_mask
+    row = int(images.pred_rows[pred.images.keys.index(key)])
+    known = (math.nan, math.nan) if row < 0 else tuple(images.table.sizes[row].tolist())
+    if not any(map(math.isnan, known)) and size != known:
+        own, other = (f"{width:g} x {height:g}" for width, height in (size, known))
+        name = quoted_value(images.table.name(row))
+        detail = f"RLE of image {name} is of {own} pixels (width x height), but the image has {other}"
+        words = "Check that its boxes are in pixels of the image; where they are not, pass {pred_resized}."
+        fix = Fix.missing(words, pred_resized=f"stretch:{size[0]:g}x{size[1]:g}")
+        if size == known[::-1]:
+            fix = Fix.missing("Write size as [height, width].")
+        findings.warning("mask-size", Where(pred.path, field="segmentation"), detail, fix=fix)
 
 
 def _transposed_between(placed: Placement, pred: Dataset) -> BoolArray:

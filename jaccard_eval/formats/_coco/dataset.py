@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -395,10 +396,28 @@ def _read_truth(path: Path, data: bytes, draft: Draft) -> None:
     add_truth(draft, content, *read_truth_shapes(path, data, content, columns, draft))
 
 
+_HEAD = 1 << 16  # bytes that hold the first record, unless its mask is huge
+_SIZED = re.compile(rb'"size"\s*:\s*\[')
+
+
+def _first_mask(data: bytes) -> tuple[Key, tuple[float, float]] | None:
+    """Return the image of the first record of a list and the width and height of its RLE, where it has one."""
+    head = data[:_HEAD]
+    if not _SIZED.search(head):
+        return None
+    try:
+        record, _ = json.JSONDecoder().raw_decode(head.decode("latin-1"), head.index(b"{"))
+        height, width = record["segmentation"]["size"]
+        return record["image_id"], (float(width), float(height))
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None  # of what is wrong with it, its reader reports
+
+
 def _read_results(path: Path, data: bytes, draft: Draft) -> None:
     needs = boxes_for(draft.options.iou_type)
     shaped, oriented = needs is not Boxes.NEEDED, needs is Boxes.ORIENTED
     plain = None if shaped else decode_plain_results(data)
+    draft.first_mask = None if shaped else _first_mask(data)
     if plain is not None:
         add_results(draft, *plain)
         return

@@ -382,3 +382,26 @@ def test_inspect_checks_the_masks_that_an_option_names_or_that_alone_are_there(
         assert done.returncode == expected, done.stderr
         assert (advice in done.stdout + done.stderr) == told
     assert "segm" not in run_here("inspect", "pred.json", cwd=bare_folder).stderr
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [([240, 320], None), ([120, 160], "pred_resized='stretch:160x120'"), ([320, 240], "size as [height, width]")],
+)
+def test_masks_that_contradict_their_images_are_evidence_where_boxes_are_compared(
+    size: list[int], words: str | None, tmp_path: Path
+) -> None:
+    images = [{"id": 7, "width": 320, "height": 240}]
+    truth = {"id": 1, "image_id": 7, "category_id": 1, "bbox": [10, 10, 40, 30], "area": 1200, "iscrowd": 0}
+    found = {"image_id": 7, "category_id": 1, "bbox": [11, 10, 40, 30], "score": 0.5}
+    gt = write_json(
+        tmp_path / "gt.json", {"images": images, "annotations": [truth], "categories": [{"id": 1, "name": "a"}]}
+    )
+    pred = write_json(tmp_path / "pred.json", [{**found, "segmentation": {"size": size, "counts": "0"}}])
+    warned = [finding for finding in evaluate(gt, pred).findings if finding.code == "mask-size"]
+    assert len(warned) == (words is not None)
+    if words is not None:
+        assert words.replace("'", "") in str(warned[0].fix).replace("--pred-resized ", "pred_resized=").replace("'", "")
+        assert f"{size[1]} x {size[0]} pixels" in warned[0].message
+    resized = evaluate(gt, pred, pred_options=ReadOptions(role="pred", resized="stretch:320x240"))
+    assert "mask-size" not in {finding.code for finding in resized.findings}

@@ -202,6 +202,7 @@ def test_a_mask_of_0_and_255_stops_where_the_truth_marks_void_with_255(tmp_path:
         ((255, 255, 255), (), True),  # how images store 0 and 1
         ((1, 1, 2), (3,), True),  # one that only the predictions have
         ((1, 1, 255), (), True),
+        ((1, 2, 255), (), True),  # in one piece each, and void, which no map of objects has
     ],
 )
 def test_label_maps_given_to_evaluate_lead_to_pixels_and_maps_of_objects_do_not(
@@ -217,6 +218,7 @@ def test_label_maps_given_to_evaluate_lead_to_pixels_and_maps_of_objects_do_not(
     with pytest.raises(DataError, match="score-missing") as caught:
         evaluate(tmp_path / "gt", tmp_path / "pred")
     assert ("compare their pixels with pixels(gt, pred)" in str(caught.value)) == is_classes
+    assert "pixels(gt, pred)" in str(caught.value)
     result = evaluate(tmp_path / "gt", tmp_path / "pred", pred_options=ReadOptions(assume_score=1.0))
     (assumed,) = (finding for finding in result.findings if finding.code == "score-assumed")
     assert (assumed.severity == "warning") == is_classes
