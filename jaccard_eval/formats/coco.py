@@ -49,13 +49,14 @@ _NESTED = re.compile(rb"\[\s*\[\s*[{\]]")  # of a list per image
 # Of what can be compared, the first value: a number, a corner of a polygon, runs.
 _FIELDS = {
     "bbox": re.compile(rb'"bbox"\s*:\s*\[\s*[^\]\s]'),
-    "segm": re.compile(rb'"seg(?:mentation|ments)"\s*:\s*(?:\{|\[\s*[^\]\s])'),
+    "segm": re.compile(rb'"(?:seg(?:mentation|ments)|polys)"\s*:\s*(?:\{|\[\s*[^\]\s])'),
     "keypoints": re.compile(rb'"keypoints"\s*:\s*\[[\s\[]*[-0-9.]'),
 }
 _ORIENTED = re.compile(rb'"bbox"\s*:\s*\[(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]')  # of five or eight numbers
 # Corners or an angle besides an upright box or in place of one; a turn of CVAT's boxes.
 _TURNED = re.compile(
     rb'"(?:poly|rbox|rbbox|rotated_bbox|obb)"\s*:\s*\[+(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]'
+    rb'|"polys"\s*:\s*\[\s*(?:\[[^\]]*\]\s*,?\s*){4}\]'
     rb'|"attributes"\s*:\s*\{[^{}]*"rotation"\s*:\s*(?!0[,}\s]|0\.0+[,}\s])\d'
 )
 _RING = re.compile(rb'"segmentation"\s*:\s*\[\s*\[([-+0-9.eE,\s]+)\]\s*\]')  # a mask of one polygon

@@ -1,10 +1,10 @@
 """ICDAR: text files of words, one per image: the outline of each, and its transcription or its score.
 
 Outlines are the four corners ``x1,y1,...,x4,y4`` (2015), the sides ``left,top,right,bottom`` (2013), as many corners as
-it takes (Total-Text, also as ``x: [[...]], y: [[...]]``), corners from the left and top of a box (CTW1500), or index,
-flag, box and angle (MSRA-TD500). In ground truth the word follows, where ``###`` is one that nobody can read: a crowd,
-which does not count; in results the score, if there is one. Blanks between the numbers occur as well. There is one
-class.
+it takes (Total-Text, also as ``x: [[...]], y: [[...]]``), corners from the left and top of a box (CTW1500), index,
+flag, box and angle (MSRA-TD500), or sides and an angle in radians. In ground truth the word follows, where ``###`` is
+one that nobody can read: a crowd, which does not count; in results the score, if there is one, and perhaps the word.
+Blanks between the numbers occur as well. There is one class.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -46,9 +46,10 @@ TEXT = "text"
 _CORNERS = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")
 _SIDES = ("left", "top", "right", "bottom")
 _TURNED = ("index", "difficult", "x", "y", "width", "height", "angle")
+_SPAN = (*_SIDES, "angle")
 _UNREADABLE = frozenset({"###", "#"})
 _PREFIX = re.compile(r"(?:poly_)?(?:gt|res)_(?=.)", re.IGNORECASE)  # before the name of the image
-_SUFFIXES = (".txt", ".gt")  # the latter of MSRA-TD500
+_SUFFIXES = (".txt", ".gt", ".csv")  # the second of MSRA-TD500, the last of SROIE
 _LISTED = re.compile(
     r"x:\s*\[\[([^\]]*)\]\].*?y:\s*\[\[([^\]]*)\]\](?:.*?transcriptions:\s*\[u?['\"]([^\]]*?)['\"]\])?"
 )
@@ -82,7 +83,7 @@ _QUAD, _SCORED_QUAD = _Layout("quad", _CORNERS), _Layout("scored quad", _CORNERS
 _BOX = _Layout("sides", _SIDES, iou_type="bbox")
 _OUTLINE = _Layout("outline", (), iou_type="segm")
 _OFFSETS = _Layout("offsets", (*_SIDES, *(f"{axis}{at}" for at in range(1, 15) for axis in "xy")), iou_type="segm")
-_INDEXED = _Layout("turned", _TURNED)
+_INDEXED, _SPANNED = _Layout("turned", _TURNED), _Layout("turned sides", _SPAN)
 
 
 def looks_like(peek: Peek) -> Likeness | None:
@@ -96,7 +97,7 @@ def looks_like(peek: Peek) -> Likeness | None:
     ends = [",".join(fields[layout.head + layout.width(fields) :]) for fields in lines]
     words = [end for end in ends if end and not is_numeral(end)]
     are_named = all(_PREFIX.match(file.path.name) for file in found)
-    if any(map(_is_unreadable, words)) or are_named or layout in (_OFFSETS, _INDEXED):
+    if any(map(_is_unreadable, words)) or are_named or layout in (_OFFSETS, _INDEXED, _SPANNED):
         return Likeness.NAMED
     have_commas = all("," in file.text for file in found)
     # Categories repeat, as in DOTA; words do less, and stand behind a comma.
@@ -110,7 +111,8 @@ def looks_like(peek: Peek) -> Likeness | None:
         return Likeness.NAMED if are_quoted or (not words and _are_scored(lines)) else None
     if layout is _OUTLINE and not is_text:
         # Behind a class, corners of other labels are such numbers too, and tables of tracks may look so.
-        return Likeness.CONTENT if have_commas and not words else None
+        # Some write one word behind all outlines: not a class among others.
+        return Likeness.CONTENT if have_commas and len(set(words)) < 2 else None
     return Likeness.STRUCTURE if is_text or not words else Likeness.CONTENT
 
 
@@ -128,7 +130,7 @@ def reads_name(name: str) -> bool:
 
 def _first_files(peek: Peek) -> list[Peek]:
     found = peek.first_files(files.is_label_name)
-    return found or peek.first_files(lambda name: name.lower().endswith(_SUFFIXES[1]))
+    return found or peek.first_files(lambda name: name.lower().endswith(_SUFFIXES[1:]))
 
 
 def _split(line: str) -> list[str]:
@@ -151,24 +153,32 @@ def _layout_of(lines: Sequence[Sequence[str]]) -> _Layout | None:
     """Return how most lines draw; None where they do not."""
     rows = [[*map(float, fields[: _leading(fields)])] for fields in lines]
 
-    def fits(width: int, is_one: Callable[[Row], bool], head: int = 0, spare: int = 1) -> bool:
+    def fits(layout: _Layout, is_one: Callable[[Row], bool], spare: int = 1) -> bool:
         # A word may be a number as well.
-        chosen = [row for row in rows if head + width <= len(row) <= head + width + spare]
+        width = layout.head + len(layout.names)
+        chosen = [row for row in rows if width <= len(row) <= width + spare]
         return len(chosen) * 2 > len(lines) and most(chosen, is_one)
 
-    if fits(len(_TURNED), _is_indexed, spare=0):
-        return _INDEXED
-    if fits(len(_OFFSETS.names), _has_offsets):
-        return _OFFSETS
+    # No score is negative.
+    has_angle = any(row[4] < 0 for row in rows if len(row) >= len(_SPAN))
     # The class of a box and three corners of it are eight numbers as well.
-    if fits(len(_CORNERS), lambda row: is_quad(row[:8]) and max(row) > 1):
-        return _QUAD
-    if fits(len(_CORNERS), lambda row: row[0] % 1 > 0 and 0 < row[0] < 1 and is_quad(row[1:]), 1, spare=0):
-        return _SCORED_QUAD
-    if fits(len(_SIDES), lambda row: row[0] < row[2] and row[1] < row[3] and max(row[:4]) > 1):
-        return _BOX
+    tried = (
+        (_INDEXED, _is_indexed, 0),
+        (_OFFSETS, _has_offsets, 1),
+        (_SPANNED, lambda row: has_angle and _are_sides(row) and abs(row[4]) <= np.pi, 1),
+        (_QUAD, lambda row: is_quad(row[:8]) and max(row) > 1, 1),
+        (_SCORED_QUAD, lambda row: row[0] % 1 > 0 and 0 < row[0] < 1 and is_quad(row[1:]), 0),
+        (_BOX, _are_sides, 1),
+    )
+    found = next((layout for layout, is_one, spare in tried if fits(layout, is_one, spare)), None)
+    if found is not None:
+        return found
     are_outlines = [len(row) >= len(_CORNERS) and _is_outline(row) for row in rows]
     return _OUTLINE if sum(are_outlines) * 2 > len(lines) else None
+
+
+def _are_sides(row: Row) -> bool:
+    return row[0] < row[2] and row[1] < row[3] and max(row[:4]) > 1
 
 
 def _are_numbered(by_file: Sequence[Sequence[Sequence[str]]]) -> bool:
@@ -222,7 +232,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 
     source = folder_source(path, draft.findings)
     if not source.files and files.is_folder(path):
-        named = [name for name in files.list_tree(path, draft.findings) if name.lower().endswith(_SUFFIXES[1])]
+        named = [name for name in files.list_tree(path, draft.findings) if name.lower().endswith(_SUFFIXES[1:])]
         source = LabelSource(root=path, files={name.rpartition(".")[0]: path / name for name in sorted(named)})
     require_labels(source, options.role, draft.findings)
     bare = {_PREFIX.sub("", key): file for key, file in source.files.items()}
@@ -234,6 +244,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     found = list(_fields_of(source.files, draft.findings))
     layout = _layout_of([fields for _, _, fields in found]) or _QUAD
     width = len(layout.names) or len(_SIDES)
+    # Spotters write the word as well, behind the score or in place of it.
+    ends = [fields[layout.head + layout.width(fields) :][:1] for _, _, fields in found]
+    is_scored = is_gt or layout.head or sum(map(is_numeral, chain(*ends))) * 2 > sum(map(len, ends))
     lines = TextBoxes((*(layout.names or _SIDES), "score"))
     words: list[str] = []
     outlines: list[list[str]] = []
@@ -241,9 +254,10 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         n = layout.width(fields)
         own, rest = fields[layout.head : layout.head + n], [*fields[: layout.head], *fields[layout.head + n :]]
         is_whole = len(own) == n >= (width if layout.names else 2 * _LEAST)
-        if is_whole and (is_gt or not rest or is_numeral(rest[0])):
+        if is_whole and (is_gt or not rest or not is_scored or is_numeral(rest[0])):
+            score = rest[0] if rest and is_scored and not is_gt else ""
             # Of an outline the box is found later.
-            lines.add(place, image, TEXT, [*(own if layout.names else "0000"), "" if is_gt else "".join(rest)])
+            lines.add(place, image, TEXT, [*(own if layout.names else "0000"), score])
             words.append(",".join(rest))
             outlines.append(own)
         else:
@@ -261,7 +275,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         corners = table[:, : len(_CORNERS)].reshape(-1, 4, 2)  # (n, points, x and y)
         lines.add_quads(draft, corners, **columns)
         return
-    draw = {_BOX: _box, _INDEXED: _turned, _OFFSETS: _from_offsets}.get(layout, _outline)
+    draw = {_BOX: _box, _INDEXED: _turned, _SPANNED: _turned_sides, _OFFSETS: _from_offsets}.get(layout, _outline)
     drawn = {row: draw(table[row].tolist(), outlines[row]) for row in range(len(lines))}
     if layout is _INDEXED:
         columns["difficult"] = table[:, 1] == 1
@@ -299,6 +313,13 @@ def _turned(numbers: list[float], own: Sequence[str]) -> Drawn:
     """Return a box that is turned about its centre, by its left, top, width, height and angle."""
     x, y, width, height, angle = numbers[2:7]
     return Drawn(turned=[x + width / 2, y + height / 2, width, height, angle], kind="turned box")
+
+
+def _turned_sides(numbers: list[float], own: Sequence[str]) -> Drawn:
+    """Return a box that is turned about its centre, by the sides that it had before, and the angle."""
+    left, top, right, bottom, angle = numbers[:5]
+    turned = [(left + right) / 2, (top + bottom) / 2, right - left, bottom - top, angle]
+    return Drawn(turned=turned, kind="turned box")
 
 
 def _from_offsets(numbers: list[float], own: Sequence[str]) -> Drawn:

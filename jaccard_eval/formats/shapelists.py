@@ -1,4 +1,4 @@
-"""JSON of images with lists of objects that draw: words of MMOCR and PaddleOCR, Datumaro, masks of Segment Anything.
+"""JSON of images with lists of objects that draw: words of many data sets, Datumaro, masks of Segment Anything.
 
 Each carrier is a row of `CARRIERS`: where it has its images, what these are called, and where their objects are. What
 an object draws is found by the names of its fields (`reading.drawn`).
@@ -86,6 +86,7 @@ class Carrier:
     one_class: str = ""
     encoding: str = "xywh"
     likeness: Likeness = Likeness.STRUCTURE
+    mark: bytes = b""  # stands in the document as well
 
 
 _IMAGE = ("img_path", "file_name", "filename", "img_info.filename", "img_info.file_name")
@@ -105,6 +106,18 @@ CARRIERS = {
     ),
     "mmocr, found": Carrier(keys=frozenset({"det_polygons", "det_scores"}), objects=("found",), one_class=_TEXT),
     "mmocr 0, found": Carrier(keys=frozenset({"boundary_result"}), objects=("found",), one_class=_TEXT),
+    "rects": Carrier(keys=frozenset({"chars", "lines"}), objects=("lines",), one_class=_TEXT, likeness=Likeness.NAMED),
+    "hiertext": Carrier(
+        keys=frozenset({"annotations"}), images="annotations", objects=("paragraphs.lines.words",), name=("image_id",),
+        size=("image_width", "image_height"), one_class=_TEXT, likeness=Likeness.NAMED, mark=b'"paragraphs"',
+    ),
+    "coco-text": Carrier(
+        keys=frozenset({"imgs", "anns"}), images="imgs", objects=("anns",), name=("file_name", "id"), one_class=_TEXT,
+        likeness=Likeness.NAMED, mark=b'"utf8_string"',
+    ),
+    "funsd": Carrier(
+        keys=frozenset({"form"}), objects=("form",), labels=("label",), encoding="xyxy", likeness=Likeness.NAMED,
+    ),
     "datumaro": Carrier(
         keys=frozenset({"categories", "items"}), images="items", objects=("annotations",),
         name=("image.path", "media.path", "id"), size=("image.size", "media.size"), labels=("label_id",),
@@ -128,19 +141,30 @@ _SCRIPTED_SHAPES = re.compile(
 _LISTED = Carrier(keys=frozenset(), objects=("found",), one_class=_TEXT)  # lists by the names of images
 _SCORES = ("score", "predicted_iou", "attributes.score", "attributes.confidence", "scores", "confidence")
 _PADDLE = re.compile(r"[^\t\n]+\t\s*\[\s*(?:\{|\])")  # an image, and its words as JSON
-_BY_NAME = re.compile(rb'\{\s*"[^"]+"\s*:\s*\[\s*\{[^{}]*"points"\s*:\s*\[\s*\[')
+_BY_NAME = re.compile(rb'\{\s*(?:"[^"]+"\s*:\s*\[\s*\]\s*,\s*)*"[^"]+"\s*:\s*\[\s*\{[^{}]*"points"\s*:\s*\[\s*\[')
+# Corners, a word and a score, as readers return them.
+_TRIPLES = re.compile(rb'\[\s*\[\s*\[(?:\s*\[[-+\d.eE,\s]+\]\s*,?){4}\s*\]\s*,\s*\[?\s*"')
 _BEFORE_NAME = re.compile(r"^(?:gt|res)_")
-_OUTLINE = re.compile(rb'"(?:polygon|points|segmentation)"\s*:\s*(\[[-+\d.eE,\s\[\]]+\])')
-_OF_WORDS = (b'"data_list"', b'"img_info"', b'"iscrowd"', b'"transcription"', b'"det_polygons"', b'"boundary_result"')
+_OUTLINE = re.compile(rb'"(?:polygon|points|segmentation|mask|vertices|box)"\s*:\s*(\[[-+\d.eE,\s\[\]]+\])')
+_OF_WORDS = (
+    b'"data_list"',
+    b'"img_info"',
+    b'"iscrowd"',
+    b'"transcription"',
+    b'"det_polygons"',
+    b'"boundary_result"',
+    b'"utf8_string"',
+    b'"paragraphs"',
+)
 _FOUND = re.compile(rb'"(?:det_polygons|boundary_result)"\s*:\s*\[((?:\s*\[[^\[\]]*\]\s*,?)*)')
 _KINDS = {
     "bbox": re.compile(rb'"bbox"\s*:\s*\[(?:[^,\]]*,){3}[^,\]]*\]'),
     "segm": re.compile(
         rb'"(?:rle|segmentation|mask)"\s*:\s*\{'
-        rb'|"(?:polygon|segmentation|mask|det_polygons|boundary_result)"\s*:\s*\[\s*[^\]\s]|"type"\s*:\s*"polygon"|"points"\s*:\s*\[\s*\['
+        rb'|"(?:polygon|segmentation|mask|det_polygons|boundary_result)"\s*:\s*\[\s*[^\]\s]|"type"\s*:\s*"polygon"|"(?:points|vertices)"\s*:\s*\[\s*\['
     ),
     "obb": re.compile(
-        rb'"rotation"\s*:\s*(?!0[,}\s]|0\.0+[,}\s])\d|"bbox"\s*:\s*\[(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]'
+        rb'"rotation"\s*:\s*(?!0[,}\s]|0\.0+[,}\s])\d|"b?box"\s*:\s*\[(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]'
     ),
     "keypoints": re.compile(rb'"type"\s*:\s*"(?:skeleton|points)"'),
 }  # fmt: skip
@@ -155,7 +179,9 @@ def looks_like(peek: Peek) -> Likeness | None:
 
 
 def _rate(document: Peek) -> Likeness | None:
-    carrier = _carrier_of(document.item_keys or document.top_keys)
+    if _TRIPLES.match(document.head.lstrip()):
+        return Likeness.NAMED
+    carrier = _carrier_of(document.item_keys or document.top_keys, document.head)
     if carrier is not None:
         is_drawn = carrier.likeness is Likeness.NAMED or any(
             kind.search(document.head) for name, kind in _KINDS.items() if name != "bbox"
@@ -179,8 +205,8 @@ def _has_form(carrier: Carrier, document: Peek) -> bool:
     return is_list == (carrier in (CARRIERS["mmocr, a list"], CARRIERS["mmocr, lines"], CARRIERS["sam"]))
 
 
-def _carrier_of(keys: frozenset[str]) -> Carrier | None:
-    return next((carrier for carrier in CARRIERS.values() if carrier.keys <= keys), None)
+def _carrier_of(keys: frozenset[str], text: bytes) -> Carrier | None:
+    return next((carrier for carrier in CARRIERS.values() if carrier.keys <= keys and carrier.mark in text), None)
 
 
 def iou_types(peek: Peek) -> set[str]:
@@ -192,6 +218,8 @@ def iou_types(peek: Peek) -> set[str]:
     # Of what inference found, in one list, that of 2021 with the score behind the corners.
     inner = re.findall(rb"\[([^\[\]]+)\]", b"".join(_FOUND.findall(heads)))
     outlines += [n - n % 2 for ring in inner if (n := len(re.findall(rb"[^\s,]+", ring)))]
+    if any(_TRIPLES.match(document.head.lstrip()) for document in found):
+        return {"obb"}
     is_text = any(mark in heads for mark in _OF_WORDS)
     if is_text and outlines:  # and the boxes around them
         return {"obb"} if all(n == 8 for n in outlines) else {"segm"}
@@ -249,17 +277,10 @@ def _images(path: Path, draft: Draft) -> Iterator[tuple[Carrier, str, Record, Se
     for key, file, value in documents(path, draft):
         where = Where(str(file))
         if isinstance(value, list):
-            first = next((entry for entry in value if isinstance(entry, dict)), {})
-            other = CARRIERS["sam"] if frozenset(first).isdisjoint(_SCRIPTED.name) else _SCRIPTED
-            carrier = _carrier_of(frozenset(first)) or other
-            if not carrier.objects:
-                yield carrier, key, Record({"": value}, where, draft.findings), ()
-                continue
-            for record in Record.list_of(value, where, draft.findings):
-                yield carrier, _name(record, carrier, key), record, ()
+            yield from _listed(key, value, where, draft)
             continue
         document = Record.of(value, where, draft.findings)
-        found = _carrier_of(frozenset(document.values))
+        found = _carrier_of(frozenset(document.values), files.head(file))
         if found is None:
             for name in document.values:
                 inner = Record({"found": document.values[name]}, replace(where, record=name), draft.findings)
@@ -268,8 +289,45 @@ def _images(path: Path, draft: Draft) -> Iterator[tuple[Carrier, str, Record, Se
         listed = _value(document.values, found.names)
         named = [name.get("name") if isinstance(name, dict) else name for name in listed or () if name is not None]
         names = [str(name) for name in named]
-        for record in document.records(found.images) if found.images else [document]:
+        for record in _joined(document, found) if found.images else [document]:
             yield found, _name(record, found, key), record, names
+
+
+def _listed(
+    key: str, values: list[Any], where: Where, draft: Draft
+) -> Iterator[tuple[Carrier, str, Record, Sequence[str]]]:
+    """Yield the images of a list, which is one of them where its records do not name any."""
+    first = next((entry for entry in values if isinstance(entry, dict)), {})
+    other = CARRIERS["sam"] if frozenset(first).isdisjoint(_SCRIPTED.name) else _SCRIPTED
+    carrier = _carrier_of(frozenset(first), b"") or other
+    if values and isinstance(values[0], list):
+        yield _LISTED, key, Record({"found": [*map(_of_triple, values)]}, where, draft.findings), ()
+    elif not carrier.objects:
+        yield carrier, key, Record({"": values}, where, draft.findings), ()
+    else:
+        for record in Record.list_of(values, where, draft.findings):
+            yield carrier, _name(record, carrier, key), record, ()
+
+
+def _joined(document: Record, carrier: Carrier) -> Iterator[Record]:
+    """Yield the images of a document; where these have keys, each with the objects that name it."""
+    images, (name, *_) = document.values[carrier.images], carrier.objects
+    if not isinstance(images, dict):
+        yield from document.records(carrier.images)
+        return
+    objects: dict[str, list[Any]] = {}
+    for entry in document.record(name).values.values():
+        objects.setdefault(str(entry.get("image_id") if isinstance(entry, dict) else None), []).append(entry)
+    for key in images:
+        image = Record.of(images[key], replace(document.where, record=f"{carrier.images}.{key}"), document.findings)
+        yield replace(image, values={**image.values, name: objects.get(key, [])})
+
+
+def _of_triple(entry: Any) -> dict[str, Any]:
+    """Return corners, a word and a score as an object; the last two may be a list."""
+    ring, *rest = entry if isinstance(entry, list) and entry else [None]
+    text, *score = rest[0] if len(rest) == 1 and isinstance(rest[0], list) and rest[0] else rest or [None]
+    return {"polygon": ring, "text": text, "score": next(iter(score), None)}
 
 
 def _value(values: Mapping[str, Any], paths: Sequence[str]) -> Any:
@@ -311,9 +369,12 @@ def _objects(record: Record, carrier: Carrier) -> Iterator[Record]:
     elif not carrier.objects:
         yield from Record.list_of(record.values[""], record.where, record.findings)
     else:
-        field = next((name for name in carrier.objects if record.has(name)), "")
+        field = next((name for name in carrier.objects if record.has(name.partition(".")[0])), "")
         if field:
-            yield from record.records(field)
+            inner = [record]
+            for part in field.split("."):
+                inner = [entry for outer in inner if outer.has(part) for entry in outer.records(part)]
+            yield from inner
         elif carrier is _SCRIPTED:
             yield record
 
@@ -339,14 +400,22 @@ def _is_ignored(entry: Record) -> bool:
     """Whether a word cannot be read, or an object is marked as one to ignore."""
     flags = ("ignore", "ignore_flag", "illegibility", "illegible", "iscrowd", "attributes.is_crowd")
     words = (_value(entry.values, (name,)) for name in ("transcription", "text"))
-    return any(bool(_value(entry.values, (flag,))) for flag in flags) or any(
-        isinstance(word, str) and word in _UNREADABLE for word in words
+    values = entry.values  # of TextOCR, HierText and COCO-Text
+    is_illegible = (values.get("utf8_string"), values.get("legible"), values.get("legibility"))
+    return (
+        any(
+            given == bad and given is not None
+            for given, bad in zip(is_illegible, (".", False, "illegible"), strict=True)
+        )
+        or any(bool(_value(entry.values, (flag,))) for flag in flags)
+        or any(isinstance(word, str) and word in _UNREADABLE for word in words)
     )
 
 
 def _drawn(entry: Record) -> Drawn:
     """Return what an object draws; Datumaro names the type of each."""
-    box = entry.numbers("bbox", 4) if _four(entry.values.get("bbox")) else None
+    name = next((name for name in ("bbox", "box") if _four(entry.values.get(name))), "")
+    box = entry.numbers(name, 4) if name else None
     kind = entry.values.get("type")
     if not isinstance(kind, str) or entry.values.get("label_id", entry.values.get("group")) is None:
         return drawn_by(entry, box=box, kind="object without a shape")

@@ -47,13 +47,14 @@ _POLYGON_KEYS = (
     "polygon",
     "polygons",
     "poly",
+    "polys",
     "points",
     "vertices",
     "pts",
     "contour",
     "mask",
 )
-_TURNED_KEYS = ("rbox", "rbbox", "rotated_bbox", "obb", "bbox")  # the last where it has more than four numbers
+_TURNED_KEYS = ("rbox", "rbbox", "rotated_bbox", "obb", "bbox", "box")  # the last where it has more than four numbers
 _MASK_KEYS = ("rle",)
 
 

@@ -741,6 +741,117 @@ def cvat(folder: Path, name: str, draw: Callable[[Turned], str]) -> Path:
     return path
 
 
+def vertices(box: Turned) -> dict[str, Any]:
+    return {"vertices": corners(box), "text": "W", "legible": box[4] != 60}
+
+
+CARRIERS_OF_WORDS: dict[str, Callable[[], Any]] = {
+    "HierText": lambda: {
+        "info": {},
+        "annotations": [
+            {"image_id": key, "paragraphs": [{"legible": True, "lines": [{"words": [*map(vertices, boxes)]}]}]}
+            for key, boxes in GT.items()
+        ],
+    },
+    "COCO-Text": lambda: {
+        "imgs": {str(at): {"id": at, "file_name": f"{key}.jpg"} for at, key in enumerate(GT)},
+        "anns": {
+            f"{at}{row}": {
+                "image_id": at,
+                "mask": ring(box),
+                "bbox": xywh(box),
+                "utf8_string": "." if box[4] == 60 else "W",
+            }
+            for at, boxes in enumerate(GT.values())
+            for row, box in enumerate(boxes)
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("carrier", CARRIERS_OF_WORDS)
+def test_words_of_one_document_for_all_images(carrier: str, tmp_path: Path) -> None:
+    gt = document(tmp_path, "gt.json", CARRIERS_OF_WORDS[carrier]())
+    truth = load(gt)
+    assert truth.boxes.crowd.tolist() == [False, False, True]
+    _, pred = texts(tmp_path, lambda box: joined(*ring(box), "W"), lambda box: joined(*ring(box), 0.9))
+    assert ap(gt, pred, OBB)["iou_type"] == "obb"
+
+
+def test_words_of_rects_and_of_readers_are_a_file_for_each_image(tmp_path: Path) -> None:
+    def words(name: str, boxes: list[Turned]) -> Any:
+        lines = [{"transcription": "W", "points": ring(box), "ignore": 0} for box in boxes]
+        return {"chars": [{"points": [1, 2, 5, 2, 5, 6, 1, 6], "transcription": "x", "ignore": 0}], "lines": lines}
+
+    gt = documents(tmp_path, "gt", words)
+    triples = documents(tmp_path, "pred", lambda _, boxes: [[corners(box), "W", 0.9] for box in boxes])
+    assert ap(gt, triples, OBB)["iou_type"] == "obb"
+    pairs = documents(tmp_path / "pairs", "pred", lambda _, boxes: [[corners(box), ["W", 0.9]] for box in boxes])
+    assert ap(gt, pairs, OBB)["iou_type"] == "obb"
+
+
+def test_results_of_spotters_have_outlines_as_pairs_and_words_behind_scores(tmp_path: Path) -> None:
+    gt, pred = texts(
+        tmp_path, lambda box: joined(*ring(box), f"W{box[0]:g}"), lambda box: joined(*ring(box), 0.9, "Wörd, 2")
+    )
+    ap(gt, pred, OBB)
+    assert load(pred, role="pred", options=ReadOptions(iou_type="obb")).boxes.score.tolist() == [0.9] * 3
+    rows = [
+        {"image_id": name, "category_id": 1, "polys": corners(box), "rec": "W", "score": 0.9}
+        for name, boxes in SIDES["pred"].items()
+        for box in boxes
+    ]
+    found = document(tmp_path, "pred.json", rows)
+    assert ap(gt, found, OBB, class_map="contiguous-from-1")["iou_type"] == "obb"
+    masks = load(tmp_path / "pred.json", role="pred", options=ReadOptions(iou_type="segm"))
+    assert masks.boxes.xywh[0] == pytest.approx(xywh(SIDES["pred"]["img_1"][0]), abs=0.01)
+    words = documents(
+        tmp_path / "words", "pred", lambda _, boxes: "\n".join(joined(*ring(b), f"W{b[0]:g}") for b in boxes), ".txt"
+    )
+    assert (
+        load(words, role="pred", options=ReadOptions(assume_score=1.0, iou_type="obb")).boxes.score.tolist()
+        == [1.0] * 3
+    )
+
+
+def test_sides_before_a_turn_are_not_scored_boxes(tmp_path: Path) -> None:
+    def spanned(box: Turned) -> str:
+        x, y, width, height, degrees = box
+        return joined(x - width / 2, y - height / 2, x + width / 2, y + height / 2, round(math.radians(degrees), 6))
+
+    gt, pred = texts(tmp_path, lambda box: f"{spanned(box)},None", lambda box: f"{spanned(box)},0.9")
+    assert ap(gt, pred, OBB)["iou_type"] == "obb"
+
+
+def test_words_of_receipts_are_read_from_csv_and_from_lines_of_json(tmp_path: Path) -> None:
+    gt = documents(
+        tmp_path, "gt", lambda _, boxes: "\n".join(joined(*ring(box), "TOTAL, 9.00") for box in boxes), ".csv"
+    )
+    pred = documents(tmp_path, "pred", lambda _, boxes: "\n".join(joined(*ring(box), 0.9) for box in boxes), ".txt")
+    assert ap(gt, pred, OBB)["iou_type"] == "obb"
+    lines = [
+        {"file_name": f"a/{name}.jpg", "height": HEIGHT, "width": WIDTH}
+        | {"annotations": [{"box": ring(box), "text": "W", "label": 3} for box in boxes]}
+        for name, boxes in GT.items()
+    ]
+    (tmp_path / "wild.txt").write_text("\n".join(map(json.dumps, lines)))
+    assert ap(tmp_path / "wild.txt", pred, OBB)["iou_type"] == "obb"
+
+
+def test_fields_of_forms_are_boxes_with_classes(tmp_path: Path) -> None:
+    def form(name: str, boxes: list[Turned]) -> Any:
+        return {"form": [{"id": 1, "box": around(box), "text": "W", "label": "question", "words": []} for box in boxes]}
+
+    gt = documents(tmp_path, "gt", form)
+    (tmp_path / "pred.csv").write_text(
+        "\n".join(
+            ["image,class,score,xmin,ymin,xmax,ymax"]
+            + [joined(name, "question", 0.9, *around(box)) for name, boxes in SIDES["pred"].items() for box in boxes]
+        )
+    )
+    assert ap(gt, tmp_path / "pred.csv", BOXES)["iou_type"] == "bbox"
+
+
 def hrsc(box: Turned) -> str:
     x, y, width, height, degrees = box
     numbers = dict(zip(("xmin", "ymin", "xmax", "ymax"), around(box), strict=True))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from jaccard_eval.native.shapes import ScannedShapes, read_poses, scan_shapes
 from jaccard_eval.native.shapes import read_outlines as compiled_outlines
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.drawn import turned_corners
+from jaccard_eval.reading.drawn import rings_of, turned_corners
 from jaccard_eval.reading.json import described_json, is_finite, is_number, parse_json, parse_json_lines
 from jaccard_eval.reading.oriented import check_outlines, rectangles
 from jaccard_eval.reading.outlines import OutlineDraft
@@ -51,7 +52,7 @@ _WRITTEN_AS = {
     4: "[x, y, width, height]",
 }
 _SQUARES = {8: (0, 0, 1, 0, 1, 1, 0, 1), 5: (0, 0, 1, 1, 0), 4: (0, 0, 1, 1)}  # in place of what cannot be used
-_POLY = "poly"  # four corners, as Ultralytics writes predictions of oriented boxes
+_POLYS = ("poly", "polys")  # four corners, as Ultralytics writes predictions of oriented boxes, and spotters words
 _SEGMENTATION, _ROTATION = "segmentation", "attributes.rotation"
 _TURNED = ("rbbox", "rbox", "rotated_bbox", "obb")  # where others have four corners, or an angle
 _ANGLES = {"bbox": "deg-ccw", "rbox": "rad-cw"}  # as Detectron2 and Ultralytics write them
@@ -66,11 +67,13 @@ class ShapeRecord(msgspec.Struct, gc=False):
     num_keypoints: Any = None
     segments: Any = None  # what others call a segmentation
     poly: Any = None
+    polys: Any = None  # of spotters of text: one outline, as pairs
 
     @property
     def outline(self) -> Any:
         """Its mask, under whichever name."""
-        return next((value for value in (self.segmentation, self.segments, self.poly) if value is not None), None)
+        given = (self.segmentation, self.segments, self.poly, self.polys and rings_of(self.polys))
+        return next((value for value in given if value is not None), None)
 
 
 _OBJECT = {name: msgspec.json.Decoder(msgspec.defstruct("_Document", [(name, list[ShapeRecord])])) for name in LISTS}
@@ -331,7 +334,7 @@ def _oriented_field(records: Sequence[dict[str, Any]]) -> tuple[str, list[Any]]:
     Corners go before angles, which have to be understood; boxes of annotators are turned about their centre.
     """
     fields: dict[str, Callable[[dict[str, Any]], Any]] = {
-        **{name: partial(_given_quad, name) for name in (_POLY, *_TURNED)},
+        **{name: partial(_given_quad, name) for name in (*_POLYS, *_TURNED)},
         _ROTATION: _rotated_box,
         _SEGMENTATION: _quad_of_mask,
     }
@@ -350,7 +353,9 @@ def _oriented_field(records: Sequence[dict[str, Any]]) -> tuple[str, list[Any]]:
 
 def _given_quad(name: str, record: dict[str, Any]) -> Any:
     value = record.get(name)
-    return value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list) else value
+    if not isinstance(value, list) or not all(isinstance(part, list) for part in value):
+        return value
+    return value[0] if len(value) == 1 else [*chain(*value)] if len(value) == 4 else value
 
 
 def _quad_of_mask(record: dict[str, Any]) -> Any:
