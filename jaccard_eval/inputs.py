@@ -15,6 +15,7 @@ from jaccard_eval.data.alignment import in_own_pixels, merged_classes
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.classmaps import fold_name
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
+from jaccard_eval.data.imagekeys import MAP_SUFFIXES
 from jaccard_eval.data.known_protocols import MASKS
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.engine import path_of, session
@@ -445,7 +446,10 @@ def _with_pixels(findings: Sequence[Finding], gt: Path, pred: Path) -> tuple[Fin
     if not hold_classes(gt, pred):
         words = "If these maps hold objects, {assume_score} ranks all equally; the pixels of classes are for {command}."
         either = Fix.missing(words, command="pixels GT PRED", assume_score="1.0")
-        return tuple(replace(found, fix=either) if found.code == "score-missing" else found for found in findings)
+        return tuple(
+            replace(found, fix=either) if found.code == "score-missing" and _is_of_maps(found) else found
+            for found in findings
+        )
     words = "The maps hold classes, not objects: compare their pixels with {command}."
     told = Fix.missing(words, command="pixels GT PRED")
     more = f"{words} If they do hold objects, {{assume_score}} ranks all equally."
@@ -455,6 +459,10 @@ def _with_pixels(findings: Sequence[Finding], gt: Path, pred: Path) -> tuple[Fin
         "score-missing": {"fix": asked},
     }
     return tuple(replace(finding, **changed.get(finding.code, {})) for finding in findings)
+
+
+def _is_of_maps(finding: Finding) -> bool:
+    return finding.examples[0].where.path.lower().endswith(MAP_SUFFIXES)
 
 
 def _has_scores(source: Source) -> bool | None:

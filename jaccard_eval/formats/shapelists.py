@@ -27,7 +27,7 @@ from jaccard_eval.text import quoted_value
 
 FORMAT = Format(
     name="shapelists",
-    summary="JSON of images and what is drawn on them: MMOCR, PaddleOCR, ArT, Datumaro, Segment Anything (SAM, SA-1B)",
+    summary="JSON of images and what is drawn on them: MMOCR, PaddleOCR, ArT, Datumaro, SAM, MMPose, OpenPifPaf",
     source="https://mmocr.readthedocs.io/en/latest/api/datasets.html and https://openvinotoolkit.github.io/datumaro",
     example="""{
   "metainfo": {"dataset_type": "TextDetDataset", "category": [{"id": 0, "name": "text"}]},
@@ -44,7 +44,7 @@ FORMAT = Format(
         "bbox": "bbox, or bounds of what is drawn",
         "obb": "polygon, poly or points of four corners",
         "segm": "polygon, points, segmentation, rle",
-        "keypoints": "points of Datumaro",
+        "keypoints": "points of Datumaro; keypoints",
     },
 )
 
@@ -73,6 +73,8 @@ class Carrier:
         What all are where nothing names a class.
     encoding : str
         Of ``bbox``.
+    lacks : str
+        What records of another format have besides the keys.
     likeness : Likeness
     """
 
@@ -85,6 +87,7 @@ class Carrier:
     names: tuple[str, ...] = ()
     one_class: str = ""
     encoding: str = "xywh"
+    lacks: str = ""
     likeness: Likeness = Likeness.STRUCTURE
     mark: bytes = b""  # stands in the document as well
 
@@ -128,7 +131,17 @@ CARRIERS = {
         keys=frozenset({"image", "annotations"}), objects=("annotations",), name=("image.file_name",),
         size=("image.width", "image.height"),
     ),
+    "mmpose": Carrier(keys=frozenset({"keypoints", "keypoint_scores"}), encoding="xyxy", likeness=Likeness.NAMED),
+    "mmpose, a demo": Carrier(
+        keys=frozenset({"meta_info", "instance_info"}), objects=("instance_info",), encoding="xyxy",
+        likeness=Likeness.NAMED,
+    ),
+    "openpifpaf": Carrier(
+        keys=frozenset({"keypoints", "bbox", "score", "category_id"}), labels=("category_id",), lacks="image_id",
+        likeness=Likeness.NAMED,
+    ),
 }  # fmt: skip
+_LISTS = [CARRIERS[name] for name in ("mmocr, a list", "mmocr, lines", "sam", "mmpose", "openpifpaf")]
 # What scripts write: records that name their image and have a shape and no box, or images with lists of such.
 _SCRIPTED = Carrier(
     keys=frozenset(), objects=("objects", "instances", "annotations", "predictions", "detections", "regions"),
@@ -139,7 +152,7 @@ _SCRIPTED_SHAPES = re.compile(
     rb'"(?:polygons?|segmentation|rle|mask|rbox|rbbox|vertices|contour)"\s*:\s*[\[{]\s*[^\]}\s]'
 )
 _LISTED = Carrier(keys=frozenset(), objects=("found",), one_class=_TEXT)  # lists by the names of images
-_SCORES = ("score", "predicted_iou", "attributes.score", "attributes.confidence", "scores", "confidence")
+_SCORES = ("score", "bbox_score", "predicted_iou", "attributes.score", "attributes.confidence", "scores", "confidence")
 _PADDLE = re.compile(r"[^\t\n]+\t\s*\[\s*(?:\{|\])")  # an image, and its words as JSON
 _BY_NAME = re.compile(rb'\{\s*(?:"[^"]+"\s*:\s*\[\s*\]\s*,\s*)*"[^"]+"\s*:\s*\[\s*\{[^{}]*"points"\s*:\s*\[\s*\[')
 # Corners, a word and a score, as readers return them.
@@ -166,7 +179,7 @@ _KINDS = {
     "obb": re.compile(
         rb'"rotation"\s*:\s*(?!0[,}\s]|0\.0+[,}\s])\d|"b?box"\s*:\s*\[(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]'
     ),
-    "keypoints": re.compile(rb'"type"\s*:\s*"(?:skeleton|points)"'),
+    "keypoints": re.compile(rb'"type"\s*:\s*"(?:skeleton|points)"|"keypoints"\s*:\s*\[[\s\[]*[-\d]'),
 }  # fmt: skip
 
 
@@ -202,11 +215,12 @@ def _has_form(carrier: Carrier, document: Peek) -> bool:
     if carrier is CARRIERS["sa-1b"]:
         return b'"predicted_iou"' in document.head
     is_list = bool(document.item_keys) or document.kind is Kind.JSON_LINES
-    return is_list == (carrier in (CARRIERS["mmocr, a list"], CARRIERS["mmocr, lines"], CARRIERS["sam"]))
+    return is_list == (carrier in _LISTS)
 
 
 def _carrier_of(keys: frozenset[str], text: bytes) -> Carrier | None:
-    return next((carrier for carrier in CARRIERS.values() if carrier.keys <= keys and carrier.mark in text), None)
+    fits = (found for found in CARRIERS.values() if found.keys <= keys and found.lacks not in keys)
+    return next((found for found in fits if found.mark in text), None)
 
 
 def iou_types(peek: Peek) -> set[str]:
@@ -414,6 +428,9 @@ def _is_ignored(entry: Record) -> bool:
 
 def _drawn(entry: Record) -> Drawn:
     """Return what an object draws; Datumaro names the type of each."""
+    box = entry.values.get("bbox")
+    if isinstance(box, list) and len(box) == 1:  # MMPose
+        entry = replace(entry, values={**entry.values, "bbox": box[0]})
     name = next((name for name in ("bbox", "box") if _four(entry.values.get(name))), "")
     box = entry.numbers(name, 4) if name else None
     kind = entry.values.get("type")

@@ -173,3 +173,47 @@ def test_poses_of_another_number_of_points_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a_keypoints.json").write_text(json.dumps({"version": 1.1, "people": people}))
     with pytest.raises(DataError, match="expected x, y and confidence of 25 points"):
         load(tmp_path)
+
+
+@pytest.mark.parametrize("layout", ["mmpose", "demo", "openpifpaf"])
+def test_poses_of_programs_that_write_a_file_for_each_image_give_the_numbers_of_coco_json(
+    layout: str, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(5)
+    images = [{"id": n, "file_name": f"{n:04}.jpg", "width": 640, "height": 480} for n in (3, 7, 12)]
+    truth, found = [], []
+    (tmp_path / "pred").mkdir()
+    for image in images:
+        own: list[dict[str, Any]] = []
+        for _ in range(3):
+            points = np.column_stack((rng.uniform(50, 400, (4, 2)), np.full(4, 2)))
+            left, top = points[:, :2].min(axis=0)
+            width, height = points[:, :2].max(axis=0) - (left, top)
+            record = {"image_id": image["id"], "category_id": 1, "bbox": [left, top, width, height]}
+            truth.append(
+                {**record, "id": len(truth) + 1, "keypoints": points.ravel().tolist(), "num_keypoints": 4, "iscrowd": 0}
+                | {"area": width * height}
+            )
+            moved, score = points[:, :2] + rng.normal(0, 12, (4, 2)), float(rng.uniform())
+            flat = np.column_stack((moved, np.full(4, 0.5))).ravel().tolist()
+            found.append({**record, "keypoints": flat, "score": score})
+            pose = {
+                "keypoints": moved.tolist(),
+                "keypoint_scores": [0.5] * 4,
+                "bbox": [[left, top, left + width, top + height]],
+                "bbox_score": score,
+            }
+            if layout == "openpifpaf":
+                pose = {"keypoints": flat, "bbox": record["bbox"], "score": score, "category_id": 1}
+            own.append(pose)
+        name = f"{image['file_name']}.predictions.json" if layout == "openpifpaf" else f"{image['id']:04}.json"
+        document = {"meta_info": {"dataset_name": "coco"}, "instance_info": own} if layout == "demo" else own
+        (tmp_path / "pred" / name).write_text(json.dumps(document))
+    gt = {"images": images, "annotations": truth, "categories": [{"id": 1, "name": "person"}]}
+    (tmp_path / "gt.json").write_text(json.dumps(gt))
+    (tmp_path / "found.json").write_text(json.dumps(found))
+    for rules in ({"iou_type": "keypoints", "sigmas": [0.08]}, {"iou_type": "bbox"}):
+        expected = evaluate(tmp_path / "gt.json", tmp_path / "found.json", **rules)  # type: ignore[arg-type]
+        result = evaluate(tmp_path / "gt.json", tmp_path / "pred", **rules)  # type: ignore[arg-type]
+        assert result["AP"] == pytest.approx(expected["AP"], abs=1e-12)
+        assert result["AP"] > 0.2

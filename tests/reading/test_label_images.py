@@ -230,6 +230,7 @@ def test_a_jpeg_is_refused_whatever_its_suffix_says(tmp_path: Path) -> None:
         (b"hello", "is neither a PNG, TIFF, BMP or GIF image nor a NumPy array"),
         (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS pointer"),
         (b"<html>", "an HTML page"),
+        (b'[{"labels": []}]', "is JSON, which is not a label map"),
     ],
 )
 def test_other_contents_are_named(tmp_path: Path, content: bytes, message: str) -> None:

@@ -87,6 +87,14 @@ def test_a_folder_without_label_maps_is_an_error(folder: Path) -> None:
         pair(write_maps(folder / "gt", "a.txt"), write_maps(folder / "pred", "a.png"))
 
 
+def test_of_the_root_of_voc_the_folder_of_classes_is_compared(folder: Path) -> None:
+    kinds = ("SegmentationClass", "SegmentationObject")
+    gt = write_maps(folder / "gt", *(f"VOC2012/{kind}/{n}.png" for kind in kinds for n in (1, 2)))
+    pairing = pair(gt, write_maps(folder / "pred", "1.png", "2.png"))
+    assert names(pairing, gt, folder / "pred") == [(f"VOC2012/SegmentationClass/{n}.png", f"{n}.png") for n in (1, 2)]
+    assert pairing.ignored == ({"other-files": 2}, {})
+
+
 def test_of_cityscapes_own_tree_the_labels_are_compared(folder: Path) -> None:
     layers = ("labelIds", "instanceIds", "labelTrainIds", "color")
     gt = write_maps(folder / "gt", *(f"val/ulm/ulm_0_{n}_gtFine_{layer}.png" for n in (1, 2) for layer in layers))

@@ -214,6 +214,10 @@ def _foreign(where: Where, data: bytes) -> DataError:
         return DataError.single("map-lossy", where, "is a JPEG image, which does not keep label values", fix=fix)
     files.refuse_result(Path(where.path), files.head(Path(where.path)))
     files.check_content(Path(where.path), data)  # knows what else it could be, and reports it
+    if data.lstrip()[:1] in (b"{", b"["):
+        words = "Draw them as maps, PNG or .npy; objects with masks are compared with {command}."
+        fix = Fix.missing(words, command="evaluate GT PRED")
+        return DataError.single("image-unreadable", where, "is JSON, which is not a label map", fix=fix)
     detail = "is neither a PNG, TIFF, BMP or GIF image nor a NumPy array (.npy)"
     return DataError.single("image-unreadable", where, detail, fix="Export it as PNG or .npy.")
 

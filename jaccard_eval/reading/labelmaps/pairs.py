@@ -95,7 +95,7 @@ def list_side(role: str, path: Path | ArrayMaps, findings: FindingLog) -> MapSid
     if not path.is_dir():
         return MapSide(role, path.parent, (path.name,), is_file=True)
     files = list_tree(path, findings)
-    names = _one_layer([name for name in files if name.lower().endswith(LABEL_SUFFIXES)])
+    names = _one_layer(_labels_in([name for name in files if name.lower().endswith(LABEL_SUFFIXES)]))
     names = names or tuple(filter(is_image_name, files))  # whose content is reported
     if not names:
         suffixes = " or ".join((", ".join(LABEL_SUFFIXES[:-1]), LABEL_SUFFIXES[-1]))
@@ -107,6 +107,15 @@ def list_side(role: str, path: Path | ArrayMaps, findings: FindingLog) -> MapSid
 
 # What Cityscapes has of each image, the classes that its benchmark compares first.
 _LAYERS = ("_labelIds", "_labelTrainIds", "_instanceIds", "_instanceTrainIds", "_color")
+
+
+_LABELS = ("SegmentationClass", "semantic")  # folders of PASCAL VOC and KITTI, next to those of images and objects
+
+
+def _labels_in(names: list[str]) -> list[str]:
+    """Return the names in a folder of labels, where the root of a data set has one among others."""
+    inside = (tuple(name for name in names if label in name.split("/")[:-1]) for label in _LABELS)
+    return [*next(filter(None, inside), names)]
 
 
 def _one_layer(names: list[str]) -> tuple[str, ...]:
