@@ -1,9 +1,8 @@
 """What pyproject.toml cannot say: pages in a wheel, and the compiled core where there is a compiler.
 
 The page of findings, which `jaccard-eval help CODE` prints, stays among the docs, once: a build copies it into the
-package. Manual pages are made of the help, for share/man/man1. The core is no extension module of Python but a library
-that ctypes loads: one build serves every version. Without a compiler, or with JACCARD_EVAL_NATIVE=0, the package is
-built without it, and does all the same.
+package. The core is no extension module of Python but a library that ctypes loads: one build serves every version.
+Without a compiler, or with JACCARD_EVAL_NATIVE=0, the package is built without it, and does all the same.
 """
 
 import os
@@ -39,19 +38,6 @@ class BuildWithPages(build_py):
         super().run()
         if not self.editable_mode:
             self.copy_file("docs/findings.md", str(Path(self.build_lib, "jaccard_eval", "findings.md")))
-            self.distribution.data_files = [("share/man/man1", self._manual())]
-
-    def _manual(self) -> list[str]:
-        """Write the manual pages; without click, which `build-system.requires` names, there are none."""
-        sys.path.insert(0, str(Path(__file__).parent))
-        try:
-            from jaccard_eval.cli.manual import write_manual
-        except ModuleNotFoundError as error:
-            self.warn(f"no manual pages: {error}")
-            return []
-        finally:
-            del sys.path[0]
-        return [str(path) for path in write_manual(Path(self.build_lib).parent / "man")]
 
 
 class BuildLibrary(build_ext):

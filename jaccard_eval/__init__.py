@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from jaccard_eval.features.panoptic.result import PanopticResult
     from jaccard_eval.features.pixels.compute import pixel_metrics
     from jaccard_eval.features.pixels.result import PixelsResult
-    from jaccard_eval.features.scale.identities import displaced_iou, exchange_rate, jaccard_from_error, smallest_side
+    from jaccard_eval.features.scale.identities import exchange_rate, jaccard_from_error
     from jaccard_eval.features.scale.result import ScaleOptions
     from jaccard_eval.features.verify.result import Verification
     from jaccard_eval.findings import DataError, JaccardEvalWarning
@@ -112,7 +112,6 @@ _HOMES = {
     "convert": "api.library",
     "decode_grid": "similarity.grid",
     "diou_loss": "similarity.iou",
-    "displaced_iou": "features.scale.identities",
     "evaluate": "api.library",
     "exchange_rate": "features.scale.identities",
     "explain": "api.library",
@@ -133,7 +132,6 @@ _HOMES = {
     "pixels": "api.library",
     "scale": "similarity.encoding",
     "sensitivity": "api.library",
-    "smallest_side": "features.scale.identities",
     "soft_nms": "features.nms.compute",
     "to_frame": "frames",
     "verify": "api.library",
@@ -181,7 +179,6 @@ __all__ = [
     "convert",
     "decode_grid",
     "diou_loss",
-    "displaced_iou",
     "evaluate",
     "exchange_rate",
     "explain",
@@ -202,7 +199,6 @@ __all__ = [
     "pixels",
     "scale",
     "sensitivity",
-    "smallest_side",
     "soft_nms",
     "to_frame",
     "verify",

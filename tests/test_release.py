@@ -1,21 +1,15 @@
-"""What a release consists of besides the package: versions, workflows, hooks, image, recipe, manual, policies agree."""
+"""What a release consists of besides the package: versions, workflows, hooks, image, recipe, policies agree."""
 
 import re
 import shlex
-import shutil
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 import yaml
 from command_line import run_here
 
-from jaccard_eval.cli import COMMAND_TABLE
-from jaccard_eval.cli.manual import manual_pages
 from jaccard_eval.version import __version__
 
 ROOT = Path(__file__).parents[1]
@@ -167,42 +161,3 @@ def test_the_tests_that_hold_what_security_promises_exist() -> None:
     named = re.findall(r"`(tests/[\w/]+\.py)`", text("SECURITY.md"))
     assert len(named) >= 10
     assert [name for name in named if not (ROOT / name).is_file()] == []
-
-
-def test_every_command_has_a_manual_page_with_all_its_options() -> None:
-    pages = manual_pages()
-    context = click.Context(COMMAND_TABLE)
-    names = COMMAND_TABLE.list_commands(context)
-    assert set(pages) == {"jaccard-eval.1", *(f"jaccard-eval-{name}.1" for name in names)}
-    for name in names:
-        command = COMMAND_TABLE.get_command(context, name)
-        assert command is not None
-        options = {
-            option.replace("-", "\\-")
-            for param in command.params
-            if isinstance(param, click.Option) and not param.hidden
-            for option in param.opts
-        }
-        page = pages[f"jaccard-eval-{name}.1"]
-        assert [
-            option for option in options if not re.search(rf"^\.B .*{re.escape(option)}\b", page, re.MULTILINE)
-        ] == []
-    requests = {line.split()[0] for page in pages.values() for line in page.splitlines() if line.startswith((".", "'"))}
-    assert requests == {".TH", ".SH", ".PP", ".TP", ".B", ".nf", ".fi"}
-
-
-@pytest.mark.skipif(not shutil.which("groff"), reason="needs groff")
-def test_manual_pages_are_laid_out_without_a_warning(tmp_path: Path) -> None:
-    for name, page in manual_pages().items():
-        (tmp_path / name).write_text(page, encoding="utf-8")
-    files = sorted(map(str, tmp_path.iterdir()))
-    done = subprocess.run(["groff", "-man", "-Tutf8", "-K", "utf8", "-ww", *files], capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
-    shown = re.sub(r"\x1b\[\d*m", "", done.stdout.decode())
-    assert "jaccard-eval-gate - check a saved result against rules" in shown
-
-
-def test_a_run_as_a_module_writes_the_manual(tmp_path: Path) -> None:
-    folder = tmp_path / "man1"
-    subprocess.run([sys.executable, "-m", "jaccard_eval.cli.manual", str(folder)], check=True)
-    assert {path.name for path in folder.iterdir()} == set(manual_pages())

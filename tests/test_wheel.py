@@ -25,7 +25,6 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "findings.md"
 SOURCES = ("jaccard_eval", "docs", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
-MANUAL = {"jaccard-eval.1", "jaccard-eval-gate.1"}
 SAMPLE = ("sample_data/coco/gt.json", "sample_data/coco/better.json")
 NO_REGISTRY = ("No matching distribution", "Could not find a version", "Failed to establish", "Name or service")
 NO_COMPILER = {"CC": "/bin/false", "CXX": "/bin/false"}
@@ -106,13 +105,11 @@ def test_a_wheel_of_the_source_distribution_explains_findings(built: Built, tmp_
     assert "[box-encoding]: " in done.stdout
 
 
-def test_wheels_hold_the_package_and_the_manual_and_nothing_else(built: Built) -> None:
+def test_wheels_hold_the_package_and_nothing_else(built: Built) -> None:
     modules = {str(path.relative_to(ROOT)) for path in (ROOT / "jaccard_eval").rglob("*.py")}
     for wheel in (built.wheel, built.pure_wheel):
         with zipfile.ZipFile(wheel) as archive:
             names = set(archive.namelist())
-        manual = {name.rpartition("/")[2] for name in names if "/share/man/man1/" in name}
-        assert manual >= MANUAL
         assert modules <= names
         assert {name.partition("/")[0].partition("-")[0] for name in names} == {"jaccard_eval"}
         assert not [name for name in names if name.endswith((".cpp", ".hpp", ".pyc"))]
@@ -169,7 +166,6 @@ def native_and_result(programs: Path) -> tuple[str, str]:
 def test_sources_without_a_compiler_and_a_wheel_give_the_same_numbers(built: Built, tmp_path: Path) -> None:
     plain = new_venv(tmp_path / "plain")
     install(plain, str(built.sdist), **NO_COMPILER)
-    assert MANUAL.issubset(path.name for path in plain.parent.glob("share/man/man1/*"))
     # The second takes its libraries from this environment: fetching them twice shows nothing more.
     compiled = new_venv(tmp_path / "compiled")
     (borrowing,) = compiled.parent.glob("lib/*/site-packages")

@@ -452,14 +452,14 @@ def sensitivity(
     skip_invalid: bool = False,
     allow: Sequence[str] = (),
 ) -> SensitivityResult:
-    """Analyse what the size of objects does to the score: errors in pixels, what they cost, and the ceiling.
+    """Analyse what the size of objects does to the score: what AP is lost to, and how boxes are off.
 
     Parameters
     ----------
     gt, pred : path or data
         As in `evaluate`.
     scale : ScaleOptions, optional
-        Size bins, distances in pixels, annotation noise and its seed.
+        Size bins and distances in pixels.
     protocol, iou, max_dets, class_agnostic, difficult
         As in `evaluate`; area ranges give way to the size bins.
     classes, exclude_classes, score_min, nms, drop_duplicates

@@ -26,7 +26,6 @@ _FUNCTIONS = {
     "interpolate": (None, *[_INTEGER] * 3, _NUMBER, *[_POINTER] * 6),
     "hash_rows": (None, _INTEGER, *[_POINTER] * 10),
     "pack_rows": (None, _INTEGER, _INTEGER, *[_POINTER] * 5),
-    "unfilter": (_INTEGER, *[_INTEGER] * 3, *[_POINTER] * 3),
     "count_pairs": (_INTEGER, _INTEGER, _INTEGER, _POINTER, _POINTER, _INTEGER, _POINTER, _POINTER),
     "scan_shapes": (_INTEGER, _POINTER, _SIZE, *[_INTEGER] * 3, *[_POINTER] * 8),
     "read_outlines": (_INTEGER, _POINTER, _SIZE, _INTEGER, *[_POINTER] * 11),

@@ -1,4 +1,4 @@
-"""Label maps by the compiled core: filters of PNG undone, pixels counted by pair of values; None without a core."""
+"""Label maps by the compiled core: pixels counted by pair of values; None without a core."""
 
 from __future__ import annotations
 
@@ -11,21 +11,7 @@ from jaccard_eval.native import load_core
 
 IntArray = npt.NDArray[np.int64]
 
-VALUES = {1: np.uint8, 2: np.uint16, 3: np.uint32}  # by bytes of a pixel
 FIRST_CAPACITY, LAST_CAPACITY = 2**10, 2**18  # places of a table that takes half as many pairs
-
-
-def unfilter(raw: bytes, height: int, width: int, step: int) -> npt.NDArray[Any] | None:
-    """Return the values of pixels of `step` bytes, (height, width), from the rows of a PNG file with their filters.
-
-    Three bytes are ``red + 2**8 green + 2**16 blue``. None where a filter is unknown, too.
-    """
-    core = load_core()
-    if core is None or len(raw) != height * (1 + width * step):
-        return None
-    values, scratch = np.empty((height, width), VALUES[step]), np.zeros(2 * (width + 1) * step, np.uint8)
-    places = (scratch.ctypes.data, values.ctypes.data)
-    return None if core.jaccard_unfilter(height, width, step, raw, *places) < 0 else values
 
 
 def count_pairs(gt: npt.NDArray[Any], pred: npt.NDArray[Any]) -> tuple[IntArray, IntArray, IntArray] | None:

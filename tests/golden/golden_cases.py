@@ -161,11 +161,11 @@ FURTHER = [
     "pixels saved/inputs/maps/gt/a.png saved/inputs/maps/pred/a.png --reduce-zero",
     f"nms {BETTER} -o out.json",
     f"nms {WORSE} -o out.json --iou 0.3 --by ioa --score-min 0.2",
-    f"nms {WORSE} -o out.json --soft linear --class-agnostic",
-    f"nms {WORSE} -o out.json --soft gaussian --sigma 0.3 --json",
+    f"nms {WORSE} -o out.json --class-agnostic",
+    f"nms {WORSE} -o out.json --score-min 0.3 --json",
     "nms sample_data/csv/worse.csv -o out.csv --iou 0.2",
     f"nms sample_data/yolo/worse -o out --iou 0.2 --names person,bicycle,car,cat,dog {KNOWN}",
-    f"sensitivity {PAIR} --bins 3 --per-class --noise 1,3 --rounds 3 --seed 5 -o r.json",
+    f"sensitivity {PAIR} --bins 3 --per-class -o r.json",
     f"sensitivity {PAIR} --edges 32,96 --pixels 1,3 --pair-iou 0.3 --protocol voc2012 -o r.json",
     "overlap 10,20,40,60 20,30,40,60 --box xywh -o r.json",
     "overlap 10,20,40,60 20,30,40,60 --box cxcywh --json",
@@ -237,7 +237,7 @@ REAL = [
     f"evaluate {COCO_100} --score best-f1 --per-class -o r.json",
     f"evaluate {COCO_100} --bootstrap 20",
     f"explain {COCO_100} AP -o r.json",
-    f"sensitivity {COCO_100} --rounds 2 --noise 1 -o r.json",
+    f"sensitivity {COCO_100} -o r.json",
     f"inspect {COCO_100}",
     f"convert {COCO_100.split(maxsplit=1)[0]} out.json --lossy",
     f"evaluate {WASTE} --errors -o r.json -o r.npz",
@@ -262,8 +262,8 @@ CASES += [*OF_FORMATS, *CONVERTED]
 
 ROUNDED = {  # cases whose last bits hang on how numpy sums and exponentiates, which its versions do differently
     f"explain {COCO_100} AP -o r.json",
-    f"sensitivity {COCO_100} --rounds 2 --noise 1 -o r.json",
-    f"nms {WORSE} -o out.json --soft gaussian --sigma 0.3 --json",
+    f"sensitivity {COCO_100} -o r.json",
+    f"nms {WORSE} -o out.json --score-min 0.3 --json",
 }
 
 SCREENS = {  # cases whose text is kept as well, for a change to be read

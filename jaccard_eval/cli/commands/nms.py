@@ -17,7 +17,6 @@ from jaccard_eval.cli.options import (
     PROGRESS,
     QUIET,
     SectionedCommand,
-    removed_option,
     section,
 )
 from jaccard_eval.cli.parse import OneOf, RunOptions
@@ -30,7 +29,6 @@ EPILOG = """\b
 Examples:
   jaccard-eval nms detections.json -o suppressed.json --iou 0.6
   jaccard-eval nms predictions/ -o suppressed/ --by ioa --score-min 0.05
-  jaccard-eval nms detections.csv -o soft.csv --soft gaussian --sigma 0.5
 """
 
 
@@ -41,17 +39,11 @@ def nms(
     output: Path,
     iou: float,
     by: str,
-    soft: str | None,
-    sigma: float | None,
     force: bool,
 ) -> None:
     """Run the command: what is wrong with the output is reported before anything is read."""
-    from jaccard_eval.features.nms.compute import Suppression, suppress_side
-
-    if sigma is not None and soft != "gaussian":
-        raise click.UsageError("--sigma belongs to --soft gaussian", click.get_current_context())
-    rule = Suppression(iou=iou, by=by, method=soft or "hard")
     from jaccard_eval.atomic import require_free
+    from jaccard_eval.features.nms.compute import Suppression, suppress_side
     from jaccard_eval.formats import detect_format, format_module, format_writer, write_dataset
     from jaccard_eval.inputs import Input, needing_boxes, read_alone, read_to_write, with_shapes
 
@@ -74,7 +66,7 @@ def nms(
     findings = (*log.findings(), *side.findings, *unwritten)
     kept, result = suppress_side(
         side,
-        rule if sigma is None else replace(rule, sigma=sigma),
+        Suppression(iou=iou, by=by),
         class_agnostic=options.class_agnostic,
         score_min=options.score_min,
         output=str(output),
@@ -108,7 +100,7 @@ COMMAND = SectionedCommand(
             default="0.5",
             show_default=True,
             basic=True,
-            help="Suppress boxes that overlap a better one by more (not with --soft gaussian).",
+            help="Suppress boxes that overlap a better one by more.",
         ),
         _option(
             "--by",
@@ -118,20 +110,12 @@ COMMAND = SectionedCommand(
             basic=True,
             help="Overlap: intersection over union, or over the smaller area.",
         ),
-        _option(
-            "--soft",
-            type=OneOf(("linear", "gaussian")),
-            basic=True,
-            help="Soft-NMS: lower scores instead of removing boxes.",
-        ),
-        _option("--sigma", **NUMBER, basic=True, help="Width of the gaussian (default 0.5)."),
-        removed_option("--merge", "merge boxes with weighted_nms in the library, or remove the option."),
         _option("--class-agnostic", is_flag=True, basic=True, help="Suppress across classes."),
         _option(
             "--score-min",
             **NUMBER,
             basic=True,
-            help="Remove boxes with a lower score (default with --soft: 0.001).",
+            help="Remove boxes with a lower score.",
         ),
         *(option for option in INPUT_OPTIONS if not str(option.name).startswith("gt_")),
         _show(

@@ -47,9 +47,6 @@ def sensitivity(
     edges: tuple[float, ...] | None,
     pixels: tuple[float, ...],
     pair_iou: float,
-    noise: tuple[float, ...],
-    rounds: int,
-    seed: int,
     exchange: tuple[tuple[float, float, float], ...],
 ) -> None:
     """Run the command."""
@@ -64,9 +61,7 @@ def sensitivity(
         deliver(ExchangeResult(version=__version__, rows=exchange_rows(exchange)), outputs, options)
         return
     gt, pred = two_sides(paths, options)
-    scale = ScaleOptions(
-        bins=bins, edges=edges or (), pixels=pixels, pair_iou=pair_iou, sigmas=noise, n_rounds=rounds, seed=seed
-    )
+    scale = ScaleOptions(bins=bins, edges=edges or (), pixels=pixels, pair_iou=pair_iou)
     outputs = plan_files(options.output)
     from jaccard_eval.api import boxes as api
 
@@ -98,7 +93,7 @@ COMMAND = SectionedCommand(
     callback=sensitivity,
     help="Show how the size of objects affects the score.\n\n"
     "An error of one pixel costs a small object more. Shows what each size loses to localisation, false positives and"
-    " misses, how found boxes are off, what a pixel costs, and what noise in the annotations allows.",
+    " misses, and how found boxes are off.",
     short_help="Show how the size of objects affects the score.",
     epilog=EPILOG,
     options_metavar="[OPTIONS]",
@@ -125,7 +120,7 @@ COMMAND = SectionedCommand(
             default="1,2,4,8",
             show_default=True,
             basic=True,
-            help="Edge tolerances and displacements.",
+            help="Edge tolerances.",
         ),
         _option(
             "--pair-iou",
@@ -135,28 +130,6 @@ COMMAND = SectionedCommand(
             callback=parsed_by(parse_number),
             basic=True,
             help="IoU to pair a detection with an object for box errors.",
-        ),
-        _option(
-            "--noise",
-            **_LENGTHS,
-            default="1,2,4",
-            show_default=True,
-            basic=True,
-            help="Standard deviations of annotation jitter.",
-        ),
-        _option(
-            "--rounds",
-            **WHOLE,
-            default="10",
-            show_default=True,
-            help="Number of jitter draws.",
-        ),
-        _option(
-            "--seed",
-            **WHOLE,
-            default="0",
-            show_default=True,
-            help="Seed of the jitter.",
         ),
         _option(
             "--exchange",

@@ -1,4 +1,4 @@
-"""Non-maximum suppression of whole tables and of bare arrays: by IoU or coverage, hard, soft or merged."""
+"""Non-maximum suppression by IoU or coverage: of whole tables, and of bare arrays also soft or merged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, array_of, freeze
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, array_of
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.nms.result import ClassCounts, SuppressionResult
@@ -87,8 +87,6 @@ def suppress(boxes: BoxTable, rule: Suppression, *, class_agnostic: bool = False
     """Return the boxes that suppression leaves, in the order of the table."""
     if boxes.score is None:
         raise UsageError("NMS needs scores, and these boxes have none")
-    if boxes.shapes is not None and rule.method == "weighted":
-        raise UsageError("weighted NMS cannot move masks or other shapes; use method='hard'")
     # Rivals have one key: the image, or image and class in one whole number.
     key = boxes.image.astype(np.int64)
     if not class_agnostic:
@@ -97,11 +95,7 @@ def suppress(boxes: BoxTable, rule: Suppression, *, class_agnostic: bool = False
     # Masks and poses are suppressed by the boxes around them, as most detectors do it.
     quads = shapes if isinstance(shapes, Quads) else None
     xywh = boxes.xywh if quads is None else quads.bounds()
-    outcome = resolve(RankedBoxes(Corners.of(xywh), boxes.score, key, quads), rule)
-    # Merged boxes would be no rows of the table any more: these are for bare arrays, see `weighted_nms`.
-    if rule.method in SOFT_METHODS:
-        boxes = freeze(replace(boxes, score=outcome.scores))
-    return boxes.take(outcome.kept)
+    return boxes.take(resolve(RankedBoxes(Corners.of(xywh), boxes.score, key, quads), rule).kept)
 
 
 def resolve(ranked: RankedBoxes, rule: Suppression) -> Outcome:
@@ -376,10 +370,9 @@ def suppress_side(
     """Suppress predictions, and count what happened to each class."""
     boxes = pred.boxes
     scored = boxes
-    # Boxes with less go first, and decayed ones afterwards: no box is suppressed by one that does not count.
+    # No box is suppressed by one that does not count.
     if score_min is not None and boxes.score is not None:
         scored = boxes.take(boxes.score >= score_min)
-        rule = replace(rule, score_min=score_min)
     left = suppress(scored, rule, class_agnostic=class_agnostic)
     n_classes = len(pred.labels)
     before, kept, after = (np.bincount(table.label, minlength=n_classes) for table in (boxes, scored, left))
@@ -397,8 +390,7 @@ def suppress_side(
 
 def describe_rule(rule: Suppression, *, class_agnostic: bool, score_min: float | None) -> dict[str, str | float | bool]:
     """Return what the outcome depends on, and nothing else."""
-    description: dict[str, str | float | bool] = {"method": rule.method, "by": rule.by}
-    description |= {"sigma": rule.sigma} if rule.method == "gaussian" else {"iou": rule.iou}
-    if rule.method in SOFT_METHODS or score_min is not None:
-        description["score_min"] = rule.score_min
+    description: dict[str, str | float | bool] = {"by": rule.by, "iou": rule.iou}
+    if score_min is not None:
+        description["score_min"] = score_min
     return description | {"class_agnostic": class_agnostic}

@@ -10,23 +10,16 @@ from jaccard_eval.report.model import Column, Headline, KeyValues, Report, Secti
 from jaccard_eval.report.sections import findings_section
 
 OVERLAPS = {"iou": "IoU", "ioa": "intersection over the smaller area"}
-METHODS = {
-    "hard": "remove boxes with lower scores",
-    "linear": "multiply lower scores by 1 - overlap",
-    "gaussian": "multiply lower scores by exp(-overlap² / sigma)",
-}
 
 
 def build_report(result: SuppressionResult, options: ReportOptions) -> Report:
     """Return what was done and how many boxes are left; `options` change nothing."""
     rule = result.rule
-    limit = f"more than {rule['iou']:g}" if "iou" in rule else "any"
-    # A rule has what its method depends on, and nothing else: what is not there has no line.
-    method, by = str(rule["method"]), str(rule["by"])
+    by = str(rule["by"])
     # A later release may have more of them.
-    facts = [("method", METHODS.get(method, method)), ("overlap", f"{OVERLAPS.get(by, by)}, {limit}")]
-    named = (("sigma", "sigma"), ("minimum score", "score_min"))
-    facts += [(name, f"{rule[key]:g}") for name, key in named if key in rule]
+    facts = [("overlap", f"{OVERLAPS.get(by, by)}, more than {rule['iou']:g}")]
+    if "score_min" in rule:
+        facts.append(("minimum score", f"{rule['score_min']:g}"))
     facts.append(
         ("applies to", "boxes of the same image" if rule["class_agnostic"] else "boxes of the same image and class")
     )

@@ -32,7 +32,7 @@ class SuppressionResult(Result):
     path: str = field(metadata=written_as("inputs.pred.path"))
     output: str
     format: str = field(metadata=written_as("inputs.pred.format"))
-    rule: Mapping[str, str | float | bool]  # method, overlap and whatever else the method depends on
+    rule: Mapping[str, str | float | bool]  # the overlap, and whatever else the outcome depends on
     classes: tuple[ClassCounts, ...] = field(metadata=written_as("per_class"))  # in the order of the input
     findings: tuple[Finding, ...] = ()  # warnings and notes of reading and writing
 
@@ -43,14 +43,14 @@ class SuppressionResult(Result):
     )
 
     def __post_init__(self) -> None:
-        texts, flag = ("method", "by"), "class_agnostic"
-        numbers = [value for name, value in self.rule.items() if name not in (*texts, flag)]
-        if not {*texts, flag} <= set(self.rule) or not all(type(value) in (int, float) for value in numbers):
-            raise UsageError(f"the rule needs method, by and class_agnostic, and numbers; got {dict(self.rule)}")
+        named = {"by", "class_agnostic"}
+        numbers = [value for name, value in self.rule.items() if name not in named]
+        if not named <= set(self.rule) or not all(type(value) in (int, float) for value in numbers):
+            raise UsageError(f"the rule needs by and class_agnostic, and numbers; got {dict(self.rule)}")
 
     def _summary(self) -> str:
         total = self.total
-        return f"{self.rule['method']} NMS by {self.rule['by']}: {total.before:,} boxes, {total.after:,} left"
+        return f"NMS by {self.rule['by']}: {total.before:,} boxes, {total.after:,} left"
 
     @property
     def per_class(self) -> tuple[ClassCounts, ...]:

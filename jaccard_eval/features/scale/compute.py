@@ -1,4 +1,4 @@
-"""What scale does to the score: what AP is lost to by size, how boxes are off, tolerances, the ceiling of noise."""
+"""What scale does to the score: what AP is lost to by size, and how boxes are off."""
 
 from __future__ import annotations
 
@@ -15,23 +15,13 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import AreaRange, Protocol
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.scale.identities import (
-    MOVES,
-    SURVIVABLE,
-    displaced_box_iou,
-    displaced_iou,
-    exchange_rate,
-    jaccard_from_error,
-    smallest_side,
-)
+from jaccard_eval.features.scale.identities import exchange_rate, jaccard_from_error
 from jaccard_eval.features.scale.result import (
     ExchangeRow,
     LossRow,
     PlacementRow,
     ScaleOptions,
     SensitivityResult,
-    SurvivorRow,
-    ToleranceRow,
     ascends,
 )
 from jaccard_eval.findings import DataError, Where
@@ -41,7 +31,7 @@ from jaccard_eval.matching.judging import judge
 from jaccard_eval.matching.matchtable import MatchTable, any_flag, match_boxes
 from jaccard_eval.metrics.curves import required_hits
 from jaccard_eval.metrics.detection import DetectionMetrics
-from jaccard_eval.progress import staged, tracked
+from jaccard_eval.progress import staged
 from jaccard_eval.similarity import Similarity
 from jaccard_eval.similarity.boxes import CLOSENESS, closeness
 
@@ -60,7 +50,6 @@ def analyse_sides(sides: Sides, protocol: Protocol, options: ScaleOptions, *, ve
     sized = SizedSides.of(sides.aligned, protocol, options)
     thresholds = sorted({FOUND_IOU, options.pair_iou})
     found = sized.measure(thresholds=thresholds)
-    ceiling = noise_ceiling(sized, options.sigmas, options.n_rounds, np.random.default_rng(options.seed))
     choices = ("kind=sensitivity", f"found={FOUND_IOU:g}", *options.chosen())
     gt, pred = sides.summaries()
     return SensitivityResult(
@@ -71,13 +60,8 @@ def analyse_sides(sides: Sides, protocol: Protocol, options: ScaleOptions, *, ve
         gt=gt,
         pred=pred,
         correspondence=sides.aligned.correspondence,
-        losses=loss_rows(sized, found, options, ceiling),
+        losses=loss_rows(sized, found, options),
         placement=placement_rows(sized, found.table, thresholds.index(options.pair_iou)),
-        tolerance=tolerance_rows(sized, options.pixels, options.ious),
-        survivors=tuple(
-            SurvivorRow(pixels=k, iou=iou, side={name: smallest_side(k, iou, name) for name in SURVIVABLE})
-            for k, iou in itertools.product(options.pixels, options.ious)
-        ),
         findings=sides.findings,
     )
 
@@ -206,41 +190,11 @@ def in_range(boxes: BoxTable, area: AreaRange) -> BoolArray:
     return np.asarray((boxes.area >= area.low) & (boxes.area <= area.high))
 
 
-def noise_ceiling(sized: SizedSides, sigmas: Sequence[float], n_rounds: int, rng: np.random.Generator) -> FloatArray:
-    """Return the average precision of the ground truth against itself after its edges were jittered.
-
-    A detector that finds every object exactly where it is reaches no more than this against annotations whose edges
-    are off by a normal error of standard deviation sigma; above it, detectors cannot be distinguished. The shape is
-    (sigmas, rounds, area ranges).
-    """
-    # Sorted by image, class and place, so that each object draws the same error however the file is ordered.
-    rows = np.flatnonzero(sized.counted)
-    x, y, w, h = sized.gt.xywh[rows].T
-    truth = sized.gt.take(rows[np.lexsort((h, w, y, x, sized.gt.label[rows], sized.gt.image[rows]))])
-    corners = np.concatenate((truth.xywh[:, :2], truth.xywh[:, :2] + truth.xywh[:, 2:]), axis=1)
-    ceiling = np.full((len(sigmas), n_rounds, len(sized.protocol.areas)), np.nan)
-    for round_ in tracked(range(n_rounds), "adding noise"):
-        # Drawn once per round, so that all sigmas share their draws. Scores are random: a detector that finds every
-        # object cannot know which annotation is off.
-        error, score = rng.standard_normal((len(truth), 4)), rng.random(len(truth))
-        for s, sigma in enumerate(sigmas):
-            moved = corners + sigma * error
-            near, far = moved[:, :2], moved[:, 2:]
-            # A box that is turned inside out has no area.
-            xywh = np.concatenate((near, np.maximum(far - near, 0)), axis=1)
-            jittered = freeze(replace(truth, xywh=xywh, area=xywh[:, 2] * xywh[:, 3], score=score))
-            found = sized.measure(jittered)
-            ceiling[s, round_] = [_ap(found, area.name) for area in sized.protocol.areas]
-    return ceiling
-
-
 @staged("measuring")
-def loss_rows(
-    sized: SizedSides, found: DetectionMetrics, options: ScaleOptions, ceiling: FloatArray
-) -> tuple[LossRow, ...]:
+def loss_rows(sized: SizedSides, found: DetectionMetrics, options: ScaleOptions) -> tuple[LossRow, ...]:
     """Split what each size lacks to an average precision of 1; all sizes first.
 
-    `found` is matched at `FOUND_IOU` as its lowest threshold, `ceiling` comes from `noise_ceiling`.
+    `found` is matched at `FOUND_IOU` as its lowest threshold.
     """
     # With AP the average precision of the protocol, F that of the lowest threshold alone, and R what the objects found
     # there reach when nothing else is detected: 1 = AP + (F - AP) + (R - F) + (1 - R), the parts being localisation,
@@ -274,8 +228,6 @@ def loss_rows(
                 misses=1 - reach,
                 within=tolerant,
                 explained_by=explaining,
-                ceiling=dict(zip(options.sigmas, ceiling[:, :, a].mean(axis=1).tolist(), strict=True)),
-                ceiling_sd=dict(zip(options.sigmas, ceiling[:, :, a].std(axis=1).tolist(), strict=True)),
             )
         )
     return tuple(rows)
@@ -296,31 +248,6 @@ def _reach(found: DetectionMetrics, area: int) -> float:
         # Precision is 1 up to the recall that is reached, and 0 beyond: AP is the share of grid points up to there.
         reached = (required_hits(positives, grid) <= hits[:, None]).mean(axis=1)
     return float(reached[positives > 0].mean()) if positives.any() else math.nan
-
-
-@staged("measuring")
-def tolerance_rows(sized: SizedSides, pixels: Sequence[float], ious: Sequence[float]) -> tuple[ToleranceRow, ...]:
-    """Return what displacements leave of the ground truth that counts, by size; all sizes first."""
-    boxes = sized.gt.take(sized.counted)
-    chosen = [in_range(boxes, area) for area in sized.protocol.areas]
-    rows = []
-    for displacement, k in itertools.product(MOVES, pixels):
-        every = displaced_box_iou(boxes.xywh, k, displacement)
-        for area, inside in zip(sized.protocol.areas, chosen, strict=True):
-            left = every[inside]
-            # The typical object of a size is the square that has the median side.
-            side = float(np.median(np.sqrt(boxes.area[inside]))) if len(left) else math.nan
-            rows.append(
-                ToleranceRow(
-                    size=area.name,
-                    displacement=displacement,
-                    pixels=k,
-                    typical=float(displaced_iou(side, side, k, displacement)),
-                    mean=float(left.mean()) if len(left) else math.nan,
-                    surviving={iou: float((left >= iou).mean()) if len(left) else math.nan for iou in ious},
-                )
-            )
-    return tuple(rows)
 
 
 @staged("measuring")

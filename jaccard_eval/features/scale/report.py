@@ -1,4 +1,4 @@
-"""Reports of scale: what each size loses to what, how boxes are off, and the ceiling of noise."""
+"""Reports of scale: what each size loses to what, and how boxes are off."""
 
 from __future__ import annotations
 
@@ -54,7 +54,6 @@ def build_report(result: SensitivityResult, options: ReportOptions) -> Report:
         inputs_section(sides, result.correspondence, verbose=options.verbose),
         _losses(result.losses),
         _tolerant(result.losses),
-        _ceiling(result),
         _placement(result, options),
         *findings_section(result.findings),
     ]
@@ -72,9 +71,6 @@ def build_data(result: SensitivityResult, options: ReportOptions) -> DataTable:
         cells: dict[str, DataCell] = {"gt": row.gt, "side": row.side, "AP": row.ap}
         cells |= {f"lost_to_{name}": getattr(row, name) for name in ("localisation", "false_positives", "misses")}
         cells |= {f"AP_within_{k:g}px": value for k, value in row.within.items()}
-        cells |= {f"AP_ceiling_{sigma:g}px": value for sigma, value in row.ceiling.items()}
-        displaced = (left for left in result.tolerance if left.size == row.size)
-        cells |= {f"IoU_after_{left.displacement}_{left.pixels:g}px": left.mean for left in displaced}
         losses[row.size] = cells
     names = ("n", *SHARES, *PIXEL_ERRORS, *RATIOS)
     header = tuple(next(iter(losses.values())))
@@ -147,26 +143,8 @@ def _tolerant(losses: Sequence[LossRow]) -> Section:
     sizes = [row for row in losses if row.size != ALL]
     series = [Series("AP", [row.ap for row in sizes])]
     series += [Series(f"within {k:g} px", [row.within[k] for row in sizes], group="within") for k in losses[0].within]
-    series += [
-        Series(f"ceiling at {sigma:g} px", [row.ceiling[sigma] for row in sizes], look="dashes", group="ceiling")
-        for sigma in losses[0].ceiling
-    ]
-    title = "AP by edge tolerance, and ceiling from annotation noise"
-    chart = Chart("line", title, tuple(series), x=_size_axis(sizes), y=SHARE)
+    chart = Chart("line", "AP by edge tolerance", tuple(series), x=_size_axis(sizes), y=SHARE)
     return Section("AP by edge tolerance", (Table(heads, rows), meaning, chart))
-
-
-def _ceiling(result: SensitivityResult) -> Section:
-    options = result.options
-    heads = (Column(SIZE), *columns("metric", "AP", *(f"sigma {sigma:g} px" for sigma in options.sigmas)))
-    rows: Rows = tuple((row.size, row.ap, *row.ceiling.values()) for row in result.losses)
-    deviations = [sd for row in result.losses for sd in row.ceiling_sd.values() if not math.isnan(sd)]
-    meaning = Note(
-        "AP of the ground truth against itself with every edge moved at random: annotations this noisy cannot separate"
-        f" detectors above it; mean of {options.n_rounds} rounds, seed {options.seed},"
-        f" standard deviation at most {metric_text(max(deviations, default=math.nan))}"
-    )
-    return Section("Annotation-noise ceiling", (Table(heads, rows), meaning))
 
 
 def _placement(result: SensitivityResult, options: ReportOptions) -> Section:

@@ -30,17 +30,9 @@ class ScaleOptions:
     edges : tuple of float
         Edges between size bins instead: sides in px of the square with the area of the box.
     pixels : tuple of float
-        Distances k in px: tolerances at the edges, displacements.
-    ious : tuple of float
-        IoU thresholds that a displaced box is to survive.
+        Distances k in px: tolerances at the edges.
     pair_iou : float
         IoU from which a prediction is paired with an object when the errors of its box are measured.
-    sigmas : tuple of float
-        Standard deviations in px of the jitter of annotations.
-    n_rounds : int
-        How often the jitter is drawn.
-    seed : int
-        Of the jitter.
 
     Examples
     --------
@@ -54,21 +46,14 @@ class ScaleOptions:
     bins: int = 4
     edges: tuple[float, ...] = ()
     pixels: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0)
-    ious: tuple[float, ...] = (0.5, 0.75)
     pair_iou: float = 0.5
-    sigmas: tuple[float, ...] = (1.0, 2.0, 4.0)
-    n_rounds: int = 10
-    seed: int = 0
 
     def __post_init__(self) -> None:
         checks = (
             (self.bins >= 1, "bins", "a whole number >= 1", self.bins),
             (ascends(self.edges), "edges", "positive and ascending sides in pixels", self.edges),
             (ascends(self.pixels), "pixels", "positive and ascending distances in pixels", self.pixels),
-            (ascends(self.sigmas), "sigmas", "positive and ascending standard deviations", self.sigmas),
-            (all(0 < iou < 1 for iou in (*self.ious, self.pair_iou)), "ious", "between 0 and 1", self.ious),
-            (self.n_rounds >= 1, "n_rounds", "a whole number >= 1", self.n_rounds),
-            (self.seed >= 0, "seed", "a whole number >= 0", self.seed),
+            (0 < self.pair_iou < 1, "pair_iou", "between 0 and 1", self.pair_iou),
         )
         for holds, name, meaning, got in checks:
             if not holds:
@@ -76,12 +61,8 @@ class ScaleOptions:
 
     def chosen(self) -> tuple[str, ...]:
         """Return what can change a number, as a signature names it; the bins are area ranges of the protocol."""
-        noise = f"noise={_listed(self.sigmas)}x{self.n_rounds}" if self.sigmas else "noise=none"
-        return f"pair={self.pair_iou:g}", f"pixels={_listed(self.pixels)}", noise, f"seed={self.seed}"
-
-
-def _listed(values: tuple[float, ...]) -> str:
-    return ",".join(f"{value:g}" for value in values) or "none"
+        pixels = ",".join(f"{value:g}" for value in self.pixels) or "none"
+        return f"pair={self.pair_iou:g}", f"pixels={pixels}"
 
 
 def ascends(values: Sequence[float]) -> bool:
@@ -132,31 +113,6 @@ class LossRow:
     within: Mapping[float, float]  # average precision with matches accepted at an edge error of at most k px, by k
     # The smallest k that wins back half of what is lost to localisation; None when none does
     explained_by: float | None
-    # ceiling, ceiling_sd: average precision of the ground truth against itself under jitter, by sigma: mean and
-    # standard deviation over the rounds
-    ceiling: Mapping[float, float]
-    ceiling_sd: Mapping[float, float]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToleranceRow:
-    """What a displacement of k px leaves of the objects of a size."""
-
-    size: str  # name of the bin, in px, or "all"
-    displacement: str  # {"shift", "dilation", "erosion", "jitter"}
-    pixels: float
-    typical: float  # IoU left of a square with the median side of the bin, in closed form
-    mean: float  # mean IoU left of the objects of the bin
-    surviving: Mapping[float, float]  # share of the objects whose IoU stays at or above a threshold, by threshold
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SurvivorRow:
-    """Side in px of the smallest square whose IoU is still `iou` after a displacement of `pixels`, by displacement."""
-
-    pixels: float
-    iou: float
-    side: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -184,8 +140,6 @@ class SensitivityResult(Result):
     correspondence: Correspondence
     losses: tuple[LossRow, ...] = field(metadata=written_as("sizes"))  # all sizes, then each bin
     placement: tuple[PlacementRow, ...]  # all pairs, then by size, by class, and by both
-    tolerance: tuple[ToleranceRow, ...]
-    survivors: tuple[SurvivorRow, ...]
     findings: tuple[Finding, ...] = field(default=())
 
     def __post_init__(self) -> None:
@@ -195,16 +149,14 @@ class SensitivityResult(Result):
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Numbers over all sizes by name: AP, what it loses to what, AP within k px, and the ceilings; NaN: undefined.
+        """Numbers over all sizes by name: AP, what it loses to what, and AP within k px; NaN: undefined.
 
-        ``AP``, ``AP_within_2px``, ``AP_ceiling_1px``, ``lost_to_localisation``, ``lost_to_false_positives``,
-        ``lost_to_misses``.
+        ``AP``, ``AP_within_2px``, ``lost_to_localisation``, ``lost_to_false_positives``, ``lost_to_misses``.
         """
         row = self.losses[0]
         lost = {name: getattr(row, name) for name in ("localisation", "false_positives", "misses")}
         within = {f"AP_within_{k:g}px": ap for k, ap in row.within.items()}
-        ceiling = {f"AP_ceiling_{sigma:g}px": ap for sigma, ap in row.ceiling.items()}
-        return {"AP": row.ap} | {f"lost_to_{name}": value for name, value in lost.items()} | within | ceiling
+        return {"AP": row.ap} | {f"lost_to_{name}": value for name, value in lost.items()} | within
 
     def _summary(self) -> str:
         return f"{self.protocol.name}: {values_text(self.metrics)}"

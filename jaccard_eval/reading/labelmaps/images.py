@@ -29,7 +29,6 @@ from jaccard_eval.options import COLOR_TABLES
 from jaccard_eval.reading import files
 from jaccard_eval.reading.labelmaps.arrays import ARRAYS_FIX, ArrayMap
 from jaccard_eval.reading.labelmaps.colors import UNKNOWN, named_color_table
-from jaccard_eval.reading.labelmaps.plain_png import decode_plain
 from jaccard_eval.reading.npz import PARSING, read_header
 from jaccard_eval.text import quoted_value
 
@@ -177,9 +176,6 @@ class EncodedImage:
                     f"is {_KINDS.get(header.color_type, 'of an unknown kind,')} of {header.depth} bits, not RGB of 8",
                     fix,
                 )
-            plain = decode_plain(self._data)
-            if plain is not None:
-                return _array_map(plain.values, is_colored=True)
             image = _load(self._data, self.where)
             image.info.pop("transparency", None)  # of one colour; Pillow warns when it is dropped
             return LabelImage(self.shape, partial(_color_rows, image), is_colored=True)
@@ -190,9 +186,6 @@ class EncodedImage:
                 f"is {_KINDS.get(header.color_type, 'of an unknown kind,')} of {header.depth} bits, not grey of 16",
                 fix,
             )
-        plain = decode_plain(self._data)
-        if plain is not None:
-            return _array_map(plain.values)
         return LabelImage(self.shape, partial(_value_rows, _load(self._data, self.where), 1))
 
 
@@ -272,10 +265,6 @@ def _decode_png(data: bytes, where: Where, *, by_color: bool) -> LabelImage:
         raise _mode(where, "has 16 bits per colour channel", "Save it with 8 bits per channel.")
     if header.color_type == _GREY_ALPHA and header.depth > 8:
         raise _mode(where, "has 16 bit grey with an alpha channel", "Save it without alpha.")
-    # Colours of a palette are Pillow's to look up.
-    plain = None if header.color_type == _PALETTE and by_color else decode_plain(data)
-    if plain is not None:
-        return _array_map(plain.values, is_colored=is_rgb, palette=plain.palette)
     image = _load(data, where)
     if header.color_type in (_GREY_ALPHA, _RGBA):
         alpha = np.asarray(image.getchannel("A"))
@@ -312,11 +301,8 @@ def _knows(name: str, codes: npt.NDArray[np.int64]) -> bool:
     return table is not None and bool((table.classes_of(codes) != UNKNOWN).all())
 
 
-def _array_map(
-    values: npt.NDArray[Any], *, is_colored: bool = False, palette: npt.NDArray[np.uint8] | None = None
-) -> LabelImage:
-    height, width = values.shape
-    return LabelImage((height, width), lambda top, bottom: values[top:bottom], is_colored, palette)
+def _array_map(values: npt.NDArray[Any], palette: npt.NDArray[np.uint8] | None = None) -> LabelImage:
+    return LabelImage(values.shape, lambda top, bottom: values[top:bottom], palette=palette)
 
 
 def _read_png_header(data: bytes, where: Where) -> _Header:

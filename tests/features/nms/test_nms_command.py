@@ -32,7 +32,6 @@ def suppress(capsys: pytest.CaptureFixture[str], pred: Path, *argv: str) -> tupl
         (["--by", "ioa"], [0.9, 0.7]),
         (["--class-agnostic"], [0.9, 0.04]),
         (["--score-min", "0.05"], [0.9, 0.7]),
-        (["--soft", "linear"], [0.9, 0.8 * (1 - 80 / 120), 0.7, 0.04]),
     ],
     ids=lambda one: " ".join(map(str, one)),
 )
@@ -46,15 +45,6 @@ def test_the_output_holds_what_is_left(
 
 def test_boxes_below_the_least_score_are_counted_apart(pred: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert suppress(capsys, pred, "--score-min", "0.05")[1] == {"before": 4, "below": 1, "after": 2}
-
-
-def test_a_soft_box_that_decays_below_the_least_score_is_left_out(
-    pred: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    # exp(-(80 / 120)² / .1) = .0117: .8 falls to .0094. The part has .04 · exp(-(1 / 4)² / .1) = .0214.
-    assert suppress(capsys, pred, "--soft", "gaussian", "--sigma", "0.1", "--score-min", "0.02")[0] == pytest.approx(
-        [0.9, 0.7, 0.0214], abs=1e-4
-    )
 
 
 def test_counts_are_printed_by_class_and_in_all(pred: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,12 +88,6 @@ def test_an_existing_output_is_kept_unless_forced(pred: Path, capsys: pytest.Cap
         (["-o", "pred.json", "--force"], 2, "which this run reads"),
         (["-o", "missing/out.json"], 4, "create the folder first"),
         (["-o", "out.json", "--iou", "1.5"], 2, "must be between 0 and 1"),
-        (
-            ["-o", "out.json", "--merge"],
-            2,
-            "--merge was removed; merge boxes with weighted_nms",
-        ),
-        (["-o", "out.json", "--soft", "linear", "--sigma", "1"], 2, "belongs to --soft gaussian"),
         (["-o", "out.json", "--by", "giou"], 2, "Did you mean 'iou'"),
         ([], 2, "--output"),
     ],

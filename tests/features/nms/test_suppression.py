@@ -131,12 +131,6 @@ def test_a_table_keeps_its_order_and_its_columns() -> None:
     assert kept.xywh.tolist() == boxes.xywh[1:].tolist()
 
 
-def test_a_table_takes_decayed_scores() -> None:
-    boxes = table(det("cat 0 0 10 10", 0.6), det("cat 2 0 10 10", 0.2), det("cat 50 0 10 10", 0.5))
-    soft = suppress(boxes, Suppression(method="linear"))
-    assert soft.score == pytest.approx(np.array([0.6, 0.2 / 3, 0.5]))
-
-
 def test_a_box_of_negative_size_has_no_rivals() -> None:
     boxes = table(det("cat 5 5 -5 5", 0.9), det("cat 0 0 10 10", 0.8), det("cat 0 0 10 10", 0.7))
     for limit in (200, 0):

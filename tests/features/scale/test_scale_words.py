@@ -35,8 +35,6 @@ LOSS = LossRow(
     misses=0.15,
     within={1.0: 0.55, 2.0: 0.7},
     explained_by=2.0,
-    ceiling={},
-    ceiling_sd={},
 )
 
 
