@@ -175,7 +175,7 @@ def _label_fields(line: str) -> list[str]:
     category, *numbers = fields
     if any(mark.isdigit() for mark in category):
         return fields  # an image
-    if len(numbers) > _SIDES and 0 <= float(numbers[0]) <= 1 < float(numbers[-1]):
+    if len(numbers) > _SIDES and 0 <= float(numbers[0]) <= 1 and not 0 <= float(numbers[-1]) <= 1:
         numbers = [*numbers[1:], numbers[0]]
     return [*numbers[:_SIDES], category, *numbers[_SIDES:]]
 

@@ -21,6 +21,8 @@ from jaccard_eval.formats._coco.strict import (
     truth_columns,
 )
 from jaccard_eval.formats._coco.tolerant import read_results, read_truth
+from jaccard_eval.options import ReadOptions
+from jaccard_eval.reading.draft import Draft
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**6), 10**6)
 NAMES = st.none() | st.text(max_size=5).filter(str.isprintable)
@@ -54,7 +56,9 @@ def test_both_readers_agree_on_results(results: Any) -> None:
     for text in (json.dumps(results), json.dumps({"annotations": results}), "\n".join(map(json.dumps, results))):
         quick = decode_results(text.encode(), scores_optional=False)
         if quick is not None and text:
-            thorough = read_results(Path("pred.json"), text, FindingLog(), scores_optional=False)
+            thorough = read_results(
+                Path("pred.json"), text, Draft("pred.json", "coco", ReadOptions()), scores_optional=False
+            )
             require_same(quick, (thorough, result_columns(thorough.boxes)))
 
 

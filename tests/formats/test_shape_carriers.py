@@ -852,6 +852,50 @@ def test_fields_of_forms_are_boxes_with_classes(tmp_path: Path) -> None:
     assert ap(gt, tmp_path / "pred.csv", BOXES)["iou_type"] == "bbox"
 
 
+def test_corners_of_ssdd_are_oriented_boxes(tmp_path: Path) -> None:
+    def write(name: str, boxes: list[Turned]) -> str:
+        objects = ""
+        for box in boxes:
+            sides = zip(("xmin", "ymin", "xmax", "ymax"), around(box), strict=True)
+            ends = [(f"x{at}", x, f"y{at}", y) for at, (x, y) in enumerate(corners(box), 1)]
+            bounds = "".join(f"<{name}>{value}</{name}>" for name, value in sides)
+            points = "".join(f"<{u}>{x}</{u}><{v}>{y}</{v}>" for u, x, v, y in ends)
+            turned = f"<rotated_bndbox><rotated_bbox_cx>1</rotated_bbox_cx>{points}</rotated_bndbox>"
+            objects += f"<object><name>ship</name><bndbox>{bounds}</bndbox>{turned}</object>"
+        return f"<annotation>{objects}</annotation>"
+
+    gt = documents(tmp_path, "gt", write, ".xml")
+    pred = documents(
+        tmp_path, "pred", lambda _, boxes: "\n".join(joined("ship", 0.9, *ring(box), mark=" ") for box in boxes), ".txt"
+    )
+    assert ap(gt, pred, OBB)["iou_type"] == "obb"
+
+
+def test_category_and_score_may_begin_lines_of_which_some_end_left_of_the_image(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("ship 0.9 9 1 30 1 30 9 -1 9\nship 0.8 10 1 30 1 30 9 10 9\n")
+    assert load(tmp_path, role="pred", options=ReadOptions(iou_type="obb")).boxes.score.tolist() == [0.9, 0.8]
+
+
+def test_results_without_a_class_are_of_one(tmp_path: Path) -> None:
+    fields = {"iscrowd": 0, "segmentation": []}
+    gt = truth(tmp_path, lambda box: fields | {"bbox": [*box[:4], -box[4]], "image_id": "img"})
+    ids = {name: at for at, name in enumerate(GT, 1)}
+    document_ = json.loads(gt.read_text())
+    for record, name in zip(document_["annotations"], ("img_1", "img_1", "img_2"), strict=True):
+        record["image_id"] = ids[name]
+    gt.write_text(json.dumps(document_))
+    rows = [
+        {"image_id": ids[name], "bbox": [*box[:4], -box[4]], "score": 0.9, "segmentation": []}
+        for name, boxes in SIDES["pred"].items()
+        for box in boxes
+    ]
+    pred = document(tmp_path, "pred.json", rows)
+    assert "csv-one-class" in ap(gt, pred, OBB)["codes"]
+    assert load(pred, role="pred", options=ReadOptions(iou_type="obb", names=("dog",))).labels.names == ("dog",)
+    with pytest.raises(DataError, match=r"category_id: is missing"):
+        load(document(tmp_path, "half.json", [rows[0] | {"category_id": 1}, rows[1]]), role="pred")
+
+
 def hrsc(box: Turned) -> str:
     x, y, width, height, degrees = box
     numbers = dict(zip(("xmin", "ymin", "xmax", "ymax"), around(box), strict=True))

@@ -434,7 +434,7 @@ def _read_results(path: Path, data: bytes, draft: Draft) -> None:
         from jaccard_eval.formats._coco.tolerant import read_results
 
         text = files.decode(path, data)
-        content = read_results(path, text, draft.findings, scores_optional=scores_optional, boxes=needs)
+        content = read_results(path, text, draft, scores_optional=scores_optional, boxes=needs)
         decoded = content, result_columns(content.boxes, oriented=oriented)
     if not shaped:
         add_results(draft, *decoded)

@@ -31,6 +31,7 @@ from jaccard_eval.formats._coco.strict import (
     TruthRecord,
 )
 from jaccard_eval.native.results import LISTS
+from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.json import (
     described_json,
     is_finite,
@@ -94,10 +95,10 @@ def read_truth(path: Path, text: str, findings: FindingLog, *, boxes: Boxes = Bo
 
 
 def read_results(
-    path: Path, text: str, findings: FindingLog, *, scores_optional: bool, boxes: Boxes = Boxes.NEEDED
+    path: Path, text: str, draft: Draft, *, scores_optional: bool, boxes: Boxes = Boxes.NEEDED
 ) -> Content[ResultRecord]:
     """Read detections of any layout; `scores_optional` when it will do that no record has a score."""
-    where = Where(str(path))
+    where, findings = Where(str(path)), draft.findings
     numbered = parse_json_lines(path, text, findings) if looks_like_json_lines(text) else None
     document = parse_json(path, text) if numbered is None else None
     if _is_result(document):  # a single line
@@ -106,9 +107,11 @@ def read_results(
         lines = [number for number, _ in numbered]
         values = [(replace(where, line=number), value) for number, value in numbered]
         records = _objects(values, findings, _RESULT)
-        content = Content(layout=Layout.LINES, boxes=_results(records, scores_optional, boxes), lines=lines)
+        content = Content(
+            layout=Layout.LINES, boxes=_results(_classed(records, draft), scores_optional, boxes), lines=lines
+        )
     elif isinstance(document, list):
-        records = _objects(_placed(where, "", document), findings, _RESULT)
+        records = _classed(_objects(_placed(where, "", document), findings, _RESULT), draft)
         content = Content(layout=Layout.ARRAY, boxes=_results(records, scores_optional, boxes))
     else:
         outermost = _outermost(document, where, findings, _RESULT_LAYOUT)
@@ -214,6 +217,17 @@ def _result_section(outermost: Record) -> str:
         f"Rename {quoted_value(others[0])} to 'predictions'." if len(others) == 1 else "Pass only the array of results."
     )
     raise DataError.single("layout", outermost.where, detail, fix=fix)
+
+
+def _classed(records: list[Record], draft: Draft) -> list[Record]:
+    """Return records that have a class: one for all where nothing names any, as of detectors of one class."""
+    from jaccard_eval.reading.tabular.boxes import NO_CLASS, note_no_class  # most results name theirs
+
+    names = {"category_id", *_ALIASES["category_id"]}
+    if not any("bbox" in record.values for record in records) or any(names & {*record.values} for record in records):
+        return records
+    note_no_class(draft)
+    return [replace(record, values={**record.values, "category_id": NO_CLASS}) for record in records]
 
 
 def _results(records: list[Record], scores_optional: bool, boxes: Boxes) -> list[ResultRecord]:

@@ -44,7 +44,7 @@ RESULT_NAME = re.compile(r"comp\d_det_[^_]+_(?P<label>.+)\.txt", re.IGNORECASE)
 _SCORES = ("score", "confidence")  # the kit has none in XML; converters of predictions write either
 _ONCE = ("name", "bndbox", *CORNERS, *_SCORES)  # in an object
 _CORNER = re.compile(r"[xy]_?(?:[0-4]|(?:left|right)_(?:top|bottom))")  # one of eight numbers of an oriented box
-_SHAPES = ("robndbox", "polygon", "points")  # besides bndbox, or in place of it
+_SHAPES = ("robndbox", "rotated_bndbox", "polygon", "points")  # besides bndbox, or in place of it
 _SNIFFED = 20  # files, and folders in a folder, that are looked at
 ANNOTATIONS = "Annotations"  # where the development kit has them, next to JPEGImages and ImageSets
 IMAGES = "JPEGImages"
@@ -199,9 +199,8 @@ class _Files:
 def _drawn(element: Element) -> Drawn | None:
     """Return what an object draws besides a box: the turned box of roLabelImg, or the polygon of LabelMe."""
     turned, polygon = element.find("robndbox"), element.find("polygon")
-    # DIOR-R has the corners there; others have them in the box.
-    box = element.find("bndbox")
-    for outer in (turned, box):
+    # DIOR-R has the corners there; SSDD and others have them elsewhere.
+    for outer in (turned, element.find("rotated_bndbox"), element.find("bndbox")):
         corners = [] if outer is None else [child for child in outer if _CORNER.fullmatch(child.tag)]
         if outer is not None and len(corners) == 8:
             return Drawn(rings=[[number_in(outer, child.tag) for child in corners]], kind=outer.tag)
