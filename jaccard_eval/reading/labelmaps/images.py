@@ -22,13 +22,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import COLOR_TABLES
 from jaccard_eval.reading import files
 from jaccard_eval.reading.labelmaps.arrays import ARRAYS_FIX, ArrayMap
-from jaccard_eval.reading.labelmaps.colors import UNKNOWN, named_color_table
+from jaccard_eval.reading.labelmaps.colors import UNKNOWN, color_text, named_color_table, read_color_table
 from jaccard_eval.reading.npz import PARSING, read_header
 from jaccard_eval.text import quoted_value
 
@@ -288,17 +289,26 @@ def _grey_of(image: Image, where: Where) -> npt.NDArray[np.uint8]:
     if all((channels[..., at] == other).all() for at, other in ((1, red), (2, red), (3, _OPAQUE))):
         return np.ascontiguousarray(red)
     codes = np.unique(channels[..., :3].reshape(-1, 3) @ np.array([1, 1 << 8, 1 << 16]))
-    known = [name for name in COLOR_TABLES if _knows(name, codes)]
+    near = (str(folder / name) for folder in [*Path(where.path).parents][:2] for name in _TABLES)
+    known = [name for name in (*COLOR_TABLES, *filter(os.path.isfile, near)) if _knows(name, codes)]
     words = f"Map colours to classes with {{colors}} ({', '.join(COLOR_TABLES)}), or save the classes as one channel."
     fix = Fix.missing(words, colors=None)
     if known:  # black alone is in all of them
         fix = Fix.missing("Its colours are in a known table. Pass {colors}.", colors=known[0])
-    raise _mode(where, "holds colours (RGB), not class numbers", fix)
+    shown = ", ".join(map(color_text, codes[:_SHOWN_COLORS].tolist())) + (", ..." if len(codes) > _SHOWN_COLORS else "")
+    raise _mode(where, f"holds colours (RGB), not class numbers: {shown}", fix)
+
+
+_TABLES = ("labelmap.txt", "label_colors.txt", "class_dict.csv")  # of CVAT and CamVid, beside or above their maps
+_SHOWN_COLORS = 4
 
 
 def _knows(name: str, codes: npt.NDArray[np.int64]) -> bool:
-    table = named_color_table(name)
-    return table is not None and bool((table.classes_of(codes) != UNKNOWN).all())
+    try:
+        table = named_color_table(name) or read_color_table(Path(name))
+    except (UsageError, DataError):
+        return False
+    return bool((table.classes_of(codes) != UNKNOWN).all())
 
 
 def _array_map(values: npt.NDArray[Any], palette: npt.NDArray[np.uint8] | None = None) -> LabelImage:

@@ -36,6 +36,30 @@ def test_colors_of_known_data_sets_need_no_file(
     assert result.metrics["mIoU"].value == pytest.approx((120 / 180 + 970 / 1030) / 2)
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("labelmap.txt", "# label:color_rgb:parts:actions\nroad:9,0,0::\ncar:0,7,0::\n"),
+        ("class_dict.csv", "name,r,g,b\nroad,9,0,0\ncar,0,7,0\n"),
+        ("labelmap.txt", "road:9,0,0::\n"),  # lacks a colour
+        ("labelmap.txt", "nothing"),
+    ],
+)
+def test_a_table_beside_or_above_the_maps_is_named_if_it_has_all_colours(name: str, text: str, tmp_path: Path) -> None:
+    for folder in ("gt", "gt/SegmentationClass", "pred"):
+        (tmp_path / folder).mkdir()
+    table = tmp_path / "gt" / name
+    table.write_text(text)
+    gt = save(tmp_path / "gt/SegmentationClass/a.png", 0, ((9, 0, 0), (0, 7, 0)), None)
+    pred = save(tmp_path / "pred/a.png", 0, ((9, 0, 0), (0, 7, 0)), None)
+    with pytest.raises(DataError, match="not class numbers: 9 0 0, 0 7 0") as caught:
+        pixels(gt, pred)
+    has_all = "car" in text
+    assert (str(table) in str(caught.value.findings[0].fix)) == has_all
+    if has_all:
+        assert pixels(gt, pred, colors=table)["IoU[class=car]"] == 1.0
+
+
 def test_the_colors_of_voc_are_those_of_its_own_tool() -> None:
     table = named_color_table("voc")
     assert table is not None
