@@ -350,7 +350,7 @@ def _read_objects(path: Path, names: Sequence[str], side: RecordCollector, draft
         found: list[tuple[Where, IntArray]] = []
         for name in sorted(by_image[key]):
             image = EncodedImage(path / name)
-            pixels = object_pixels(image, greys=True)
+            pixels = object_pixels(image)
             if found and image.shape != size:
                 (h, w), (height, width) = image.shape, size
                 detail = f"has {w} x {h} pixels, masks before it {width} x {height} (width x height)"

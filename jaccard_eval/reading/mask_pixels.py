@@ -30,29 +30,11 @@ def one_channel(image: EncodedImage, what: str, fix: str) -> npt.NDArray[np.gene
     return found.rows(0, found.shape[0])
 
 
-def object_pixels(image: EncodedImage, *, greys: bool = False) -> BoolArray:
-    """Return where an image of one object (h, w) is not 0; colours are a DataError, except `greys`."""
+def object_pixels(image: EncodedImage) -> BoolArray:
+    """Return where an image of one object (h, w) is not 0; colours are a DataError."""
     fix = "Save it as one channel, 0 where the object is not."
-    try:
-        values = one_channel(image, "the pixels of an object", fix)
-    except DataError as error:
-        is_colored = greys and any(finding.code == "map-mode" for finding in error.findings)
-        found = _greys(image) if is_colored else None
-        if found is None:
-            raise
-        values = found
-    pixels: BoolArray = values != 0
+    pixels: BoolArray = one_channel(image, "the pixels of an object", fix) != 0
     return pixels
-
-
-def _greys(image: EncodedImage) -> npt.NDArray[np.generic] | None:
-    """Return the values (h, w) of an image whose colours are greys; None of any other."""
-    try:
-        colors = image.decode(by_color=True).rows(0, image.shape[0])
-    except DataError:
-        return None
-    red = colors & 0xFF
-    return red if (colors == red * np.uint32(0x010101)).all() else None
 
 
 def pixels_of_base64(text: str, where: Where) -> BoolArray:

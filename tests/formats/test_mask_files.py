@@ -397,7 +397,7 @@ def test_every_problem_of_masks_of_open_images_is_reported_in_one_pass(tmp_path:
     gt, _ = openimages_png(tmp_path)
     files = sorted(tmp_path.rglob("*.png"))
     files[0].unlink()
-    Image.new("RGB", (WIDTH, HEIGHT)).save(files[1])
+    Image.new("RGB", (WIDTH, HEIGHT), "red").save(files[1])
     files[2].write_bytes(files[2].read_bytes()[:40])
     with pytest.raises(DataError) as caught:
         load(gt, options=ReadOptions(iou_type="segm"))
@@ -529,7 +529,7 @@ def test_every_problem_of_instance_maps_is_reported_in_one_pass(tmp_path: Path) 
     lines = [*lines[:1], *lines[2:], "a,9,dog,", "d,1,dog,", "a,1.5,dog,", "a,2,dog", "b,1,dog,", "b,3,dog,high"]
     lines[-5] = "a.png,9,dog,"
     (gt / "instances.csv").write_text("\n".join(lines))
-    save(gt / "c.png", np.zeros((4, 4, 3), dtype=np.uint8))
+    save(gt / "c.png", np.arange(48, dtype=np.uint8).reshape(4, 4, 3))
     (gt / "e.png").write_bytes((gt / "b.png").read_bytes()[:50])
     (gt / "f.png").write_bytes(b"\xff\xd8\xff a photograph")
     with pytest.raises(DataError) as caught:
@@ -635,7 +635,7 @@ def test_every_problem_of_labelme_masks_is_reported_in_one_pass(tmp_path: Path) 
         good | {"mask": "not base64!"},
         cut,
         good | {"points": [[60, 40], [79, 55]]},
-        good | {"mask": base64.b64encode(png(np.zeros((16, 20, 3), dtype=np.uint8))).decode()},
+        good | {"mask": base64.b64encode(png(np.arange(960).astype(np.uint8).reshape(16, 20, 3))).decode()},
         good | {"mask": base64.b64encode(b"\xff\xd8\xff\xe0 a photograph").decode()},
         good | {"mask": None},
         good | {"points": [[4, 4]]},

@@ -94,10 +94,10 @@ class EncodedImage:
     A file that is neither PNG nor a NumPy array, or claims an absurd size, is a DataError.
     """
 
-    def __init__(self, path: Path | ArrayMap | tuple[bytes, Where], *, greys: bool = False) -> None:
+    def __init__(self, path: Path | ArrayMap | tuple[bytes, Where], *, greys: bool | None = None) -> None:
         """Read a map, or take its bytes with the place that they were found in, or an array as it is.
 
-        JPEG images are read where all that counts is which `greys` are bright.
+        JPEG images are read where all that counts is which `greys` are bright; None where that cannot be asked for.
         """
         self._values: npt.NDArray[Any] | None = None
         self._data = b""
@@ -121,7 +121,7 @@ class EncodedImage:
         elif self._data.startswith(_NPY):
             self.shape = _npy_shape(self._data, self.where)
         else:
-            raise _foreign(self.where, self._data)
+            raise _foreign(self.where, self._data, is_label_map=greys is not None)
         height, width = self.shape
         if height * width > MAX_PIXELS or max(self.shape) > MAX_SIDE:
             raise _too_large(self.where, f"its header claims a size of {width} x {height} pixels")
@@ -198,20 +198,22 @@ def _read(path: Path, where: Where) -> bytes:
         return file.read()
 
 
-def _foreign(where: Where, data: bytes) -> DataError:
+def _foreign(where: Where, data: bytes, *, is_label_map: bool) -> DataError:
     if data.startswith(_JPEG):
-        words = (
-            "Export it as PNG or .npy from the source. For a mask of two values, compare what is bright: {gt_class_map}"
-            " or {class_map}."
-        )
-        fix = Fix.missing(words, gt_class_map="grey-255", class_map="grey-255")
+        fix: Fix | str = "Export it as PNG or .npy from the source: JPEG compression cannot be undone."
+        if is_label_map:
+            words = (
+                "Export it as PNG or .npy from the source. For a mask of two values, compare what is bright:"
+                " {gt_class_map} or {class_map}."
+            )
+            fix = Fix.missing(words, gt_class_map="grey-255", class_map="grey-255")
         return DataError.single("map-lossy", where, "is a JPEG image, which does not keep label values", fix=fix)
     files.refuse_result(Path(where.path), files.head(Path(where.path)))
     files.check_content(Path(where.path), data)  # knows what else it could be, and reports it
     if data.lstrip()[:1] in (b"{", b"["):
         words = "Draw them as maps, PNG or .npy; objects with masks are compared with {command}."
-        fix = Fix.missing(words, command="evaluate GT PRED")
-        return DataError.single("image-unreadable", where, "is JSON, which is not a label map", fix=fix)
+        drawn = Fix.missing(words, command="evaluate GT PRED")
+        return DataError.single("image-unreadable", where, "is JSON, which is not a label map", fix=drawn)
     detail = "is neither a PNG, TIFF, BMP or GIF image nor a NumPy array (.npy)"
     return DataError.single("image-unreadable", where, detail, fix="Export it as PNG or .npy.")
 
