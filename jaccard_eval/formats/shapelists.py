@@ -121,6 +121,27 @@ CARRIERS = {
     "funsd": Carrier(
         keys=frozenset({"form"}), objects=("form",), labels=("label",), encoding="xyxy", likeness=Likeness.NAMED,
     ),
+    "labelbox": Carrier(
+        keys=frozenset({"data_row", "projects"}), objects=("projects.*.labels.annotations.objects",),
+        name=("data_row.external_id", "data_row.global_key"), labels=("name",),
+        size=("media_attributes.width", "media_attributes.height"), likeness=Likeness.NAMED,
+    ),
+    "scale": Carrier(
+        keys=frozenset({"task_id", "response"}), objects=("response.annotations",), name=("params.attachment",),
+        labels=("label",), likeness=Likeness.NAMED,
+    ),
+    "prodigy": Carrier(
+        keys=frozenset({"image", "spans"}), objects=("spans",), name=("path", "meta.file", "image"), labels=("label",),
+        likeness=Likeness.NAMED,
+    ),
+    "hasty": Carrier(
+        keys=frozenset({"images", "label_classes"}), images="images", objects=("labels",), name=("image_name",),
+        labels=("class_name",), encoding="xyxy", likeness=Likeness.NAMED,
+    ),
+    "eurocity": Carrier(
+        keys=frozenset({"children", "identity"}), objects=("children",), labels=("identity",),
+        size=("imagewidth", "imageheight"), encoding="xyxy", likeness=Likeness.NAMED,
+    ),
     "datumaro": Carrier(
         keys=frozenset({"categories", "items"}), images="items", objects=("annotations",),
         name=("image.path", "media.path", "id"), size=("image.size", "media.size"), labels=("label_id",),
@@ -141,7 +162,10 @@ CARRIERS = {
         likeness=Likeness.NAMED,
     ),
 }  # fmt: skip
-_LISTS = [CARRIERS[name] for name in ("mmocr, a list", "mmocr, lines", "sam", "mmpose", "openpifpaf")]
+_LISTS = [
+    CARRIERS[name]
+    for name in ("mmocr, a list", "mmocr, lines", "sam", "mmpose", "openpifpaf", "labelbox", "scale", "prodigy")
+]
 # What scripts write: records that name their image and have a shape and no box, or images with lists of such.
 _SCRIPTED = Carrier(
     keys=frozenset(), objects=("objects", "instances", "annotations", "predictions", "detections", "regions"),
@@ -152,6 +176,12 @@ _SCRIPTED_SHAPES = re.compile(
     rb'"(?:polygons?|segmentation|rle|mask|rbox|rbbox|vertices|contour)"\s*:\s*[\[{]\s*[^\]}\s]'
 )
 _LISTED = Carrier(keys=frozenset(), objects=("found",), one_class=_TEXT)  # lists by the names of images
+_SIDES = {
+    ("x", "y", "width", "height"): "xywh",
+    ("left", "top", "width", "height"): "xywh",
+    ("x", "y", "w", "h"): "xywh",
+    ("x0", "y0", "x1", "y1"): "xyxy",
+}
 _SCORES = ("score", "bbox_score", "predicted_iou", "attributes.score", "attributes.confidence", "scores", "confidence")
 _PADDLE = re.compile(r"[^\t\n]+\t\s*\[\s*(?:\{|\])")  # an image, and its words as JSON
 _BY_NAME = re.compile(rb'\{\s*(?:"[^"]+"\s*:\s*\[\s*\]\s*,\s*)*"[^"]+"\s*:\s*\[\s*\{[^{}]*"points"\s*:\s*\[\s*\[')
@@ -171,7 +201,7 @@ _OF_WORDS = (
 )
 _FOUND = re.compile(rb'"(?:det_polygons|boundary_result)"\s*:\s*\[((?:\s*\[[^\[\]]*\]\s*,?)*)')
 _KINDS = {
-    "bbox": re.compile(rb'"bbox"\s*:\s*\[(?:[^,\]]*,){3}[^,\]]*\]'),
+    "bbox": re.compile(rb'"b?box"\s*:\s*\[(?:[^,\]]*,){3}[^,\]]*\]|"(?:bounding_box|left|x0)"\s*:|"type"\s*:\s*"rect"'),
     "segm": re.compile(
         rb'"(?:rle|segmentation|mask)"\s*:\s*\{'
         rb'|"(?:polygon|segmentation|mask|det_polygons|boundary_result)"\s*:\s*\[\s*[^\]\s]|"type"\s*:\s*"polygon"|"(?:points|vertices)"\s*:\s*\[\s*\['
@@ -254,7 +284,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         for entry in _objects(record, carrier):
             label = _label(entry, carrier, names, draft)
             has_class = has_class or label is not None
-            drawn = _drawn(entry)
+            drawn = _drawn(entry, carrier.encoding)
             score = _score(entry) if options.role == "pred" or _value(entry.values, ("score",)) is not None else None
             crowd = _is_ignored(entry)
             usual = carrier.one_class or (options.names[0] if options.names else 0)
@@ -285,7 +315,7 @@ def _images(path: Path, draft: Draft) -> Iterator[tuple[Carrier, str, Record, Se
         return
     if looks_like_json_lines(text):
         for record in line_records(path, text, draft):
-            carrier = CARRIERS["mmocr, lines"]
+            carrier = _carrier_of(frozenset(record.values), b"") or CARRIERS["mmocr, lines"]
             yield carrier, _name(record, carrier, path.stem), record, ()
         return
     for key, file, value in documents(path, draft):
@@ -387,10 +417,16 @@ def _objects(record: Record, carrier: Carrier) -> Iterator[Record]:
         if field:
             inner = [record]
             for part in field.split("."):
-                inner = [entry for outer in inner if outer.has(part) for entry in outer.records(part)]
+                inner = [entry for outer in inner for entry in _inside(outer, part)]
             yield from inner
         elif carrier is _SCRIPTED:
             yield record
+
+
+def _inside(outer: Record, part: str) -> Iterator[Record]:
+    """Yield the objects in a field, or in all where it is a star."""
+    for name in [*outer.values] if part == "*" else [part] if outer.has(part) else []:
+        yield from outer.records(name) if isinstance(outer.values[name], list) else [outer.record(name)]
 
 
 def _label(entry: Record, carrier: Carrier, names: Sequence[str], draft: Draft) -> str | int | None:
@@ -426,13 +462,26 @@ def _is_ignored(entry: Record) -> bool:
     )
 
 
-def _drawn(entry: Record) -> Drawn:
+def _named_sides(values: Mapping[str, Any], encoding: str) -> list[float] | None:
+    """Return the box of an object that names its sides, in an encoding; None of one that does not."""
+    inner = next(
+        (values[name] for name in ("bounding_box", "bbox", "box") if isinstance(values.get(name), dict)), values
+    )
+    for keys, kind in _SIDES.items():
+        if all(is_number(inner.get(key)) and math.isfinite(inner[key]) for key in keys):
+            left, top, *far = (float(inner[key]) for key in keys)
+            sign = (encoding == "xyxy") - (kind == "xyxy")
+            return [left, top, far[0] + sign * left, far[1] + sign * top]
+    return None
+
+
+def _drawn(entry: Record, encoding: str) -> Drawn:
     """Return what an object draws; Datumaro names the type of each."""
     box = entry.values.get("bbox")
     if isinstance(box, list) and len(box) == 1:  # MMPose
         entry = replace(entry, values={**entry.values, "bbox": box[0]})
     name = next((name for name in ("bbox", "box") if _four(entry.values.get(name))), "")
-    box = entry.numbers(name, 4) if name else None
+    box = entry.numbers(name, 4) if name else _named_sides(entry.values, encoding)
     kind = entry.values.get("type")
     if not isinstance(kind, str) or entry.values.get("label_id", entry.values.get("group")) is None:
         return drawn_by(entry, box=box, kind="object without a shape")

@@ -1,4 +1,4 @@
-"""XML of images and what is drawn on them: tables of cTDaR, words of CTW1500 and SVT, ships of HRSC2016.
+"""XML of images and what is drawn on them: tables of cTDaR, words of CTW1500 and SVT, ships of HRSC2016, boxes of dlib.
 
 Each carrier is a row of `CARRIERS`: what its outermost element is called, and where it has its images, their objects,
 and what these draw.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FORMAT = Format(
     name="shapexml",
-    summary="XML of images and what is drawn on them: cTDaR, CTW1500, SVT and ICDAR 2003, HRSC2016",
+    summary="XML of images and what is drawn on them: cTDaR, CTW1500, SVT, HRSC2016, dlib, UA-DETRAC",
     source="https://github.com/cndplab-founder/ICDAR2019_cTDaR and https://github.com/Yuliang-Liu/Curve-Text-Detector",
     example="""<document filename="page.jpg">
   <table id="1"><Coords points="10,20 10,220 110,220 110,20"/></table>
@@ -58,8 +58,8 @@ class Carrier:
         Elements of the objects of an image.
     name, size : str
         Of an image.
-    label : str
-        The class of all objects.
+    label, classes : str
+        The class of all objects, or where that of each is named.
     ring, box, turned : str
         What an object draws: points, four sides, or centre, sizes and angle.
     is_sized : bool
@@ -75,6 +75,7 @@ class Carrier:
     name: str
     size: tuple[str, str] = ("", "")
     label: str = "text"
+    classes: str = ""
     ring: str = ""
     box: tuple[str, ...] = ()
     turned: tuple[str, ...] = ()
@@ -92,6 +93,14 @@ CARRIERS = {
     "tagset": Carrier(
         images="image", objects="taggedRectangles/taggedRectangle", name="imageName",
         box=("@x", "@y", "@width", "@height"), is_sized=True, word="tag",
+    ),
+    "dataset": Carrier(
+        images="images/image", objects="box", name="@file", box=("@left", "@top", "@width", "@height"), is_sized=True,
+        label="object", classes="label",
+    ),
+    "sequence": Carrier(
+        images="frame", objects="target_list/target", name="@num", is_sized=True, label="vehicle",
+        box=("box@left", "box@top", "box@width", "box@height"), classes="attribute@vehicle_type",
     ),
     "HRSC_Image": Carrier(
         objects="HRSC_Objects/HRSC_Object", name="Img_FileName", size=("Img_SizeWidth", "Img_SizeHeight"),
@@ -143,10 +152,14 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
                     continue
                 n_finer += bool(carrier.finer and _text(element, carrier.finer))
                 side.add_drawn(
-                    key, carrier.label, drawn, where, score=_number(element, "score"),
+                    key,
+                    (carrier.classes and _text(element, carrier.classes)) or carrier.label,
+                    drawn,
+                    where,
+                    score=_number(element, "score"),
                     crowd=carrier.word != "" and _text(element, carrier.word) == _UNREADABLE,
                     difficult=_text(element, "difficult") == "1",
-                )  # fmt: skip
+                )
     draft.findings.raise_errors()
     mention_unused([("Class_ID", n_finer)], Where(draft.path), draft.findings)
     side.to_draft(encoding="xyxy", listed=True)

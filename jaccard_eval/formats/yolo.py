@@ -70,7 +70,8 @@ def looks_like(peek: Peek) -> Likeness | None:
         # Folders of any name count only below "labels" or with a file of class names: a project has other folders.
         is_set = path.name == "labels" or any((path / name).is_file() for name in NAMES_FILES)
         found = _label_files_below(peek if is_set else roots[1])
-    written = [file.lines[0] for file in found if file.lines]
+    # The first line may count the others.
+    written = [lines[len(lines) > 1 and lines[0].strip().isdigit()] for file in found if (lines := file.lines)]
     n_labels = sum(map(_is_label_line, written))
     # Half are enough: the reader names a file that is damaged, or something else. Empty files have no objects.
     if not found or n_labels * 2 < len(written):

@@ -896,6 +896,104 @@ def test_results_without_a_class_are_of_one(tmp_path: Path) -> None:
         load(document(tmp_path, "half.json", [rows[0] | {"category_id": 1}, rows[1]]), role="pred")
 
 
+def sides(box: Turned) -> dict[str, float]:
+    return dict(zip(("left", "top", "width", "height"), xywh(box), strict=True))
+
+
+def records_of(record: Callable[[str, list[Turned]], Any]) -> list[Any]:
+    return [record(name, boxes) for name, boxes in GT.items()]
+
+
+CARRIERS_OF_BOXES: dict[str, Callable[[], Any]] = {
+    "Labelbox": lambda: records_of(
+        lambda name, boxes: {
+            "data_row": {"external_id": f"{name}.jpg"},
+            "media_attributes": {"width": WIDTH, "height": HEIGHT},
+            "projects": {
+                "p": {
+                    "labels": [{"annotations": {"objects": [{"name": "dog", "bounding_box": sides(b)} for b in boxes]}}]
+                }
+            },
+        }
+    ),
+    "Scale": lambda: records_of(
+        lambda name, boxes: {
+            "task_id": name,
+            "params": {"attachment": f"http://a/{name}.jpg"},
+            "response": {"annotations": [{"label": "dog", "type": "box"} | sides(box) for box in boxes]},
+        }
+    ),
+    "Prodigy": lambda: records_of(
+        lambda name, boxes: {
+            "image": f"{name}.jpg",
+            "spans": [
+                {"label": "dog", "type": "rect"} | dict(zip(("x", "y", "width", "height"), xywh(box), strict=True))
+                for box in boxes
+            ],
+        }
+    ),
+    "Hasty": lambda: {
+        "label_classes": [{"class_name": "dog"}],
+        "images": records_of(
+            lambda name, boxes: {
+                "image_name": f"{name}.jpg",
+                "labels": [{"class_name": "dog", "bbox": around(box)} for box in boxes],
+            }
+        ),
+    },
+    "dlib": lambda: (
+        "<dataset><images>"
+        + "".join(
+            f"<image file='a/{name}.jpg'>"
+            + "".join(
+                "<box "
+                + " ".join(f"{side}='{value}'" for side, value in sides(box).items())
+                + "><label>dog</label></box>"
+                for box in boxes
+            )
+            + "</image>"
+            for name, boxes in GT.items()
+        )
+        + "</images></dataset>"
+    ),
+    "LISA": lambda: "\n".join(
+        [
+            "Filename;Annotation tag;"
+            + ";".join(f"{end} corner {axis}" for end in ("Upper left", "Lower right") for axis in "XY"),
+            *(joined(f"{name}.jpg", "dog", *around(box), mark=";") for name, boxes in GT.items() for box in boxes),
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("carrier", CARRIERS_OF_BOXES)
+def test_boxes_of_tools_have_their_classes_and_sides(carrier: str, tmp_path: Path) -> None:
+    content = CARRIERS_OF_BOXES[carrier]()
+    gt = tmp_path / f"gt{'.json' if not isinstance(content, str) else '.xml' if content.startswith('<') else '.csv'}"
+    gt.write_text(content if isinstance(content, str) else json.dumps(content))
+    rows = [joined(name, "dog", 0.9, *around(box)) for name, boxes in SIDES["pred"].items() for box in boxes]
+    (tmp_path / "pred.csv").write_text("\n".join(["image,class,score,xmin,ymin,xmax,ymax", *rows]))
+    assert ap(gt, tmp_path / "pred.csv", BOXES)["iou_type"] == "bbox"
+
+
+def test_children_of_eurocity_and_counted_lines_are_a_file_for_each_image(tmp_path: Path) -> None:
+    def frame(name: str, boxes: list[Turned]) -> Any:
+        corners_ = (
+            {"identity": "dog", "tags": []} | dict(zip(("x0", "y0", "x1", "y1"), around(b), strict=True)) for b in boxes
+        )
+        return {"identity": "frame", "imagewidth": WIDTH, "imageheight": HEIGHT, "children": [*corners_]}
+
+    def counted(name: str, boxes: list[Turned]) -> str:
+        return "\n".join([str(len(boxes)), *(joined(0, *around(box), 0.9, mark=" ") for box in boxes)])
+
+    gt, pred = documents(tmp_path, "gt", frame), documents(tmp_path, "pred", counted, ".txt")
+    names = ReadOptions(names=("dog",))
+    assert ap(gt, pred, BOXES, pred_options=names)["iou_type"] == "bbox"
+    (pred / "img_2.txt").write_text("7\n" + joined(0, *around(SIDES["pred"]["img_2"][0]), 0.9, mark=" "))
+    with pytest.raises(DataError, match=r"img_2.txt:1"):
+        load(pred, role="pred")
+
+
 def hrsc(box: Turned) -> str:
     x, y, width, height, degrees = box
     numbers = dict(zip(("xmin", "ymin", "xmax", "ymax"), around(box), strict=True))

@@ -23,6 +23,7 @@ from jaccard_eval.reading.files import decode, read_bytes, record_failures
 
 IntArray = npt.NDArray[np.int64]
 
+_COUNT_DIGITS = 8  # at most, of a line that counts the others
 BATCH_BYTES = 16 * 1024 * 1024  # text that is split at once; bounds the memory that its tokens take
 
 _LINES_LOOKED_AT = 1_000  # for what separates fields
@@ -83,7 +84,7 @@ def read_label_files(paths: Sequence[Path], findings: FindingLog, mark: bytes = 
     """Read and split label files; a file that cannot be read is an error in `findings` and has no lines."""
     failures: list[DataError] = []
     parts: list[LabelLines] = []
-    for batch in _batches(paths, failures):
+    for batch in map(_uncounted, _batches(paths, failures)):
         mark = mark or (b"" if parts else _separator(batch))  # of a set, like everything that is detected
         parts.append(_split([(row, data.replace(mark, b" ") if mark else data) for row, data in batch]))
     record_failures(failures, findings)
@@ -117,6 +118,22 @@ def _batches(paths: Sequence[Path], failures: list[DataError]) -> Iterator[list[
             yield batch
             batch, n_bytes = [], 0
     yield batch
+
+
+def _uncounted(batch: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    """Return label files without their first lines where these count the others, in every file that has any lines."""
+    rests: list[tuple[int, bytes]] = []
+    counts: list[int] = []
+    for row, data in batch:
+        head = data[:_COUNT_DIGITS].partition(b"\n")[0]
+        rests.append((row, data[len(head) :]))
+        if head.strip().isdigit():
+            counts.append(int(head))
+        elif data.strip():
+            return batch
+    filled = [rest for _, rest in rests if rest]
+    n_lines = [sum(map(bool, map(bytes.strip, rest.split(b"\n")))) for rest in filled]
+    return rests if any(counts) and [count for count in counts if count] == [n for n in n_lines if n] else batch
 
 
 def _separator(batch: list[tuple[int, bytes]]) -> bytes:

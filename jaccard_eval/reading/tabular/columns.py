@@ -111,7 +111,7 @@ CLASS = (
     *_USUAL_CLASS, "class_label", "category_label", "cls_name", "cls_label", "object_class", "object_category",
     "object_label", "object_name", "species", "labels", "object", "cls_id", "class_idx", "class_index", "category_idx",
     "category_index", "label_idx", "label_index", "cls_idx", "tag_name", "tag", "pred_class", "pred_label",
-    "predicted_class", "predicted_label", "prediction",
+    "predicted_class", "predicted_label", "prediction", "annotation_tag",
 )  # fmt: skip
 SCORE = (
     *_USUAL_SCORE, "confidence_score", "conf_score", "det_score", "detection_score", "det_confidence", "det_conf",
@@ -149,6 +149,8 @@ LAYOUTS = (
 )
 _RARE_LAYOUTS = (
     ("xyxy", ("x0", "y0", "x1", "y1")),
+    ("xyxy", ("upper_left_corner_x", "upper_left_corner_y", "lower_right_corner_x", "lower_right_corner_y")),  # LISA
+    ("xyxy", ("roi_x1", "roi_y1", "roi_x2", "roi_y2")),  # GTSRB
     ("xywh", ("xmin", "ymin", "width", "height")),
     ("xywh", ("xmin", "ymin", "w", "h")),
     ("xywh", ("x1", "y1", "width", "height")),
