@@ -18,7 +18,7 @@ fcntl, pty, termios = (
     pytest.importorskip(name, reason="needs terminals of POSIX") for name in ("fcntl", "pty", "termios")
 )
 
-ERASE = b"\x1b[K"
+ERASE = b"\x1b[2K"
 # The first terminal that a new session takes hold of becomes its own, to which keys send their signals.
 _TAKING_HOLD = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
@@ -83,21 +83,25 @@ class Terminal:
 
 
 def drawn_lines(written: bytes) -> list[str]:
-    """Return the lines that were drawn to be erased again."""
-    return [text.decode() for text in re.findall(rb"\r([^\r\n\x1b]+)\x1b\[K", written)]
+    """Return the lines that were drawn to be erased again, without colours."""
+    text = re.sub(r"\x1b\[[\d;]*m", "", written.decode())
+    return [line.rstrip() for line in re.findall(r"([^\r\n\x1b]+)(?:\r\x1b\[2K|\r\n\r\x1b\[1A|$)", text)]
 
 
 def screen(written: bytes) -> str:
-    """Return what a terminal shows in the end that is never full: lines, returns to their start, erased rests."""
-    lines, column = [""], 0
-    for token in re.findall(r"\r|\n|\x1b\[K|[^\r\n\x1b]+|\x1b", written.decode()):
+    """Return what a terminal shows in the end that is never full: lines, returns to their start, erased lines."""
+    lines, row, column = [""], 0, 0
+    for token in re.findall(r"\r|\n|\x1b\[2K|\x1b\[1A|[^\r\n\x1b]+|\x1b", written.decode()):
         if token == "\n":
-            lines.append("")
+            row += 1
+            lines += [""] * (row == len(lines))
         elif token == "\r":
             column = 0
+        elif token == "\x1b[1A":
+            row -= 1
         elif token == ERASE.decode():
-            lines[-1] = lines[-1][:column]
+            lines[row] = ""
         else:
-            lines[-1] = lines[-1][:column].ljust(column) + token + lines[-1][column + len(token) :]
+            lines[row] = lines[row][:column].ljust(column) + token + lines[row][column + len(token) :]
             column += len(token)
     return "\n".join(lines)

@@ -88,17 +88,20 @@ def deliver(
             if images is not None and not options.quiet:
                 say_findings(images.findings.findings(), [Severity.NOTE])
     announce(shown or result, options)
+    width = streams.result_width()
     if options.as_json:
         from jaccard_eval.report.outputs.json_ import render
+    elif width is not None:
+        from jaccard_eval.report.terminal import render
     else:
-        from jaccard_eval.report.outputs.terminal import render
+        from jaccard_eval.report.outputs.plain import render
     # Files must not depend on the terminal that the command happens to run in.
     shape = replace(
         shape,
         quiet=options.quiet,
         is_file=False,
         color=streams.wants_color(options.color, sys.stdout),
-        width=streams.result_width(),
+        width=width,
         encoding=sys.stdout.encoding or "utf-8",
     )
     streams.write_result(render(shown or result, shape))

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TextIO
@@ -19,7 +19,6 @@ from jaccard_eval.text import PLAIN, painted
 
 DEFAULT_WIDTH = 80  # columns, where there is no terminal
 NARROWEST = 40  # columns that messages are wrapped at; a narrower terminal breaks lines itself
-_ERASE_REST = "\x1b[K"  # from the cursor to the end of the line (ECMA-48)
 NARROWEST_HELP, WIDEST_HELP = 50, 98  # columns, as click chooses them for lines of at most 100
 
 _color = ContextVar("color", default="auto")  # the choice of --color: messages come from places that know no options
@@ -66,40 +65,39 @@ def command(line: str) -> None:
 
 
 _line = threading.RLock()  # held by whoever writes to the terminal, so that a line is never drawn amid other text
-_drawn = ""  # the line that stands there
+_erase: list[Callable[[], object]] = []  # what erases the line that stands there, if any does
+if hasattr(os, "register_at_fork"):  # a copy of the process must not find it held by a thread that it does not have
+    os.register_at_fork(before=_line.acquire, after_in_parent=_line.release, after_in_child=_line.release)
 
 
-def draw_line(text: str, *, unless: threading.Event) -> None:
-    """Draw a line on the terminal behind standard error, in place of the one before; whatever is written erases it."""
-    global _drawn  # noqa: PLW0603 - there is one terminal
-    with _line, contextlib.suppress(OSError, ValueError):
-        if unless.is_set() or text == _drawn:
-            return
-        descriptor = sys.stderr.fileno()
-        # In the background it would stand in the lines of the shell. A terminal that is not the process's own may not
-        # be asked, and is nobody else's either.
-        with contextlib.suppress(OSError, AttributeError):
-            if os.tcgetpgrp(descriptor) != os.getpgrp():
-                return
-        # Past the buffers: nothing waits in them, and a signal's handler may write as well.
-        os.write(descriptor, f"\r{text}{_ERASE_REST}".encode(sys.stderr.encoding, "replace"))
-        _drawn = text
+@contextlib.contextmanager
+def line_drawn(erase: Callable[[], object]) -> Iterator[None]:
+    """Hold the terminal while a line is drawn there, which `erase` removes before anything else is written."""
+    with _line:
+        _erase[:] = [erase]
+        yield
 
 
 @contextlib.contextmanager
 def line_erased(patience: float = -1) -> Iterator[None]:
     """Erase the line that is drawn, if any, and let none be drawn meanwhile; wait for whoever draws `patience` s."""
-    global _drawn  # noqa: PLW0603
     is_held = _line.acquire(timeout=patience)
     try:
-        if _drawn:
-            _drawn = ""
-            with contextlib.suppress(OSError):
-                os.write(sys.stderr.fileno(), f"\r{_ERASE_REST}".encode())
+        while _erase:
+            with contextlib.suppress(OSError, ValueError):
+                _erase.pop()()
         yield
     finally:
         if is_held:
             _line.release()
+
+
+def is_in_background() -> bool:
+    """Whether a line would stand in those of the shell."""
+    # A terminal that is not the process's own may not be asked, and is nobody else's either.
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return os.tcgetpgrp(sys.stderr.fileno()) != os.getpgrp()
+    return False
 
 
 def discard() -> None:
@@ -123,7 +121,12 @@ def choose_color(choice: str) -> str:
 
 def tagged(tag: str, look: str) -> str:
     """Return the beginning of a message in its look, where the standard error shows colours."""
-    return painted(tag, look) if wants_color(_color.get(), sys.stderr) else tag
+    return painted(tag, look) if has_color() else tag
+
+
+def has_color() -> bool:
+    """Whether the standard error shows colours."""
+    return wants_color(_color.get(), sys.stderr)
 
 
 def wants_color(choice: str, stream: TextIO) -> bool:

@@ -89,12 +89,14 @@ def columns(kind: Kind, *titles: str) -> tuple[Column, ...]:
 class Table:
     """Rows of cells below their columns; one that is foldable may stand on a screen in two halves side by side.
 
-    A page finds a row again by its key, where rows have any.
+    A page finds a row again by its key, where rows have any. A screen draws the column that `bars` names, of values
+    from 0 to 1, as bars as well.
     """
 
     columns: tuple[Column, ...]
     rows: Rows
     foldable: bool = False
+    bars: str = ""
     keys: tuple[str, ...] = ()
 
 

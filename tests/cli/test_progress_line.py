@@ -1,10 +1,12 @@
 """The line of progress: on terminals of any width, erased before anything else, and what stands elsewhere instead."""
 
 import contextlib
+import io
 import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +15,9 @@ import pytest
 from command_line import command, environment, repeat_images, run_process, write_pair
 from pseudo_terminal import ERASE, Terminal, drawn_lines, screen
 
-from jaccard_eval.cli.progress import LONG, OpenStages, describe, shortened
+from jaccard_eval.cli import streams
+from jaccard_eval.cli.progress import LONG, OpenStages
+from jaccard_eval.cli.progress_line import ProgressLine
 from jaccard_eval.progress import BYTES, Stage, listening
 from jaccard_eval.text import columns_of
 
@@ -31,82 +35,119 @@ class Clock:
         return self.now
 
 
-def line(stages: Sequence[tuple[Stage, float]], columns: int = 79) -> str:
-    return describe(stages, columns)
+class Drawing:
+    """A line of progress by a clock of its own, on a terminal of so many columns."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.clock, self.columns = Clock(), 79
+        self.stages = OpenStages(clock=self.clock)
+        self.terminal = io.StringIO()
+        monkeypatch.setattr(streams, "line_width", lambda: self.columns)
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stderr", self.terminal)
+            self.line = ProgressLine(self.stages)
+
+    def draw(self, stage: Stage, done: int = 0, seconds: float = 0.0) -> str:
+        """Return what stands there after some seconds in which so much is done."""
+        # A rate needs a beginning: the first of them is done in no time.
+        for step, passed in ((0, 0.0), (min(done, 1), 0.0), (max(done - 1, 0), seconds)):
+            self.clock.now += passed
+            stage.done += step
+            self.line.draw()
+        return drawn_lines(self.terminal.getvalue().encode())[-1]
 
 
-def stage(name: str, total: int | None = None, *, done: int = 0, unit: str = "") -> Stage:
-    made = Stage(name, total, unit=unit)
-    made.done = done
-    return made
+@pytest.fixture
+def drawing(monkeypatch: pytest.MonkeyPatch) -> Drawing:
+    return Drawing(monkeypatch)
 
 
-def test_a_stage_whose_end_is_known_has_share_rate_and_time_left() -> None:
-    # 430 in 2 s are 215 a second; the other 570 take 570 / 215 = 2.65 s.
-    assert line([(stage("resampling", 1000, done=430), 2.0)]) == "resampling  430/1,000  43 %  215/s  0:03 left"
+def drawn(
+    drawing: Drawing, *names: str, total: int | None = None, unit: str = "", done: int = 0, seconds: float = 0.0
+) -> str:
+    """What stands there of stages in each other, of which the innermost is at work."""
+    with listening(drawing.stages), contextlib.ExitStack() as opened:
+        *_, innermost = [opened.enter_context(Stage(name)) for name in names[:-1]] + [
+            opened.enter_context(Stage(names[-1], total, unit=unit))
+        ]
+        return drawing.draw(innermost, done, seconds)
 
 
-def test_a_stage_whose_end_is_not_known_has_neither_share_nor_time_left() -> None:
-    assert line([(stage("listing files", done=12_300), 2.0)]) == "listing files  12,300  6,150/s  2 s"
-    assert line([(stage("aligning"), 3.2)]) == "aligning  3 s"
-    assert line([(stage("aligning"), 0.4)]) == "aligning"
+def words(line: str) -> str:
+    return " ".join(line.split())
 
 
-def test_bytes_are_shown_in_the_unit_of_the_whole() -> None:
+def test_a_stage_whose_end_is_known_has_share_rate_and_time_left(drawing: Drawing) -> None:
+    # 430 in 2 s are 215 a second; the other 569 take 569 / 215 = 2.65 s.
+    shown = drawn(drawing, "resampling", total=1000, done=431, seconds=2.0)
+    assert words(shown) == "resampling ━━━━━ 431/1,000 43 % 215/s 0:00:03 left"  # 0.43 of 12 columns, whole ones
+
+
+def test_a_stage_whose_end_is_not_known_has_neither_share_nor_time_left(drawing: Drawing) -> None:
+    assert drawn(drawing, "listing files", done=12_301, seconds=2.0).split("  ") == [
+        "listing files",
+        "12,301",
+        "6,150/s",
+        "2 s",
+    ]
+
+
+def test_a_stage_that_counts_nothing_has_its_seconds(drawing: Drawing) -> None:
+    assert drawn(drawing, "aligning", seconds=3.2).split() == ["aligning", "3", "s"]
+
+
+def test_bytes_are_shown_in_a_unit_that_suits_them(drawing: Drawing) -> None:
     # 139 of 323 MB in 1.39 s are 100 MB/s; 184 MB more take 1.84 s.
-    decoding = stage("decoding", 323_000_000, done=139_000_000, unit=BYTES)
-    assert line([(stage("reading a.json"), 2.0), (decoding, 1.39)]) == (
-        "reading a.json: decoding  139/323 MB  43 %  100 MB/s  0:02 left"
-    )
-    assert line([(stage("decoding", done=2_000, unit=BYTES), 1.0)]) == "decoding  2 kB  2 kB/s  1 s"
+    sizes = {"total": 323_000_000, "done": 139_000_000, "unit": BYTES}
+    drawing.columns = 100
+    shown = drawn(drawing, "reading a.json", "decoding", seconds=1.39, **sizes)
+    assert words(shown) == "reading a.json: decoding ━━━━━ 139.0 MB/323.0 MB 43 % 100.0 MB/s 0:00:02 left"
 
 
-def test_a_rate_is_shown_once_there_has_been_time_to_measure_it() -> None:
-    assert line([(stage("files", 5000, done=10), 0.1)]) == "files  10/5,000  0 %"
-    assert line([(stage("files", 5000), 3.0)]) == "files  0/5,000  0 %"
+def test_hours_are_shown_as_a_clock_does(drawing: Drawing) -> None:
+    # 1 in 1 s: the other 3,600 take an hour.
+    assert drawn(drawing, "files", total=3602, done=2, seconds=1.0).endswith(" 2/3,602  0 %  1.0/s  1:00:00 left")
 
 
-def test_hours_are_shown_as_a_clock_does() -> None:
-    # 1 of 3,601 in 1 s: 3,600 s are left. And 9 in 4 s are 2.2 a second.
-    assert line([(stage("files", 3601, done=1), 1.0)]) == "files  1/3,601  0 %  1.0/s  1:00:00 left"
-    assert "2.2/s" in line([(stage("files", 100, done=9), 4.0)])
+def test_a_share_never_exceeds_the_whole(drawing: Drawing) -> None:
+    assert " 12/10  100 %" in drawn(drawing, "files", total=10, done=12, seconds=1.0)
 
 
-def test_a_share_never_exceeds_the_whole() -> None:
-    assert line([(stage("files", 10, done=12), 0.1)]) == "files  12/10  100 %"
-    assert line([(stage("files", 0), 1.0)]) == "files  1 s"
+def test_an_empty_whole_has_no_share(drawing: Drawing) -> None:
+    assert drawn(drawing, "files", total=0, seconds=1.0).split() == ["files", "1", "s"]
 
 
 @pytest.mark.parametrize(
     ("columns", "expected"),
     [
-        (79, "reading runs/a/labels: files  430/1,000  43 %  215/s  0:03 left"),
-        (60, "reading runs/a/labels: files  430/1,000  43 %  0:03 left"),
-        (50, "reading runs/a/labels: files  43 %  0:03 left"),
-        (39, "reading runs/a/labels  43 %  0:03 left"),
-        (32, "runs/a/labels  43 %  0:03 left"),
-        (20, "runs/a/labels  43 %"),
-        (6, "labels"),
+        (79, "…/2026/a/labels: files ━━━━━ 431/1,000 43 % 215/s 0:00:03 left"),
+        (71, "reading runs/2026/a/labels: files ━━━━━ 43 % 0:00:03 left"),
+        (59, "reading runs/2026/a/labels: files 43 % 0:00:03 left"),
+        (39, "…/a/labels: files 43 % 0:00:03 left"),
     ],
 )
-def test_a_narrow_line_keeps_what_matters_most(columns: int, expected: str) -> None:
-    assert line([(stage("reading runs/a/labels"), 2.5), (stage("files", 1000, done=430), 2.0)], columns) == expected
+def test_a_narrow_line_keeps_what_matters_most(drawing: Drawing, columns: int, expected: str) -> None:
+    drawing.columns = columns
+    name = "reading runs/2026/a/labels"
+    assert words(drawn(drawing, name, "files", total=1000, done=431, seconds=2.0)) == expected
 
 
-@pytest.mark.parametrize("columns", range(1, 100))
 @pytest.mark.parametrize("name", ["matching", f"reading {LONG_PATH}", "reading 評価/日本語の予測結果.json"])
-def test_no_line_is_wider_than_the_terminal(columns: int, name: str) -> None:
-    assert columns_of(line([(stage(name, 1000, done=430), 2.0)], columns)) <= columns
+def test_no_line_is_wider_than_the_terminal(drawing: Drawing, name: str) -> None:
+    for columns in range(30, 120):
+        drawing.columns = columns
+        assert columns_of(drawn(drawing, name, total=1000, done=431, seconds=2.0)) <= columns
 
 
-def test_a_long_path_keeps_its_end() -> None:
-    assert shortened("reading runs/2026/predictions.json", 24) == "reading ...dictions.json"
-    drawn = line([(stage(f"reading {LONG_PATH}", 10, done=5), 0.1)], 39)
-    assert drawn == "reading ...long/long/long/gt.json  50 %"
-
-
-def test_what_would_act_on_the_terminal_is_escaped() -> None:
-    assert line([(stage("reading a\x1b[2J\n.json"), 0.0)]) == r"reading a\x1b[2J\n.json"
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("reading a\x1b[2J\n.json", r"reading a\x1b[2J\n.json"),
+        ("reading AP50[dog] a [/b].jpg :dog:.jpg", "reading AP50[dog] a [/b].jpg :dog:.jpg"),
+    ],
+)
+def test_texts_of_users_stand_for_themselves(drawing: Drawing, name: str, shown: str) -> None:
+    assert drawn(drawing, name, seconds=1.0) == f"{shown}  1 s"
 
 
 def reported(seconds: float, *, shortest: float = LONG, failing: bool = False) -> list[str]:
@@ -153,24 +194,19 @@ def test_timings_are_those_of_the_outermost_stages_and_sum_to_the_whole() -> Non
     ]
 
 
-def test_a_time_without_work_is_left_out() -> None:
-    clock = Clock()
-    stages = OpenStages(clock=clock)
-    with listening(stages), Stage("resampling", 100) as resampling:
-        resampling.advance(50)
-        clock.now += 61.0
-        stages.leave_out(60.0)  # 50 in 1 s of work
-        assert stages.line(79) == "resampling  50/100  50 %  50/s  0:01 left"
-    assert stages.timings().splitlines()[-1].split() == ["total", "1.00", "100", "%"]
+def test_a_time_without_work_is_left_out(drawing: Drawing) -> None:
+    with listening(drawing.stages), Stage("resampling", 100) as resampling:
+        drawing.line.draw()
+        drawing.clock.now += 60.0
+        drawing.stages.leave_out(60.0)  # 50 in 1 s of work
+        assert drawing.draw(resampling, 51, 1.0).endswith("51/100  51 %  50/s  0:00:01 left")
+    assert drawing.stages.timings().splitlines()[-1].split() == ["total", "1.00", "100", "%"]
 
 
-def test_stages_in_one_with_a_total_are_a_part_of_it() -> None:
-    stages = OpenStages(clock=Clock())
-    with listening(stages), Stage("rounds", 20) as rounds:
-        rounds.advance(7)
-        with Stage("matching"), Stage("files", 100) as files:
-            files.advance(99)
-            assert stages.line(79) == "rounds  7/20  35 %"
+def test_stages_in_one_with_a_total_are_a_part_of_it(drawing: Drawing) -> None:
+    with listening(drawing.stages), Stage("rounds", 20) as rounds, Stage("matching"), Stage("files", 100) as files:
+        files.advance(99)
+        assert drawing.draw(rounds, 7).endswith(" 7/20  35 %")
 
 
 def test_stages_that_an_exception_left_open_are_closed_with_the_one_around_them() -> None:
@@ -178,8 +214,14 @@ def test_stages_that_an_exception_left_open_are_closed_with_the_one_around_them(
     with listening(stages):
         with Stage("outer"):
             Stage("inner").__enter__()
-            assert stages.line(79) == "outer: inner"
-        assert stages.line(79) == ""
+            assert [stage.name for stage, _ in stages.open()] == ["outer", "inner"]
+        assert stages.open() == []
+
+
+def test_a_line_goes_where_nothing_is_done(drawing: Drawing) -> None:
+    drawn(drawing, "matching", seconds=1.0)
+    drawing.line.draw()
+    assert screen(drawing.terminal.getvalue().encode()).strip() == ""
 
 
 @pytest.fixture(scope="module")
@@ -283,7 +325,7 @@ def is_header(text: str) -> bool:
 
 def is_resampling(written: bytes) -> bool:
     """Whether the line was drawn with the stage."""
-    return b"resampling  " in written
+    return b"resampling " in written and b"/s" in written
 
 
 def test_an_interrupt_erases_the_line_and_says_one_word(sample_data: Path) -> None:
@@ -320,7 +362,7 @@ def test_a_suspended_command_leaves_no_line_and_goes_on_later(sample_data: Path)
         at = len(before)
         assert terminal.finish() == 0
     assert shares(drawn_lines(terminal.written[at:]), "resampling")  # drawn again
-    assert "resampling  " not in screen(terminal.written)
+    assert "resampling" not in screen(terminal.written).partition("going on")[2]
     assert "ended: 0" in screen(terminal.written)
 
 
@@ -348,3 +390,28 @@ def test_a_run_without_a_terminal_starts_no_thread(tmp_path: Path) -> None:
     argv = [command()[0], "-c", program, *map(str, write_pair(tmp_path)), "-q"]
     done = subprocess.run(argv, env=environment(), capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_nothing_is_drawn_while_a_process_forks() -> None:
+    program = (
+        "import os, sys, threading; from jaccard_eval.cli import streams\n"
+        "drawing, over = threading.Event(), threading.Event()\n"
+        "def draw():\n"
+        "    while not over.is_set():\n"
+        "        with streams.line_drawn(lambda: None): drawing.set()\n"
+        "thread = threading.Thread(target=draw); thread.start(); drawing.wait()\n"
+        "for _ in range(50):\n"
+        "    child = os.fork()\n"
+        "    if not child: streams.say('child'); os._exit(0)\n"
+        "    os.waitpid(child, 0)\n"
+        "over.set(); thread.join()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stderr == "child\n" * 50
+
+
+def test_a_cursor_is_never_hidden(drawing: Drawing) -> None:
+    drawn(drawing, "matching", seconds=1.0)  # a process that is killed would leave it so
+    assert "\x1b[?25l" not in drawing.terminal.getvalue()

@@ -124,7 +124,7 @@ def test_errors_are_red(line: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_report_is_laid_out_without_rich(name: str, folder: Path) -> None:
+def test_rich_is_loaded_for_a_terminal_alone(name: str, folder: Path) -> None:
     from pseudo_terminal import Terminal  # skips where there are none
 
     code = (
@@ -134,4 +134,4 @@ def test_a_report_is_laid_out_without_rich(name: str, folder: Path) -> None:
         terminal.finish()
         on_terminal = terminal.written.decode()
     piped = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
-    assert [text.splitlines()[-1] for text in (on_terminal, piped.stdout)] == ["False", "False"]
+    assert [text.splitlines()[-1] for text in (on_terminal, piped.stdout)] == ["True", "False"]

@@ -23,7 +23,7 @@ from jaccard_eval.report.model import (
     columns,
 )
 from jaccard_eval.report.outputs.markdown import render_report
-from jaccard_eval.report.text_layout import lay_out
+from jaccard_eval.report.outputs.plain import lay_out
 
 
 @pytest.mark.parametrize(

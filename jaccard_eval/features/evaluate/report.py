@@ -261,8 +261,9 @@ def _per_class(result: EvaluationResult, options: ReportOptions) -> list[Section
             )
             for row in listed.rows
         )
+        table = Table(heads, rows, bars=next(iter(metrics), ""))
         undefined = ((row.name, row.values[metrics[0]]) for row in listed.rows if metrics and metrics[0] in row.values)
-        sections.append(Section(listed.title, (Table(heads, rows), *undefined_notes(undefined), *listed.more)))
+        sections.append(Section(listed.title, (table, *undefined_notes(undefined), *listed.more)))
     return sections
 
 

@@ -189,7 +189,7 @@ def _classes(result: PanopticResult, options: ReportOptions) -> list[Section]:
     sections = []
     absent = [(row.name, row.values["PQ"]) for row in result.per_class if not row.gt + row.pred]
     for listed in listed_rows(_present(result), options, SORT_COUNTS, QUALITIES):
-        table = Table(heads, tuple(map(_class_cells, listed.rows)))
+        table = Table(heads, tuple(map(_class_cells, listed.rows)), bars="PQ")
         sections.append(Section(listed.title, (table, *undefined_notes(absent), *listed.more)))
     return sections
 

@@ -119,7 +119,7 @@ def _classes(result: PixelsResult, options: ReportOptions) -> list[Section]:
     heads = (Column("class", "name"), *columns("count", *COUNTS), *columns("metric", *MAP_CLASS_METRICS))
     sections = []
     for listed in listed_rows(result.per_class, options, SORT_COUNTS, MAP_CLASS_METRICS):
-        table = Table(heads, tuple(map(_class_cells, listed.rows)))
+        table = Table(heads, tuple(map(_class_cells, listed.rows)), bars="IoU")
         undefined = ((row.name, row.values["IoU"]) for row in listed.rows)
         sections.append(Section(listed.title, (table, *undefined_notes(undefined), *listed.more)))
     return sections

@@ -9,13 +9,13 @@ import yaml
 from pictures import det, evaluate, gt
 
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.report import ReportOptions, reporter_for
+from jaccard_eval.report import ReportOptions, reporter_for, terminal
 from jaccard_eval.report.outputs.csv_ import render as render_csv
 from jaccard_eval.report.outputs.json_ import render as render_json
-from jaccard_eval.report.outputs.terminal import render as render_text
+from jaccard_eval.report.outputs.plain import render as render_text
 from jaccard_eval.report.outputs.thresholds import yaml_text
 
-OPTIONS = ReportOptions(per_class=True, width=120)
+OPTIONS = ReportOptions(per_class=True)
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ def test_text_fits_into_80_columns_whatever_the_classes(n: int) -> None:
     truth = [gt(f"x {20 * i} 0 10 10") for i in range(n)]
     truth = [replace(box, name=name) for box, name in zip(truth, names, strict=True)]
     found = [replace(box, name=names[i // 2], score=1 / (i + 3)) for i, box in enumerate(truth)]
-    text = render_text(evaluate(truth, found, errors=True), ReportOptions(per_class=True, width=80))
+    text = terminal.render(evaluate(truth, found, errors=True), ReportOptions(per_class=True, width=80))
     assert max(map(len, text.splitlines())) <= 80
     assert all(f"traffic light no. {i}" in text for i in range(n))
 
