@@ -19,6 +19,7 @@ import pytest
 from command_line import COMMANDS, command, run_here
 from PIL import Image
 from pseudo_terminal import Terminal
+from pseudo_terminal import screen as shown_on_screen
 from rich.console import Console
 from rich.text import Text
 
@@ -142,7 +143,7 @@ def drawn(screen: Screen, folder: Path) -> str:
     argv, env = command(*shlex.split(screen.command)), {"TERM": "xterm-256color", "PYTHONUTF8": "1"}
     with Terminal(argv, columns=COLUMNS, env=env, cwd=folder) as terminal:
         terminal.finish()
-    text = re.sub(r"\r[^\r\n\x1b]*\x1b\[K", "", terminal.written.decode()).replace("\r", "")  # without progress
+    text = shown_on_screen(terminal.written)
     prompt = " \\\n    ".join(textwrap.wrap(f"$ jaccard-eval {screen.command}", COLUMNS - 2 * len("  ")))
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="standard")
     console.print(Text.from_ansi(f"\x1b[1m{prompt}\x1b[0m\n{text.rstrip()}"), overflow="fold")

@@ -35,7 +35,7 @@ from jaccard_eval.report.text_layout import (
 NARROWEST, HEIGHT = 40, 25  # a narrower terminal breaks lines itself; how high it is changes nothing
 WIDEST = 160  # columns of a terminal that prose takes
 FOLDED_ROWS = 8  # from so many on, a table that may fold does
-BAR = 12  # columns
+BAR, SHORTEST_BAR = 12, 6  # columns
 ARROWS = {"+": "▲ ", "-": "▼ "}  # before a difference
 STYLES = {"plain": "", "good": "green", "bad": "red", "warn": "yellow", "dim": "dim"}
 RULE = "    \n    \n {0}{0} \n    \n    \n    \n    \n    \n"  # below the head of a table; see `rich.box.Box`
@@ -162,10 +162,13 @@ class _Page:
             return
         bars: list[RenderableType] = []
         place = next((i for i, column in enumerate(table.columns) if column.title == table.bars), -1)
-        if table.bars and place >= 0 and is_unicode(self.encoding) and _natural(columns) + GAP + BAR <= room:
+        width = min(room - _natural(columns) - GAP, BAR)
+        if table.bars and place >= 0 and is_unicode(self.encoding) and width >= SHORTEST_BAR:
             # What is undefined has none.
-            cells = (row[place] for row in table.rows)
-            bars = [draw_bar(cell) if isinstance(cell, float) and not math.isnan(cell) else Text() for cell in cells]
+            bars = [
+                draw_bar(cell, width) if isinstance(cell := row[place], float) and not math.isnan(cell) else Text()
+                for row in table.rows
+            ]
         for part in parts(columns, room):
             # A number that has no room goes over the edge: it is not cut.
             least = INDENT + sum(column.least + GAP for column in part) - GAP
@@ -186,7 +189,7 @@ class _Page:
                 min_width=column.least - (GAP - 1) * (column is columns[-1]),
             )
         if bars:
-            grid.add_column(self.text(title, "bold"), min_width=BAR)
+            grid.add_column(self.text(title, "bold"))
         for row in rows:
             grid.add_row(*(self._cell(column, row) for column in columns), *bars[row : row + 1])
         return grid
@@ -210,6 +213,6 @@ def _signed(column: TextColumn) -> TextColumn:
     return replace(column, texts=[ARROWS.get(text[:1], "") + text for text in column.texts])
 
 
-def draw_bar(value: float) -> ProgressBar:
+def draw_bar(value: float, width: int = BAR) -> ProgressBar:
     """Return a value from 0 to 1 as a bar."""
-    return ProgressBar(1, value, BAR, style="dim", complete_style="cyan", finished_style="cyan")
+    return ProgressBar(1, value, width, style="dim", complete_style="cyan", finished_style="cyan")

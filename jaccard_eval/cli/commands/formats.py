@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -34,6 +35,16 @@ def formats(name: str | None, as_json: bool) -> None:
         streams.write_result(json.dumps(document, indent=2, sort_keys=True) + "\n")
     elif name:
         streams.write_result(_paragraph(known[0], packages.get(name)))
+    elif (width := streams.result_width()) is not None:
+        from jaccard_eval.report import ReportOptions
+        from jaccard_eval.report.model import KeyValues, Note, Report, Section
+        from jaccard_eval.report.terminal import lay_out
+
+        sections = [Section(words, (KeyValues(tuple(held)),)) for words, held in formats_by_shape()]
+        more = Section("More", tuple(map(Note, _MORE.splitlines())))
+        color = streams.wants_color("auto", sys.stdout)
+        shape = ReportOptions(width=width, color=color, encoding=sys.stdout.encoding or "utf-8")
+        streams.write_result(lay_out(Report("Formats that are read", (*sections, more)), shape))
     else:
         streams.write_result("".join(_section(*part) for part in formats_by_shape()) + _MORE)
 
