@@ -57,13 +57,16 @@ def _split(line: str) -> tuple[str, list[str]]:
     """Split a line into the path, which may hold blanks, and the boxes behind it."""
     fields = line.split()
     start = next((at for at, field in enumerate(fields) if at and _PACKED.fullmatch(field)), len(fields))
-    boxes: list[str] = []
+    path, boxes = " ".join(fields[:start]), list[str]()
+    behind = line[len(path) :]
+    if behind.isascii() and behind.upper() == behind.lower():  # no letters: no names, which may have blanks
+        return path, fields[start:]
     for field in fields[start:]:
         if boxes and field[0].isalpha() and _REST_OF_NAME.fullmatch(field):
             boxes[-1] += f" {field}"
         else:
             boxes.append(field)
-    return " ".join(fields[:start]), boxes
+    return path, boxes
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

@@ -33,6 +33,7 @@ FORMAT = Format(
 _N = r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 # An image, perhaps more, a box as one field, and what is behind it.
 _PACKED = re.compile(rf"\s*(\S+)((?:\s+\S+)*?)\s+[\[(]?({_N}(?:,{_N}){{3}})[\])]?((?:\s+\S+)*)\s*")
+_MOST_COMMAS = 20  # of a line with one box: more are a list of boxes, which would be searched for long
 _DIFFICULT = "difficult"
 NO_LABEL = ""  # of a line without a class
 _BOX_NUMBERS = (4, 5)  # without and with a score
@@ -62,7 +63,7 @@ def _split(line: str) -> tuple[str, str, Sequence[str]] | None:
         line = line.replace("|", " ")
     # Asked only where it may be: most lines have no field with so many commas.
     n_commas = line.count(",")
-    if n_commas > 2 and (packed := _PACKED.fullmatch(line)) is not None:
+    if 2 < n_commas <= _MOST_COMMAS and (packed := _PACKED.fullmatch(line)) is not None:
         return _around_box(*map(str.strip, packed.groups()))
     image, *rest = [field.strip() for field in line.split(",")] if n_commas > 4 else [*line.split(), ""]
     rest = [field for field in rest if field]
