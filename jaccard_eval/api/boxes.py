@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from jaccard_eval.data.protocol import BOXES, AreaRange, Protocol, ProtocolOptions
 from jaccard_eval.errors import UsageError
-from jaccard_eval.evaluation import (
-    align_shapes,
-    evaluate_inputs,
-    explain_inputs,
-    in_every,
-    load_and_trust,
-)
+from jaccard_eval.evaluation import evaluate_inputs, explain_inputs, in_every, load_and_trust
 from jaccard_eval.findings import DataError, Finding
 from jaccard_eval.formats import opened
 from jaccard_eval.inputs import (
@@ -42,6 +36,7 @@ from jaccard_eval.options import (
     given_reading,
     require_effect,
 )
+from jaccard_eval.pairing import align_shapes
 from jaccard_eval.text import quoted_value
 from jaccard_eval.version import __version__
 

@@ -53,10 +53,10 @@ def partition(
     from jaccard_eval.data.protocol import BOXES
     from jaccard_eval.engine.disk import DiskEngine
     from jaccard_eval.engine.scratch import explained
-    from jaccard_eval.evaluation import pair_images
     from jaccard_eval.features.partition.write import partition_sides, require_target
     from jaccard_eval.formats import in_parts
     from jaccard_eval.inputs import Input, needing_boxes, read_both, unwritten_shapes, with_shapes
+    from jaccard_eval.pairing import pair_images
     from jaccard_eval.reading.partitions.manifest import KINDS
     from jaccard_eval.version import __version__
 
