@@ -219,6 +219,8 @@ def applied_counting(gt: Dataset, pred: Dataset, options: SideOptions, findings:
     if not is_located or not _is_told_apart(confusion, given, rules[name]):
         return None
     chosen = Candidate(name, rules[name], confusion.agreement(rules[name]))
+    if _loses_classes(chosen, _free_candidate(gt.labels, pred.labels, confusion), confusion):
+        return None
     verdict = Verdict(confusion.pairs, confusion.agreement(given), (), chosen)
     where, detail = (
         Where(pred.path, field="class"),
@@ -262,12 +264,22 @@ def _renumbered(gt: LabelMap, pred: LabelMap, confusion: Confusion, given: RowAr
     as_given = confusion.agreement(given)
     named = _named_candidates(gt, pred, confusion, given)
     free = _free_candidate(gt, pred, confusion)
-    best = named[0] if named and named[0].agreement >= _supported(confusion, free) - FREE_GAIN else free
+    is_ruled = named and not _loses_classes(named[0], free, confusion)
+    best = named[0] if is_ruled and named[0].agreement >= _supported(confusion, free) - FREE_GAIN else free
     gain = (_supported(confusion, best) if best is free else best.agreement) - as_given
     clear = gain >= CLEAR_GAIN and gain * confusion.pairs >= CLEAR_PAIRS and best.agreement >= CONVINCING
     shown = [*named[: LISTED - 1], *([free] if clear and best is free else [])]
     ranked = sorted(shown, key=lambda candidate: -candidate.agreement)
     return Verdict(confusion.pairs, as_given, tuple(ranked), best if clear else None)
+
+
+def _loses_classes(named: Candidate, free: Candidate, confusion: Confusion) -> bool:
+    """Whether a map by rule has no class for some objects that others fit: ids may count names of another order.
+
+    Names without ids have one of their own, such as that of the alphabet, which few classes fit by chance.
+    """
+    is_lost = bool((named.rows[confusion.pred] < 0).any())
+    return is_lost and free.agreement > named.agreement + FREE_GAIN
 
 
 def _named_candidates(gt: LabelMap, pred: LabelMap, confusion: Confusion, given: RowArray) -> list[Candidate]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from planting import Outcome, Pair, run_evaluate
 
-from jaccard_eval import BoxTable, evaluate
+from jaccard_eval import BoxTable, DataError, evaluate
 
 Loader = Callable[[str], Pair]
 
@@ -179,3 +179,27 @@ def test_the_wrong_split_is_not_renumbered(shared_data: Path, capsys: pytest.Cap
     gt, pred = medwaste / "data/valid/_annotations.coco.json", medwaste / "output/coco_instances_results.json"
     outcome = run_evaluate(capsys, str(gt), str(pred))
     assert outcome.result["correspondence"]["class_strategy"] == "id"
+
+
+def test_ids_in_another_order_than_names_without_ids_stop_with_the_map(tmp_path: Path) -> None:
+    """LabelMe has no order of classes: by the alphabet, 1 is person, as in the ids, and 2 is beyond the end."""
+    found, names = [], ("person", "car")
+    (tmp_path / "gt").mkdir()
+    for image in range(4):
+        shapes = []
+        for at, label in enumerate((0, 0, 0, 1)):
+            left, top = 20 + 90 * at, 30 + 10 * image
+            corners = [[left, top], [left + 60, top + 50]]
+            shapes.append({"label": names[label], "points": corners, "shape_type": "rectangle", "group_id": None})
+            box = [left + 2, top, 60, 50]
+            score = 0.9 - (4 * image + at) / 20
+            found.append({"image_id": f"{image}.jpg", "category_id": label + 1, "bbox": box, "score": score})
+        document = {"version": "5.4", "flags": {}, "shapes": shapes, "imagePath": f"{image}.jpg", "imageData": None}
+        (tmp_path / f"gt/{image}.json").write_text(json.dumps({**document, "imageHeight": 480, "imageWidth": 640}))
+    (tmp_path / "pred.json").write_text(json.dumps(found))
+    with pytest.raises(DataError, match="class-none") as caught:
+        evaluate(tmp_path / "gt", tmp_path / "pred.json")
+    (error,) = (finding for finding in caught.value.findings if finding.code == "class-none")
+    assert error.fix is not None
+    assert error.fix.options["class_map"] == "1=person,2=car"
+    assert evaluate(tmp_path / "gt", tmp_path / "pred.json", class_map={"1": "person", "2": "car"})["AP50"] == 1.0
