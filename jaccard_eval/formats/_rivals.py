@@ -140,7 +140,8 @@ def of_split(peek: Peek, inputs: Sequence[Input], options: ReadOptions, findings
     split = choose_split(split_of(options.split), dict.fromkeys(splits.values()), Where(str(peek.path)), findings)
     found = [given for given in inputs if splits[given[0]] == split]
     if len(found) > 1:
-        found = [(path, name) for path, name in found if options.iou_type in _kinds(peek.at(path), name)]
+        # Rectangles drawn as polygons look like oriented boxes.
+        found = [(path, name) for path, name in found if options.iou_type in _kinds(peek.at(path), name)] or found
     objects = [given for given in found if given[0].name.startswith("instances_")]
     found = objects if len(found) > 1 and objects else found
     if len(found) != 1:

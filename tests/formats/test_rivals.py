@@ -1,5 +1,6 @@
 """A folder with several inputs stops and lists them: ground truth and predictions, every format, every depth."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -176,3 +177,24 @@ def test_a_split_of_a_root_is_an_option_with_effect(tmp_path: Path) -> None:
         evaluate(tmp_path / "root", results, gt_options=given, pred_options=given).metrics
         == evaluate(SAMPLE / COCO, results).metrics
     )
+
+
+def test_of_a_root_of_coco_the_objects_are_read_even_if_their_polygons_are_rectangles(tmp_path: Path) -> None:
+    box = [10, 10, 40, 30]
+    truth: dict[str, object] = {"id": 1, "image_id": 1, "category_id": 1, "bbox": box, "area": 1200, "iscrowd": 0}
+    truth["segmentation"] = [[10, 10, 50, 10, 50, 40, 10, 40]]
+    images, categories = [{"id": 1, "file_name": "1.jpg", "width": 64, "height": 48}], [{"id": 1, "name": "dog"}]
+    objects = {"images": images, "annotations": [truth], "categories": categories}
+    persons = {**objects, "annotations": [{**truth, "keypoints": [20, 20, 2] * 17, "num_keypoints": 17}]}
+    captions = {"images": images, "annotations": [{"id": 1, "image_id": 1, "caption": "a dog"}]}
+    (tmp_path / "coco/annotations").mkdir(parents=True)
+    for kind, content in (("instances", objects), ("person_keypoints", persons), ("captions", captions)):
+        for split in ("train2017", "val2017"):
+            (tmp_path / f"coco/annotations/{kind}_{split}.json").write_text(json.dumps(content))
+    found = {"image_id": 1, "category_id": 1, "bbox": box, "score": 0.5, "segmentation": truth["segmentation"]}
+    (tmp_path / "pred.json").write_text(json.dumps([found]))
+    for iou_type in ("segm", "bbox"):
+        result = evaluate(tmp_path / "coco", tmp_path / "pred.json", iou_type=iou_type)
+        assert result["AP"] == pytest.approx(1.0)
+        (note,) = (str(finding) for finding in result.findings if finding.code == "split-chosen")
+        assert "instances_val2017.json" in note

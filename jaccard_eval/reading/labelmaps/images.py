@@ -301,7 +301,7 @@ def _grey_of(image: Image, where: Where) -> npt.NDArray[np.uint8]:
     raise _mode(where, f"holds colours (RGB), not class numbers: {shown}", fix)
 
 
-_TABLES = ("labelmap.txt", "label_colors.txt", "class_dict.csv")  # of CVAT and CamVid, beside or above their maps
+_TABLES = ("labelmap.txt", "label_colors.txt", "class_dict.csv")  # of CVAT and CamVid, next to or above their maps
 _SHOWN_COLORS = 4
 
 
