@@ -876,6 +876,17 @@ def test_category_and_score_may_begin_lines_of_which_some_end_left_of_the_image(
     assert load(tmp_path, role="pred", options=ReadOptions(iou_type="obb")).boxes.score.tolist() == [0.9, 0.8]
 
 
+def test_corners_go_before_five_numbers_that_may_begin_at_a_corner(tmp_path: Path) -> None:
+    gt = truth(tmp_path, lambda box: {"segmentation": [ring(box)]})
+
+    def turned(box: Turned) -> dict[str, Any]:
+        x, y, width, height, degrees = box
+        left, top = x - width / 2, y - height / 2
+        return {"bbox": [left, top, width, height, math.radians(degrees)], "segmentation": [ring(box)]}
+
+    assert ap(gt, results(tmp_path, turned), OBB, iou_type="obb")["iou_type"] == "obb"
+
+
 def test_results_without_a_class_are_of_one(tmp_path: Path) -> None:
     fields = {"iscrowd": 0, "segmentation": []}
     gt = truth(tmp_path, lambda box: fields | {"bbox": [*box[:4], -box[4]], "image_id": "img"})

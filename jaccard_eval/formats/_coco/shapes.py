@@ -294,9 +294,12 @@ def read_quads(path: Path, data: bytes, content: Content[TruthRecord] | Content[
     """
     places, name = content.places(draft.path), "bbox"
     boxes: list[Any] = [record.bbox for record in content.boxes]
-    if boxes and all(box is UNSET or (isinstance(box, list | tuple) and len(box) == 4) for box in boxes):
+    if boxes and all(box is UNSET or (isinstance(box, list | tuple) and len(box) in (4, 5)) for box in boxes):
         records = _whole_records(path, data, content.layout, content.section)
         name, held = _oriented_field(records)
+        # Five numbers may count from the centre or from a corner: four corners of the same object are plain.
+        if name != _SEGMENTATION and any(box is not UNSET and len(box) == 5 for box in boxes):
+            name = ""
         if name:
             boxes = held
             draft.details.append(f"oriented boxes of {name}")
