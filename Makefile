@@ -12,6 +12,7 @@
 #   make newest    fast tests with the newest versions that the registry has, those before a release included
 #   make plain     fast tests without the optional packages and without the compiled core
 #   make torch     tests next to torchmetrics, with a small build of torch
+#   make frameworks  recipes and drop-ins in Ultralytics, Lightning and others, which it installs
 #   make fuzz      damaged inputs and options for SECONDS=60, on JOBS=2; SEED=7 draws the same cases again
 #   make harness   scenes with planted mistakes, SCENES=3000, whose fixes are followed by machine; SEED=7 as above
 #   make clean     remove what these built
@@ -35,7 +36,7 @@ FAST := $(PARALLEL) -m 'not slow and not browser and not cluster'
 # Tests start the command thousands of times: compiled once, it starts in half the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo lint check test full durations docs browser cluster oldest test-oldest newest plain torch fuzz harness clean
+.PHONY: help demo lint check test full durations docs browser cluster oldest test-oldest newest plain torch frameworks fuzz harness clean
 .DEFAULT_GOAL := help
 
 help:
@@ -104,6 +105,10 @@ plain: $(VENVS)/plain/.installed
 torch: $(VENVS)/torch/.installed
 	$(VENVS)/torch/bin/pytest -rs tests/test_mean_average_precision.py tests/test_torchmetrics_metric.py tests/test_evaluator.py
 
+# Writes the versions to tests/frameworks/verified.toml.
+frameworks: $(VENVS)/frameworks/.installed
+	$(VENVS)/frameworks/bin/python tests/frameworks/verify.py
+
 SECONDS ?= 60
 JOBS ?= 2
 fuzz: $(VENV)/.installed-for-tests
@@ -149,6 +154,17 @@ $(VENVS)/torch/.installed: $(BUILT)
 	$(@D)/bin/$(PIP) install torch==2.13.0
 	$(@D)/bin/$(PIP) install --editable . torchmetrics==1.9.0 lightning-utilities hypothesis pycocotools pytest \
 	  pytest-randomly
+	@touch $@
+
+# Of no other torchvision are there modules that can be imported without compiled operators, which the registry has for
+# other builds of torch. As it asks for an old torch, it and what asks for it come without what they ask for.
+FRAMEWORKS := accelerate alembic lightning matplotlib mlflow-skinny mmengine opencv-python-headless polars psutil \
+  requests sqlalchemy supervision tensorboard torchmetrics==1.9.0 transformers wandb
+$(VENVS)/frameworks/.installed: $(BUILT)
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/$(PIP) install torch==2.13.0 --editable . $(FRAMEWORKS) hypothesis pytest pytest-randomly \
+	  pytest-timeout
+	$(@D)/bin/$(PIP) install --no-deps torchvision==0.15.2 ultralytics ultralytics-platform ultralytics-thop
 	@touch $@
 
 # What the tests cannot do without: the other packages of `test` bring optional ones with them.

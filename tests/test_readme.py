@@ -75,9 +75,9 @@ RUN = (
 )
 # From top to bottom in one folder: what a block writes, the next ones read.
 STORIES = ("docs/examples/*.md", "docs/tasks/*.md", "docs/lvis.md", "docs/openimages.md")
-# Not installed here: these blocks run among stand-ins, in tests/recipes.
+# Not installed here: these blocks run in tests/frameworks, or among stand-ins in tests/recipes.
 FRAMEWORKS = re.compile(
-    r"^(?:from|import) (?:detectron2|fiftyone|lightning|mlflow|mmdet|torch|transformers|ultralytics|wandb)\b",
+    r"^(?:from|import) (?:detectron2|fiftyone|lightning|mlflow|mmdet|mmengine|torch|transformers|ultralytics|wandb)\b",
     re.MULTILINE,
 )
 # What the core alone does not write: blocks that use it are skipped where it is missing; README.md has none.

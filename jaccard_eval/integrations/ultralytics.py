@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from jaccard_eval.api.boxes import evaluate
 from jaccard_eval.errors import UsageError
-from jaccard_eval.frozen import dataclass
+from jaccard_eval.integrations import Attached, Then
 from jaccard_eval.reading.images import size_of
 
 if TYPE_CHECKING:
@@ -22,16 +23,7 @@ IOU_TYPES = {"detect": "bbox", "segment": "segm", "pose": "keypoints", "obb": "o
 POSE_AREA = 0.53
 
 
-@dataclass(slots=True, eq=False)
-class Attached:
-    """What `attach` leaves behind: the result of the last validation, None before the first one."""
-
-    result: EvaluationResult | None = None
-
-
-def attach(
-    model: Any, *, score: float | str | None = "best-f1", then: Callable[[EvaluationResult], object] | None = None
-) -> Attached:
+def attach(model: Any, *, score: float | str | None = "best-f1", then: Then | None = None) -> Attached:
     """Evaluate each validation of a model by the rules of COCO, of `model.val` and after each epoch of `model.train`.
 
     Parameters
@@ -58,20 +50,24 @@ def attach(
     The validator keeps each detection as for ``save_json=True``: coordinates to three decimals, scores to five. Nothing
     is written that was not asked for. Objects are those of the labels, in pixels of the images.
     """
-    attached, asked = Attached(), {}
+    attached, asked = Attached(then), {}
 
-    def on_val_start(validator: Any) -> None:
+    # For the batches alone: with `save_json` before and behind them, its releases would write predictions, evaluate
+    # them themselves, and install what they need for that.
+    def on_val_batch_start(validator: Any) -> None:
         asked["save_json"] = validator.args.save_json
         validator.args.save_json = True
+        if hasattr(validator, "process"):  # masks in the resolution of the image, as `save_json` has them
+            validator.process = import_module("ultralytics.utils.ops").process_mask_native
+
+    def on_val_batch_end(validator: Any) -> None:
+        validator.args.save_json = asked.pop("save_json", validator.args.save_json)
 
     def on_val_end(validator: Any) -> None:
-        validator.args.save_json = asked.pop("save_json", validator.args.save_json)
-        attached.result = _evaluate(validator, score)
-        if then is not None:
-            then(attached.result)
+        attached.give(_evaluate(validator, score))
 
-    model.add_callback("on_val_start", on_val_start)
-    model.add_callback("on_val_end", on_val_end)
+    for callback in (on_val_batch_start, on_val_batch_end, on_val_end):
+        model.add_callback(callback.__name__, callback)
     return attached
 
 
@@ -93,7 +89,7 @@ def _evaluate(validator: Any, score: float | str | None) -> EvaluationResult:
         }
         for row in validator.jdict
     ]
-    sigmas = getattr(validator, "sigma", None) if task == "pose" else None
+    sigmas = np.asarray(validator.sigma).tolist() if task == "pose" else None
     return evaluate(gt, pred, iou_type=IOU_TYPES[task], score=score, sigmas=sigmas)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 VARIABLE = "JACCARD_EVAL_NATIVE"
 LIBRARY = Path(__file__).with_name("_core.so")  # by this name on every system
-VERSION = 12  # of its functions, as core.cpp has it
+VERSION = 13  # of its functions, as core.cpp has it
 
 _POINTER, _INTEGER, _NUMBER, _SIZE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double, ctypes.c_size_t
 # What each returns, then what it takes.
@@ -32,6 +32,7 @@ _FUNCTIONS = {
     "read_poses": (_INTEGER, _POINTER, _SIZE, _INTEGER, _POINTER, _POINTER, _INTEGER, _POINTER),
     "fill_polygons": (_INTEGER, _INTEGER, *[_POINTER] * 8),
     "measure_masks": (None, _INTEGER, *[_POINTER] * 5),
+    "encode_masks": (None, _INTEGER, *[_POINTER] * 5),
     "gather": (None, _INTEGER, _INTEGER, *[_POINTER] * 4),
     "intersect": (None, _INTEGER, *[_POINTER] * 7),
     "compare_poses": (_INTEGER, _INTEGER, *[_POINTER] * 2, _INTEGER, *[_POINTER] * 5, _NUMBER, *[_POINTER] * 3),

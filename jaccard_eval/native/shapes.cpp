@@ -357,6 +357,31 @@ EXPORTED void jaccard_measure_masks(Int n, const Int *edges, const Int *offsets,
     }
 }
 
+// Write the strings of masks in images of so many `pixels`, as `read_string` reads them, one behind the other: that of
+// mask i ends at stops[i]. For each edge there is room for LONGEST_NUMBER characters, and for one number more a mask.
+EXPORTED void jaccard_encode_masks(Int n, const Int *edges, const Int *offsets, const Int *pixels, char *text,
+                                   Int *stops) {
+    char *at = text;
+    for (Int i = 0; i < n; ++i) {
+        Int last = 0, before[2] = {0, 0}, count = 0;
+        const auto add = [&](Int end) {
+            const Int length = end - last;
+            Int value = count > 2 ? length - before[count % 2] : length;
+            before[count++ % 2] = length;
+            last = end;
+            for (bool goes_on = true; goes_on;) {
+                const Int bits = value & 31;
+                value = (value - bits) / 32;
+                goes_on = (bits & 16) != 0 ? value != -1 : value != 0;
+                *at++ = static_cast<char>('0' + bits + (goes_on ? 32 : 0));
+            }
+        };
+        for (Int edge = offsets[i]; edge != offsets[i + 1]; ++edge) add(edges[edge]);
+        if (last < pixels[i] || count == 0) add(pixels[i]);
+        stops[i] = at - text;
+    }
+}
+
 // Count the pixels that the masks i of one column and j of another have in common, pair by pair.
 EXPORTED void jaccard_intersect(Int n, const Int *i, const Int *j, const Int *edges, const Int *offsets,
                                 const Int *other_edges, const Int *other_offsets, Int *shared) {

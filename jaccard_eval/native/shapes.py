@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
+LONGEST_NUMBER = 7  # characters of 5 bits: more than the pixels of any image
 SHORTEST_RESULT = 56  # {"image_id":1,"category_id":1,"score":1,"keypoints":[]},
 SHORTEST_TRUTH = 17  # {"keypoints":[]},
 
@@ -149,6 +151,18 @@ def measure_masks(
     box = None if sizes is None else np.empty((len(area), 4))
     _call(core.jaccard_measure_masks, len(area), edges, offsets, sizes, area, box)
     return area, box
+
+
+def encode_masks(edges: IntArray, offsets: IntArray, pixels: IntArray) -> list[bytes] | None:
+    """Return the compressed string of each mask, of images of so many pixels (n,)."""
+    core = load_core()
+    if core is None:
+        return None
+    text = np.empty(LONGEST_NUMBER * (len(edges) + len(pixels)), np.uint8)
+    stops = np.zeros(len(pixels) + 1, np.int64)
+    _call(core.jaccard_encode_masks, len(pixels), edges, offsets, pixels, text, stops[1:])
+    whole = text[: stops[-1]].tobytes()
+    return [whole[start:stop] for start, stop in pairwise(stops.tolist())]
 
 
 def gather(values: npt.NDArray[Any], offsets: IntArray, rows: IntArray, n: int) -> npt.NDArray[Any] | None:

@@ -20,6 +20,7 @@ from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.native import shapes as native
+from jaccard_eval.native.shapes import LONGEST_NUMBER
 
 IntArray = npt.NDArray[np.int64]
 Values = TypeVar("Values", bound=npt.NDArray[Any])
@@ -27,7 +28,6 @@ Bytes = npt.NDArray[np.uint8]
 
 SUBPIXELS = 5  # corners of polygons are rounded to fifths of a pixel
 FARTHEST = 1e8  # px; corners beyond it would leave the range in which whole numbers are multiplied exactly
-LONGEST_NUMBER = 7  # characters of 5 bits: more than the pixels of any image
 _FIRST_CHARACTER, _LAST_CHARACTER = 48, 111
 _MOST_CROSSINGS = 1 << 20  # of edges of polygons with columns of pixels, worked on at once
 
@@ -317,6 +317,14 @@ def _undo_differences(values: IntArray, offsets: IntArray) -> IntArray:
         before = total[first] - values[chosen[first]]
         values[chosen] = total - np.repeat(before, np.diff(np.append(first, len(chosen))))
     return values
+
+
+def strings_of_runs(masks: Runs, pixels: IntArray) -> list[bytes]:
+    """Return the compressed string of each mask; images have `pixels` (n,)."""
+    compiled = native.encode_masks(masks.edges, masks.offsets, pixels)
+    if compiled is not None or not len(masks):
+        return compiled or []
+    return encode_counts(*counts_of_runs(masks, pixels))
 
 
 def encode_counts(counts: IntArray, offsets: IntArray) -> list[bytes]:

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import stand_ins
-from stand_ins import AP, AP50, CLASSES, SCENE
+from recipe_scene import AP, AP50, CLASSES, SCENE, coco_document
 from test_readme import FRAMEWORKS, ROOT, read_blocks
 
 from jaccard_eval import evaluate
@@ -27,7 +26,7 @@ class Dataset:
         self, *, dataset_type: str, labels_path: str, label_field: str, classes: list[str], export_media: bool
     ) -> None:
         assert (dataset_type, export_media) == ("coco", False)
-        document = stand_ins.coco_document([1 + place for place in range(len(classes))])
+        document = coco_document([1 + place for place in range(len(classes))])
         if label_field == "predictions":
             found = [(image, *row) for image in SCENE for row in image.found]
             document["annotations"] = [

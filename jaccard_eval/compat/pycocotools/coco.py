@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 import copy
-import itertools
+import gc
 import json
 import os
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.compat.pycocotools import mask as maskUtils
-from jaccard_eval.compat.pycocotools.shapes import decoded, is_compressed, masks_of, rles
+from jaccard_eval.compat.pycocotools.scanned import ScannedRows, scan_rows
+from jaccard_eval.compat.pycocotools.shapes import ReadMasks, decoded, is_compressed, masks_of, rles
 from jaccard_eval.errors import require
 
-__all__ = ["COCO", "Record", "maskUtils"]
+__all__ = ["COCO", "Record", "maskUtils", "without_collection"]
 
 Record = dict[str, Any]
+UNREAD = ("dataset", "anns", "imgToAnns", "catToImgs")  # attributes that results in a file get when they are read
 ROWS_BETWEEN_LINES = 1_000_000  # how often pycocotools prints its progress through an array
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Keep the garbage collector from looking at millions of records, which have no cycles, again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class COCO:
@@ -50,8 +67,11 @@ class COCO:
     ([7], [1])
     """
 
+    @without_collection()
     def __init__(self, annotation_file: str | os.PathLike[str] | Record | None = None, *, verbose: bool = True) -> None:
         self.verbose = verbose
+        self._unread: tuple[ScannedRows, bytes, Record] | None = None  # results whose records are not made yet
+        self._masks: ReadMasks | None = None  # of results, as `loadRes` has read them
         self.dataset: Record = {}
         self.anns: dict[Any, Record] = {}
         self.cats: dict[Any, Record] = {}
@@ -62,7 +82,7 @@ class COCO:
             self._print("loading annotations into memory...")
             start = time.time()
             given = annotation_file
-            dataset = given if isinstance(given, dict) else json.loads(Path(given).read_bytes())
+            dataset = given if isinstance(given, dict) else _decoded(Path(given).read_bytes())
             if not isinstance(dataset, dict):
                 raise AssertionError(f"annotation file format {type(dataset)} not supported")
             self._print(f"Done (t={time.time() - start:0.2f}s)")
@@ -72,6 +92,11 @@ class COCO:
     def createIndex(self) -> None:
         """Make the index of `dataset`; of records with equal ids the last one is kept."""
         self._print("creating index...")
+        self._index()
+        self._print("index created!")
+
+    @without_collection()
+    def _index(self) -> None:
         annotations = self.dataset.get("annotations", [])
         self.anns = {ann["id"]: ann for ann in annotations}
         self.imgs = {img["id"]: img for img in self.dataset.get("images", [])}
@@ -82,7 +107,6 @@ class COCO:
         if "categories" in self.dataset:
             for ann in annotations:
                 self.catToImgs[ann["category_id"]].append(ann["image_id"])
-        self._print("index created!")
 
     def info(self) -> None:
         """Print the section ``info``."""
@@ -94,7 +118,7 @@ class COCO:
         images, categories = _listed(imgIds), _listed(catIds)
         anns: Iterable[Record]
         if len(images):
-            anns = itertools.chain.from_iterable(self.imgToAnns[key] for key in images if key in self.imgToAnns)
+            anns = chain.from_iterable(self.imgToAnns[key] for key in images if key in self.imgToAnns)
         else:
             anns = self.dataset["annotations"]
         if len(categories):
@@ -139,6 +163,7 @@ class COCO:
         """Return the images of some ids, or of one."""
         return _load(self.imgs, ids)
 
+    @without_collection()
     def loadRes(self, resFile: Any) -> Self:
         """Return detections as annotations of the same images; ids count from 1.
 
@@ -157,8 +182,13 @@ class COCO:
         results.dataset["images"] = list(self.dataset["images"])
         self._print("Loading and preparing results...")
         start = time.time()
-        if isinstance(resFile, str | os.PathLike):
-            anns = json.loads(Path(resFile).read_bytes())
+        data = Path(resFile).read_bytes() if isinstance(resFile, str | os.PathLike) else None
+        rows = None if data is None else scan_rows(data)
+        anns: Any
+        if rows is not None:
+            anns = [{"image_id": image} for image in np.unique(rows.image).tolist()]
+        elif data is not None:
+            anns = _decoded(data)
         else:
             anns = self.loadNumpyAnnotations(resFile) if isinstance(resFile, np.ndarray) else resFile
         if not isinstance(anns, list):
@@ -166,11 +196,32 @@ class COCO:
         if not {ann["image_id"] for ann in anns} <= set(self.getImgIds()):
             raise AssertionError("Results do not correspond to current coco set")
         results.dataset["categories"] = copy.deepcopy(self.dataset["categories"])
-        _complete(anns, self.imgs)
+        if rows is None:
+            results._masks = _complete(anns, self.imgs)
         self._print(f"DONE (t={time.time() - start:0.2f}s)")
-        results.dataset["annotations"] = anns
+        results.dataset["annotations"] = [] if rows is not None else anns
         results.createIndex()
+        if rows is not None and data is not None:
+            results._unread = rows, data, results.dataset
+            for name in UNREAD:
+                delattr(results, name)
         return results
+
+    def __getattr__(self, name: str) -> Any:
+        """Make the records of results that `loadRes` has left in their file, when somebody looks at them."""
+        unread = vars(self).get("_unread") if name in UNREAD else None
+        if unread is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        (_, data, self.dataset), self._unread = unread, None
+        self.dataset["annotations"] = _decoded(data)
+        self._masks = _complete(self.dataset["annotations"], self.imgs)
+        self._index()
+        return getattr(self, name)
+
+    def _scanned(self, iou_type: str) -> ScannedRows | None:
+        """Return the columns of results that nobody has looked at, if they can be compared as this."""
+        rows = None if self._unread is None else self._unread[0]
+        return rows if rows is not None and iou_type in (rows.kind, "bbox") else None
 
     def _empty(self) -> Self:
         return type(self)(verbose=self.verbose)
@@ -257,7 +308,15 @@ class COCO:
             print(text)
 
 
-def _complete(anns: list[Record], images: dict[Any, Record]) -> None:
+def _decoded(data: bytes) -> Any:
+    """Return what a file of JSON holds."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError):  # NaN and other encodings, too, which pycocotools reads
+        return json.loads(data)
+
+
+def _complete(anns: list[Record], images: dict[Any, Record]) -> ReadMasks | None:
     """Write what annotations have besides into results: ids, areas, and boxes or masks. The first decides for all."""
     first = anns[0]
     given = next((kind for kind in ("caption", "bbox", "segmentation", "keypoints") if kind in first), None)
@@ -267,26 +326,41 @@ def _complete(anns: list[Record], images: dict[Any, Record]) -> None:
         raise NotImplementedError(
             f"loadRes() reads results with 'bbox', 'segmentation' or 'keypoints', got {sorted(first)}"
         )
-    masks = masks_of(anns, images) if given == "segmentation" else None
-    areas, bounds = (None, None) if masks is None else (masks.areas().tolist(), masks.bounds().tolist())
-    for number, ann in enumerate(anns, start=1):
-        if areas is not None and bounds is not None:
-            ann["area"] = areas[number - 1]
-            ann.setdefault("bbox", bounds[number - 1])
-        elif given == "bbox":
+    read = None
+    if given == "segmentation":
+        masks = masks_of(anns, images)
+        if all(is_compressed(ann["segmentation"]) for ann in anns):
+            read = ReadMasks(anns, masks)
+        for ann, area, bounds in zip(anns, masks.areas().tolist(), masks.bounds().tolist(), strict=True):
+            ann["area"] = area
+            ann.setdefault("bbox", bounds)
+    elif given == "bbox":
+        for ann in anns:
             left, top, width, height = ann["bbox"]
-            right, bottom = left + width, top + height
             if "segmentation" not in ann:
+                right, bottom = left + width, top + height
                 ann["segmentation"] = [[left, top, left, bottom, right, bottom, right, top]]
             ann["area"] = width * height
-        else:
-            x, y = ann["keypoints"][0::3], ann["keypoints"][1::3]
-            left, top, width, height = min(x), min(y), max(x) - min(x), max(y) - min(y)
+    else:
+        for ann, (left, top, right, bottom) in zip(anns, _reaches([ann["keypoints"] for ann in anns]), strict=True):
+            width, height = right - left, bottom - top
             ann["area"], ann["bbox"] = width * height, [left, top, width, height]
+    for number, ann in enumerate(anns, start=1):
         ann["id"] = number
         # Of keypoints alone pycocotools does not write it.
         if given != "keypoints":
             ann["iscrowd"] = 0
+    return read
+
+
+def _reaches(poses: list[Any]) -> Iterable[Any]:
+    """Return the smallest and the largest x and y of each pose."""
+    if len(lengths := {*map(len, poses)}) > 1 or lengths == {0}:
+        return [(min(pose[0::3]), min(pose[1::3]), max(pose[0::3]), max(pose[1::3])) for pose in poses]
+    numbers = np.fromiter(chain.from_iterable(poses), np.float64).reshape(len(poses), -1)
+    x, y = numbers[:, 0::3], numbers[:, 1::3]
+    found: Iterable[Any] = np.stack([x.min(axis=1), y.min(axis=1), x.max(axis=1), y.max(axis=1)], axis=1).tolist()
+    return found
 
 
 def _isArrayLike(given: Any) -> bool:  # by their name: callers import it

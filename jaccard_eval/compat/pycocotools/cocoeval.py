@@ -18,11 +18,11 @@ import numpy as np
 
 from jaccard_eval.compat.pycocotools import mask as maskUtils
 from jaccard_eval.compat.pycocotools.accumulate import Tables, gathered_tables, whole_tables
-from jaccard_eval.compat.pycocotools.coco import Record
+from jaccard_eval.compat.pycocotools.coco import Record, without_collection
 from jaccard_eval.compat.pycocotools.columns import WholeMatch, whole_match
 from jaccard_eval.compat.pycocotools.params import Params, require_known
-from jaccard_eval.compat.pycocotools.perimage import Annotations, Group, Groups
-from jaccard_eval.compat.pycocotools.shapes import write_rles
+from jaccard_eval.compat.pycocotools.perimage import Annotations, Group, Groups, ScannedAnnotations
+from jaccard_eval.compat.pycocotools.shapes import ReadMasks, write_rles
 from jaccard_eval.data.known_protocols import MASKS
 
 __all__ = ["COCOeval", "Params", "maskUtils"]
@@ -125,6 +125,7 @@ class COCOeval:
     def _dts(self, groups: dict[Group, list[Record]]) -> None:
         self._sides = self._sides[0], Annotations.of_groups(groups)
 
+    @without_collection()
     def evaluate(self) -> None:
         """Match detections to ground truth; sets `evalImgs` and `ious`."""
         start = time.time()
@@ -162,15 +163,22 @@ class COCOeval:
 
     def _prepare(self) -> None:
         """Group the annotations of both sides; crowds are ignored and poses of no point, as `ignore` is overwritten."""
-        gts, dts = self._selected(self.cocoGt), self._selected(self.cocoDt)
+        gts, found = self._selected(self.cocoGt), self.cocoDt
+        rows = found._scanned(self.params.iouType) if hasattr(found, "_scanned") else None
+        dts = [] if rows is not None else self._selected(found)
+        masks: list[ReadMasks | None] = [None, None]
         if self.params.iouType in MASKS:
-            write_rles(gts, self.cocoGt.imgs)
-            write_rles(dts, self.cocoDt.imgs)
+            masks = [write_rles(gts, self.cocoGt.imgs), write_rles(dts, found.imgs)]
+            # What `loadRes` has read is compressed, and was not written now.
+            masks[1] = getattr(found, "_masks", None) or masks[1]
         for gt in gts:
             gt["ignore"] = "iscrowd" in gt and gt["iscrowd"]
             if self.params.iouType == "keypoints":
                 gt["ignore"] = (gt["num_keypoints"] == 0) or gt["ignore"]
-        self._sides = Annotations(gts), Annotations(dts)
+        found_side = Annotations(dts, masks[1])
+        if rows is not None:
+            found_side = ScannedAnnotations(rows, lambda: self._selected(found))
+        self._sides = Annotations(gts, masks[0]), found_side
         self._evalImgs, self.eval, self._match = defaultdict(list), {}, None
 
     def _write_ignored(self) -> None:
@@ -207,6 +215,7 @@ class COCOeval:
             return None
         return groups.evaluate(imgId, catId, aRng, maxDet, self.ious[imgId, catId])
 
+    @without_collection()
     def accumulate(self, p: Any = None) -> None:
         """Make precision and recall of `evalImgs`, and set `eval`; `p` replaces the parameters."""
         self._print("Accumulating evaluation results...")

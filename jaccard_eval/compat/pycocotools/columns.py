@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from jaccard_eval.compat.pycocotools.coco import Record
 from jaccard_eval.compat.pycocotools.params import Params, rules_of
-from jaccard_eval.compat.pycocotools.perimage import NO_CATEGORY, Annotations, Groups
-from jaccard_eval.compat.pycocotools.shapes import shaped_columns
+from jaccard_eval.compat.pycocotools.perimage import NO_CATEGORY, Annotations, Groups, ScannedAnnotations
+from jaccard_eval.compat.pycocotools.scanned import ScannedRows
+from jaccard_eval.compat.pycocotools.shapes import require_points, shaped_columns
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import BOXES, AreaRange, Protocol
 from jaccard_eval.errors import UsageError
@@ -50,7 +51,7 @@ class WholeMatch:
         chosen = np.empty(len(rows), dtype=np.int64)
         chosen[dt_order] = np.arange(len(rows))
         chosen = chosen[table.candidate]
-        dt_ids, scores = ([self.pred.anns[row][key] for row in rows.tolist()] for key in ("id", "score"))
+        dt_ids, scores = self.pred.values("id", rows), self.pred.values("score", rows)
         of_gt = self._groups(self.gt.label, self.gt.image)
         n_groups = len(categories) * n_images
         dt_cuts, gt_cuts = (np.searchsorted(np.sort(of), np.arange(n_groups + 1)) for of in (of_dt, of_gt))
@@ -59,7 +60,7 @@ class WholeMatch:
         for a, area in enumerate(params.areaRng):
             # What counts comes first; of all categories together, those of the first one.
             gt_order = np.lexsort((self.gt.label, table.gt_ignored[a], of_gt))
-            gt_ids, ignored = [self.gt.anns[row]["id"] for row in gt_order.tolist()], table.gt_ignored[a][gt_order]
+            gt_ids, ignored = self.gt.values("id", gt_order), table.gt_ignored[a][gt_order]
             place = np.empty(len(gt_order), dtype=np.int64)
             place[gt_order] = np.arange(len(gt_order))
             pair = table.chosen_pairs(a)  # (T, c)
@@ -139,10 +140,19 @@ class _Side:
     """The annotations of one side that take part: their ids, and the numbers under one more key, (n,)."""
 
     def __init__(self, side: Annotations, params: Params, key: str) -> None:
+        self._params, self._masks, self.anns = params, side.masks, list[Record]()
+        # What was grouped may have been changed since.
+        self._rows = side.rows if isinstance(side, ScannedAnnotations) and "groups" not in vars(side) else None
+        if self._rows is not None:
+            self._take_rows(self._rows)
+            return
         anns = side.listed()
         # Rows of the parameters, which other ids have none of. Within an image and category annotations keep their
         # order; matching knows no other.
-        self.image, self.label = _rows(anns, "image_id", params.imgIds), _rows(anns, "category_id", params.catIds)
+        self.image, self.label = (
+            _places(map(itemgetter(key), anns), ids)
+            for key, ids in (("image_id", params.imgIds), ("category_id", params.catIds))
+        )
         if (absent := (self.image < 0) | (self.label < 0)).any():
             kept = np.flatnonzero(~absent)
             anns = [anns[row] for row in kept]
@@ -152,22 +162,44 @@ class _Side:
         if not np.isfinite(numbers).all():
             raise UsageError("not a number")
         self.ids, self._area, self.last = (np.ascontiguousarray(column) for column in numbers.T)
-        self.anns, self._params = anns, params
+        self.anns = anns
+
+    def _take_rows(self, rows: ScannedRows) -> None:
+        """Take the columns of results that nobody has made records of."""
+        places = (rows.image, self._params.imgIds), (rows.category, self._params.catIds)
+        image, label = (_places(keys.tolist(), ids) for keys, ids in places)
+        self._kept = np.flatnonzero((image >= 0) & (label >= 0))
+        self.image, self.label, self._area = image[self._kept], label[self._kept], rows.area[self._kept]
+        self.ids, self.last = (self._kept + 1).astype(np.float64), rows.score[self._kept]
+        if not (np.isfinite(self._area).all() and np.isfinite(self.last).all()):
+            raise UsageError("not a number")
+
+    def values(self, key: str, rows: npt.NDArray[Any]) -> list[Any]:
+        """Return what some of the annotations have under a key: their ids, or the scores of results."""
+        if self._rows is None:
+            return [self.anns[row][key] for row in rows.tolist()]
+        found: list[Any] = (self._kept[rows] + 1 if key == "id" else self.last[rows]).tolist()
+        return found
 
     def table(self, **columns: Any) -> BoxTable:
         """Return the boxes, and the shapes that are compared."""
-        if self._params.iouType == BOXES:
+        if self._rows is not None:
+            columns["boxes"] = self._rows.boxes[self._kept]
+            if self._params.iouType != BOXES and self._rows.shapes is not None:
+                columns["shapes"] = self._rows.shapes.take(self._kept)
+                require_points(columns["shapes"], self._params)
+        elif self._params.iouType == BOXES:
             columns["boxes"] = _numbers(map(itemgetter("bbox"), self.anns), (len(self.anns), 4))
         else:
-            columns["boxes"], columns["shapes"] = shaped_columns(self.anns, self._params)
+            columns["boxes"], columns["shapes"] = shaped_columns(self.anns, self._params, self._masks)
         return BoxTable.from_arrays(self.image, self.label, encoding="xywh", area=self._area, **columns)
 
 
-def _rows(anns: Sequence[Record], key: str, ids: Sequence[Any]) -> npt.NDArray[np.int64]:
-    """Return the place of each annotation's id among those of the parameters, -1 for none."""
+def _places(keys: Iterable[Any], ids: Sequence[Any]) -> npt.NDArray[np.int64]:
+    """Return the place of each key among the ids of the parameters, -1 for none."""
     # As numbers of Python, which are compared five times as fast as those of NumPy.
     row_of = {value: row for row, value in enumerate(np.asarray(ids).tolist())}
-    return np.fromiter(map(row_of.get, map(itemgetter(key), anns), repeat(-1)), np.int64, len(anns))
+    return np.fromiter(map(row_of.get, keys, repeat(-1)), np.int64)
 
 
 def _numbers(rows: Iterable[Any], shape: tuple[int, int]) -> npt.NDArray[np.float64]:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.compat.pycocotools.shapes import Record, decoded, masks_of, rles
+from jaccard_eval.compat.pycocotools.shapes import Record, decoded, masks_of, rles, rles_of
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.errors import UsageError
 from jaccard_eval.similarity.boxes import Corners, overlapping_pairs
 from jaccard_eval.similarity.masks import Masks, MaskSide, mask_pairs
-from jaccard_eval.similarity.runs import combined, counts_of_runs, encode_counts, runs_of_pixels
+from jaccard_eval.similarity.runs import combined, runs_of_pixels
 from jaccard_eval.text import quoted_value
 
 __all__ = ["area", "decode", "encode", "frPyObjects", "iou", "merge", "toBbox"]
@@ -48,7 +48,7 @@ def encode(bimask: npt.ArrayLike) -> Any:
     stacked = pixels.reshape((*pixels.shape[:2], -1))
     height, width, n = stacked.shape
     runs = runs_of_pixels((stacked[:, :, row] != 0, 0, 0, height) for row in range(n))
-    found = _records(Masks(runs, np.full((n, 2), (height, width), dtype=np.int64)))
+    found = rles_of(Masks(runs, np.full((n, 2), (height, width), dtype=np.int64)))
     return found if pixels.ndim == 3 else found[0]
 
 
@@ -70,7 +70,7 @@ def merge(rleObjs: Sequence[Record], intersect: bool = False) -> Record:
     if not len(masks):
         return {"size": [0, 0], "counts": b""}
     owner = np.zeros(len(masks), dtype=np.int64)
-    return _records(Masks(combined(masks.runs, owner, 1, len(masks) if intersect else 1), sizes))[0]
+    return rles_of(Masks(combined(masks.runs, owner, 1, len(masks) if intersect else 1), sizes))[0]
 
 
 def area(rleObjs: Any) -> Any:
@@ -174,9 +174,3 @@ def _compared(given: Any) -> Masks | FloatArray:
 def _masks(given: Any) -> Masks:
     listed = given if isinstance(given, list | tuple) else [given]
     return masks_of([{"segmentation": rle} for rle in listed])
-
-
-def _records(masks: Masks) -> list[Record]:
-    counts, offsets = counts_of_runs(masks.runs, masks.sizes.prod(axis=1))
-    texts = encode_counts(counts, offsets) if len(masks) else []
-    return [{"size": size, "counts": text} for size, text in zip(masks.sizes.tolist(), texts, strict=True)]

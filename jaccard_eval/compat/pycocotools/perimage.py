@@ -7,7 +7,7 @@ Nothing here is needed for the numbers of a plain evaluation, which are computed
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import chain
 from operator import itemgetter
@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from jaccard_eval.compat.pycocotools.coco import Record
 from jaccard_eval.compat.pycocotools.params import Params
-from jaccard_eval.compat.pycocotools.shapes import shape_overlaps
+from jaccard_eval.compat.pycocotools.scanned import ScannedRows
+from jaccard_eval.compat.pycocotools.shapes import ReadMasks, shape_overlaps
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.frozen import dataclass
@@ -35,8 +36,8 @@ class Annotations:
     An evaluation of all images at once has no use for the groups, which take as long to make as all the matching.
     """
 
-    def __init__(self, listed: Sequence[Record]) -> None:
-        self._listed = listed
+    def __init__(self, listed: Sequence[Record], masks: ReadMasks | None = None) -> None:
+        self._listed, self.masks = listed, masks
 
     @classmethod
     def of_groups(cls, groups: dict[Group, list[Record]]) -> Annotations:
@@ -56,6 +57,24 @@ class Annotations:
     def listed(self) -> list[Record]:
         """Return the annotations, those of a group in their order; as the groups have them, where these were used."""
         return list(chain.from_iterable(self.groups.values()) if "groups" in vars(self) else self._listed)
+
+
+class ScannedAnnotations(Annotations):
+    """Results of which there are columns; their records are selected when somebody asks for them."""
+
+    def __init__(self, rows: ScannedRows, select: Callable[[], Sequence[Record]]) -> None:
+        super().__init__([])
+        self.rows, self._select = rows, select
+
+    def listed(self) -> list[Record]:
+        """Return the annotations, made now if nobody has asked for them before."""
+        self._listed = self._listed or self._select()
+        return super().listed()
+
+    @cached_property
+    def groups(self) -> dict[Group, list[Record]]:
+        """The annotations by image and category, for callers to change."""
+        return Annotations(self.listed()).groups
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ from jaccard_eval.reading.writing import json_rows
 from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.similarity.masks import Masks, Outlines
 from jaccard_eval.similarity.quads import Quads
-from jaccard_eval.similarity.runs import counts_of_runs, encode_counts
+from jaccard_eval.similarity.runs import strings_of_runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def _outlines(shapes: Outlines) -> list[str]:
 def _runs(masks: Masks) -> list[str]:
     if not len(masks):
         return []
-    strings = encode_counts(*counts_of_runs(masks.runs, masks.sizes.prod(axis=1)))
+    strings = strings_of_runs(masks.runs, masks.sizes.prod(axis=1))
     encode = msgspec.json.encode
     return [
         encode({"size": size, "counts": text.decode("ascii")}).decode()
