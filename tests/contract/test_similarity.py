@@ -122,8 +122,6 @@ def test_shapes_go_where_their_rows_go(sides: tuple[Path, Path]) -> None:
     assert ends(boxes.take(np.array([2])).shapes) == ends(boxes.take(np.array([False, False, True])).shapes) == last
     assert ends(BoxTable.concat([boxes.take(np.array([2])), boxes.take(np.array([1]))]).shapes) == [*last, [0.0, 10.0]]
     assert ends(suppress(boxes, Suppression(iou=0.5)).shapes) == [[0.0, 4.0], [6.0, 10.0], *last]
-    with pytest.raises(UsageError, match="weighted NMS cannot move masks or other shapes"):
-        suppress(boxes, Suppression(method="weighted"))
     with pytest.raises(UsageError, match="there are 3 shapes; expected 1, one per box"):
         BoxTable.from_arrays([0], [0], [[0, 0, 1, 1]], shapes=boxes.shapes)
 

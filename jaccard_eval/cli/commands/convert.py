@@ -42,7 +42,7 @@ Examples:
   jaccard-eval convert predictions/ detections.csv --role pred
   jaccard-eval convert detections.json predictions --to yolo --gt data.yaml
   jaccard-eval convert gt.json Annotations --to voc --lossy
-  jaccard-eval convert gt.json merged.json --class-map car=vehicle,truck=vehicle
+  jaccard-eval convert gt.json merged.json --class-map car=auto,bus=auto
 """
 
 
