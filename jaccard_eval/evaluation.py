@@ -1,6 +1,6 @@
 """The plot: inputs are read and aligned, matched once, audited, and measured into a result with the parts asked for.
 
-`load_and_align` and `_evaluate` tell it, a paragraph a step; each hands on one value.
+`load_and_align` and `_evaluate` have a paragraph for each step; each hands on one value.
 """
 
 from __future__ import annotations
@@ -387,7 +387,7 @@ def _evaluate(
 
 
 def _still_said(read: Sequence[Finding], audited: Sequence[Finding], protocol: Protocol) -> Iterator[Finding]:
-    """Yield what reading found, but for what the audit says better, or the rules make meaningless."""
+    """Yield what reading found, except what the audit knows better, or the rules make meaningless."""
     # What polygons alone suggest is reported once, with the evidence of both sides where there is some.
     settled = {finding.examples[0].where.path for finding in audited if finding.code == "mask-axes"}
     for finding in read:
