@@ -166,6 +166,12 @@ def runs_of_pixels(masks: Iterable[tuple[BoolArray, int, int, int]]) -> Runs:
     found: list[IntArray] = []
     for pixels, left, top, height in masks:
         h, w = pixels.shape
+        if h == height and not left and not top:  # whole images: a run goes on from one column into the next
+            flat = np.ascontiguousarray(pixels.T).reshape(-1)
+            edges = np.flatnonzero(flat[1:] != flat[:-1]) + 1
+            ends = [[0]] * bool(flat[:1].any()), [[len(flat)]] * bool(flat[-1:].any())
+            found.append(np.concatenate([*ends[0], edges, *ends[1]]).astype(np.int64))
+            continue
         # Down the columns, with background above and below: an edge is where two neighbours differ.
         columns = np.zeros((w, h + 2), dtype=np.bool_)
         columns[:, 1:-1] = pixels.T
