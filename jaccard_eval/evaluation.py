@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 # What a signature names of the choice of rows, images and classes, in the order of its first release.
 SELECTING = (
     *("nms", "classes", "exclude_classes", "score_min", "extra_images", "images_in_common", "class_map"),
-    *("match_images", "gt_skipped", "pred_skipped", "gt_resized", "pred_resized"),
+    *("match_images", "mask_sizes", "gt_skipped", "pred_skipped", "gt_resized", "pred_resized"),
 )
 
 
