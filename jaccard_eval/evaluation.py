@@ -323,7 +323,7 @@ def _evaluate(
     found: tuple[Finding, ...] = (),
     store: DiskEngine | None = None,
 ) -> EvaluationResult:
-    # Read, align, and leave out what the rules do not judge.
+    # Read, align, and ignore what the rules do not judge.
     options = _as_recorded(options, (gt, pred))
     given = load_and_align(gt, pred, options, store, protocol.iou_type)
     sides = judge(given, protocol)

@@ -192,7 +192,7 @@ def align_datasets(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignmen
 
 
 def chosen_rows(gt: Dataset, pred: Dataset, options: SideOptions) -> tuple[Dataset, Dataset]:
-    """Return both sides without the rows that options leave out, in the order in which they are counted."""
+    """Return both sides without the rows that options remove, in the order in which they are counted."""
     if options.drop_duplicates:  # looks at whole images, as the removal of rivals does
         gt = _without_repeats(replace(gt, boxes=gt.boxes.arranged(len(gt.images))))
     if options.drop_duplicates or options.nms is not None:
