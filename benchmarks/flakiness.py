@@ -27,8 +27,7 @@ from jaccard_eval.data.protocol import COCO
 from jaccard_eval.features.bootstrap.compute import REPEATS, paired_deltas, resample, significant_drop
 from jaccard_eval.features.bootstrap.intervals import beside_rest, resample_alike, with_verdicts
 from jaccard_eval.matching.matchtable import match_boxes
-from jaccard_eval.metrics.detection import DetectionMetrics
-from jaccard_eval.metrics.slices import measure_slices
+from jaccard_eval.metrics.detection import DetectionMetrics, measure_slices
 from jaccard_eval.options import Bootstrap, Slice
 
 AP = (MetricRef.parse("AP"),)

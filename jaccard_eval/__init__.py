@@ -25,15 +25,14 @@ if TYPE_CHECKING:
         sensitivity,
         verify,
     )
-    from jaccard_eval.api.loggers import log_metrics
+    from jaccard_eval.api.results import log_metrics
     from jaccard_eval.api.streaming import Evaluator
     from jaccard_eval.compat.torchmetrics import MeanAveragePrecision
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.data.dataset import Dataset
     from jaccard_eval.data.metricref import MetricRef
     from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
-    from jaccard_eval.data.result import EvaluationResult
-    from jaccard_eval.data.verdict import GateResult, GateVerdict
+    from jaccard_eval.data.result import EvaluationResult, GateResult, GateVerdict
     from jaccard_eval.errors import JaccardEvalError, UsageError
     from jaccard_eval.features.compare.comparison import CompareOptions
     from jaccard_eval.features.compare.result import ComparisonResult
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from jaccard_eval.features.panoptic.result import PanopticResult
     from jaccard_eval.features.pixels.compute import pixel_metrics
     from jaccard_eval.features.pixels.result import PixelsResult
-    from jaccard_eval.features.scale.identities import exchange_rate, jaccard_from_error
+    from jaccard_eval.features.scale.compute import exchange_rate, jaccard_from_error
     from jaccard_eval.features.scale.result import ScaleOptions
     from jaccard_eval.features.verify.result import Verification
     from jaccard_eval.findings import DataError, JaccardEvalWarning
@@ -84,8 +83,8 @@ _HOMES = {
     "EvaluationResult": "data.result",
     "Evaluator": "api.streaming",
     "ExplanationResult": "features.explain.result",
-    "GateResult": "data.verdict",
-    "GateVerdict": "data.verdict",
+    "GateResult": "data.result",
+    "GateVerdict": "data.result",
     "Gates": "features.gates.rules",
     "Inspection": "features.inspect.result",
     "JaccardEvalError": "errors",
@@ -113,7 +112,7 @@ _HOMES = {
     "decode_grid": "similarity.grid",
     "diou_loss": "similarity.iou",
     "evaluate": "api.library",
-    "exchange_rate": "features.scale.identities",
+    "exchange_rate": "features.scale.compute",
     "explain": "api.library",
     "gate": "api.library",
     "get_protocol": "data.protocol",
@@ -122,10 +121,10 @@ _HOMES = {
     "iou_loss": "similarity.iou",
     "jaccard_distance": "similarity.iou",
     "jaccard_from_counts": "similarity.iou",
-    "jaccard_from_error": "features.scale.identities",
+    "jaccard_from_error": "features.scale.compute",
     "load": "api.library",
     "load_result": "runs",
-    "log_metrics": "api.loggers",
+    "log_metrics": "api.results",
     "nms": "api.library",
     "panoptic": "api.library",
     "pixel_metrics": "features.pixels.compute",

@@ -299,7 +299,7 @@ def _parts(metrics: DetectionMetrics, sides: Sides, options: EvaluateOptions, st
     if options.errors:
         parts.append(metrics.errors_at(metrics.protocol.judged_threshold))
     if options.confusion:
-        from jaccard_eval.features.errors.confusion import count_confusions
+        from jaccard_eval.features.errors.compute import count_confusions
 
         count = None
         if store is not None:

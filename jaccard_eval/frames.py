@@ -10,8 +10,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import FLAGS, BoxTable, RowArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.document import DataTable, Part
-from jaccard_eval.data.result import TARGET_COLUMN, EvaluationResult, NamedCurves
-from jaccard_eval.data.result_base import Result
+from jaccard_eval.data.result import TARGET_COLUMN, EvaluationResult, NamedCurves, Result
 from jaccard_eval.errors import UsageError
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import build_data

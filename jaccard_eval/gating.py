@@ -12,16 +12,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from jaccard_eval.data.document import Rows
-from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.data.result import EvaluationResult, GateResult, GateVerdict
 from jaccard_eval.data.signature import BESIDE_METRICS, without_fields
-from jaccard_eval.data.verdict import GateResult, GateVerdict
 from jaccard_eval.engine import path_of
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.bootstrap.intervals import resample_alike, warn_if_few
-from jaccard_eval.features.gates.compute import judge, require_comparable
-from jaccard_eval.features.gates.lookup import KINDS, Answers, SavedAnswers, answers_of
-from jaccard_eval.features.gates.noise import PairedRuns, find_ties, gate_findings, weigh_noise
+from jaccard_eval.features.gates.judging import (
+    KINDS,
+    Answers,
+    PairedRuns,
+    SavedAnswers,
+    answers_of,
+    find_ties,
+    gate_findings,
+    judge,
+    require_comparable,
+    weigh_noise,
+)
 from jaccard_eval.features.gates.rules import Gates
 from jaccard_eval.features.panoptic.result import PanopticResult
 from jaccard_eval.features.pixels.result import PixelsResult

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaccard_eval.data.alignment import in_own_pixels, merged_classes
+from jaccard_eval.data.alignment import fold_name, in_own_pixels, merged_classes
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.classmaps import fold_name
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
 from jaccard_eval.data.imagekeys import MAP_SUFFIXES
 from jaccard_eval.data.known_protocols import MASKS
@@ -24,7 +23,7 @@ from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Wher
 from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import in_parts, iou_types, opened, read_dataset
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.native.results import scanning_ahead
+from jaccard_eval.native.calls import scanning_ahead
 from jaccard_eval.options import ReadOptions
 
 if TYPE_CHECKING:

@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaccard_eval.data.alignment import (
+    AUTO,
     Alignment,
     CommonImages,
     align,
     align_images,
     common_sizes,
     merged_classes,
+    named_through,
     place,
 )
 from jaccard_eval.data.boxtable import BoxTable, freeze
-from jaccard_eval.data.classmaps import AUTO, named_through
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.engine import path_of
@@ -109,7 +110,7 @@ def _with_masks(aligned: Alignment, gt: Dataset, pred: Dataset, iou_type: str) -
     except DataError as error:
         if not any(finding.code == "mask-size" for finding in error.findings):
             raise
-        from jaccard_eval.features.audit.mask_axes import explain_sizes
+        from jaccard_eval.features.audit.shapes import explain_sizes
 
         raise DataError(explain_sizes(error.findings, gt, pred, aligned)) from None
 

@@ -19,30 +19,28 @@ from jaccard_eval import features
 from jaccard_eval.data.boxtable import FLAGS, BoxTable
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.data.document import DIGEST, PANOPTIC, RUN_ENTRY, SCHEMA, Part, Rows, document_digest, in_order
-from jaccard_eval.data.from_document import MISSING, from_document
+from jaccard_eval.data.from_document import MISSING, Fault, find_faults, find_run_faults, from_document
 from jaccard_eval.data.protocol import PROTOCOLS, Protocol
 from jaccard_eval.data.result import (
     Correspondence,
     EvaluationResult,
+    GateVerdict,
     InputSummary,
     OperatingPoint,
+    Result,
     SliceRow,
     WithParts,
 )
-from jaccard_eval.data.result_base import Result
-from jaccard_eval.data.saved_values import Fault, find_faults, find_run_faults
 from jaccard_eval.data.signature import FINGERPRINT
-from jaccard_eval.data.verdict import GateVerdict
 from jaccard_eval.engine import path_of
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.errors.compute import errors_at
-from jaccard_eval.features.gates.lookup import SavedAnswers, SavedValues
+from jaccard_eval.features.gates.judging import SavedAnswers, SavedValues
 from jaccard_eval.features.images.compute import count_images
 from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.candidates import Pairs
-from jaccard_eval.matching.matchtable import MatchTable, match_boxes
+from jaccard_eval.matching.matchtable import MatchTable, Pairs, match_boxes
 from jaccard_eval.matching.order import rank_detections
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
 from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, Slice
@@ -197,7 +195,7 @@ def _load_result(path: Path) -> Result:
 
 def _result_classes() -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the classes of results, and those of their parts, by kind: they are found by listing the features."""
-    names = ("jaccard_eval.data.result", "jaccard_eval.data.verdict")
+    names = ("jaccard_eval.data.result", "jaccard_eval.data.result")
     features_ = (f"{features.__name__}.{info.name}.result" for info in pkgutil.iter_modules(features.__path__))
     modules = [importlib.import_module(name) for name in (*names, *filter(importlib.util.find_spec, features_))]
     classes: list[Any] = [kind for module in modules for kind in vars(module).values() if is_dataclass(kind)]

@@ -15,8 +15,7 @@ import numpy as np
 import torch
 from torchmetrics import Metric
 
-from jaccard_eval.api.stream_state import pack, unpack
-from jaccard_eval.api.streaming import Evaluator, side_of_state
+from jaccard_eval.api.streaming import Evaluator, pack, side_of_state, unpack
 from jaccard_eval.compat.pycocotools.coco import COCO
 from jaccard_eval.compat.torchmetrics import MeanAveragePrecision as Numbers
 from jaccard_eval.errors import UsageError

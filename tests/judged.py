@@ -6,8 +6,7 @@ from typing import Any
 from result_builder import make_result
 
 from jaccard_eval.data.document import Rows
-from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.data.verdict import GateVerdict, Status
+from jaccard_eval.data.result import EvaluationResult, GateVerdict, Status
 from jaccard_eval.findings import Example, Finding, Severity, Where
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
+from jaccard_eval.matching.matchtable import ALL_SIZES, Ranking
 
 
 class MergedParts:

@@ -10,8 +10,7 @@ import numpy as np
 from pictures import Picture, det, evaluate, gt
 
 from jaccard_eval.data.document import Interval
-from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.data.verdict import PairedDelta
+from jaccard_eval.data.result import EvaluationResult, PairedDelta
 
 CLASSES = ("cat", "dog", "fox")
 Scene = tuple[list[Picture], list[Picture]]

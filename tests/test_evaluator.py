@@ -36,7 +36,7 @@ from jaccard_eval import (
     load,
 )
 from jaccard_eval.api import streaming
-from jaccard_eval.api.stream_state import DOCUMENT
+from jaccard_eval.api.streaming import DOCUMENT
 from jaccard_eval.data.protocol import ProtocolOptions
 from jaccard_eval.findings import Severity
 from jaccard_eval.options import EvaluateOptions, SideOptions

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from result_builder import make_result
 
 from jaccard_eval import BoxTable, EvaluationResult, UsageError, compare, evaluate, inspect, log_metrics, pixels
-from jaccard_eval.api.loggers import STYLES
+from jaccard_eval.api.results import STYLES
 from jaccard_eval.data.result import OperatingPoint
 
 NAN = math.nan

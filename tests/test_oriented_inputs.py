@@ -21,8 +21,7 @@ from jaccard_eval import (
     load,
     nms,
 )
-from jaccard_eval.similarity.obb import QuadSide, covering_quads, quad_pairs
-from jaccard_eval.similarity.quads import Quads
+from jaccard_eval.similarity.obb import Quads, QuadSide, covering_quads, quad_pairs
 
 Record = dict[str, Any]
 CORNERS = [f"{axis}{corner}" for corner in range(1, 5) for axis in "xy"]

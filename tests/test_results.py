@@ -14,7 +14,7 @@ from command_line import run_here, write_pair
 
 import jaccard_eval
 from jaccard_eval import BoxTable, UsageError
-from jaccard_eval.data.result_base import Result
+from jaccard_eval.data.result import Result
 from jaccard_eval.findings import Severity
 
 ROOT = Path(__file__).parents[1]

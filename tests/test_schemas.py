@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from jaccard_eval import evaluate, pixels
-from jaccard_eval.data.saved_values import find_faults, json_schema
-from jaccard_eval.features.gates.config import build_schema
+from jaccard_eval.data.from_document import find_faults, json_schema
+from jaccard_eval.features.gates.rules import build_schema
 from jaccard_eval.options import Bootstrap, Slice
 
 ROOT = Path(__file__).parents[1]

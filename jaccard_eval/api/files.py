@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jaccard_eval.codes import STOPS
+from jaccard_eval.data.document import EVALUATION, PANOPTIC, PIXELS
+from jaccard_eval.data.from_document import Fault, from_document
+from jaccard_eval.data.result import GateResult, GateVerdict, Result
 from jaccard_eval.engine import path_of
+from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import FindingLog, Where
-from jaccard_eval.options import SideOptions, require_lists
+from jaccard_eval.evaluation import evaluate_inputs, in_every
+from jaccard_eval.features.compare.comparison import CompareOptions, compare_results, side_names
+from jaccard_eval.features.compare.result import ComparisonResult
+from jaccard_eval.features.gates.judging import gate_findings
+from jaccard_eval.features.panoptic.result import PanopticOptions, PanopticProtocol
+from jaccard_eval.features.pixels.result import PixelOptions, PixelProtocol
+from jaccard_eval.features.verify.compute import judged_again
+from jaccard_eval.findings import Finding, FindingLog, Where
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.gating import opened
+from jaccard_eval.inputs import Input, load, settle_iou_type, with_shapes
+from jaccard_eval.options import EvaluateOptions, SideOptions, require_lists
+from jaccard_eval.runs import converted, invalid_document, read_repeatable, saved_rules
 from jaccard_eval.text import did_you_mean, quoted_value
 from jaccard_eval.version import __version__
 
@@ -20,7 +36,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from jaccard_eval.data.result import EvaluationResult
-    from jaccard_eval.data.verdict import GateResult
     from jaccard_eval.features.convert.write import Conversion
     from jaccard_eval.features.gates.rules import Gates
     from jaccard_eval.features.panoptic.result import PanopticResult
@@ -30,6 +45,7 @@ if TYPE_CHECKING:
     from jaccard_eval.options import Bootstrap, ReadOptions, Slice
 
     Maps = str | os.PathLike[str] | npt.ArrayLike | Sequence[npt.ArrayLike] | Mapping[str, npt.ArrayLike]
+
 
 # The features are imported where they are used: most callers use one verb, and each brings modules of its own.
 
@@ -131,7 +147,6 @@ def verify(
     >>> found.equal
     False
     """
-    from jaccard_eval.api.again import made_again
     from jaccard_eval.features.verify.compute import compare_again
     from jaccard_eval.runs import is_saved_run, load_run
 
@@ -332,13 +347,11 @@ def pixels(
     from jaccard_eval.data.metricref import MAP_METRICS, MetricRef
     from jaccard_eval.engine.threads import map_in_order
     from jaccard_eval.features.bootstrap.intervals import resampled, sliced
-    from jaccard_eval.features.pixels.counting import count_label_maps, note_numbering, pixels_result
-    from jaccard_eval.features.pixels.numbering import better_numbering
+    from jaccard_eval.features.pixels.counting import better_numbering, count_label_maps, note_numbering, pixels_result
+    from jaccard_eval.features.pixels.report import WorstMaps
     from jaccard_eval.features.pixels.result import PixelOptions, PixelProtocol
-    from jaccard_eval.features.pixels.worst import WorstMaps
     from jaccard_eval.options import Bootstrap
-    from jaccard_eval.reading.labelmaps.arrays import maps_from
-    from jaccard_eval.reading.labelmaps.colors import named_color_table, read_color_table
+    from jaccard_eval.reading.labelmaps import maps_from, named_color_table, read_color_table
 
     sides = maps_from(gt), maps_from(pred)
     if list_file is not None and not all(isinstance(side, Path) for side in sides):
@@ -403,7 +416,7 @@ def _value_map(
     option: str, given: Mapping[int, int] | Mapping[str, str] | str | None, also: tuple[str, ...] = ()
 ) -> str | tuple[tuple[int, int], ...]:
     """Return what values mean, of what a caller gives; empty where it names no map, or one to find."""
-    from jaccard_eval.features.pixels.numbering import RULES
+    from jaccard_eval.features.pixels.counting import RULES
 
     if given is None or given in also:
         return ()
@@ -489,12 +502,11 @@ def panoptic(
     """
     from jaccard_eval.engine.threads import map_in_order
     from jaccard_eval.features.bootstrap.intervals import resampled
-    from jaccard_eval.features.panoptic.counting import count_images, panoptic_result
-    from jaccard_eval.features.panoptic.noise import with_differences, with_slices
+    from jaccard_eval.features.panoptic.counting import count_images, panoptic_result, with_differences, with_slices
+    from jaccard_eval.features.panoptic.report import WorstSegments
     from jaccard_eval.features.panoptic.result import PanopticOptions, PanopticProtocol
-    from jaccard_eval.features.panoptic.worst import WorstSegments
     from jaccard_eval.options import Bootstrap
-    from jaccard_eval.reading.segments.layouts import open_pair
+    from jaccard_eval.reading.segments import open_pair
 
     given = tuple(sorted((str(key), str(goal)) for key, goal in (class_map or {}).items()))
     rules = PanopticProtocol(iou_type=iou_type, dilation_ratio=dilation_ratio, class_map=given)
@@ -524,3 +536,122 @@ def panoptic(
         other = panoptic_result(count_images(*sides, rules, findings, run=run), rules, __version__)
         result = with_differences(result, other, slices, settings, workers=workers)
     return replace(result, images=WorstSegments.of(counted, None if images is None else path_of(images)))
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A saved result: its document, its verdicts, and the inputs that it is to be made of again."""
+
+    document: Mapping[str, Any]
+    verdicts: tuple[GateVerdict, ...]
+    inputs: Sequence[Path]
+
+
+def made_again(path: Path, inputs: Sequence[Path]) -> tuple[Saved, Result]:
+    """Return a saved result, and the one that the inputs give now."""
+    *others, last = _AGAIN
+    document = read_repeatable(path, tuple(_AGAIN), f"those of {', '.join(others)} and {last}")
+    make, usage, counts = _AGAIN[document["kind"]]
+    if len(inputs) not in counts:
+        raise UsageError(f"a result of kind {document['kind']} is verified with {usage}; got {len(inputs)} paths")
+    faults: list[Fault] = []
+    verdicts = [from_document(GateVerdict, row, faults) for row in document.get("gates", ())]
+    if faults:
+        raise invalid_document(path, f"cannot be run again: gates: {' '.join(faults[0])}")
+    saved = Saved(document, tuple(filter(None, verdicts)), inputs)
+    try:
+        return saved, make(saved)
+    except UsageError as error:  # the call is the saved result's, not the user's
+        raise invalid_document(path, f"cannot be run again: {error}") from None
+
+
+def _evaluation(saved: Saved) -> Result:
+    document = saved.document
+    rules, options = saved_rules(document["protocol"], document["options"])
+    images = document.get("worst_images")
+    options = replace(
+        options,
+        allow=STOPS,
+        errors="errors" in document,
+        confusion="confusion" in document,
+        worst_images=len(images["rows"]) if images else None,
+    )
+    gt, pred = saved.inputs
+    return evaluate_inputs(gt, pred, rules, options, version=__version__, findings=_chosen(saved, options))
+
+
+def _chosen(saved: Saved, options: EvaluateOptions) -> tuple[Finding, ...]:
+    """Return the note on which shapes are compared, where nobody had named them."""
+    if all(finding["code"] != "iou-type" for finding in saved.document["warnings"]):
+        return ()
+    gt, *preds = saved.inputs
+    return settle_iou_type(Input(gt, options.gt_format), [Input(pred, options.pred_format) for pred in preds])[1]
+
+
+def _pixels(saved: Saved) -> Result:
+    rules = converted(saved.document["protocol"], PixelProtocol, "protocol")
+    asked = converted(saved.document.get("options", {}), PixelOptions, "options")
+    gt, pred = saved.inputs
+    values = rules.gt_class_map if isinstance(rules.gt_class_map, str) else dict(rules.gt_class_map) or None
+    # What the rules have of colours, and of the values of predictions, is made of the options.
+    return pixels(gt, pred, **(_keywords(rules) | {"gt_class_map": values} | _keywords(asked)))
+
+
+def _panoptic(saved: Saved) -> Result:
+    rules = converted(saved.document["protocol"], PanopticProtocol, "protocol")
+    asked = converted(saved.document.get("options", {}), PanopticOptions, "options")
+    if "against" in saved.document and asked.against is None:
+        raise UsageError("it was compared with predictions in memory, which have no path")
+    gt, pred = saved.inputs
+    return panoptic(gt, pred, **(_keywords(rules) | {"class_map": dict(rules.class_map)}), **_keywords(asked))
+
+
+def _keywords(options: Any) -> dict[str, Any]:
+    return {item.name: getattr(options, item.name) for item in fields(options)}
+
+
+def _comparison(saved: Saved) -> Result:
+    asked, document = saved.document["options"], saved.document
+    both = [saved_rules(asked["protocol"], options) for options in asked["predictions"]]
+    how = converted(asked["compared"], CompareOptions, "options.compared")
+    path, *preds = saved.inputs
+    if len(preds) != len(both):
+        raise UsageError(f"it compares {len(both)} predictions, got {len(preds)}")
+    rules, options = both[0]
+    gt: Any = path
+    if options.images_in_common:
+        read = with_shapes(options.gt_options, rules.iou_type)
+        gt = in_every(load(path, format_name=options.gt_format, options=read), preds, options)
+    found, results = _chosen(saved, options), []
+    for pred, (rules, options) in zip(preds, both, strict=True):
+        allowing = replace(options, allow=STOPS)
+        results.append(evaluate_inputs(gt, pred, rules, allowing, version=__version__, findings=found))
+        found = ()  # of all of them
+    sides = (document["inputs"]["baseline"], *(row["pred"] for row in document["comparisons"]))
+    names = {letter: side["name"] for letter, side in zip(side_names(len(sides), {}), sides, strict=True)}
+    return compare_results(results, how, version=__version__, run=map_in_order, names=names)
+
+
+def _gate(saved: Saved) -> Result:
+    judged, *baseline = saved.inputs
+    run, table = opened(judged, None)
+    answers = opened(baseline[0], None)[0] if baseline else None
+    verdicts = judged_again(saved.verdicts, run, answers, table and table.measured)
+    return GateResult(
+        version=__version__,
+        path=str(judged),
+        signature=run.signature,
+        baseline=str(baseline[0]) if baseline else None,
+        gates=tuple(verdicts),
+        findings=gate_findings(verdicts),
+    )
+
+
+# What makes a result of a kind again, and of which paths, of which there are how many.
+_AGAIN: dict[str, tuple[Callable[[Saved], Result], str, Sequence[int]]] = {
+    EVALUATION: (_evaluation, "GT PRED", (2,)),
+    PIXELS: (_pixels, "GT PRED", (2,)),
+    PANOPTIC: (_panoptic, "GT PRED", (2,)),
+    ComparisonResult.kind: (_comparison, "GT A B [C...]", range(3, 1_000)),
+    GateResult.kind: (_gate, "RESULT [BASELINE]", (1, 2)),
+}

@@ -11,7 +11,7 @@ from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar
 
 from jaccard_eval import inputs
-from jaccard_eval.api import boxes, files, suppression
+from jaccard_eval.api import boxes, files
 from jaccard_eval.errors import JaccardEvalError, UsageError
 from jaccard_eval.findings import issue_warnings
 from jaccard_eval.fixes import Keywords
@@ -118,7 +118,7 @@ explain = for_programs(boxes.explain)
 gate = for_programs(files.gate)
 inspect = for_programs(boxes.inspect)
 load = for_programs(inputs.load)
-nms = for_programs(suppression.nms)
+nms = for_programs(boxes.nms)
 panoptic = for_programs(files.panoptic)
 pixels = for_programs(files.pixels)
 sensitivity = for_programs(boxes.sensitivity)

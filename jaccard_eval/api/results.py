@@ -1,29 +1,240 @@
-"""What results do when they are asked to: write reports, draw, become tables and show themselves in a notebook.
-
-Results lie below all that writes and draws; the package provides this module to them (`registry`).
-"""
+"""What results do when asked: write reports, draw, become tables, show themselves in a notebook."""
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.atomic import FolderPath
-from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.data.result_base import Result
+from jaccard_eval.data.document import PANOPTIC, PIXELS, MetricValue
+from jaccard_eval.data.protocol import COCO
+from jaccard_eval.data.result import EvaluationResult, Result
 from jaccard_eval.engine import Place, path_of
 from jaccard_eval.errors import UsageError
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.write import plan_outputs, write_outputs
-from jaccard_eval.text import quoted_value
+from jaccard_eval.text import did_you_mean, quoted_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from jaccard_eval.features.compare.result import ComparisonResult
+    from jaccard_eval.features.panoptic.result import PanopticResult
+    from jaccard_eval.features.pixels.result import PixelsResult
+
+
+# Trackers draw a chart for each name: beyond the first number, only as many classes as the second get one.
+MAX_CLASSES, WORST_CLASSES = 100, 10
+# Of a class or a file's name, in characters. MLflow keeps names of 250, of which prefix, metric and two of these fit.
+MAX_LABEL = 80
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_\-. /]")  # what MLflow refuses in the name of a metric
+# A slash would make a group of a class; dots and blanks at an end make paths that are others, or none.
+_NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9_\-. ]")
+_AVERAGE = re.compile(r"(?P<average>AP|AR)(?P<number>\d+)?(?:_(?P<area>.+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One number, of a class by its row, and what stands before it in its name."""
+
+    metric: str
+    value: float
+    row: int | None = None
+    path: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Table:
+    """The numbers of a result, the names of its classes, and by what the worst classes are found, lowest first."""
+
+    entries: Sequence[_Entry]
+    class_names: Sequence[str]
+    rank: Sequence[float]
+
+
+def log_metrics(
+    result: EvaluationResult | ComparisonResult | PixelsResult | PanopticResult,
+    *,
+    style: str = "plain",
+    prefix: str = "val/",
+    classes: bool = True,
+) -> dict[str, float]:
+    """Return the numbers of a result as a flat dictionary, ready for an experiment tracker.
+
+    Undefined values are omitted, because charts break at NaN. Names consist of letters, digits and ``_ - . /`` and
+    blanks, which is what MLflow takes; other characters of class names become ``_``, and names that would then be
+    equal are numbered: ``a_b``, ``a_b-2``.
+
+    Parameters
+    ----------
+    result : EvaluationResult, ComparisonResult, PixelsResult or PanopticResult
+        An evaluation gives its summary, the values of each class, and, at IoU 0.5 or the protocol's lowest, precision,
+        recall, F1, counts and the score at the operating point, where a score was asked for, and the numbers of the
+        errors, where these were. A comparison gives the
+        values of each side under its name, and how far they are above the first side's under ``delta``.
+    style : {"plain", "ultralytics", "torchmetrics", "lightning"}
+        Whose names: ``AP50`` and, of a class, ``AP50/dog``; ``metrics/mAP50(B)`` as Ultralytics writes it, parentheses
+        included, which MLflow refuses; ``map_50`` and ``map_50_per_class/dog``; these with ``_`` for
+        ``/``, so that Lightning can write a name, with the prefix ``val_``, into that of a checkpoint. Metrics that a
+        library does not have keep our names.
+    prefix : str
+        What every name begins with.
+    classes : bool
+        Whether to include the values of each class. Of more than 100 classes only the ten worst are included: the
+        lowest, or those that lost most; which ones these are can change from epoch to epoch.
+
+    Returns
+    -------
+    dict of str to float
+        Finite values. The name of a class does not depend on which values are defined.
+
+    Raises
+    ------
+    UsageError
+        When the style or the kind of result is unknown.
+
+    Examples
+    --------
+    >>> from jaccard_eval import BoxTable, evaluate
+    >>> gt = BoxTable.from_arrays(["a.jpg"], ["dog"], [[0, 0, 10, 10]])
+    >>> pred = BoxTable.from_arrays(["a.jpg"], ["dog"], [[0, 0, 10, 8]], score=[0.9])
+    >>> logged = log_metrics(evaluate(gt, pred), style="torchmetrics")
+    >>> [(name, round(logged[name], 3)) for name in ("val/map", "val/map_50", "val/map_per_class/dog")]
+    [('val/map', 0.7), ('val/map_50', 1.0), ('val/map_per_class/dog', 0.7)]
+    """
+    if style not in STYLES:
+        known = ", ".join(STYLES)
+        raise UsageError(f"unknown style {quoted_value(style)}; choose from {known}.{did_you_mean(str(style), STYLES)}")
+    if not isinstance(prefix, str):
+        raise UsageError(f"prefix must be a str, got {type(prefix).__name__}")
+    table = _table(result)
+    # Only COCO's thresholds make what Ultralytics names by their range.
+    by_range = not isinstance(result, EvaluationResult) or result.protocol.iou_thresholds == COCO.iou_thresholds
+    name = _plain if getattr(result, "kind", None) in (PIXELS, PANOPTIC) else STYLES[style]
+    separator, start = SEPARATORS.get(style, "/"), _NOT_IN_NAMES.sub("_", prefix)
+    labels, kept = _labels(table.class_names, "class"), frozenset(_worst(table.rank)) if classes else frozenset()
+    logged, taken = {}, set[str]()
+    for entry in table.entries:
+        metric = name(entry.metric, entry.row is not None, by_range)
+        parts = (*entry.path, metric) if entry.row is None else (*entry.path, metric, labels[entry.row])
+        # Named before anything is dropped: a class keeps its name from epoch to epoch.
+        key = start + _unused(separator.join(parts), taken)
+        if math.isfinite(entry.value) and (entry.row is None or entry.row in kept):
+            logged[key] = float(entry.value)
+    return logged
+
+
+def _plain(metric: str, of_class: bool, by_range: bool) -> str:
+    return _NOT_IN_NAMES.sub("_", metric)
+
+
+def _ultralytics(metric: str, of_class: bool, by_range: bool) -> str:
+    name, is_average = _plain(metric, of_class, by_range), _AVERAGE.fullmatch(metric) is not None
+    if not is_average and metric not in ("precision", "recall"):
+        return name
+    # The letter is for boxes; masks have (M) and poses (P) there.
+    return f"metrics/{'m' if is_average else ''}{name}{'50-95' if metric == 'AP' and by_range else ''}(B)"
+
+
+def _torchmetrics(metric: str, of_class: bool, by_range: bool) -> str:
+    found = _AVERAGE.fullmatch(metric)
+    if found is None:
+        return _plain(metric, of_class, by_range)
+    parts = [f"m{found['average'].lower()}", found["number"], found["area"], "per_class" if of_class else None]
+    return _plain("_".join(part for part in parts if part), of_class, by_range)
+
+
+# How each names a metric.
+STYLES: dict[str, Callable[[str, bool, bool], str]] = {
+    "plain": _plain,
+    "ultralytics": _ultralytics,
+    "torchmetrics": _torchmetrics,
+    "lightning": _torchmetrics,
+}
+SEPARATORS = {"lightning": "_"}  # between metric and class; a slash elsewhere
+
+
+def _table(result: Any) -> _Table:
+    """Return the numbers of a result, undefined ones included."""
+    kind = getattr(result, "kind", None)
+    if kind in (EvaluationResult.kind, PIXELS, PANOPTIC):
+        return _measured(result)
+    if kind == "comparison":
+        return _compared(result)
+    raise UsageError(
+        f"log_metrics() cannot read {type(result).__name__}. Pass the result of evaluate, compare, pixels or panoptic."
+    )
+
+
+def _measured(result: EvaluationResult | PixelsResult | PanopticResult) -> _Table:
+    values: list[Mapping[str, MetricValue]] = [row.values for row in result.per_class]
+    entries = [_Entry(metric, value.value) for metric, value in result.metrics.items()]
+    entries += [_Entry(metric, value.value, row) for row, found in enumerate(values) for metric, value in found.items()]
+    if isinstance(result, EvaluationResult):
+        entries += [_Entry(name, value, row) for row, found in result.further.items() for name, value in found.items()]
+    # By the first metric of the table of classes: AP, or IoU.
+    rank = [next((value.value for value in found.values()), math.nan) for found in values]
+    return _Table(entries=entries, class_names=[row.name for row in result.per_class], rank=rank)
+
+
+def _compared(result: ComparisonResult) -> _Table:
+    first, *_ = result.others
+    names = list(dict.fromkeys(delta.class_name for delta in first.deltas if delta.class_name is not None))
+    rows: dict[str | None, int | None] = {None: None, **{name: row for row, name in enumerate(names)}}
+    baseline, *sides = _labels([result.baseline.name, *(other.contender.name for other in result.others)], "side")
+    entries = [_Entry(delta.metric, delta.baseline, rows[delta.class_name], (baseline,)) for delta in first.deltas]
+    # By its largest loss to any side, in the first metric.
+    rank = [math.nan] * len(names)
+    for side, other in zip(sides, result.others, strict=True):
+        for delta in other.deltas:
+            row = rows[delta.class_name]
+            entries.append(_Entry(delta.metric, delta.value, row, (side,)))
+            entries.append(_Entry(delta.metric, delta.delta, row, (side, "delta")))
+            if row is not None and delta.metric == first.deltas[0].metric:
+                rank[row] = min((rank[row], delta.delta), key=_nan_last)
+    return _Table(entries=entries, class_names=names, rank=rank)
+
+
+def _worst(rank: Sequence[float]) -> list[int]:
+    """Return the rows of the classes to show: all, or where these are too many, the lowest."""
+    rows = sorted(range(len(rank)), key=lambda row: _nan_last(rank[row]))
+    return rows if len(rows) <= MAX_CLASSES else rows[:WORST_CLASSES]
+
+
+def _nan_last(value: float) -> float:
+    return math.inf if math.isnan(value) else value
+
+
+def _labels(names: Sequence[str], kind: str) -> list[str]:
+    """Return names without characters that trackers refuse, all different; those that need no change keep theirs."""
+    cleaned = [_NOT_IN_LABELS.sub("_", name).strip(" .")[:MAX_LABEL] for name in names]
+    # Of a name in another script nothing is left that could be read.
+    cleaned = [text if re.search("[A-Za-z0-9]", text) else f"{kind}-{row}" for row, text in enumerate(cleaned)]
+    taken: set[str] = set()
+    labels = dict.fromkeys(range(len(names)), "")
+    for row in sorted(labels, key=lambda row: cleaned[row] != names[row]):
+        labels[row] = _unused(cleaned[row], taken)
+    return list(labels.values())
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    """Return a name, numbered where it is taken, and take it."""
+    numbered = (f"{name}-{number}" for number in itertools.count(2))
+    unused = name if name not in taken else next(text for text in numbered if text not in taken)
+    taken.add(unused)
+    return unused
+
 
 LISTED_IMAGES = 10  # by files that hold a table of all images, where no other number was given
 

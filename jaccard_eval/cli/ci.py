@@ -57,7 +57,7 @@ def announce_failure(error: JaccardEvalError, options: RunOptions) -> None:
     system = _system(options)
     if system == "off" or _ANNOUNCED in click.get_current_context().meta:
         return
-    from jaccard_eval.data.verdict import Status
+    from jaccard_eval.data.result import Status
     from jaccard_eval.report.checks import FINDINGS, Check, of_findings
 
     if isinstance(error, DataError):

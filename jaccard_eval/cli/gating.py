@@ -37,8 +37,7 @@ except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
-    from jaccard_eval.data.result import EvaluationResult
-    from jaccard_eval.data.verdict import GateVerdict
+    from jaccard_eval.data.result import EvaluationResult, GateVerdict
     from jaccard_eval.features.gates.rules import Gates, Rule
     from jaccard_eval.features.panoptic.result import PanopticResult
     from jaccard_eval.features.pixels.result import PixelsResult
@@ -260,7 +259,7 @@ def configured_gates(options: RunOptions) -> tuple[Gates | None, Path | None]:
 
 def load_gates(config: Config, *, further: Sequence[Rule] = ()) -> Gates | None:
     """Return the gates that a configuration has, with `further` rules behind its own; None when it has none."""
-    from jaccard_eval.features.gates.config import ConfigText, parse_config
+    from jaccard_eval.features.gates.rules import ConfigText, parse_config
 
     gates = config.tables.get("gates")
     rules = gates.get("rules") if isinstance(gates, Mapping) else None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,26 +22,49 @@ from jaccard_eval.cli.parse import (
     RunOptions,
     WholeNumber,
     is_map_file,
+    parse_areas,
     parse_class_map,
+    parse_iou,
+    parse_max_dets,
+    parse_names,
     parse_number,
     parse_order,
     parse_score,
+    parse_sigmas,
     parse_sort,
+    parse_toml,
     parse_whole,
     parsed_by,
+    read_settings,
 )
 from jaccard_eval.cli.progress import CHOICES, shown_progress
 from jaccard_eval.cli.streams import choose_color
 from jaccard_eval.codes import CODES
-from jaccard_eval.data.known_protocols import RULES
+from jaccard_eval.data.known_protocols import IOU_TYPES, RULES
 from jaccard_eval.errors import JaccardEvalError, UsageError
-from jaccard_eval.options import AIMS, ANGLES, BEST_F1, BY_FOLDER, MASK_AXES, exempting
-from jaccard_eval.text import did_you_mean, quoted_value
+from jaccard_eval.extensions import SIMILARITIES
+from jaccard_eval.findings import FindingLog
+from jaccard_eval.options import (
+    AIMS,
+    ANGLES,
+    BEST_F1,
+    BY_FOLDER,
+    ENGINES,
+    MASK_AXES,
+    EngineOptions,
+    ReadOptions,
+    SideOptions,
+    exempting,
+)
+from jaccard_eval.text import did_you_mean, quoted_value, shown_json
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from jaccard_eval.options import Bootstrap
+    from jaccard_eval.features.gates.rules import Gates
+    from jaccard_eval.options import Bootstrap, Slice
+    from jaccard_eval.report.write import Output
+
 
 PATH = AnyPath()
 BOX_ENCODINGS = ("xywh", "xyxy", "cxcywh", "xxyy", "yxyx")
@@ -612,3 +636,350 @@ GALLERY = _show(
     metavar="N",
     help="Show the N worst images with their boxes on the page of -o report.html (default 24, at most 200; 0: none).",
 )
+
+
+# Of the options that the fields of a dataclass declare, the type decides how a text is read.
+_BY_TYPE: dict[str, dict[str, Any]] = {
+    "bool": {"is_flag": True},
+    "float | None": NUMBER,
+    "Sequence[str]": {"metavar": "A,B,...", "callback": parsed_by(parse_names)},
+}
+
+PROTOCOL_OPTIONS: list[click.Parameter] = [
+    _rule(
+        "--protocol",
+        **PROTOCOL,
+        default="coco",
+        basic=True,
+        help="Rules (default coco): 'jaccard-eval help protocols'.",
+    ),
+    _rule(
+        "--iou",
+        metavar="IOU",
+        basic=True,
+        callback=parsed_by(parse_iou),
+        help="IoU thresholds: 0.5 or 0.5,0.75 or 0.5:0.95:0.05.",
+    ),
+    _rule(
+        "--max-dets",
+        metavar="N,...|none",
+        callback=parsed_by(parse_max_dets),
+        help="Detections kept per image and class.",
+    ),
+    _rule(
+        "--areas",
+        metavar="NAME=LOW:HIGH,...",
+        callback=parsed_by(parse_areas),
+        help="Area ranges in square pixels, such as small=0:32^2,large=32^2:inf.",
+    ),
+    _rule("--class-agnostic", is_flag=True, help="Treat all classes as one."),
+    _rule(
+        "--difficult",
+        type=OneOf(("count", "ignore")),
+        help="Count objects marked difficult, or ignore them and those marked ignore. Default: as the protocol does.",
+    ),
+    *(
+        _rule(
+            f"--{field.name.replace('_', '-')}",
+            help=field.metadata["help"],
+            basic=field.metadata.get("basic", False),
+            **_BY_TYPE[str(field.type)],
+        )
+        for field in fields(SideOptions)
+        if field.metadata
+    ),
+    _rule(
+        "--score",
+        **SCORE,
+        basic=True,
+        help="Also precision, recall and F1 at a score: 0.4, best-f1, precision=0.9, recall=0.8 or fppi=1.",
+    ),
+]
+
+SHAPE_OPTIONS: list[click.Parameter] = [
+    _rule(
+        "--iou-type",
+        type=OneOf(IOU_TYPES, SIMILARITIES),
+        metavar="KIND",
+        basic=True,
+        help="By bbox, segm, boundary, keypoints, obb or probiou.",
+    ),
+    _rule(
+        "--sigmas",
+        metavar="S,...|NAME",
+        callback=parsed_by(parse_sigmas),
+        help="Sigma of each keypoint, where they are not COCO's 17: numbers, one for all, or ap10k, crowdpose,"
+        " humanart, wholebody.",
+    ),
+    _rule(
+        "--dilation-ratio",
+        type=float,
+        metavar="SHARE",
+        help="Width of boundaries, as a share of the image diagonal. Default: 0.02.",
+    ),
+]
+
+
+def rule_arguments(options: RunOptions) -> dict[str, Any]:
+    """Return the rules as the verbs of `api` take them; area ranges only where some are given."""
+    rules = {name: getattr(options, name) for name in ("protocol", "iou", "max_dets", "class_agnostic", "difficult")}
+    shapes = {name: getattr(options, name) for name in ("iou_type", "sigmas", "dilation_ratio")}
+    # Not every command has those of shapes.
+    rules |= {name: value for name, value in shapes.items() if value is not None}
+    if options.areas is None:
+        return rules
+    from jaccard_eval.data.protocol import get_protocol
+
+    # Headline metrics use the first range: that of the protocol, unless one of its name is given.
+    everything = get_protocol(options.protocol).areas[0]
+    own = [area for area in options.areas if area.name == everything.name] or [everything]
+    return rules | {"areas": (*own, *(area for area in options.areas if area.name != everything.name))}
+
+
+ROLES = ("gt", "pred")
+_TYPED = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+
+
+def two_sides(paths: Sequence[Path], options: RunOptions) -> tuple[Path, Path]:
+    """Take ground truth and predictions each from its option, else from the next path."""
+    context, rest = click.get_current_context(), list(paths)
+    if len(rest) == 1 and not (options.gt or options.pred):
+        from jaccard_eval.formats import in_parts
+
+        rest *= 1 + in_parts(rest[0])  # which has both sides
+    sides = []
+    for name, given in (("GT", options.gt), ("PRED", options.pred)):
+        if len(given) > 1:
+            raise click.UsageError(f"{name} is given {len(given)} times; keep one", context)
+        if not given and not rest:
+            refuse_results(paths)
+            raise click.UsageError(f"Missing argument '{name}'.", context)
+        sides.append(given[0] if given else rest.pop(0))
+    if rest:
+        raise click.UsageError(f"Got unexpected extra argument ({rest[0]})", context)
+    return sides[0], sides[1]
+
+
+def typed_options(parameters: Sequence[click.Parameter]) -> list[str]:
+    """Return what was typed, or set by a variable; asked of click, as an option given at its default counts too."""
+    source = click.get_current_context().get_parameter_source
+    return [parameter.opts[0] for parameter in parameters if source(parameter.name or "") in _TYPED]
+
+
+def refuse_options_of_sides(parameters: Sequence[click.Parameter]) -> None:
+    """Raise a usage error when saved results come with rules, or ways to read, that they have themselves."""
+    if given := typed_options(parameters):
+        raise click.UsageError(
+            f"{', '.join(given)}: a saved result has rules and options of its own; name ground truth and predictions"
+            " instead",
+            click.get_current_context(),
+        )
+
+
+def run_on_sides(verb: Callable[..., Any], *sides: Path, options: RunOptions, **settings: Any) -> Any:
+    """Run a verb of `api` on both sides as the options read them; its result also has what is odd about class names."""
+    log = FindingLog()
+    return with_findings(log, verb(*sides, **settings, **side_arguments(options, log)))
+
+
+def with_findings(log: FindingLog, result: Any) -> Any:
+    """Return a result with what was found on the way to it before its own findings."""
+    return replace(result, findings=(*log.findings(), *result.findings))
+
+
+def side_arguments(options: RunOptions, log: FindingLog) -> dict[str, Any]:
+    """Return how the verbs of `api` read both sides, choose from them and bring them together."""
+    gt_options, pred_options = read_options(options, log)
+    given = {field.name: getattr(options, field.name) for field in fields(SideOptions)}
+    return given | {"gt_options": gt_options, "pred_options": pred_options}
+
+
+def read_options(options: RunOptions, log: FindingLog) -> tuple[ReadOptions, ReadOptions]:
+    """Return how to read ground truth and predictions; what is odd about a list of names goes to `log`."""
+    names = {role: getattr(options, f"{role}_names") or options.names for role in ROLES}
+    folders = {role: getattr(options, f"{role}_images") or options.images for role in ROLES}
+    # Most often both sides have one list of names and one folder: what is odd about them is to be reported once.
+    loaded: dict[str | None, Any] = {None: None}
+    for spec in filter(None, dict.fromkeys(names.values())):
+        from jaccard_eval.reading.names import load_names
+
+        loaded[spec] = load_names(spec, log)
+    indexed: dict[Path | None, Any] = {None: None}
+    for folder in filter(None, dict.fromkeys(folders.values())):
+        from jaccard_eval.reading.images import ImageFolder
+
+        indexed[folder] = ImageFolder(folder)
+    gt, pred = (
+        ReadOptions(
+            role=role,
+            box=getattr(options, f"{role}_box"),
+            units=getattr(options, f"{role}_units"),
+            names=loaded[names[role]],
+            images=indexed[folders[role]],
+            columns=getattr(options, f"{role}_columns"),
+            split=options.split,
+            skip_invalid=options.skip_invalid,
+            # Ground truth with an assumed score would be read as predictions.
+            assume_score=options.assume_score if role == "pred" else None,
+            origin=int(getattr(options, f"{role}_origin") or 0),
+            resized=getattr(options, f"{role}_resized"),
+            drop_inverted=getattr(options, f"{role}_drop_inverted"),
+            angle=getattr(options, f"{role}_angle"),
+            keypoint_order=getattr(options, f"{role}_keypoint_order"),
+            mask_axes=getattr(options, f"{role}_mask_axes"),
+            # Predictions have nothing of this but names.
+            hierarchy=options.hierarchy if role == "gt" else None,
+            image_labels=options.image_labels if role == "gt" else None,
+            class_descriptions=options.class_descriptions,
+        )
+        for role in ROLES
+    )
+    return gt, pred
+
+
+ARCHIVE = ".npz"  # of saved runs, which list every detection
+
+_engine = section("Large inputs")
+ENGINE_OPTIONS: list[click.Parameter] = [
+    _engine(
+        "--engine",
+        type=OneOf(ENGINES),
+        default="auto",
+        help="Where predictions are kept; auto: on disk if they would not fit into memory.",
+    ),
+    _engine("--memory-limit", metavar="SIZE", help="Memory to use, such as 2GiB (default: 60 % of the machine's)."),
+    _engine("--workers", **WHOLE, help="Threads of the disk engine (default: one per processor)."),
+    _engine(
+        "--scratch",
+        type=AnyPath(),
+        metavar="DIR|URL",
+        help="Folder for files of the engine; of a cluster, also URL.",
+    ),
+    _engine("--keep-scratch", is_flag=True, help="Leave these files, and print where."),
+    _engine("--scheduler", metavar="ADDRESS|FILE", help="Dask scheduler: tcp://HOST:PORT, tls://... or its file."),
+    _engine("--tls-ca", type=InputPath(), metavar="FILE", help="Certificate authority of a tls:// scheduler."),
+    _engine("--tls-cert", type=InputPath(), metavar="FILE", help="Certificate for a tls:// scheduler."),
+    _engine("--tls-key", type=InputPath(), metavar="FILE", help="Key for a tls:// scheduler."),
+    _engine("--retries", **WHOLE, help="Repeat a task of a cluster N times after an error (default 3)."),
+    _engine(
+        "--no-worker-timeout",
+        **{**NUMBER, "metavar": "SECONDS"},
+        help="Stop after this long without a Dask worker (default 120).",
+    ),
+]
+
+
+def choose_engine(gt: Path, pred: Path, options: RunOptions, lacking: Callable[[], list[str]]) -> dict[str, Any]:
+    """Return the engine that evaluates two inputs, and its options, as `evaluate` takes them.
+
+    What is `lacking` on the disk keeps in memory what nobody sends there.
+    """
+    from jaccard_eval.data.protocol import BOXES
+    from jaccard_eval.engine import is_automatic, takes_disk
+
+    names = {field.name for field in fields(EngineOptions)} - {"engine", "client"}
+    given = {name: value for name in sorted(names) if (value := getattr(options, name)) is not None}
+    engine = EngineOptions(engine=options.engine, **given)
+    iou_type = options.iou_type or BOXES  # another one may be found in the files
+    on_disk = takes_disk(gt, pred, engine, iou_type)
+    if on_disk and is_automatic(engine) and (asked := lacking()):
+        on_disk = False
+        if not options.quiet:
+            from jaccard_eval.engine.choice import in_spite_of_memory
+
+            note = in_spite_of_memory(gt, pred, engine, asked, iou_type)
+            streams.say(f"{streams.tagged('note[engine]', 'plain')}: {note}")
+    if options.engine == "dask":
+        _report_cluster()
+    if on_disk:
+        from jaccard_eval.engine.scratch import KEPT, left_behind
+
+        def report_kept() -> None:
+            for folder in KEPT:
+                streams.say(f"{streams.tagged('note[scratch-kept]', 'plain')}: {folder}")
+
+        if not options.quiet:
+            click.get_current_context().call_on_close(report_kept)  # after a failure, too
+
+        left = left_behind(options.scratch)
+        if left and not options.quiet:
+            streams.say(f"{streams.tagged('note[scratch-left]', 'plain')}: {left}")
+    found = "disk" if on_disk else "memory"
+    return {"engine": "dask" if options.engine == "dask" else found, **given}
+
+
+def _report_cluster() -> None:
+    """Print what happens to a cluster, a line each."""
+    import logging  # slow to load
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            streams.say(f"{streams.tagged('note[cluster]', 'plain')}: {record.getMessage()}")
+
+    logging.getLogger("jaccard_eval").addHandler(Lines())
+
+
+def refuse_outputs(outputs: Sequence[Output], *, scratch: object, errors: bool = True) -> None:
+    """Raise a UsageError for files that need the match of every detection."""
+    from jaccard_eval.engine.choice import not_on_disk
+
+    if refused := files_of_matches(outputs, errors=errors):
+        raise not_on_disk(refused, scratch)
+
+
+def files_of_matches(outputs: Sequence[Output], *, errors: bool = True) -> list[str]:
+    """Return the names of those files that need the match of every detection; pages can do without `errors`."""
+    return [str(output.path) for output in outputs if _needs_matches(output, errors=errors)]
+
+
+def _needs_matches(output: Output, *, errors: bool) -> bool:
+    reporter = output.reporter
+    # Tables of confusions need no more than these.
+    is_of_errors = reporter.errors and (errors or bool(reporter.names)) and not reporter.confusion
+    return reporter.images or is_of_errors or output.path.suffix.lower() == ARCHIVE
+
+
+def refuse_gates(gates: Gates | None) -> None:
+    """Raise a UsageError for rules that resample the images."""
+    if names := rules_of_matches(gates):
+        detail = f"{', '.join(names)}: significance is not available with the disk engine"
+        raise UsageError(f"{detail}. Pass --engine memory, or gate on the drop alone: --fail-drop.")
+
+
+def rules_of_matches(gates: Gates | None) -> list[str]:
+    """Return the rules that resample the images."""
+    return [rule.id for rule in gates.rules if rule.significance] if gates is not None else []
+
+
+TABLE = "slices"
+
+
+def read_slices(options: RunOptions) -> tuple[Slice, ...]:
+    """Return the slices of the options, then those of the file; globs of one name in the options are one slice."""
+    path = options.slices
+    if path is None and not options.slice:
+        return ()
+    from jaccard_eval.metrics.detection import require_names
+    from jaccard_eval.options import Slice
+
+    named: dict[str, list[str]] = {}
+    for name, glob in options.slice:
+        named.setdefault(name, []).append(glob)
+    tables = [named]
+    if path is not None:
+        content = parse_toml(path, read_settings(path))
+        table = content.get(TABLE)
+        if set(content) != {TABLE} or not isinstance(table, Mapping):
+            raise UsageError(f'{path}: expected one table [{TABLE}] with lines such as night = ["img/night/**"]')
+        wrong = [
+            f"{path}: {TABLE}.{name}: expected a list of names and globs, got {shown_json(globs)}"
+            for name, globs in table.items()
+            if not (isinstance(globs, list) and globs and all(isinstance(glob, str) for glob in globs))
+        ]
+        if wrong:
+            raise UsageError("\n".join(wrong))
+        tables.append(dict(table))
+    slices = tuple(Slice(name=name, patterns=tuple(globs)) for table in tables for name, globs in table.items())
+    # A name in the options and in the file would be two rows that nobody can distinguish.
+    require_names(slices)
+    return slices

@@ -314,7 +314,7 @@ def parse_class_map(text: str, rules: Sequence[str] | None = None) -> dict[str, 
 
         return _class_map_of_file(path_of(text))
     if "=" not in text:
-        from jaccard_eval.data.classmaps import class_map_names
+        from jaccard_eval.data.alignment import class_map_names
 
         name, known = text.strip(), class_map_names() if rules is None else rules
         if name not in known:

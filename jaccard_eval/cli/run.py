@@ -87,7 +87,7 @@ def run(argv: Sequence[str]) -> int:
     streams.prepare()
     try:
         if COMPLETE_VARIABLE in os.environ:
-            from jaccard_eval.cli.shells import complete
+            from jaccard_eval.cli.commands.completion import complete
 
             code: object = complete(os.environ[COMPLETE_VARIABLE])
         else:

@@ -14,8 +14,8 @@ import numpy as np
 from jaccard_eval.compat.pycocotools import coco, cocoeval, mask
 from jaccard_eval.compat.pycocotools.coco import Record
 from jaccard_eval.compat.pycocotools.install import install_modules, require_free
+from jaccard_eval.compat.pycocotools.mask import is_compressed, rles
 from jaccard_eval.compat.pycocotools.params import Params
-from jaccard_eval.compat.pycocotools.shapes import is_compressed, rles
 
 __all__ = ["COCO", "COCOeval_faster", "init_as_faster_coco_eval", "segmToRle"]
 

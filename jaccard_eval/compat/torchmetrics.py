@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaccard_eval.api.stream_state import StreamState, unpack
-from jaccard_eval.api.streaming import IN_DICTS, Evaluator, measure_state
-from jaccard_eval.compat.pycocotools.accumulate import UNDEFINED, Tables, whole_tables
+from jaccard_eval.api.streaming import IN_DICTS, Evaluator, StreamState, measure_state, unpack
+from jaccard_eval.compat.pycocotools.columns import UNDEFINED, Tables, whole_tables
 from jaccard_eval.compat.pycocotools.params import Params
 from jaccard_eval.data.boxtable import FloatArray, to_xywh
 from jaccard_eval.data.protocol import BOXES, COCO

@@ -14,12 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import FLAGS, BoxTable, RowArray, Words
-from jaccard_eval.data.dataset import NumberedNames
+from jaccard_eval.data.dataset import ClassFacts, NumberedNames
 from jaccard_eval.data.imagekeys import bare_names
-from jaccard_eval.data.imagelabels import ClassFacts
 from jaccard_eval.data.protocol import BOXES, LATER_RULES, PROTOCOLS, Protocol
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.native.matching import hash_rows, pack_rows
+from jaccard_eval.native.calls import hash_rows, pack_rows
 from jaccard_eval.progress import staged
 
 # Hexadecimal digits of a fingerprint, and its name in RFC 6920: the first 128 bits of SHA-256. Of fewer, two inputs

@@ -14,10 +14,19 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.engine.buckets import SAMPLES, Chain, plan_buckets
 from jaccard_eval.engine.memory import release_memory
-from jaccard_eval.engine.reducers import BestScore, Cell, CurveRules, Facts, TiesFirst, joined_curve
-from jaccard_eval.engine.runs import Run
+from jaccard_eval.engine.reducers import (
+    SAMPLES,
+    BestScore,
+    Cell,
+    Chain,
+    CurveRules,
+    Facts,
+    Run,
+    TiesFirst,
+    joined_curve,
+    plan_buckets,
+)
 from jaccard_eval.engine.scratch import remove_scratch
 from jaccard_eval.engine.stored import Engine
 from jaccard_eval.engine.tasks import (
@@ -30,8 +39,8 @@ from jaccard_eval.engine.tasks import (
 )
 from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching.matchtable import ALL_SIZES
 from jaccard_eval.matching.order import IntArray
-from jaccard_eval.matching.ranking import ALL_SIZES
 from jaccard_eval.metrics.curves import Steps
 from jaccard_eval.metrics.detection import NO_TABLE
 from jaccard_eval.options import BEST_F1

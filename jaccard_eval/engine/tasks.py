@@ -1,12 +1,8 @@
-"""What a worker does: match one part, or reduce a chain of buckets.
-
-A task holds what is the same for all items and may go to another process; items and answers are small. Boxes, runs and
-counts by score lie in files.
-"""
+"""What a worker does: match one part into a run file, bring runs together by score, or reduce a chain of buckets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -16,21 +12,100 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.engine.buckets import Bucket, Chain
-from jaccard_eval.engine.reducers import BestScore, Cell, CurveReducer, CurveRules, Envelope, Facts, HitsOfArea, Shared
-from jaccard_eval.engine.runs import Run, load_ranking, write_run
-from jaccard_eval.engine.scratch import ScratchPlace
-from jaccard_eval.engine.shuffle import Blocks, read_scores, write_scores
+from jaccard_eval.engine.reducers import (
+    BestScore,
+    Bucket,
+    Cell,
+    Chain,
+    CurveReducer,
+    CurveRules,
+    Envelope,
+    Facts,
+    HitsOfArea,
+    Run,
+    Shared,
+    load_ranking,
+    write_run,
+)
+from jaccard_eval.engine.scratch import ScratchPlace, read_bytes, write_whole
 from jaccard_eval.engine.stored import Tables
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.matchtable import MatchTable, match_boxes
-from jaccard_eval.matching.order import IntArray, rank_detections
-from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
-from jaccard_eval.metrics.any_class import match_part
-from jaccard_eval.metrics.curves import required_hits
-from jaccard_eval.metrics.hits import Hits
-from jaccard_eval.metrics.ties import is_behind, misses_of
+from jaccard_eval.matching.matchtable import ALL_SIZES, MatchTable, Ranking, match_boxes
+from jaccard_eval.matching.order import IntArray, rank_detections, starts_of_runs
+from jaccard_eval.metrics.curves import Hits, is_behind, misses_of, required_hits
+from jaccard_eval.metrics.detection import match_part
 from jaccard_eval.text import pluralise
+
+TOGETHER = 100_000  # rows that are sorted at once, at least: a block may be of a few
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """Blocks of a file: each has the scores of one range, then what counts at each, packed."""
+
+    path: ScratchPlace
+    index: IntArray  # (b, 3): the range of a block, where it begins in bytes, and how many rows it has
+
+
+def write_scores(path: ScratchPlace, parts: Iterable[tuple[int, FloatArray, BoolArray]]) -> Blocks:
+    """Write rows of ranges, with whether each hits and counts (2, T, n): whole or not at all."""
+    index = []
+
+    def blocks() -> Iterator[bytes]:
+        start = 0
+        for place, scores, outcomes in parts:
+            index.append((place, start, len(scores)))
+            block = scores.tobytes() + np.ascontiguousarray(_packed_outcomes(outcomes)).tobytes()
+            start += len(block)
+            yield block
+
+    write_whole(path, blocks())
+    return Blocks(path, np.array(index, dtype=np.int64).reshape(-1, 3))
+
+
+def _packed_outcomes(outcomes: BoolArray) -> npt.NDArray[np.uint8]:
+    return np.packbits(outcomes.reshape(-1, outcomes.shape[2]), axis=0).T  # (n, bytes)
+
+
+def read_scores(files: Sequence[Blocks], place: int, n_thresholds: int) -> tuple[FloatArray, IntArray, IntArray]:
+    """Return the different scores of a range, descending, with how many detections hit and count (T, s)."""
+    scores = np.zeros(0)
+    counted = np.zeros((2 * n_thresholds, 0), dtype=np.int64)
+    given: list[FloatArray] = []
+    values: list[npt.NDArray[np.uint8]] = []
+    waiting = 0
+
+    def merged() -> tuple[FloatArray, IntArray]:
+        every = np.concatenate((scores, *given))
+        order = np.argsort(-every, kind="stable")
+        first = np.flatnonzero(starts_of_runs(every[order]))
+        columns = np.concatenate((counted, *values), axis=1)[:, order]
+        return every[order][first], np.add.reduceat(columns, first, axis=1, dtype=np.int64)
+
+    for block_scores, flags in _blocks(files, place, n_thresholds):
+        given.append(block_scores)
+        values.append(flags)
+        waiting += len(block_scores)
+        # Together before all are read: where few scores differ, they stay few.
+        if waiting >= TOGETHER:
+            scores, counted = merged()
+            given, values, waiting = [], [], 0
+    if waiting:
+        scores, counted = merged()
+    return scores, counted[:n_thresholds], counted[n_thresholds:]
+
+
+def _blocks(
+    files: Sequence[Blocks], place: int, n_thresholds: int
+) -> Iterator[tuple[FloatArray, npt.NDArray[np.uint8]]]:
+    width = -(-2 * n_thresholds // 8)
+    for blocks in files:
+        rows = blocks.index[blocks.index[:, 0] == place]
+        for _, start, n in rows.tolist():
+            block = read_bytes(blocks.path, start, n * (8 + width))
+            packed = np.frombuffer(block, np.uint8, offset=8 * n).reshape(n, width)
+            yield np.frombuffer(block, np.float64, n), np.unpackbits(packed.T, axis=0, count=2 * n_thresholds)
+
 
 TableChange = Callable[[MatchTable], MatchTable]
 

@@ -176,7 +176,7 @@ class Opened(os.PathLike[str]):
         """Return what is read of it: of data sets that are splits of one, that of the split and the kind asked for."""
         if len(self._inputs) == 1:
             return self._inputs[0]
-        from jaccard_eval.formats._rivals import of_split
+        from jaccard_eval.formats._doubt import of_split
 
         return of_split(self.peek, self._inputs, options, findings)
 
@@ -226,7 +226,7 @@ def _find(peek: Peek) -> list[tuple[Path, str]]:
 
     path, matches = peek.path, surest_formats(peek)
     if not matches:
-        from jaccard_eval.formats._unrecognised import explain_unknown, look_inside, unwrapped
+        from jaccard_eval.formats._doubt import explain_unknown, look_inside, unwrapped
 
         peek = unwrapped(peek)
         matches = surest_formats(peek) if peek.path != path else []
@@ -246,7 +246,7 @@ def _find(peek: Peek) -> list[tuple[Path, str]]:
         if (format_module(name).looks_like(peek.at(found)) or 0) > Likeness.SUFFIX:
             return _with_splits(peek, found, name)
     if peek.is_folder and (not inputs or is_all):
-        from jaccard_eval.formats._rivals import are_splits, explain_several, inputs_below
+        from jaccard_eval.formats._doubt import are_splits, explain_several, inputs_below
 
         deeper = inputs_below(peek, surest_formats)
         if are_splits(peek.path, deeper) or (len(deeper) == 1 and not inputs):
@@ -263,7 +263,7 @@ def _with_splits(peek: Peek, found: Path, name: str) -> list[tuple[Path, str]]:
     """
     if not peek.is_folder:
         return [(found, name)]
-    from jaccard_eval.formats._rivals import are_splits, explain_several, rivals_of, split_parts
+    from jaccard_eval.formats._doubt import are_splits, explain_several, rivals_of, split_parts
 
     if peek.at(found).is_folder and (parts := split_parts(peek.at(found), name, surest_formats)):
         return parts

@@ -1,6 +1,6 @@
-"""One side of an evaluation from objects: pandas tables, COCO dicts and results lists, arrays or Detections by image.
+"""One side of an evaluation from objects: tables, COCO dicts and results lists, arrays or Detections by image.
 
-Tables and COCO objects are read as the files that they would be written to, so that both give the same to the last bit.
+No library is imported for what it made: it is known by what it has.
 """
 
 from __future__ import annotations
@@ -10,16 +10,96 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from jaccard_eval.data.dataset import Key
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.errors import UsageError
-from jaccard_eval.formats import _detections
-from jaccard_eval.formats._detections import by_image, records_of
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.image_boxes import ImageBoxes, Records, image_place, to_array
 from jaccard_eval.reading.outlines import is_rectangle
 from jaccard_eval.text import quoted_value
+
+_FIELDS = ("xyxy", "mask", "confidence", "class_id")
+_NAMES, _CORNERS = "class_name", "xyxyxyxy"  # keys of ``Detections.data``
+
+
+def is_detections(source: object) -> bool:
+    """Whether an object is the Detections of one image."""
+    return all(hasattr(source, name) for name in _FIELDS)
+
+
+def by_image(source: Any) -> tuple[list[tuple[Key | None, Any]], Sequence[str] | None] | None:
+    """Return the Detections of each image with its name, if it has any, and the names of classes.
+
+    They come as those of one image, a list of them, a dict by the name of the image, or a DetectionDataset. None of
+    anything else.
+    """
+    if is_detections(source):
+        return [(None, source)], None
+    if hasattr(source, "annotations") and hasattr(source, "classes") and isinstance(source.annotations, Mapping):
+        return list(source.annotations.items()), list(source.classes)
+    if isinstance(source, Mapping) and source and all(map(is_detections, source.values())):
+        return list(source.items()), None
+    if isinstance(source, list | tuple) and source and all(map(is_detections, source)):
+        return [(None, detections) for detections in source], None
+    return None
+
+
+def records_of(source: Any) -> list[dict[str, Any]] | None:
+    """Return a dict for each image; None of what is not Detections."""
+    found = by_image(source)
+    if found is None:
+        return None
+    images, names = found
+    # Where some are named, those that are not have nothing in them.
+    is_named = any(_data(detections, _NAMES) is not None for _, detections in images)
+    return [
+        _record(key, detections, names, is_named, f"[{at if key is None else quoted_value(key)}]")
+        for at, (key, detections) in enumerate(images)
+    ]
+
+
+def kinds_of_detections(source: Any) -> set[str]:
+    """Return what of them can be compared."""
+    images = [detections for _, detections in (by_image(source) or ([], None))[0]]
+    kinds = {"segm": [one.mask for one in images], "obb": [_data(one, _CORNERS) for one in images]}
+    return {"bbox"} | {kind for kind, given in kinds.items() if any(shapes is not None for shapes in given)}
+
+
+def _data(detections: Any, name: str) -> Any:
+    return (getattr(detections, "data", None) or {}).get(name)
+
+
+def _record(
+    key: Key | None, detections: Any, names: Sequence[str] | None, is_named: bool, place: str
+) -> dict[str, Any]:
+    n = len(detections.xyxy)
+    labels: Any = _data(detections, _NAMES)
+    if labels is not None:
+        labels = [str(label) for label in to_array(labels).tolist()]
+    elif detections.class_id is not None:
+        labels = to_array(detections.class_id)
+        if names is not None:
+            unknown = [label for label in labels.tolist() if not 0 <= label < len(names)]
+            if unknown:
+                raise UsageError(f"{place}.class_id has {unknown[0]}, but the data set has {len(names)} classes")
+            labels = [names[int(label)] for label in labels]
+    if n and (labels is None or (is_named and not isinstance(labels, list))):
+        what = "data['class_name'], which others have" if is_named else "class_id"
+        raise UsageError(f"{place} has no {what}. Set it, with one class per detection.")
+    # Of no detection at all, fields are missing or of any shape.
+    record: dict[str, Any] = {
+        "boxes": to_array(detections.xyxy).reshape(-1, 4) if n == 0 else detections.xyxy,
+        "labels": labels if n else [],
+        "masks": detections.mask if n else np.zeros((0, 0, 0), dtype=np.bool_),
+        "obb": _data(detections, _CORNERS) if n else np.zeros((0, 4, 2)),
+        "scores": detections.confidence if n else None,
+    }
+    given = {name: value for name, value in record.items() if value is not None}
+    return given if key is None else {"image_id": key, **given}
+
 
 _RESULT_FIELDS = {"bbox", "segmentation", "keypoints"}
 # What dicts by image have, which may have keypoints as well.
@@ -62,7 +142,7 @@ def iou_types(source: object) -> set[str]:
     """Return what of an object can be compared, as far as its first records show."""
     found = {BOXES}
     if by_image(source) is not None:
-        return _detections.iou_types(source)
+        return kinds_of_detections(source)
     records = source
     if isinstance(source, Mapping):
         records = next((source[name] for name in _LISTS if name in source), ())

@@ -108,7 +108,7 @@ def _scores(numbers: FloatArray) -> FloatArray | None:
 def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     """Write a label file per image, or a result file per class; upright boxes by their four corners."""
     from jaccard_eval.reading import writing
-    from jaccard_eval.similarity.quads import Quads
+    from jaccard_eval.similarity.obb import Quads
 
     writing.require_pixels(dataset, "DOTA")
     writing.require_names(dataset, "DOTA", findings)
@@ -188,7 +188,7 @@ def _score_in(fields: Sequence[str]) -> str:
 
 def _read_labels(folder: Path, draft: Draft) -> tuple[TextBoxes, list[bool]]:
     """Return the lines of label files, and which objects are difficult."""
-    from jaccard_eval.formats._yolo.images import add_label_images
+    from jaccard_eval.formats._yolo.sources import add_label_images
     from jaccard_eval.reading.lines import TextBoxes, split_files
 
     lines, difficult = TextBoxes((*_NAMES, "score")), list[bool]()

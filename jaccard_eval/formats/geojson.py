@@ -169,7 +169,7 @@ def _add_feature(
     label: str | int,
     seen: list[tuple[float, float, float, float]],
 ) -> None:
-    from jaccard_eval.reading.rings import rings_of_geometry
+    from jaccard_eval.reading.outlines import rings_of_geometry
 
     bounds = _properties(feature).get(_BOUNDS)
     geometry = feature.values.get("geometry")

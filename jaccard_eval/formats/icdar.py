@@ -225,8 +225,12 @@ def _are_scored(lines: Sequence[Sequence[str]]) -> bool:
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images and words of a folder of files to the draft."""
-    from jaccard_eval.formats._yolo.images import add_images  # not needed to look for a format
-    from jaccard_eval.formats._yolo.sources import LabelSource, folder_source, require_labels
+    from jaccard_eval.formats._yolo.sources import (
+        LabelSource,
+        add_images,  # not needed to look for a format
+        folder_source,
+        require_labels,
+    )
     from jaccard_eval.reading.drawn import add_shapes
     from jaccard_eval.reading.lines import TextBoxes, mention_other_files
 

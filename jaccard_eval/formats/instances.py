@@ -34,7 +34,7 @@ from jaccard_eval.text import is_numeral, pluralise, quoted_value
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from jaccard_eval.reading.labelmaps.images import EncodedImage
+    from jaccard_eval.reading.labelmaps import EncodedImage
     from jaccard_eval.similarity.runs import IntArray
 
 FORMAT = Format(
@@ -183,7 +183,7 @@ def _are_maps(images: Sequence[Peek]) -> bool:
 
 def _bdd100k(file: Path) -> tuple[EncodedImage, npt.NDArray[np.uint8]] | None:
     """Return a bitmask with its four channels: class, flags, and the object in two bytes; None of another image."""
-    from jaccard_eval.reading.labelmaps.images import EncodedImage
+    from jaccard_eval.reading.labelmaps import EncodedImage
 
     try:
         image = EncodedImage(file)
@@ -333,7 +333,7 @@ def _listed(path: Path, findings: FindingLog) -> tuple[Path, list[str]]:
 
 def _read_objects(path: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:
     """Add the objects of images that are folders, each of the pixels of a file that are not 0."""
-    from jaccard_eval.reading.labelmaps.images import EncodedImage
+    from jaccard_eval.reading.labelmaps import EncodedImage
     from jaccard_eval.reading.mask_pixels import object_pixels
     from jaccard_eval.similarity.runs import runs_of_pixels
 
@@ -408,7 +408,7 @@ def _read_each(names: Sequence[str], read_one: Callable[[str], None], draft: Dra
 
 def _ids(file: Path) -> tuple[EncodedImage, npt.NDArray[np.generic]]:
     """Return the values of a map; a DataError refuses colours."""
-    from jaccard_eval.reading.labelmaps.images import EncodedImage
+    from jaccard_eval.reading.labelmaps import EncodedImage
     from jaccard_eval.reading.mask_pixels import one_channel
 
     image = EncodedImage(file)
@@ -416,7 +416,7 @@ def _ids(file: Path) -> tuple[EncodedImage, npt.NDArray[np.generic]]:
 
 
 def _read_cityscapes(path: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:
-    from jaccard_eval.reading.segments.cityscapes import CATEGORIES, PER_CLASS
+    from jaccard_eval.reading.segments import CATEGORIES, PER_CLASS
     from jaccard_eval.similarity.runs import runs_of_labels
 
     things = {int(category.key): category.name for category in CATEGORIES if category.is_thing}
@@ -446,7 +446,7 @@ def _read_cityscapes(path: Path, names: Sequence[str], side: RecordCollector, dr
 
 def _read_voc(path: Path, side: RecordCollector, draft: Draft) -> None:
     """Add objects with the class that most of their pixels have; void is neither."""
-    from jaccard_eval.reading.labelmaps.colors import VOC
+    from jaccard_eval.reading.labelmaps import VOC
     from jaccard_eval.similarity.runs import runs_of_labels
 
     def read_one(name: str) -> None:
@@ -600,9 +600,9 @@ class _Rows:
 
 def _read_results(path: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:
     """Add the masks that text files list, a text file for each image."""
-    from jaccard_eval.reading.labelmaps.images import EncodedImage
+    from jaccard_eval.reading.labelmaps import EncodedImage
     from jaccard_eval.reading.mask_pixels import object_pixels
-    from jaccard_eval.reading.segments.cityscapes import CATEGORIES
+    from jaccard_eval.reading.segments import CATEGORIES
     from jaccard_eval.similarity.runs import runs_of_pixels
 
     known = {int(category.key): category.name for category in CATEGORIES}

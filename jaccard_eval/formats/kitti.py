@@ -55,7 +55,7 @@ def looks_like(peek: Peek) -> Likeness | None:
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of a folder of label files to the draft."""
-    from jaccard_eval.formats._yolo.images import add_label_images  # not needed to look for a format
+    from jaccard_eval.formats._yolo.sources import add_label_images  # not needed to look for a format
     from jaccard_eval.reading.lines import TextBoxes, split_files
 
     lines = TextBoxes(_NUMBERS)

@@ -212,7 +212,7 @@ def _add_mask(
     is_polygon: bool,
 ) -> str:
     """Add the mask of a cell, in an image of a height and a width, with a score; return the problem if there is one."""
-    from jaccard_eval.reading.rings import is_wkt, rings_of_wkt
+    from jaccard_eval.reading.outlines import is_wkt, rings_of_wkt
 
     (height, width), where, score = place
     try:

@@ -27,7 +27,7 @@ from jaccard_eval.text import quoted_value
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from jaccard_eval.reading.labelmaps.images import EncodedImage
+    from jaccard_eval.reading.labelmaps import EncodedImage
 
 FORMAT = Format(
     name="mots",
@@ -92,7 +92,7 @@ def _hold_identities(images: Sequence[Peek]) -> bool:
 
 
 def _values(file: Path) -> tuple[EncodedImage, npt.NDArray[np.generic]]:
-    from jaccard_eval.reading.labelmaps.images import EncodedImage
+    from jaccard_eval.reading.labelmaps import EncodedImage
     from jaccard_eval.reading.mask_pixels import one_channel
 
     image = EncodedImage(file)

@@ -114,7 +114,7 @@ def _add_classes(
     path: Path, images: CodedKeys, classes: CodedKeys, place: Callable[[int], Where], draft: Draft
 ) -> None:
     """Name the classes of boxes, and add what the files next to ground truth know of them."""
-    from jaccard_eval.formats._openimages.beside import descriptions_of, read_descriptions
+    from jaccard_eval.formats._openimages.facts import descriptions_of, read_descriptions
 
     options, labels = draft.options, {str(label) for label in classes.distinct}
     # Files of other makers have names in the place of ids, and need no descriptions.
@@ -154,7 +154,7 @@ def _with_known_groups(table: Table, column: int, draft: Draft) -> Table:
 
 def leads_to(path: Path, _: str) -> list[Path]:
     """Return the files next to a table that name its classes, or hold their hierarchy or image-level labels."""
-    from jaccard_eval.formats._openimages.beside import may_lie_beside
+    from jaccard_eval.formats._openimages.facts import may_lie_beside
 
     return may_lie_beside(path)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from jaccard_eval.api.loggers import log_metrics
+from jaccard_eval.api.results import log_metrics
 from jaccard_eval.api.streaming import Evaluator
 from jaccard_eval.integrations import Attached, Then
 

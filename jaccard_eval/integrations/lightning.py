@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from jaccard_eval.api.loggers import log_metrics
+from jaccard_eval.api.results import log_metrics
 from jaccard_eval.api.streaming import Evaluator
 from jaccard_eval.integrations import Attached, Then
 

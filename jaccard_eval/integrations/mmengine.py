@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jaccard_eval.api.loggers import log_metrics
+from jaccard_eval.api.results import log_metrics
 from jaccard_eval.api.streaming import Evaluator
 from jaccard_eval.integrations import Attached, Then
 from jaccard_eval.reading.image_boxes import to_array

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, freeze
-from jaccard_eval.data.imagelabels import ABSENT, NOT_EXHAUSTIVE, ClassFacts, ImageLabels
+from jaccard_eval.data.dataset import ABSENT, NOT_EXHAUSTIVE, ClassFacts, ImageLabels
 from jaccard_eval.data.protocol import EVERY_CLASS, Protocol
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.data.signature import FINGERPRINT, digest_facts, fingerprint

@@ -1,35 +1,435 @@
-"""The match table: who matched whom at every threshold and area range; all numbers are computed from it."""
+"""The match table: who overlaps whom, who matched whom at every threshold and area range; all numbers come from it.
+
+The greedy rule of COCO and the best-overlap rule of VOC, vectorised; and what each detection counts as, by score.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray
-from jaccard_eval.data.protocol import EVERY_CLASS, Protocol
+from jaccard_eval.data.protocol import BOXES, EVERY_CLASS, Protocol
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.candidates import BLOCK_ROWS, Keyed, Pairs, candidate_pairs, keyed_pairs
-from jaccard_eval.matching.greedy import (
-    ASSIGNMENTS,
-    NO_PLACE,
-    MatchProblem,
-    PairChoice,
-    least_overlaps,
-)
 from jaccard_eval.matching.order import (
     Blocks,
     IntArray,
     WholeArray,
     ground_truth_order,
+    group_ranks,
     labels_of,
     rank_detections,
     stable_order,
     starts_of_runs,
 )
-from jaccard_eval.similarity import Similarity
+from jaccard_eval.native import calls as native
+from jaccard_eval.similarity import KINDS, Similarity
+
+CHUNK_PAIRS = 1 << 15  # pairs whose overlap is computed at once: they stay in the cache, and memory is bounded
+BLOCK_ROWS = 1 << 17  # detections that are paired at once: a copy of all of them would be half of what a run needs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """Pairs that may match, sorted by detection, then ground truth; columns of shape (p,)."""
+
+    # Rows in the tables that were paired, which need not be those of the inputs.
+    det: IntArray
+    gt: IntArray
+    # IoU, or IoA where the ground truth is crowd; of another similarity, its value.
+    overlap: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.det)
+
+
+def candidate_pairs(
+    det: BoxTable,
+    gt: BoxTable,
+    blocks: Blocks,
+    protocol: Protocol,
+    *,
+    threshold: float,
+    crowd: BoolArray | None = None,
+    similarity: Similarity | None = None,
+) -> Pairs:
+    """Return all pairs within blocks whose overlap is at least `threshold`; of `crowd` (len(gt),) it is IoA.
+
+    Detections may stand in any order, but ground truth by the key that the blocks are of. Overlap is what the protocol
+    compares, unless a similarity is given.
+    """
+    similarity = similarity or KINDS[protocol.iou_type]
+    in_core = partial(_compiled_pairs, similarity=similarity, offset=protocol.pixel_offset)
+    compiled = in_core(det, np.arange(len(det)), gt, blocks, crowd=crowd, threshold=threshold)
+    if compiled is not None:
+        return Pairs(*compiled)
+    # Corners and the like are made once a side: they would be made again in every chunk, of boxes in many chunks.
+    first, second = similarity.prepare(det, protocol), similarity.prepare(gt, protocol)
+    chunks = [similarity.pairs(first, second, i, j, crowd=crowd, threshold=threshold) for i, j in expand(blocks)]
+    return Pairs(*native.joined_columns(chunks))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Keyed:
+    """Boxes in some order, and a key of each: only those of equal keys may match."""
+
+    boxes: BoxTable
+    rows: IntArray  # in `boxes`, (n,)
+    key: IntArray  # (n,)
+
+
+def keyed_pairs(
+    det: Keyed,
+    gt: Keyed,
+    protocol: Protocol,
+    *,
+    threshold: float,
+    crowd: BoolArray | None = None,
+    similarity: Similarity | None = None,
+) -> Pairs:
+    """Return what `candidate_pairs` does, of detections in any order and ground truth by ascending key."""
+    similarity = similarity or KINDS[protocol.iou_type]
+    in_core = partial(_compiled_pairs, similarity=similarity, offset=protocol.pixel_offset)
+    truth = gt.boxes.take(gt.rows)
+    second = similarity.prepare(truth, protocol)
+    # Shapes are larger than boxes by far: they are looked up where they are, and not brought into another order.
+    whole = None if det.boxes.shapes is None else similarity.prepare(det.boxes, protocol)
+    place = np.zeros(0 if whole is None else len(det.boxes), dtype=np.int64)
+    if whole is not None:
+        place[det.rows] = np.arange(len(det.rows))
+    chunks = []
+    for start in range(0, max(len(det.rows), 1), BLOCK_ROWS):
+        key = det.key[start : start + BLOCK_ROWS]
+        # Ground truth of the classes of these detections alone: keys from 0 on are found in a table.
+        lowest = int(key.min(initial=np.iinfo(np.int64).max))
+        low, high = np.searchsorted(gt.key, [lowest, int(key.max(initial=-1)) + 1]).tolist()
+        high = max(low, high)
+        blocks = Blocks.of(gt.key[low:high] - lowest, key - lowest)
+        rows = det.rows[start : start + BLOCK_ROWS]
+        shifted = Blocks(blocks.start + low, blocks.stop + low)
+        compiled = in_core(det.boxes, rows, truth, shifted, crowd=crowd, threshold=threshold)
+        if compiled is not None:
+            chunks.append((compiled[0] + start, *compiled[1:]))
+            continue
+        first = similarity.prepare(det.boxes.take(rows), protocol) if whole is None else whole
+        for i, j in expand(blocks):
+            asked = i if whole is None else rows[i]
+            found = similarity.pairs(first, second, asked, j + low, crowd=crowd, threshold=threshold)
+            chunks.append((found[0] + start if whole is None else place[found[0]], *found[1:]))
+    return Pairs(*native.joined_columns(chunks))
+
+
+def _compiled_pairs(
+    det: BoxTable,
+    rows: IntArray,
+    gt: BoxTable,
+    blocks: Blocks,
+    *,
+    similarity: Similarity,
+    offset: float,
+    crowd: BoolArray | None,
+    threshold: float,
+) -> tuple[IntArray, IntArray, FloatArray] | None:
+    """Pair some rows of boxes with their blocks by the compiled core; None without it, or of another similarity."""
+    if similarity.name != BOXES:
+        return None
+    within = blocks.start, blocks.stop
+    return native.pair_boxes(det.xywh, rows, gt.xywh, within, crowd, threshold=threshold, offset=offset)
+
+
+def expand(blocks: Blocks) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield the pairs of all blocks, a bounded number at a time, sorted by detection."""
+    sizes = blocks.stop - blocks.start
+    # Detections on images without an object of their class are many, and make no pair.
+    paired = np.flatnonzero(sizes)
+    sizes, start = sizes[paired], blocks.start[paired]
+    total = np.cumsum(sizes)
+    first = 0
+    # One chunk is yielded even without pairs: its empty arrays carry the dtypes that joining them needs.
+    while True:
+        before = total[first - 1] if first else 0
+        # A detection is never cut in two, so that one whose block alone exceeds a chunk still makes a chunk.
+        last = max(int(np.searchsorted(total, before + CHUNK_PAIRS, "right")), first + 1)
+        chosen = sizes[first:last]
+        i = np.repeat(paired[first:last], chosen)
+        ends = np.cumsum(chosen)
+        # Counting on from the start of each block: 0, 1, 2, ... over all pairs, shifted by where the blocks begin.
+        j = np.arange(len(i)) + np.repeat(start[first:last] - (ends - chosen), chosen)
+        yield i, j
+        first = last
+        if first >= len(paired):
+            return
+
+
+NO_PLACE = 0
+# pycocotools: a box always matches its exact copy, whatever rounding did. No tolerance: lower thresholds stay exact.
+LARGEST_THRESHOLD = 1 - 1e-10
+
+# Which of its own pairs a detection matches, counted from 1, `NO_PLACE` for none: one byte suffices for nearly all.
+PairChoice = npt.NDArray[np.unsignedinteger]
+
+
+def least_overlaps(protocol: Protocol) -> FloatArray:
+    """Return the smallest overlap that matches at each threshold, (T,)."""
+    thresholds = np.minimum(protocol.iou_thresholds, LARGEST_THRESHOLD)
+    return np.nextafter(thresholds, 1.0) if protocol.above_threshold else thresholds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchProblem:
+    """What detections compete for."""
+
+    # Sorted by detection; a detection's row is its turn within its image and class.
+    pairs: Pairs
+    thresholds: FloatArray  # (T,)
+    # Ground truth that does not count, by area range, (A, n_gt): wanted only where nothing that counts is free.
+    ignored: BoolArray
+    # Ground truth that can be matched any number of times (crowds, groups), (n_gt,).
+    reusable: BoolArray
+    # Which of several ground truths with equal overlap is preferred: the last by COCO, the first by VOC.
+    last_wins: bool
+    # Of each detection, (n,): those of different keys never compete. None: any two may.
+    key: IntArray | None = None
+
+
+# Pairs of a detection, on average, from which on detections are served one after the other within their key; and the
+# share of those waiting that a round must serve: where a thousand want the same objects, each waits for the one before.
+CROWDED_PAIRS, LEAST_SERVED = 32, 1 / 8
+BLOCK_PAIRS = 1 << 19  # that are put in order at once
+
+
+def assign_best_free(problem: MatchProblem) -> tuple[IntArray, PairChoice]:
+    """Let each detection, by score, take the best ground truth that is still free (COCO).
+
+    Ground truth that counts comes before ignored, then the highest overlap, then the later one in the file. Returns
+    the detections that have any candidate (c,), ascending, and the place of the pair that each one takes among its own
+    (A, T, c), or `NO_PLACE`.
+
+    Source: pycocotools 2.0.11 ``cocoeval.py``, ``COCOeval.evaluateImg``.
+    """
+    segments = _Segments.of(problem.pairs)
+    n_areas, n_gt = problem.ignored.shape
+    # Most detections have one candidate that is wanted only by others with one candidate. They need no rounds: whoever
+    # comes first takes it, at each threshold, and in all area ranges alike, as there is nothing to prefer.
+    single = segments.stop - segments.start == 1
+    wanted_by_others = np.zeros(n_gt, dtype=np.bool_)
+    for block in segments.take(~single).blocks():
+        wanted_by_others[problem.pairs.gt[block.expand()[0]]] = True
+    alone = single & ~wanted_by_others[problem.pairs.gt[segments.start]]
+    settled, waiting = segments.take(alone), segments.take(~alone)
+    first_come = np.full((len(problem.thresholds), len(segments)), NO_PLACE, dtype=segments.place_type)
+    first_come[:, settled.number] = _first_come(problem, settled.start)
+    choice = np.repeat(first_come[None], n_areas, axis=0)
+    preferred = _by_preference(problem, waiting)
+    # What is taken differs by area range and threshold, so that each has a memory of its own: (A, T, n_gt).
+    taken = np.zeros((*choice.shape[:2], n_gt), dtype=np.bool_)
+    crowded = int((waiting.stop - waiting.start).sum()) > CROWDED_PAIRS * len(waiting)
+    # Each round decides at least the first detection of every group in which anybody waits, and looks at all pairs.
+    while len(waiting) and not crowded:
+        ready = _ready(problem, waiting)
+        served, waiting = waiting.take(ready), waiting.take(~ready)
+        choice[..., served.number] = _choose(problem, served, preferred, taken)
+        crowded = len(served) < LEAST_SERVED * len(waiting)
+    for served in _in_turn(problem, waiting):
+        choice[..., served.number] = _choose(problem, served, preferred, taken)
+    return segments.detection, choice
+
+
+def assign_best_any(problem: MatchProblem) -> tuple[IntArray, PairChoice]:
+    """Let each detection claim the ground truth it overlaps most, taken or not; the first claim wins (VOC).
+
+    A detection whose best ground truth was claimed before stays unmatched even if another would do. Ignored ground
+    truth absorbs any number of detections. Returns what `assign_best_free` does.
+
+    Source: PASCAL VOC development kit, ``VOCevaldet.m``.
+    """
+    segments = _Segments.of(problem.pairs)
+    # (c,) The most preferred pair of each detection. Whether it counts plays no part: the kit takes the maximum over
+    # all boxes of the image, difficult and taken ones too, before it looks at either.
+    best = _by_preference(problem, segments)[segments.stop - 1]
+    choice = _nothing_chosen(problem, segments)
+    _claim(problem, segments, best, choice, np.ones(len(best), dtype=np.bool_))
+    return segments.detection, choice
+
+
+def assign_objects_first(problem: MatchProblem) -> tuple[IntArray, PairChoice]:
+    """Let each detection claim the object it overlaps most, else the group it lies in most (Open Images).
+
+    Objects are claimed as by `assign_best_any`. What gets none of them goes to a group, which is reusable: it takes any
+    number of detections. Returns what `assign_best_free` does.
+
+    Source: TensorFlow Object Detection API, ``per_image_evaluation.py``, ``_compute_tp_fp_for_single_class``.
+    """
+    segments = _Segments.of(problem.pairs)
+    choice = _nothing_chosen(problem, segments)
+    for wanted in (~problem.reusable, problem.reusable):
+        best = _by_preference(problem, segments, wanted)[segments.stop - 1]
+        _claim(problem, segments, best, choice, wanted[problem.pairs.gt[best]])
+    return segments.detection, choice
+
+
+def _nothing_chosen(problem: MatchProblem, segments: _Segments) -> PairChoice:
+    shape = len(problem.ignored), len(problem.thresholds), len(segments)
+    return np.full(shape, NO_PLACE, dtype=segments.place_type)
+
+
+def _claim(
+    problem: MatchProblem, segments: _Segments, best: IntArray, choice: PairChoice, may_claim: BoolArray
+) -> None:
+    """Give what detections want most, the pair `best` (c,), to the first that reaches it, or to all that share it.
+
+    Only those take part that have chosen nothing yet and `may_claim` (c,); `choice` is written to.
+    """
+    gt = problem.pairs.gt[best]
+    reaches = (problem.pairs.overlap[best] >= problem.thresholds[:, None]) & may_claim  # (T, c)
+    place = best - segments.start + 1
+    for a, ignored in enumerate(problem.ignored):
+        # What is reusable and counts is a group: all may have it, and the ranking counts the best of them.
+        shared = ignored | problem.reusable
+        for t, reached in enumerate(reaches):
+            # By descending score, as detections of a class stand in that order: the first claim is the best one.
+            claims = np.flatnonzero(reached & (choice[a, t] == NO_PLACE))
+            wins = shared[gt[claims]] | _first_of_each(gt[claims])
+            choice[a, t, claims[wins]] = place[claims[wins]]
+
+
+# By the names that protocols have for them.
+ASSIGNMENTS: dict[str, Callable[[MatchProblem], tuple[IntArray, PairChoice]]] = {
+    "best_free": assign_best_free,
+    "best_any": assign_best_any,
+    "objects_first": assign_objects_first,
+}
+
+
+def _first_of_each(values: IntArray) -> BoolArray:
+    """Mark the first occurrence of each value."""
+    places = np.arange(len(values))
+    first = np.full(values.max(initial=-1) + 1, len(values))
+    np.minimum.at(first, values, places)  # `unique` loads NumPy's masked arrays, which takes longer than many a run
+    return np.asarray(first[values] == places)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Segments:
+    """Runs of pairs [start, stop) that belong to one detection each; `number` counts the detections from 0."""
+
+    detection: IntArray
+    number: IntArray
+    start: IntArray
+    stop: IntArray
+
+    @classmethod
+    def of(cls, pairs: Pairs) -> _Segments:
+        start = np.flatnonzero(starts_of_runs(pairs.det))
+        # Cut to length for the sake of no pairs at all, where the end alone would be left.
+        return cls(pairs.det[start], np.arange(len(start)), start, np.append(start[1:], len(pairs))[: len(start)])
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @property
+    def place_type(self) -> np.dtype[np.unsignedinteger]:
+        """The smallest type that counts the pairs of any detection."""
+        return np.min_scalar_type(int((self.stop - self.start).max(initial=1)))
+
+    def take(self, chosen: BoolArray | IntArray | slice) -> _Segments:
+        return _Segments(self.detection[chosen], self.number[chosen], self.start[chosen], self.stop[chosen])
+
+    def blocks(self) -> Iterator[_Segments]:
+        """Yield them in their order, a bounded number of pairs at a time."""
+        last = (np.cumsum(self.stop - self.start) - 1) // BLOCK_PAIRS
+        for low, high in pairwise((0, *(np.flatnonzero(np.diff(last)) + 1).tolist(), len(self))):
+            yield self.take(slice(low, high))
+
+    def expand(self) -> tuple[IntArray, IntArray]:
+        """Return all their pairs, and where in that list each run starts."""
+        sizes = self.stop - self.start
+        offset = np.cumsum(sizes) - sizes
+        return np.arange(int(sizes.sum())) + np.repeat(self.start - offset, sizes), offset
+
+
+def _first_come(problem: MatchProblem, pairs: IntArray) -> BoolArray:
+    """Return which pairs win, as each ground truth is given to the first that reaches the threshold; shape (T, p)."""
+    # `reduceat` refuses to reduce nothing.
+    if len(pairs) == 0:
+        return np.zeros((len(problem.thresholds), 0), dtype=np.bool_)
+    # Pairs come by detection, so that a stable sort by ground truth leaves those of each in the order of their scores.
+    order = stable_order(problem.pairs.gt[pairs])
+    gt, pair = problem.pairs.gt[pairs][order], pairs[order]
+    new = starts_of_runs(gt)
+    place = np.arange(len(order), dtype=np.int32)
+    reaches = problem.pairs.overlap[pair] >= problem.thresholds[:, None]  # (T, p)
+    # Where nobody reaches a threshold, the first place is one that does not exist.
+    first = np.minimum.reduceat(np.where(reaches, place, len(order)), np.flatnonzero(new), axis=1)
+    wins = reaches & ((first[:, np.cumsum(new) - 1] == place) | problem.reusable[gt])
+    in_turn = np.zeros(wins.shape, dtype=np.bool_)
+    in_turn[:, order] = wins
+    return in_turn
+
+
+def _by_preference(problem: MatchProblem, segments: _Segments, wanted: BoolArray | None = None) -> IntArray:
+    """Return the pairs of each segment, in its place, the most preferred last: by overlap, then place in the file.
+
+    Those with ground truth that is `wanted` (n_gt,), where that is given, come after all others.
+    """
+    preferred = np.arange(len(problem.pairs))
+    for block in segments.blocks():
+        # `lexsort` sorts by its last key first; detections keep their places, as they come in ascending order already.
+        pairs, _ = block.expand()
+        det, gt, overlap = problem.pairs.det[pairs], problem.pairs.gt[pairs], problem.pairs.overlap[pairs]
+        keys = (gt if problem.last_wins else -gt, overlap, *(() if wanted is None else (wanted[gt],)), det)
+        preferred[pairs] = pairs[np.lexsort(keys)]
+    return preferred
+
+
+def _in_turn(problem: MatchProblem, waiting: _Segments) -> Iterator[_Segments]:
+    """Yield the first detection of each key, then the second of each, and so on: none of them compete."""
+    key = np.zeros(len(waiting), np.int64) if problem.key is None else problem.key[waiting.detection]
+    turn = group_ranks(key)
+    order = stable_order(turn)
+    cuts = np.flatnonzero(starts_of_runs(turn[order])).tolist()
+    for low, high in pairwise((*cuts, len(order))):
+        yield waiting.take(order[low:high])
+
+
+def _ready(problem: MatchProblem, waiting: _Segments) -> BoolArray:
+    """Mark the detections that are first in line at all ground truth they compete for; nobody competes for a crowd."""
+    pairs, starts = waiting.expand()
+    gt = problem.pairs.gt[pairs]
+    det = problem.pairs.det[pairs]
+    # Empty, not zeros: only entries that are written on the next line are read.
+    first = np.empty(problem.ignored.shape[1], dtype=np.int64)
+    # Of several assignments the last one stays. Backwards, that is the smallest detection, as pairs ascend.
+    first[gt[::-1]] = det[::-1]
+    return np.logical_and.reduceat((first[gt] == det) | problem.reusable[gt], starts)
+
+
+def _choose(problem: MatchProblem, served: _Segments, preferred: IntArray, taken: BoolArray) -> PairChoice:
+    """Decide for detections that do not compete with each other; marks what they take. Returns shape (A, T, s)."""
+    position, starts = served.expand()
+    pair = preferred[position]
+    gt = problem.pairs.gt[pair]
+    rank = position - np.repeat(served.start, served.stop - served.start) + 1  # 1 is the least preferred
+    # More than any rank, so that the worst ground truth that counts comes before the best that is ignored. Ranks in
+    # place of overlaps make one integer of both, whose maximum is found for all area ranges and thresholds at once.
+    bonus = int(rank.max()) + 1
+    worth = rank + np.where(problem.ignored[:, gt], 0, bonus)  # (A, p)
+    within = problem.pairs.overlap[pair] >= problem.thresholds[:, None]  # (T, p)
+    usable = within & ~taken[:, :, gt]  # (A, T, p)
+    best = np.maximum.reduceat(np.where(usable, worth[:, None, :].astype(np.int32), 0), starts, axis=2)
+    # Back from worth to rank, from rank to the pair; valid where best > 0, which is where anything was usable.
+    chosen = preferred[served.start + np.where(best > bonus, best - bonus, best) - 1]
+    a, t, s = np.nonzero(best)
+    won = problem.pairs.gt[chosen[a, t, s]]
+    # No two of those served want one ground truth, but a crowd, which is never taken: no assignment is lost.
+    taken[a, t, won] = ~problem.reusable[won]
+    return np.where(best > 0, chosen - served.start + 1, NO_PLACE).astype(served.place_type)
+
 
 NO_PAIR = -1
 PairRows = npt.NDArray[np.int32]
@@ -235,3 +635,120 @@ def pairs_of_any_class(
         blocks = Blocks.of(objects.image.astype(np.int64), some.image.astype(np.int64))
         pairs = candidate_pairs(some, objects, blocks, protocol, threshold=threshold)
         yield block, Pairs(pairs.det, rows[pairs.gt], pairs.overlap)
+
+
+ALL_SIZES = 0  # the first area range of every protocol; operating points and errors are taken over it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """What detections and objects count as; axes are A area ranges, T IoU thresholds, K classes."""
+
+    protocol: Protocol
+    n_images: int
+    n_labels: int
+    # Of each detection, (n,), in class order: by class, then score descending, then tie, then rank in image and class.
+    image: RowArray
+    label: RowArray
+    rank: RowArray
+    # What orders equal scores under this protocol: the image, or the place in the file.
+    tie: RowArray | IntArray
+    score: FloatArray
+    # Detections that are false positives if they match nothing, (A, n); those of another size are ignored.
+    in_range: BoolArray
+    # The detections that could match anything, (c,), ascending; all others count by `in_range`.
+    candidate: IntArray
+    # Candidates that are true positives, and those that are true or false positives; the others are ignored. (A, T, c)
+    hits: BoolArray
+    counts: BoolArray
+    # Of the objects, (m,) and (A, m): where they are, and which of them count in each area range.
+    gt_image: IntArray
+    gt_label: IntArray
+    gt_counts: BoolArray
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+    @classmethod
+    def of(cls, table: MatchTable, n_images: int) -> Ranking:
+        """Read a ranking off a match table; columns are shared with it."""
+        areas = table.protocol.areas
+        in_range = np.stack([(table.area >= area.low) & (table.area <= area.high) for area in areas])
+        if table.unpunished is not None:
+            in_range &= ~table.unpunished
+        hits, counts = (np.empty(table.choice.shape, dtype=np.bool_) for _ in range(2))
+        before = table.first_pair - np.int32(1)
+        for a, choice in enumerate(table.choice):
+            counting = ~table.gt_ignored[a][table.pair_gt]
+            # Threshold by threshold, as places among all pairs take four times the memory of the choice.
+            for t, place in enumerate(choice):
+                np.logical_and(place != NO_PLACE, counting[before + place], out=hits[a, t])
+                if table.gt_shared is not None:
+                    hits[a, t] &= _is_best_of_group(table, table.gt_shared, hits[a, t], before + place)
+            # The size of a detection decides only where it matches nothing; a match counts as its object does, and
+            # what else a group takes besides its best detection is ignored.
+            np.logical_and(choice == NO_PLACE, in_range[a][table.candidate], out=counts[a])
+            counts[a] |= hits[a]
+        return cls(
+            protocol=table.protocol,
+            n_images=n_images,
+            n_labels=table.n_labels,
+            image=table.image,
+            label=table.label,
+            rank=table.rank,
+            tie=table.image if table.protocol.score_ties == "image" else table.source,
+            score=table.score,
+            in_range=in_range,
+            candidate=table.candidate,
+            hits=hits,
+            counts=counts,
+            gt_image=table.gt_image,
+            gt_label=table.gt_label,
+            gt_counts=~table.gt_ignored,
+        )
+
+    def restrict(self, images: IntArray) -> Ranking:
+        """Return the ranking of some images, ascending rows that are then counted from 0."""
+        kept, truth = np.isin(self.image, images), np.isin(self.gt_image, images)
+        candidates = kept[self.candidate]
+        image = np.searchsorted(images, self.image[kept]).astype(np.int32)
+        return replace(
+            self,
+            n_images=len(images),
+            image=image,
+            label=self.label[kept],
+            rank=self.rank[kept],
+            tie=image if self.protocol.score_ties == "image" else self.tie[kept],
+            score=self.score[kept],
+            in_range=self.in_range[:, kept],
+            candidate=(np.cumsum(kept) - 1)[self.candidate[candidates]],
+            hits=self.hits[..., candidates],
+            counts=self.counts[..., candidates],
+            gt_image=np.searchsorted(images, self.gt_image[truth]),
+            gt_label=self.gt_label[truth],
+            gt_counts=self.gt_counts[:, truth],
+        )
+
+    def outcomes(self, threshold: int) -> tuple[BoolArray, BoolArray]:
+        """Return which detections are true positives and which count at all, over all sizes; shape (n,) each."""
+        hit = np.zeros(len(self), dtype=np.bool_)
+        hit[self.candidate] = self.hits[ALL_SIZES, threshold]
+        counts = self.in_range[ALL_SIZES].copy()
+        counts[self.candidate] = self.counts[ALL_SIZES, threshold]
+        return hit, counts
+
+
+def _is_best_of_group(table: MatchTable, shared: BoolArray, hits: BoolArray, pairs: RowArray) -> BoolArray:
+    """Mark the hits (c,) that count: all on single objects, the first on each group that counts, if above 0.
+
+    Source: TensorFlow Object Detection API, ``per_image_evaluation.py``: the score of a group starts at 0.
+    """
+    gt = table.pair_gt[pairs]
+    counts = hits & ~shared[gt]
+    # Candidates stand in the order of their scores; backwards, the first of each group is written last.
+    grouped = np.flatnonzero(hits & shared[gt])[::-1]
+    first = np.empty(len(shared), dtype=np.int64)
+    first[gt[grouped]] = grouped
+    best = grouped[first[gt[grouped]] == grouped]
+    counts[best] = table.score[table.candidate[best]] > 0
+    return counts

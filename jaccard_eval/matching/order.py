@@ -10,7 +10,7 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.native import matching as native
+from jaccard_eval.native import calls as native
 
 IntArray = npt.NDArray[np.int64]
 WholeArray = npt.NDArray[np.integer]  # of 32 or 64 bits

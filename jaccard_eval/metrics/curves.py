@@ -1,33 +1,338 @@
-"""Precision and recall curves of all classes and thresholds at once, from a ranking.
+"""Curves of all classes and thresholds at once, from a ranking: hits, precision, recall, ties.
 
-Interpolated precision changes only at true positives, so only those are visited. The arithmetic follows pycocotools to
-the last bit: ``rc = tp / npig``, ``pr = tp / ((fp + tp) + eps)``, recall values looked up with ``searchsorted(left)``.
-
-Curves may count every image as often as its weight, which is what resampling of images evaluates. An image of
-weight w counts as w copies of it that were matched alike, and copies of a detection stand next to each other in the
-ranking. No row is repeated: counts become sums of weights. Between the copies of one true positive precision only
-rises, so the precision at the last copy is that of all of them; weights of 1 give the plain curves bit for bit.
-
-Axes: T IoU thresholds, R recall values, K classes, A area ranges, M caps on detections.
+A resample shares what a ranking prepares once: it has other weights, not another ranking.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
 from typing import Protocol as TypingProtocol
 
 import numpy as np
+import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, FloatArray, RowArray
+from jaccard_eval.data.boxtable import BoolArray, FloatArray, RowArray, Words
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching.matchtable import ALL_SIZES, Ranking
 from jaccard_eval.matching.order import IntArray, WholeArray, descending_order, lengths_of_runs, starts_of_runs
-from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
-from jaccard_eval.metrics.hits import Hits, running_total
-from jaccard_eval.metrics.ties import TieOrder, late_misses, late_of_hits
-from jaccard_eval.native.matching import interpolate
+from jaccard_eval.native.calls import find_hits, interpolate
 from jaccard_eval.options import BEST_F1
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+
+class Hits:
+    """True positives of one area range and cap, by threshold, class and rank, and what counts before them."""
+
+    def __init__(self, ranking: Ranking, area: int, cap: int | None, candidates_before: IntArray) -> None:
+        self._ranking = ranking
+        self._candidates_before = candidates_before
+        self._area = area
+        # The largest cap was applied before matching. A smaller one changes no match: better detections chose first.
+        self._cap = cap if cap is not None and cap != ranking.protocol.max_dets[-1] else None
+        self._own_counts: WholeArray | None = None
+        if found := self._find():
+            self.detection, self._own_counts, count = found  # (h,)
+        else:
+            # Threshold by threshold: `nonzero` of two axes takes ten times as long, and keeps twice the memory alive.
+            rows = [np.flatnonzero(hits_at) for hits_at in self._capped(ranking.hits[area], ranking.candidate)]
+            self.detection = ranking.candidate[np.concatenate(rows)]
+            label = ranking.label[ranking.candidate]
+            count = np.stack([np.bincount(label[row], minlength=ranking.n_labels) for row in rows])
+        # The first hit of a cell, and the one after its last, (T, K): detections come by class within a threshold.
+        self.stop = np.cumsum(count).reshape(count.shape)
+        self.start = self.stop - count
+
+    def _find(self, ties: tuple[RowArray, bool] | None = None) -> tuple[IntArray, RowArray, IntArray] | None:
+        ranking, area = self._ranking, self._area
+        return find_hits(
+            (ranking.label, ranking.rank, ranking.in_range[area]),
+            (ranking.candidate, ranking.hits[area], ranking.counts[area]),
+            n_labels=ranking.n_labels,
+            cap=self._cap,
+            ties=ties,
+        )
+
+    def _capped(self, flags: BoolArray, rows: IntArray | slice = slice(None)) -> BoolArray:
+        return flags if self._cap is None else flags & (self._ranking.rank[rows] < self._cap)
+
+    def own_counts(self, ties: tuple[RowArray, bool] | None = None) -> WholeArray | None:
+        """Count the detections of its class that count up to each hit (h,); None without the compiled core.
+
+        Given where each tie begins, and where the last one ends, with the hits of each in front of it, or behind.
+        """
+        if ties is None:
+            return self._own_counts
+        found = self._find(ties)
+        return None if found is None else found[1]
+
+    @cached_property
+    def _counts(self) -> BoolArray:
+        return self._capped(self._ranking.counts[self._area], self._ranking.candidate)
+
+    @cached_property
+    def _unmatched(self) -> BoolArray:
+        return self._capped(self._ranking.in_range[self._area])
+
+    @property
+    def threshold(self) -> IntArray:
+        """Place of the threshold of each one, shape (h,); made anew, as keeping it would cost 10 MB at COCO's size."""
+        return np.repeat(np.arange(len(self.start)), (self.stop - self.start).sum(axis=1))
+
+    @cached_property
+    def image(self) -> WholeArray:
+        """Image of each one, shape (h,)."""
+        return self._ranking.image[self.detection]
+
+    @cached_property
+    def _base(self) -> IntArray:
+        """Images of what counts unless it matches anything, shape (u,)."""
+        return np.asarray(self._ranking.image[self._unmatched])
+
+    @cached_property
+    def _changed(self) -> BoolArray:
+        """Candidates that count, or do not count, because of what they match; shape (T, c)."""
+        return np.asarray(self._counts != self._unmatched[self._ranking.candidate])
+
+    @cached_property
+    def _changed_images(self) -> WholeArray:
+        """Image of each change by matching, shape (d,)."""
+        _, candidate = np.nonzero(self._changed)
+        return self._ranking.image[self._ranking.candidate[candidate]]
+
+    @cached_property
+    def _signs(self) -> npt.NDArray[np.int8]:
+        """For each change by matching, 1 for what counts because of it, else -1; shape (d,)."""
+        return np.where(self._counts[self._changed], np.int8(1), np.int8(-1))
+
+    def places(self, rows: WholeArray) -> _Places:
+        """Find what counts in front of a row of the ranking for each hit (h,)."""
+        ranking = self._ranking
+        classes = np.searchsorted(ranking.label, np.arange(ranking.n_labels, dtype=ranking.label.dtype))
+        # Two lists: what counts unless it matches, once for all thresholds, and the corrections at candidates, a row a
+        # threshold. So nothing of shape (T, n) is ever made.
+        of_class, of_hit = (
+            thresholds * len(ranking.candidate) + self._candidates_before[at]
+            for thresholds, at in ((np.arange(len(self.start))[:, None], classes), (self.threshold, rows))
+        )
+        base, change = running_total(self._unmatched, np.int32), running_total(self._changed.ravel(), np.int32)
+        return _Places(np.broadcast_to(base[classes], self.start.shape), base[rows], change[of_class], change[of_hit])
+
+    def totals(self) -> IntArray:
+        """Count all detections that count, of all classes together, at each threshold; shape (T,)."""
+        unmatched = np.count_nonzero(self._unmatched)
+        of_candidates = np.count_nonzero(self._unmatched[self._ranking.candidate])
+        return np.asarray(unmatched - of_candidates + np.count_nonzero(self._counts, axis=1))
+
+    @cached_property
+    def own_places(self) -> _Places:
+        """What counts up to and including each hit."""
+        return self.places(self.detection + 1)
+
+    def weigh(self, weights: IntArray | None, places: _Places) -> IntArray:
+        """Return the weight of the detections of a hit's class that count in front of its place, shape (h,)."""
+        if weights is None:  # what stands in front is its own weight
+            before, outside, change = places.base, places.base_of_class, self._signs
+            total = running_total(change, np.int32)
+        else:
+            base = running_total(weights[self._base])
+            before, outside = base[places.base], base[places.base_of_class]
+            change = weights[self._changed_images] * self._signs
+            total = running_total(change)
+        if len(change):
+            before, outside = before + total[places.change], outside + total[places.change_of_class]
+        return np.asarray(before - np.repeat(outside.ravel(), (self.stop - self.start).ravel()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Places:
+    """How many rows of the two lists that count stand in front of each hit (h,), and in front of its class (T, K)."""
+
+    base_of_class: IntArray
+    base: IntArray
+    change_of_class: IntArray
+    change: IntArray
+
+
+def running_total(values: WholeArray | BoolArray, dtype: type[np.integer] = np.int64) -> npt.NDArray[Any]:
+    """Sum up the values in front of each one, and all; shape (n + 1,)."""
+    total = np.zeros(len(values) + 1, dtype=dtype)
+    np.cumsum(values, dtype=dtype, out=total[1:])
+    return total
+
+
+BLOCK_ROWS = 1 << 16  # about as many detections are looked at together
+
+
+class TieOrder:
+    """Digests, for each class, the ties that span a hit and a miss at any area range and threshold, in their order.
+
+    Rankings may be added in pieces, the rows of a class one after the other. A tie that is cut is added piece by piece.
+    """
+
+    def __init__(self) -> None:
+        self._of_class: dict[int, _Hash] = {}
+        # The tie that is cut and may go on: class and score, digest with it, where it hits and misses (w,).
+        self._open: tuple[int, float, _Hash, Words, Words] | None = None
+
+    def add(self, ranking: Ranking, ties: tuple[IntArray, IntArray]) -> None:
+        """Add a ranking, with where each run of one class and score begins and how long it is."""
+        first, size = ties
+        # Only what hits somewhere can span: of most ties nothing does.
+        candidates = np.flatnonzero(np.repeat(size > 1, size)[ranking.candidate])
+        run = np.searchsorted(first, ranking.candidate[candidates], "right") - 1
+        hits = ranking.hits[..., candidates].any(axis=(0, 1))
+        chosen = np.unique(run[hits])
+        for block in np.split(chosen, np.flatnonzero(np.diff(np.cumsum(size[chosen]) // BLOCK_ROWS)) + 1):
+            if len(block):
+                self._add_runs(ranking, first[block], size[block])
+
+    def _add_runs(self, ranking: Ranking, first: IntArray, size: IntArray) -> None:
+        start = np.cumsum(size) - size
+        rows = np.arange(size.sum()) + np.repeat(first - start, size)
+        hits, misses = outcomes(ranking, rows)
+        both = np.bitwise_or.reduceat(hits, start) & np.bitwise_or.reduceat(misses, start)
+        cut = at_smaller_cap(ranking, rows, hits, np.repeat(first, size))
+        spans = both.any(axis=1) | np.logical_or.reduceat(cut, start)
+        kept = np.flatnonzero(np.repeat(spans, size))
+        if not len(kept):
+            return
+        words, label = words_of(ranking, rows[kept], hits[kept], misses[kept]), ranking.label[rows[kept]]
+        cuts, lengths = lengths_of_runs(starts_of_runs(label))
+        for at, n in zip(cuts.tolist(), lengths.tolist(), strict=True):
+            self._of_class.setdefault(int(label[at]), sha256()).update(words[at : at + n].tobytes())
+
+    def add_piece(self, ranking: Ranking) -> None:
+        """Add a piece of a tie of one class, which other pieces may follow."""
+        if not len(ranking):
+            return
+        rows = np.arange(len(ranking))
+        hits, misses = outcomes(ranking, rows)
+        label, score = int(ranking.label[0]), float(ranking.score[0])
+        if self._open is None or self._open[:2] != (label, score):
+            self.close()
+            content = self._of_class.get(label, sha256()).copy()
+            self._open = label, score, content, np.zeros_like(hits[0]), np.zeros_like(hits[0])
+        *_, content, has_hits, has_misses = self._open
+        # What a smaller cap cuts counts as a tie that spans both.
+        if at_smaller_cap(ranking, rows, hits, np.zeros_like(rows)).any():
+            has_hits[0] = has_misses[0] = 1
+        content.update(words_of(ranking, rows, hits, misses).tobytes())
+        has_hits |= np.bitwise_or.reduce(hits, axis=0)
+        has_misses |= np.bitwise_or.reduce(misses, axis=0)
+
+    def close(self) -> None:
+        """Take over the tie that was cut, if it spans a hit and a miss."""
+        if self._open is not None:
+            label, _, content, has_hits, has_misses = self._open
+            if (has_hits & has_misses).any():
+                self._of_class[label] = content
+        self._open = None
+
+    def digests(self) -> dict[int, str]:
+        """Return the digest of each class that has such ties."""
+        self.close()
+        return {label: content.hexdigest() for label, content in self._of_class.items()}
+
+
+def at_smaller_cap(ranking: Ranking, rows: IntArray, hits: Words, tie: IntArray) -> BoolArray:
+    """Mark the first of those detections of one tie and image, (r,), that a smaller cap parts, where not all hit alike.
+
+    The recall within that cap depends on their order: AR1 and AR10.
+    """
+    marked = np.zeros(len(rows), dtype=np.bool_)
+    if len(caps := ranking.protocol.max_dets[:-1]):
+        image, rank = ranking.image[rows], ranking.rank[rows]
+        # Rows ascend by tie, then as the protocol orders them, mostly by image, then by rank.
+        order = np.arange(len(rows)) if ranking.protocol.score_ties == "image" else np.lexsort((rank, image, tie))
+        first, size = lengths_of_runs(starts_of_runs(tie[order]) | starts_of_runs(image[order]))
+        low, high = rank[order[first]], rank[order[first + size - 1]]
+        parted = np.logical_or.reduce([(low < cap) & (cap <= high) for cap in caps])
+        ordered = hits[order]
+        alike = np.bitwise_or.reduceat(ordered, first) == np.bitwise_and.reduceat(ordered, first)
+        marked[order[first]] = parted & ~alike.all(axis=1)
+    return marked
+
+
+def late_misses(
+    ranking: Ranking, area: int, cap: int | None, first: WholeArray, weights: IntArray | None = None
+) -> tuple[WholeArray, IntArray]:
+    """Count the misses of each tie, by where it begins (u,), that no order puts before its hits: (T, u).
+
+    `first` is where the tie of each candidate begins, (c,). Of candidates of one image in one tie, only those behind
+    another one are meant: if it stood in front, it might take the object that the other one finds.
+    """
+    rows = ranking.candidate
+    # Candidates of one tie are neighbours; most stand alone.
+    same = first[1:] == first[:-1]
+    tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    late = tied[is_behind(first[tied], ranking.image[rows[tied]])]
+    ties, place = np.unique(first[late], return_inverse=True)
+    misses = misses_of(ranking, area, cap, late)
+    weight = misses if weights is None else misses * weights[ranking.image[rows[late]]]
+    counts = [np.bincount(place, of_threshold, len(ties)) for of_threshold in weight]
+    return ties, np.stack(counts).astype(np.int64)
+
+
+def misses_of(ranking: Ranking, area: int, cap: int | None, candidates: IntArray) -> BoolArray:
+    """Return which of some candidates are false positives within a cap, (T, r)."""
+    within = True if cap is None else ranking.rank[ranking.candidate[candidates]] < cap
+    return np.asarray(ranking.counts[area][:, candidates] & ~ranking.hits[area][:, candidates] & within)
+
+
+def late_of_hits(late: tuple[WholeArray, IntArray], hits: Hits, first: WholeArray) -> IntArray:
+    """Return the `late_misses` in the tie of each hit, which begins at `first`; shape (h,)."""
+    ties, counts = late
+    if not len(ties):
+        return np.zeros(len(first), dtype=np.int64)
+    at = np.minimum(np.searchsorted(ties, first), len(ties) - 1)
+    return np.where(ties[at] == first, counts[hits.threshold, at], 0)
+
+
+def is_behind(*keys: WholeArray) -> BoolArray:
+    """Return which rows have the same keys as an earlier one, (r,)."""
+    order = np.lexsort(keys)
+    same = np.logical_and.reduce([key[order][1:] == key[order][:-1] for key in keys])
+    behind = np.zeros(len(order), dtype=np.bool_)
+    behind[order[1:][same]] = True
+    return behind
+
+
+def outcomes(ranking: Ranking, rows: IntArray) -> tuple[Words, Words]:
+    """Return which detections are true positives, and which false ones, a bit by area range and threshold (r, w)."""
+    n_areas, n_thresholds, _ = ranking.hits.shape
+    at = np.searchsorted(rows, ranking.candidate)
+    chosen = np.flatnonzero((at < len(rows)) & (rows[np.minimum(at, len(rows) - 1)] == ranking.candidate))
+    hits, counts = (
+        _packed(flags[..., chosen].reshape(n_areas * n_thresholds, len(chosen)))
+        for flags in (ranking.hits, ranking.counts)
+    )
+    misses = _packed(np.repeat(ranking.in_range[:, rows], n_thresholds, axis=0))
+    found = np.zeros_like(misses)
+    found[at[chosen]], misses[at[chosen]] = hits, counts & ~hits
+    return found, misses
+
+
+def _packed(flags: BoolArray) -> Words:
+    """Return flags (f, r) as bits of whole words (r, w), which are combined at once."""
+    bits = np.packbits(flags, axis=0)
+    words = np.zeros((flags.shape[1], 8 * -(-len(bits) // 8)), dtype=np.uint8)
+    words[:, : len(bits)] = bits.T
+    return words.view(np.uint64)
+
+
+def words_of(ranking: Ranking, rows: IntArray, hits: Words, misses: Words) -> npt.NDArray[np.uint8]:
+    """Return the score and the outcomes of some detections as bytes, (r, b)."""
+    n_areas, n_thresholds, _ = ranking.hits.shape
+    n_bytes = -(-n_areas * n_thresholds // 8)
+    scores = (ranking.score[rows].astype("<f8") + 0.0).view(np.uint8).reshape(len(rows), 8)
+    return np.hstack((scores, *(bits.view(np.uint8)[:, :n_bytes] for bits in (hits, misses))))
+
 
 # Hits that no class has; far from the end of int64, so that sums with it do not wrap.
 NEVER = np.iinfo(np.int32).max

@@ -1,38 +1,301 @@
-"""Average precision, average recall and operating points, each answered from one source of curves."""
+"""Average precision, average recall, operating points and calibration, each answered from one source of curves."""
 
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from hashlib import sha256
-from typing import Any, cast
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import Protocol as TypingProtocol
 
 import numpy as np
+import numpy.typing as npt
 
 from jaccard_eval.data.alignment import Alignment
-from jaccard_eval.data.boxtable import BoxTable, FloatArray
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, freeze
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.metricref import METRICS, MetricRef
-from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint
+from jaccard_eval.data.metricref import KEYS, METRICS, MetricRef
+from jaccard_eval.data.protocol import COCO, EVERY_CLASS, USUAL_IOU, Protocol
+from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint, SliceRow
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.data.signature import FINGERPRINT, FINGERPRINT_DIGITS
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Where
-from jaccard_eval.fixes import IMAGE_FOLDER
-from jaccard_eval.matching.matchtable import NO_PAIR, MatchTable, match_boxes
-from jaccard_eval.matching.order import IntArray, WholeArray
-from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
-from jaccard_eval.metrics.averages import ALL_SCORES, Averages, Axes
-from jaccard_eval.metrics.counts import is_met_by_none, operating_point, point_value
+from jaccard_eval.fixes import IMAGE_FOLDER, Fix
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching.judging import EXPANDING
+from jaccard_eval.matching.matchtable import ALL_SIZES, NO_PAIR, MatchTable, Ranking, match_boxes
+from jaccard_eval.matching.order import IntArray, WholeArray, stable_order
 from jaccard_eval.metrics.curves import Curves, CurveSource
-from jaccard_eval.progress import staged
+from jaccard_eval.options import BEST_F1, Slice
+from jaccard_eval.progress import staged, tracked
 from jaccard_eval.similarity import KINDS
-from jaccard_eval.text import quoted_value
+from jaccard_eval.text import did_you_mean, quoted_value
+
+if TYPE_CHECKING:
+    pass
+
+
+# Thresholds that are no further apart are one: they are written with two decimals, and computed by linspace.
+SAME_IOU = 1e-9
+# Of an interval over the orders of ties that is too narrow to mention.
+WIDEST = 1e-6
+ALL_SCORES = -math.inf
+# Values of curves of which no more than one array is kept, 32 MB; and classes whose rows are made at a time.
+LARGE = 4_000_000
+MANY_CLASSES = 1024
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Axes:
+    """The axes of an evaluation; every method raises UsageError, with a suggestion, for what is not on them."""
+
+    protocol: Protocol
+    class_names: tuple[str, ...]
+    frequency: tuple[str, ...] = ()  # of each class, where the ground truth has it
+    # Which detections count where a reference names no score: those with one, all, or (None) it has to name one.
+    score: float | str | None = ALL_SCORES
+
+    def resolved(self, ref: MetricRef) -> MetricRef:
+        """Return a reference with the score and the spelling of the area that it leaves to the evaluation."""
+        metric = METRICS[ref.name]
+        given = {"iou": ref.iou, "area": ref.area, "max_dets": ref.max_dets, "score": ref.score}
+        if any(value is not None and key not in KEYS[metric.on] for key, value in given.items()):
+            keys = " and ".join(filter(None, (", ".join(KEYS[metric.on][:-1]), KEYS[metric.on][-1])))
+            raise UsageError(f"metric {quoted_value(str(ref))}: {ref.name} takes {keys} only")
+        if "score" in KEYS[metric.on] and ref.score is None and self.score != ALL_SCORES:
+            ref = replace(ref, score=self.score)
+            if ref.score is None and metric.on == "point":
+                example = replace(ref, iou=self.protocol.iou_thresholds[self.single_threshold(ref)], score=0.5)
+                if ref.name == "score":
+                    example = replace(example, score="precision=0.9")
+                fix = Fix.missing("Or evaluate with {score}.", score="0.5")
+                what = f"metric {quoted_value(str(ref))}: {ref.name} needs a score; write {example}."
+                raise UsageError(what, fix=fix)
+        alike = [name for name in self._areas if ref.area and name.casefold() == ref.area.casefold()]
+        return replace(ref, area=alike[0]) if alike and ref.area not in alike else ref
+
+    @property
+    def _areas(self) -> list[str]:
+        return [*(area.name for area in self.protocol.areas), *self.protocol.frequencies]
+
+    def thresholds(self, ref: MetricRef) -> slice | list[int]:
+        """Return which thresholds a metric is taken over."""
+        if ref.iou is not None:
+            return [self._threshold(ref, ref.iou)]
+        known, named = self.protocol.iou_thresholds, COCO.iou_thresholds
+        if ref.coco_ious and not (len(known) == len(named) and np.allclose(known, named, rtol=0, atol=SAME_IOU)):
+            raise UsageError(
+                f"metric {quoted_value(str(ref))}: IoU 0.5:0.95 is not evaluated; thresholds are {self._listed()}.",
+                fix=Fix.missing(
+                    f"Evaluate with {{iou}}, or ask for {ref.name}, the mean over these.", iou="0.5:0.95:0.05"
+                ),
+            )
+        return slice(None)
+
+    def single_threshold(self, ref: MetricRef) -> int:
+        """Return the one threshold of a count: .5 or else the lowest, unless it is named."""
+        return self.protocol.judged_threshold if ref.iou is None else self._threshold(ref, ref.iou)
+
+    def _threshold(self, ref: MetricRef, iou: float) -> int:
+        known = np.asarray(self.protocol.iou_thresholds)
+        nearest = int(np.abs(known - iou).argmin())
+        # Not equality: 0.9 is 0.8999999999999999 among COCO's thresholds, which are those of linspace.
+        if abs(known[nearest] - iou) > SAME_IOU:
+            raise UsageError(
+                f"metric {quoted_value(str(ref))}: IoU {iou:g} is not evaluated; thresholds are {self._listed()}.",
+                fix=Fix.missing("Evaluate with {iou}.", iou=f"{iou:g}"),
+            )
+        return nearest
+
+    def _listed(self) -> str:
+        return ", ".join(f"{value:g}" for value in self.protocol.iou_thresholds)
+
+    def area(self, ref: MetricRef) -> int:
+        """Return the area range, the first by default."""
+        names = [area.name for area in self.protocol.areas]
+        if ref.area is None or self.classes(ref) is not None:
+            return 0
+        if ref.area not in names:
+            raise UsageError(
+                f"metric {quoted_value(str(ref))}: unknown area range {quoted_value(ref.area)}; choose from "
+                f"{', '.join(self._areas)}.{did_you_mean(ref.area, self._areas)}"
+            )
+        return names.index(ref.area)
+
+    def classes(self, ref: MetricRef) -> IntArray | None:
+        """Return the classes of a frequency, where a metric names one in place of an area range: AP_r."""
+        if ref.area not in self.protocol.frequencies or any(ref.area == area.name for area in self.protocol.areas):
+            return None
+        return np.flatnonzero(np.array(self.frequency, dtype=object) == ref.area)
+
+    def cap(self, ref: MetricRef) -> int:
+        """Return the cap on detections, the largest by default."""
+        caps = self.protocol.max_dets
+        if ref.max_dets is None:
+            return max(len(caps) - 1, 0)
+        if not caps:
+            without = f"protocol {self.protocol.name} has no caps on detections; ask for {ref.name} without one"
+            raise UsageError(f"metric {quoted_value(str(ref))}: {without}")
+        if ref.max_dets not in caps:
+            raise UsageError(
+                f"metric {quoted_value(str(ref))}: cap {ref.max_dets} is not evaluated; caps are {list(caps)}"
+            )
+        return caps.index(ref.max_dets)
+
+    def label(self, ref: MetricRef) -> int | None:
+        """Return the class; None means all."""
+        if ref.class_name is None:
+            return None
+        if ref.class_name not in self.class_names:
+            raise UsageError(
+                f"metric {quoted_value(str(ref))}: unknown class {quoted_value(ref.class_name)}."
+                f"{did_you_mean(ref.class_name, self.class_names)}"
+            )
+        return self.class_names.index(ref.class_name)
+
+
+class Averages:
+    """Averages of curves."""
+
+    def __init__(self, curves: CurveSource, axes: Axes) -> None:
+        self.curves = curves
+        self.axes = axes
+        # AP, AP50, AP75 and the table of classes are averages of the same arrays: (T, R, k) and the k classes.
+        self._precision: dict[tuple[int, int], tuple[FloatArray, IntArray]] = {}
+        self._class_means: dict[MetricRef, FloatArray] = {}
+
+    def mean(self, ref: MetricRef) -> float:
+        """Average of an AP or AR; classes without ground truth do not count, NaN if none has any."""
+        label, classes = self.axes.label(ref), self.axes.classes(ref)
+        values, kept = self._values(ref)
+        if label is not None and values.size > LARGE:
+            return float(self.class_means(replace(ref, class_name=None))[label])
+        if classes is not None:
+            values, kept = values[..., np.isin(kept, classes)], kept[np.isin(kept, classes)]
+        chosen = np.ravel(values if label is None else values[..., kept == label])
+        # One flat mean in the order (T, R, K), as pycocotools takes it: a mean of means would end in another last bit.
+        undefined = np.isnan(chosen)
+        defined = chosen[~undefined] if undefined.any() else chosen
+        return float(np.mean(defined)) if len(defined) else math.nan
+
+    def class_means(self, ref: MetricRef) -> FloatArray:
+        """Average of each class alone, shape (K,); NaN without ground truth."""
+        if ref not in self._class_means:
+            values, kept = self._values(ref)
+            rows, means = values.reshape(math.prod(values.shape[:-1]), len(kept)), np.full(len(self._objects), np.nan)
+            for start in range(0, len(kept), MANY_CLASSES):
+                # Each class gets a row of its own in memory, so that its sum adds up as if it were alone.
+                by_class = np.ascontiguousarray(rows[:, start : start + MANY_CLASSES].T)
+                means[kept[start : start + MANY_CLASSES]] = by_class.mean(axis=1)
+            self._class_means[ref] = means
+        return self._class_means[ref].copy()
+
+    @property
+    def _objects(self) -> IntArray:
+        positives: IntArray = self.curves.positives[0]
+        return positives
+
+    def _values(self, ref: MetricRef) -> tuple[FloatArray, IntArray]:
+        """Values that an average is taken over, (T, R, k) or (T, k), one threshold or all, and their classes (k,)."""
+        area, cap, chosen = self.axes.area(ref), self.axes.cap(ref), self.axes.thresholds(ref)
+        if ref.name == "AR":
+            return self.curves.final_recall(area, cap)[chosen], np.arange(len(self._objects))
+        if self.axes.protocol.interpolation == "area":
+            return self.curves.area_under_envelope(area, cap)[chosen], np.arange(len(self._objects))
+        if (area, cap) not in self._precision:
+            if any(values.size > LARGE for values, _ in self._precision.values()):
+                self._precision.clear()  # before others are made: of thousands of classes one is kept
+            if isinstance(self.curves, Curves):
+                self._precision[area, cap] = self.curves.defined_precision(area, cap)
+            else:
+                precision = self.curves.interpolated_precision(area, cap)
+                self._precision[area, cap] = precision, np.arange(precision.shape[-1])
+        values, kept = self._precision[area, cap]
+        return values[chosen], kept
+
+
+class TieBounds:
+    """The bounds of any number of averages of precision over all orders of equal scores; curves are made once.
+
+    Who matches whom is kept; what moves is where detections with one score stand in the ranking of their class. The
+    precision at each hit is highest when the hits of a tie come first, lowest when they come last, and that for all
+    hits at once: so each class attains both bounds at each IoU threshold. Of candidates of one image the later one may
+    miss only what the earlier one found; it stays behind the hits (`late_misses`), so that further orders may give
+    less. The mean over thresholds attains both bounds where whoever hits at a higher threshold hits at the lower ones;
+    else it lies between them.
+    """
+
+    def __init__(self, curves: Curves, axes: Axes) -> None:
+        self._own = Averages(curves, axes)
+        self._low, self._high = (Averages(curves.ties(best=best), axes) for best in (False, True))
+
+    def interval(self, ref: MetricRef) -> tuple[float, float]:
+        """Return the lowest and the highest value of an AP; NaN where undefined."""
+        own = self._own.mean(ref)
+        return min(own, self._low.mean(ref)), max(own, self._high.mean(ref))
+
+
+def operating_point(
+    source: CurveSource, axes: Axes, threshold: int, label: int | None, score: float | str | None
+) -> OperatingPoint:
+    """Count detections with at least `score`, or the best one's, of one class or (`label` None) of all classes pooled.
+
+    Precision is undefined without detections, recall without ground truth, F1 without either, and all three where no
+    score reaches the precision or recall that it is to reach.
+    """
+    # Without a score every detection counts, and there may be negative scores (logits).
+    given = -math.inf if score is None else score
+    at = source.best_score(threshold, label, given) if isinstance(given, str) else float(given)
+    # Exact numbers, counted at the score itself: nothing is read off interpolated curves.
+    tp, fp, fn = source.counts_at(threshold, label, at)
+    if math.isnan(at) and not is_met_by_none(score):
+        precision = recall = f1 = math.nan
+    else:
+        precision, recall, f1 = _ratio(tp, tp + fp), _ratio(tp, tp + fn), _ratio(2 * tp, 2 * tp + fp + fn)
+    return OperatingPoint(
+        class_name=None if label is None else axes.class_names[label],
+        iou=axes.protocol.iou_thresholds[threshold],
+        score=at,
+        tp=tp,
+        fp=fp,
+        fn=fn,
+        precision=precision,
+        recall=recall,
+        f1=f1,
+    )
+
+
+def point_of(source: CurveSource, axes: Axes, ref: MetricRef) -> OperatingPoint:
+    """Return the operating point of a metric that is a count."""
+    ref = axes.resolved(ref)
+    return operating_point(source, axes, axes.single_threshold(ref), axes.label(ref), ref.score)
+
+
+def point_value(point: OperatingPoint, name: str, n_images: int) -> float:
+    """Return the value of a metric at an operating point; false positives per image are those of `n_images`."""
+    # The one rate that is not one of classes: images without any object count as well.
+    if name == "FPPI":
+        return point.fp / n_images if n_images else math.nan
+    measure = METRICS[name].measure
+    return float(getattr(point, name.lower()) if measure is None else measure(point, n_images))
+
+
+def is_met_by_none(score: float | str | None) -> bool:
+    """Whether a set without a single detection does what a score is chosen for; it has no precision, and recall 0."""
+    return not isinstance(score, str) or score == BEST_F1 or score.startswith("fppi")
+
+
+def _ratio(part: int, whole: int) -> float:
+    return part / whole if whole else math.nan
+
 
 # What is not there where the matches of all detections do not fit into memory, and what to do.
 # Asked for in Python: the command line refuses before anything is read.
@@ -390,3 +653,256 @@ def detection_metrics(result: EvaluationResult) -> DetectionMetrics:
     if not isinstance(result.measured, DetectionMetrics):
         raise UsageError(f"the result of {quoted_value(result.pred.path)} has no match table to compare")
     return result.measured
+
+
+PART_ROWS = 1 << 17  # of detections that are matched at once, about
+_COLUMNS = ("score", "label", "matched_label")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AnyClassMatches:
+    """Detections that count when all are matched as if there were one class; rows are detections, (n,).
+
+    A better detection never looks at a worse one. So those with at least some score are matched among themselves as
+    they are here, and one matching is that of every score.
+    """
+
+    iou: float
+    score: FloatArray
+    label: RowArray
+    matched_label: RowArray  # class of the object that each one matches, K for the background
+    positives: IntArray  # (K,), objects that count
+
+    @classmethod
+    def joined(cls, parts: Sequence[AnyClassMatches]) -> AnyClassMatches:
+        """Return the matches of all parts, which have no image in common."""
+        columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
+        positives = np.sum([part.positives for part in parts], axis=0)
+        return cls(iou=parts[0].iou, positives=positives, **columns)
+
+    @property
+    def cell(self) -> IntArray:
+        """Place of each detection in the matrix of classes and the background, row by row."""
+        return self.matched_label.astype(np.int64) * (len(self.positives) + 1) + self.label
+
+    def confusion(self, score: float) -> npt.NDArray[np.int64]:
+        """Count the detections with at least a score, (K + 1, K + 1); rows are ground truth, the background last."""
+        n = len(self.positives) + 1
+        cells = np.bincount(self.cell[self.score >= score], minlength=n * n).reshape(n, n)
+        cells[:-1, -1] = self.positives - cells[:-1].sum(axis=1)
+        return cells
+
+
+def match_any_class(metrics: DetectionMetrics, threshold: int, gt: BoxTable, pred: BoxTable) -> AnyClassMatches:
+    """Match the detections of an evaluation at one of its IoU thresholds, whatever the classes, by its other rules.
+
+    Ground truth that is ignored, and what matches it, is ignored.
+    """
+    table, n_images = metrics.table, len(metrics.image_names)
+    # The caps were applied before, by class: once more, over all classes, they would drop detections that count.
+    sides = ((table.image, stable_order(table.image)), (gt.image, stable_order(gt.image)))
+    # Where the rows of each image begin, and the end, (n_images + 1,).
+    starts, gt_starts = (np.append(0, np.cumsum(np.bincount(image, minlength=n_images))) for image, _ in sides)
+    cuts = np.unique(np.searchsorted(starts, np.arange(PART_ROWS, len(table), PART_ROWS)))
+    parts = []
+    for first, last in pairwise([0, *cuts[(cuts > 0) & (cuts < n_images)].tolist(), n_images]):
+        # An image is matched without the others, so that a copy of a few of them at a time will do.
+        rows = table.row[sides[0][1][starts[first] : starts[last]]]
+        objects = sides[1][1][gt_starts[first] : gt_starts[last]]
+        gt_part, pred_part = (
+            replace(side, image=side.image - np.int32(first)) for side in (gt.take(objects), pred.take(rows))
+        )
+        shape = {"n_images": last - first, "n_labels": table.n_labels}
+        parts.append(match_part(gt_part, pred_part, metrics.protocol, threshold, **shape))
+    return AnyClassMatches.joined(parts)
+
+
+def match_part(
+    gt: BoxTable, kept: BoxTable, protocol: Protocol, threshold: int, *, n_images: int, n_labels: int
+) -> AnyClassMatches:
+    """Match detections of some images, those within the caps of their classes, in the order of these and of scores."""
+    if protocol.judging in EXPANDING and not protocol.class_agnostic:
+        return _match_own_class_first(gt, kept, protocol, threshold, n_images=n_images, n_labels=n_labels)
+    iou, n = protocol.iou_thresholds[threshold], 1 if protocol.class_agnostic else n_labels
+    rules = protocol.with_options(iou_thresholds=(iou,), areas=protocol.areas[:1], max_dets=(), class_agnostic=True)
+    # A class-agnostic table forgets the labels. Numbered sources lead from its rows back to them.
+    numbered = freeze(replace(kept, source=np.arange(len(kept))))
+    table = match_boxes(gt, numbered, rules, n_images=n_images, n_labels=n)
+    # Under a protocol that knows no classes, all boxes are of the one class that there is a name for.
+    labels = (gt.label, kept.label[table.source])
+    gt_label, label = (column * np.int32(not protocol.class_agnostic) for column in labels)
+    hit, counts = Ranking.of(table, n_images).outcomes(0)
+    found = hit[table.candidate]
+    matched_label = np.full(len(table), n, dtype=np.int32)
+    matched_label[table.candidate[found]] = gt_label[table.pair_gt[table.chosen_pairs(ALL_SIZES, 0)[found]]]
+    return AnyClassMatches(
+        iou=iou,
+        score=table.score[counts],
+        label=label[counts],
+        matched_label=matched_label[counts],
+        positives=np.bincount(gt_label[~table.gt_ignored[ALL_SIZES]], minlength=n),
+    )
+
+
+def _match_own_class_first(
+    gt: BoxTable, kept: BoxTable, protocol: Protocol, threshold: int, *, n_images: int, n_labels: int
+) -> AnyClassMatches:
+    """Match within classes, then what is left whatever the classes.
+
+    An object has a copy for each class above its own. Of boxes that are alike, a detection means that of its class.
+    """
+    iou = protocol.iou_thresholds[threshold]
+    rules = protocol.with_options(iou_thresholds=(iou,), areas=protocol.areas[:1], max_dets=())
+    table = match_boxes(gt, kept, rules, n_images=n_images, n_labels=n_labels)
+    hit, counts = Ranking.of(table, n_images).outcomes(0)
+    pairs = table.chosen_pairs(ALL_SIZES, 0)[hit[table.candidate]]
+    is_left = np.ones(len(gt), dtype=np.bool_)
+    is_left[table.pair_gt[pairs]] = False
+    # What is ignored within its class stays out.
+    wrong = kept.take(np.sort(table.row[counts & ~hit]))
+    pooled = rules.with_options(judging=EVERY_CLASS)
+    rest = match_part(gt.take(is_left), wrong, pooled, 0, n_images=n_images, n_labels=n_labels)
+    return AnyClassMatches(
+        iou=iou,
+        score=np.concatenate((table.score[hit], rest.score)),
+        label=np.concatenate((table.label[hit], rest.label)),
+        matched_label=np.concatenate((table.label[hit], rest.matched_label)),
+        positives=np.bincount(gt.label[~table.gt_ignored[ALL_SIZES]], minlength=n_labels),
+    )
+
+
+SHOWN_NAMES = 3
+Metrics = TypeVar("Metrics", bound="Divisible")
+
+
+class Divisible(TypingProtocol):
+    """What can be measured on some of its images alone."""
+
+    @property
+    def image_names(self) -> Sequence[str]:
+        """Name of each image."""
+
+    def value(self, ref: MetricRef) -> MetricValue:
+        """Measure a metric reference."""
+
+    def restrict(self, images: Sequence[int]) -> Self:
+        """Measure some images alone, given as ascending rows."""
+
+
+def measure_slices(measured: Divisible, slices: Sequence[Slice], refs: Sequence[MetricRef]) -> tuple[SliceRow, ...]:
+    """Measure every slice; slices may overlap."""
+    # The command line asks this before it reads anything; here it is asked of calls from Python.
+    require_names(slices)
+    rows = []
+    for images in tracked(slices, "measuring slices"):
+        chosen = chosen_images(images, measured.image_names)
+        part = measured.restrict(chosen)
+        values = {str(ref): part.value(ref) for ref in refs}
+        rows.append(SliceRow(name=images.name, digest=slice_digest(images), images=len(chosen), values=values))
+    return tuple(rows)
+
+
+def part_of(metrics: Metrics, images: Slice | None) -> Metrics:
+    """Return the metrics of a slice alone, of all images where there is none."""
+    return metrics if images is None else metrics.restrict(chosen_images(images, metrics.image_names))
+
+
+def slice_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
+    """Return the metrics that slices have."""
+    usual = (MetricRef(name="AP", iou=USUAL_IOU),) if USUAL_IOU in protocol.iou_thresholds else ()
+    return (MetricRef(name="AP"), *usual)
+
+
+def require_names(slices: Sequence[Slice]) -> None:
+    """Raise a UsageError when two slices have one name."""
+    names = [images.name for images in slices]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UsageError(f"slice {quoted_value(twice[0])} is given twice")
+
+
+def chosen_images(images: Slice, names: Sequence[str]) -> list[int]:
+    """Return the rows of the images of a slice, ascending; raise a UsageError for a pattern that matches none."""
+    # A set, as one image may match several patterns; ascending rows keep the order of ties in the part.
+    rows: set[int] = set()
+    row_of = {name: row for row, name in enumerate(names)}
+    unmatched = []
+    for pattern in images.patterns:
+        # A name wins over the glob that it also is: brackets are usual in file names.
+        if pattern in row_of:
+            found = [row_of[pattern]]
+        else:
+            found = [] if images.exact else [row for row, name in enumerate(names) if fnmatchcase(name, pattern)]
+        rows.update(found)
+        unmatched += [] if found else [pattern]
+    if unmatched:
+        listed = ", ".join(map(quoted_value, unmatched[:SHOWN_NAMES]))
+        more = f" and {len(unmatched) - SHOWN_NAMES:,} more" if len(unmatched) > SHOWN_NAMES else ""
+        example = f"; image names look like {quoted_value(names[0])}" if names else ""
+        meant = did_you_mean(unmatched[0], names)
+        raise UsageError(f"slice {quoted_value(images.name)}: no image is matched by {listed}{more}{example}.{meant}")
+    return sorted(rows)
+
+
+def slice_digest(images: Slice) -> str:
+    """Return a digest of what a slice is made of, by which a saved value is known to be of the same slice."""
+    text = "\n".join([str(images.exact), *images.patterns])
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+# Guo et al. 2017 use 15 for images; detections of a class are fewer.
+N_BINS = 10
+
+
+def calibration(score: FloatArray, hit: BoolArray, n_bins: int = N_BINS) -> Calibration:
+    """Compare scores (n,) with the share of true positives, in bins of equal width.
+
+    The expected calibration error is the mean distance of the two, weighted by detections; the largest one is that of
+    the worst bin that is not empty. Both are undefined without detections, and where scores outside [0, 1] cannot be
+    probabilities.
+
+    Source: Guo et al. (2017), "On calibration of modern neural networks", equations 3 and 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round(calibration(np.array([0.75, 0.75, 0.25]), np.array([True, False, False])).ece, 4)
+    0.25
+    """
+    unfit = np.any((score < 0) | (score > 1))
+    reason = "no detections" if len(score) == 0 else "scores outside [0, 1]" if unfit else ""
+    # Undefined, but still with a table of bins, all of them empty: reports lay out the same rows.
+    chosen = slice(0, 0) if reason else slice(None)
+    score, hit = score[chosen], hit[chosen]
+    # The score 1 would open a bin of its own; it belongs to the last one.
+    bins = np.minimum((score * n_bins).astype(np.int64), n_bins - 1)
+    count = np.bincount(bins, minlength=n_bins)
+    # 0 / 0 in empty bins.
+    with np.errstate(invalid="ignore"):
+        mean = np.bincount(bins, weights=score, minlength=n_bins) / count
+        precision = np.bincount(bins, weights=hit, minlength=n_bins) / count
+    gap = np.abs(precision - mean)[count > 0]
+    weight = count[count > 0] / max(len(score), 1)
+    return Calibration(
+        ece=float("nan") if reason else float((weight * gap).sum()),
+        mce=float("nan") if reason else float(gap.max()),
+        count=count,
+        score=mean,
+        precision=precision,
+        reason=reason,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Calibration:
+    """Whether scores are probabilities: by bin of equal width, how many detections are true positives."""
+
+    # Expected and largest calibration error; NaN, with a reason, where undefined.
+    ece: float
+    mce: float
+    # Detections, mean score and share of true positives by bin, (B,). A bin holds scores in [low, high), the last one
+    # 1 as well; empty ones have NaN.
+    count: npt.NDArray[np.int64]
+    score: FloatArray
+    precision: FloatArray
+    reason: str = ""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import BoolArray
 from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.native.maps import count_pairs
+from jaccard_eval.native.calls import count_pairs
 
 IntArray = npt.NDArray[np.int64]
 Pixels = npt.NDArray[Any]  # integers, any size

@@ -21,8 +21,18 @@ from jaccard_eval.data.boxtable import (
     freeze,
     to_xywh,
 )
-from jaccard_eval.data.dataset import Dataset, ImageTable, IntegerKeys, Key, LabelMap, Reading, unknown_sizes
-from jaccard_eval.data.imagelabels import FACTS, ClassFacts, ImageLabels
+from jaccard_eval.data.dataset import (
+    FACTS,
+    ClassFacts,
+    Dataset,
+    ImageLabels,
+    ImageTable,
+    IntegerKeys,
+    Key,
+    LabelMap,
+    Reading,
+    unknown_sizes,
+)
 from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
@@ -223,7 +233,7 @@ class Draft:
             if shapes is None:
                 area = xywh[:, 2] * xywh[:, 3]
             else:
-                from jaccard_eval.similarity.quads import areas_of  # boxes alone are read without
+                from jaccard_eval.similarity.obb import areas_of  # boxes alone are read without
 
                 area = areas_of(shapes, xywh)
         if raw.area is not None and reading.units == "px":

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from jaccard_eval.reading.records import Record
     from jaccard_eval.similarity.keypoints import Keypoints
     from jaccard_eval.similarity.masks import Outlines
-    from jaccard_eval.similarity.quads import Quads
+    from jaccard_eval.similarity.obb import Quads
     from jaccard_eval.similarity.runs import IntArray
 
 Points = Mapping[Any, Sequence[float]]  # x, y and how well it is seen, by the number or the name of a point
@@ -212,7 +212,7 @@ class ShapeDraft:
 
     def _quads(self, encoding: str, where: Sequence[Where], draft: Draft) -> Quads:
         from jaccard_eval.reading.oriented import check_outlines
-        from jaccard_eval.similarity.quads import Quads
+        from jaccard_eval.similarity.obb import Quads
 
         upright = [one.corners is None for one in self.drawn]
         found = [self._rectangle(one, encoding) if (corners := one.corners) is None else corners for one in self.drawn]
@@ -315,7 +315,7 @@ def drawn_by(record: Record, *, box: Sequence[float] | None = None, kind: str = 
 
 def turned_corners(box: Sequence[float], degrees: float) -> list[float]:
     """Return the corners of a box of left, top, width and height after a turn about its centre, clockwise."""
-    from jaccard_eval.similarity.quads import Quads
+    from jaccard_eval.similarity.obb import Quads
 
     left, top, width, height = box
     centred = np.array([[left + width / 2, top + height / 2, width, height]], dtype=np.float64)

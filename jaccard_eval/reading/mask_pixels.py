@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray
 from jaccard_eval.findings import DataError, Where
-from jaccard_eval.reading.labelmaps.images import MAX_PIXELS, EncodedImage
+from jaccard_eval.reading.labelmaps import MAX_PIXELS, EncodedImage
 from jaccard_eval.similarity.runs import IntArray, runs_of_pixels
 
 FIX = "Export the mask again."

@@ -15,7 +15,7 @@ from jaccard_eval.findings import Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.options import ANGLES, spelled_angle
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.similarity.quads import OutlineKinds, Quads
+from jaccard_eval.similarity.obb import OutlineKinds, Quads
 from jaccard_eval.text import did_you_mean, pluralise, quoted_value
 
 Places = Callable[[int], Where]

@@ -16,7 +16,7 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import without_case
 from jaccard_eval.findings import DataError, Example, FindingLog, Group, Severity, Where
 from jaccard_eval.fixes import IMAGE_FOLDER, ON, Fix
-from jaccard_eval.similarity.quads import Quads
+from jaccard_eval.similarity.obb import Quads
 from jaccard_eval.text import example_keys, pluralise, quoted_value
 
 REACH = (0, 1, -1, 2, -2)  # units in the last place around the nearest number that are tried

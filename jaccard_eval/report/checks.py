@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from jaccard_eval.data.metricref import EXTERNAL
-from jaccard_eval.data.verdict import GateVerdict, Status, counted_statuses
+from jaccard_eval.data.result import GateVerdict, Status, counted_statuses
 from jaccard_eval.findings import Finding, Severity, Where, in_text_report
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.report import Reportable

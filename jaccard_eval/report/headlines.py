@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from jaccard_eval.data.verdict import GateVerdict, Status, counted_statuses
+from jaccard_eval.data.result import GateVerdict, Status, counted_statuses
 from jaccard_eval.findings import Finding, Severity
 from jaccard_eval.report.model import Headline, Look, Span
 from jaccard_eval.report.numbers import metric_text, signed_text, threshold_text, value_text

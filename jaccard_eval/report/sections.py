@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.result import Correspondence, InputSummary
-from jaccard_eval.data.verdict import GateVerdict, Status
+from jaccard_eval.data.result import Correspondence, GateVerdict, InputSummary, Status
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, Severity, in_text_report
 from jaccard_eval.report.model import (

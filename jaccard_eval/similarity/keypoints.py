@@ -15,7 +15,7 @@ from jaccard_eval.data.signature import digest_each
 from jaccard_eval.errors import UsageError
 from jaccard_eval.fixes import Fix, Value
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.native import shapes as native
+from jaccard_eval.native import calls as native
 from jaccard_eval.similarity import Rows, Similarity
 
 COCO_SIGMAS = SIGMAS["coco"]  # of its 17 points from nose to ankles, in units of the square root of the area

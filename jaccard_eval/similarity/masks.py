@@ -14,7 +14,7 @@ from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.signature import digest_each
 from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.native import shapes as native
+from jaccard_eval.native import calls as native
 from jaccard_eval.similarity import Rows, Similarity
 from jaccard_eval.similarity.runs import (
     FARTHEST,

@@ -12,8 +12,7 @@ from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.similarity import Rows, Similarity
-from jaccard_eval.similarity.obb import quads_of
-from jaccard_eval.similarity.quads import Quads
+from jaccard_eval.similarity.obb import Quads, quads_of
 
 _SMALL = 1e-7  # added where Ultralytics adds it
 

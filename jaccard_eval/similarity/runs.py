@@ -19,8 +19,8 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.native import shapes as native
-from jaccard_eval.native.shapes import LONGEST_NUMBER
+from jaccard_eval.native import calls as native
+from jaccard_eval.native.calls import LONGEST_NUMBER
 
 IntArray = npt.NDArray[np.int64]
 Values = TypeVar("Values", bound=npt.NDArray[Any])

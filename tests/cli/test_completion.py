@@ -10,7 +10,7 @@ import pytest
 from command_line import environment, run_process
 from test_process import loaded_modules
 
-from jaccard_eval.cli.shells import SHELLS
+from jaccard_eval.cli.commands.completion import SHELLS
 from jaccard_eval.codes import CODES
 from jaccard_eval.data.known_protocols import RULES
 

@@ -17,14 +17,14 @@ OTHER_WORK = (
     *("csv", "gzip", "logging", "xml.etree.ElementTree"),
     *(
         f"jaccard_eval.formats.{name}"
-        for name in ("_unrecognised", "_yolo", "_voc", "_coco.tolerant", "_coco.writer", "_openimages.beside")
+        for name in ("_doubt", "_yolo", "_voc", "_coco.tolerant", "_coco.writer", "_openimages.facts")
     ),
     *(
         f"jaccard_eval.reading.{name}"
         for name in ("tabular.columns", "lines", "names", "images", "yaml", "npz", "writing")
     ),
-    *(f"jaccard_eval.features.{name}" for name in ("audit.failures", "gates.rules", "gates.compute")),
-    *("jaccard_eval.metrics.slices", "jaccard_eval.similarity.runs", "jaccard_eval.engine.scratch"),
+    *(f"jaccard_eval.features.{name}" for name in ("audit.failures", "gates.rules", "gates.judging")),
+    *("jaccard_eval.similarity.runs", "jaccard_eval.engine.scratch"),
     *("jaccard_eval.features.bootstrap.intervals", "jaccard_eval.gating", "jaccard_eval.report.checks"),
 )
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX streams and signals")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from jaccard_eval import EvaluationResult, evaluate
-from jaccard_eval.api.loggers import log_metrics
+from jaccard_eval.api.results import log_metrics
 from jaccard_eval.data.metricref import BOX_METRICS, FINDING_METRICS, KEYS, METRICS, MetricRef, canonical
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.gates.lookup import SavedAnswers, answers_of
+from jaccard_eval.features.gates.judging import SavedAnswers, answers_of
 
 SAMPLE = Path(__file__).parents[2] / "sample_data/coco"
 SCORES = (None, 0.6, "best-f1", "precision=0.9", "recall=0.6", "fppi=0.5")

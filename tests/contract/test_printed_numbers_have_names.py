@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from jaccard_eval import BoxTable, evaluate, panoptic, pixels
-from jaccard_eval.api.loggers import log_metrics
+from jaccard_eval.api.results import log_metrics
 from jaccard_eval.data.metricref import KEYS, METRICS, MetricRef
-from jaccard_eval.features.gates.lookup import SavedAnswers, answers_of
+from jaccard_eval.features.gates.judging import SavedAnswers, answers_of
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 # What a class may be called that also means something else, or is in the way of a bracket.

@@ -3,7 +3,7 @@
 import pytest
 from two_sides import classes
 
-from jaccard_eval.data.classmaps import COCO_IDS, NAMED_MAPS, class_map_names, match_classes, rows_of_named
+from jaccard_eval.data.alignment import COCO_IDS, NAMED_MAPS, class_map_names, match_classes, rows_of_named
 from jaccard_eval.data.dataset import LabelMap
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog, Where

@@ -1,7 +1,7 @@
 import pytest
 from two_sides import classes
 
-from jaccard_eval.data.classmaps import match_classes
+from jaccard_eval.data.alignment import match_classes
 from jaccard_eval.data.dataset import LabelMap
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, FindingLog, Where

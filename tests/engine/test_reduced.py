@@ -16,8 +16,7 @@ from jaccard_eval.data.protocol import PROTOCOLS, Protocol
 from jaccard_eval.engine.disk import DiskEngine
 from jaccard_eval.engine.stored import StoredBoxes, as_table, write_boxes
 from jaccard_eval.matching.matchtable import match_boxes
-from jaccard_eval.metrics.averages import TieBounds
-from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
+from jaccard_eval.metrics.detection import DetectionMetrics, TieBounds, class_refs, summary_refs
 
 N_IMAGES, N_LABELS = 23, 3
 AIMED = ("recall[precision=0.6]", "precision[recall=0.3]", "score[fppi=0.5]", "score[score=best-f1]")

@@ -10,7 +10,7 @@ import pytest
 
 from jaccard_eval import DataError, Dataset, ReadOptions, UsageError, evaluate, load
 from jaccard_eval.cli.run import run
-from jaccard_eval.data.imagelabels import ABSENT, PRESENT
+from jaccard_eval.data.dataset import ABSENT, PRESENT
 
 BOXES = "ImageID,LabelName,XMin,XMax,YMin,YMax,IsGroupOf\n"
 LABELS = "ImageID,Source,LabelName,Confidence\n"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaccard_eval import DataError, ReadOptions, Slice, compare, evaluate, explain, gate, load
-from jaccard_eval.similarity.quads import Quads
+from jaccard_eval.similarity.obb import Quads
 
 # 20 x 10 around (50, 40), turned by 30 degrees clockwise.
 BOX = (50.0, 40.0, 20.0, 10.0)

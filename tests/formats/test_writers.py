@@ -21,7 +21,7 @@ from jaccard_eval.formats import format_module, format_names, format_writer, wri
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.images import ImageFolder
 from jaccard_eval.reading.writing import exact_coords
-from jaccard_eval.similarity.quads import Quads
+from jaccard_eval.similarity.obb import Quads
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 SHARED = Path(__file__).parents[2] / "../shared/data"

@@ -8,7 +8,7 @@ import pytest
 
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import COCO
-from jaccard_eval.matching import candidates
+from jaccard_eval.matching import matchtable
 from jaccard_eval.matching.order import Blocks
 
 MEGABYTE = 1 << 20
@@ -20,18 +20,18 @@ def _boxes(n: int, seed: int, spread: float) -> BoxTable:
     return BoxTable.from_arrays([0] * n, [0] * n, xywh, encoding="xywh")
 
 
-def _pairs(det: BoxTable, truth: BoxTable, threshold: float = 0.1) -> candidates.Pairs:
+def _pairs(det: BoxTable, truth: BoxTable, threshold: float = 0.1) -> matchtable.Pairs:
     """All detections and all ground truth in one image and class."""
     n = len(det)
     blocks = Blocks(np.zeros(n, dtype=np.int64), np.full(n, len(truth), dtype=np.int64))
-    return candidates.candidate_pairs(det, truth, blocks, COCO, threshold=threshold)
+    return matchtable.candidate_pairs(det, truth, blocks, COCO, threshold=threshold)
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 40, 41, 10_000])
 def test_the_chunk_size_changes_nothing(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     det, truth = _boxes(30, 1, 60.0), _boxes(40, 2, 60.0)
     whole = _pairs(det, truth)
-    monkeypatch.setattr(candidates, "CHUNK_PAIRS", chunk)
+    monkeypatch.setattr(matchtable, "CHUNK_PAIRS", chunk)
     assert [column.tolist() for column in astuple(_pairs(det, truth))] == [c.tolist() for c in astuple(whole)]
     assert len(whole) > 40
 
@@ -45,7 +45,7 @@ def test_pairs_are_sorted_by_detection_then_ground_truth() -> None:
 def test_pairs_stay_within_their_blocks() -> None:
     det = truth = _boxes(4, 1, 1.0)
     blocks = Blocks(np.array([0, 2, 4, 0]), np.array([2, 4, 4, 0]))
-    pairs = candidates.candidate_pairs(det, truth, blocks, COCO, threshold=0.0)
+    pairs = matchtable.candidate_pairs(det, truth, blocks, COCO, threshold=0.0)
     assert (pairs.det.tolist(), pairs.gt.tolist()) == ([0, 0, 1, 1], [0, 1, 2, 3])
 
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaccard_eval.data.boxtable import BoolArray
-from jaccard_eval.matching import greedy
-from jaccard_eval.matching.candidates import Pairs
-from jaccard_eval.matching.greedy import (
+from jaccard_eval.matching import matchtable
+from jaccard_eval.matching.matchtable import (
     NO_PLACE,
     MatchProblem,
+    Pairs,
     assign_best_any,
     assign_best_free,
     assign_objects_first,
@@ -145,8 +145,8 @@ def test_crowds_are_served_in_turn_as_by_the_loop(first: MatchProblem, second: M
         np.arange(det.max(initial=-1) + 1) % 2,
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(greedy, "CROWDED_PAIRS", 0)
-        patch.setattr(greedy, "BLOCK_PAIRS", block_pairs)
+        patch.setattr(matchtable, "CROWDED_PAIRS", 0)
+        patch.setattr(matchtable, "BLOCK_PAIRS", block_pairs)
         _require_equal(drawn, *assign_best_free(drawn), dict(_serial_best_free(drawn)))
 
 
@@ -155,8 +155,8 @@ def test_boxes_in_one_place_take_a_step_each_and_no_look_at_all_pairs(
 ) -> None:
     # Pairs are looked at once to serve them; in rounds, each of 60 looked at those of all who waited: 30 times as many.
     looked = []
-    expand = greedy._Segments.expand
-    monkeypatch.setattr(greedy._Segments, "expand", lambda self: looked.append(self) or expand(self))
+    expand = matchtable._Segments.expand
+    monkeypatch.setattr(matchtable._Segments, "expand", lambda self: looked.append(self) or expand(self))
     n = 60
     assert len(taken(problem((0.5 + np.random.default_rng(0).random((n, n)) / 2).tolist()))) == n
     assert sum(int((segments.stop - segments.start).sum()) for segments in looked) <= 4 * n**2

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from jaccard_eval import BoxTable
-from jaccard_eval.data.imagelabels import ABSENT, NOT_EXHAUSTIVE, ClassFacts, ImageLabels
+from jaccard_eval.data.dataset import ABSENT, NOT_EXHAUSTIVE, ClassFacts, ImageLabels
 from jaccard_eval.data.protocol import get_protocol
 from jaccard_eval.matching.judging import are_among, federated, find_cap, object_keys, ranks_within
-from jaccard_eval.matching.matchtable import match_boxes
-from jaccard_eval.matching.ranking import Ranking
+from jaccard_eval.matching.matchtable import Ranking, match_boxes
 
 LVIS = get_protocol("lvis")
 DOG, CAT, CAR = range(3)

@@ -6,8 +6,7 @@ from pictures import det, gt, match
 
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import COCO, VOC2012, AreaRange, Protocol
-from jaccard_eval.matching.matchtable import MatchTable, match_boxes
-from jaccard_eval.matching.ranking import Ranking
+from jaccard_eval.matching.matchtable import MatchTable, Ranking, match_boxes
 
 AT_50 = 0  # the first threshold
 

@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pictures import det, evaluate, gt
 
-from jaccard_eval.metrics.any_class import match_any_class
-from jaccard_eval.metrics.detection import detection_metrics
+from jaccard_eval.metrics.detection import detection_metrics, match_any_class
 
 NAMES = ("cat", "dog")
 IOU = 0.5

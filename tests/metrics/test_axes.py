@@ -5,7 +5,7 @@ from pictures import det, evaluate, gt
 
 from jaccard_eval import MetricRef, UsageError
 from jaccard_eval.data.protocol import COCO, VOC2012
-from jaccard_eval.metrics.averages import Axes
+from jaccard_eval.metrics.detection import Axes
 
 AXES = Axes(COCO, ("cat", "dog"))
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaccard_eval.metrics.calibration import calibration
+from jaccard_eval.metrics.detection import calibration
 
 
 def test_errors_are_weighted_distances_of_bins() -> None:

@@ -10,8 +10,7 @@ from pictures import curves, det, evaluate, gt
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO
 from jaccard_eval.data.result import OperatingPoint
-from jaccard_eval.metrics.averages import Axes
-from jaccard_eval.metrics.counts import operating_point
+from jaccard_eval.metrics.detection import Axes, operating_point
 
 AT_50 = COCO.with_options(iou_thresholds=(0.5,))
 

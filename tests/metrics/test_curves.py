@@ -11,10 +11,9 @@ from pictures import curves, det, gt
 from jaccard_eval import BoxTable
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO, VOC2007, VOC2012
-from jaccard_eval.matching.matchtable import match_boxes
-from jaccard_eval.matching.ranking import Ranking
-from jaccard_eval.metrics.averages import Averages, Axes
+from jaccard_eval.matching.matchtable import Ranking, match_boxes
 from jaccard_eval.metrics.curves import Curves, required_hits
+from jaccard_eval.metrics.detection import Averages, Axes
 
 ALL_SIZES, LARGEST_CAP = 0, -1
 ONE_HIT = 0.9999999999999998  # 1 / (1 + 2^-52): pycocotools adds an epsilon to the number of detections
@@ -170,7 +169,7 @@ def test_curves_are_made_of_classes_with_objects_alone(
     gt = BoxTable.from_arrays(image, label, boxes, encoding="xywh")
     pred = BoxTable.from_arrays(image[of], stray, found, score=rng.uniform(size=n_pred), encoding="xywh")
     if not compiled:
-        monkeypatch.setattr("jaccard_eval.native.matching.load_core", lambda: None)
+        monkeypatch.setattr("jaccard_eval.native.calls.load_core", lambda: None)
     made = Curves(Ranking.of(match_boxes(gt, pred, COCO, n_images=4, n_labels=40), 4))
     made = made if drawn is None else made.weighted(np.array(drawn))
     whole = made.interpolated_precision(0, 2)
@@ -183,7 +182,7 @@ def test_curves_are_made_of_classes_with_objects_alone(
     assert averages.mean(MetricRef(name="AP")) == np.mean(whole[~np.isnan(whole)])
     means = np.ascontiguousarray(whole.reshape(1010, 40).T).mean(axis=1)
     assert np.array_equal(averages.class_means(MetricRef(name="AP")), means, equal_nan=True)
-    monkeypatch.setattr("jaccard_eval.metrics.averages.LARGE", 10)
+    monkeypatch.setattr("jaccard_eval.metrics.detection.LARGE", 10)
     ref = MetricRef.parse("AP[area=small,class=9]")
     means = averages.class_means(replace(ref, class_name=None))
     assert np.array_equal(averages.mean(ref), means[9], equal_nan=True)

@@ -9,11 +9,8 @@ from resampled import as_drawn, draw_scene
 
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.errors import UsageError
-from jaccard_eval.matching.matchtable import MatchTable
-from jaccard_eval.matching.ranking import Ranking
-from jaccard_eval.metrics.averages import Averages
-from jaccard_eval.metrics.counts import point_of
-from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
+from jaccard_eval.matching.matchtable import MatchTable, Ranking
+from jaccard_eval.metrics.detection import Averages, DetectionMetrics, class_refs, point_of, summary_refs
 
 N_IMAGES = 6
 

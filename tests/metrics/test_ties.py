@@ -15,8 +15,7 @@ from jaccard_eval.data.protocol import COCO, VOC2012
 from jaccard_eval.data.signature import signature_fields
 from jaccard_eval.findings import Severity
 from jaccard_eval.matching.matchtable import match_boxes
-from jaccard_eval.metrics.averages import TieBounds
-from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.metrics.detection import DetectionMetrics, TieBounds
 
 AP = MetricRef(name="AP")
 AT_ONE = COCO.with_options(iou_thresholds=(0.5,))

@@ -7,8 +7,7 @@ from resampled import as_drawn, draw_scene, repeat_images
 
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import VOC2012
-from jaccard_eval.metrics.averages import Averages
-from jaccard_eval.metrics.detection import class_refs, summary_refs
+from jaccard_eval.metrics.detection import Averages, class_refs, summary_refs
 
 PROTOCOLS = ("coco", "voc2007", "voc2012")
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from jaccard_eval import native
 from jaccard_eval.metrics.pixel_counts import ConfusionCounts
-from jaccard_eval.native.maps import LAST_CAPACITY, count_pairs
+from jaccard_eval.native.calls import LAST_CAPACITY, count_pairs
 
 pytestmark = pytest.mark.skipif(native.load_core() is None, reason="no compiled core, or it is turned off")
 

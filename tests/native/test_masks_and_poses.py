@@ -21,7 +21,7 @@ from jaccard_eval.formats._coco.shapes import (
     shape_records,
 )
 from jaccard_eval.formats._coco.strict import Layout
-from jaccard_eval.native.shapes import SHORTEST_RESULT, SHORTEST_TRUTH, read_poses, scan_shapes
+from jaccard_eval.native.calls import SHORTEST_RESULT, SHORTEST_TRUTH, read_poses, scan_shapes
 from jaccard_eval.similarity.masks import Masks, Outlines, intersections
 from jaccard_eval.similarity.runs import Runs, offsets_of, runs_of_polygons
 

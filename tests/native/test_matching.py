@@ -11,11 +11,10 @@ from jaccard_eval import native
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import COCO, VOC2007, VOC2012, Protocol
 from jaccard_eval.data.signature import fingerprint
-from jaccard_eval.matching.matchtable import MatchTable, match_boxes
+from jaccard_eval.matching.matchtable import MatchTable, Ranking, match_boxes
 from jaccard_eval.matching.order import rank_detections
-from jaccard_eval.matching.ranking import Ranking
 from jaccard_eval.metrics.curves import Curves, Steps
-from jaccard_eval.native.matching import CHUNK_PAIRS, rank
+from jaccard_eval.native.calls import CHUNK_PAIRS, rank
 
 pytestmark = pytest.mark.skipif(native.load_core() is None, reason="no compiled core, or it is turned off")
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from jaccard_eval import native
 from jaccard_eval.formats._coco.strict import ResultColumns, decode_plain_results
-from jaccard_eval.native import results
-from jaccard_eval.native.results import SHORTEST_RECORD, ScannedResults
+from jaccard_eval.native import calls
+from jaccard_eval.native.calls import SHORTEST_RECORD, ScannedResults
 
 ROOT = Path(__file__).parents[2]
 RECORD = '{"image_id":1,"category_id":1,"bbox":[1,1,1,1],"score":1}'
@@ -30,7 +30,7 @@ needs_core = pytest.mark.skipif(native.load_core() is None, reason="no compiled 
 
 def scan_results(data: bytes) -> ScannedResults | None:
     """Read a text by the core."""
-    return results.scan_results(io.BytesIO(data), len(data))
+    return calls.scan_results(io.BytesIO(data), len(data))
 
 
 def in_python(data: bytes) -> ResultColumns | None:
@@ -84,7 +84,7 @@ def test_records_are_read_wherever_pieces_begin(blank: str, monkeypatch: pytest.
     for n in (1, 2, 5):
         text = f"[{blank}{f'{blank},{blank}'.join([record] * n)}{blank}]{blank}".encode()
         for piece in range(len(record) + 7, 2 * len(record) + 9):
-            monkeypatch.setattr(results, "PIECE", piece)
+            monkeypatch.setattr(calls, "PIECE", piece)
             scanned = scan_results(text)
             assert scanned is not None
             assert len(scanned.score) == n
@@ -193,7 +193,7 @@ def test_a_run_writes_the_same_bytes_with_and_without_the_core(tmp_path: Path) -
 def read_ahead(path: Path, *, change: bool = False) -> tuple[ScannedResults | None, int]:
     """Read a file as the second of two; return it and how many pieces were read in its turn."""
     pieces = 0
-    scan = results._scan
+    scan = calls._scan
 
     def counted(*args: Any) -> ScannedResults | None:
         nonlocal pieces
@@ -201,13 +201,13 @@ def read_ahead(path: Path, *, change: bool = False) -> tuple[ScannedResults | No
         return scan(*args)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(results, "LARGE", 1)
-        patch.setattr(results, "_scan", counted)
-        with results.scanning_ahead(path):
+        patch.setattr(calls, "LARGE", 1)
+        patch.setattr(calls, "_scan", counted)
+        with calls.scanning_ahead(path):
             if change:
                 path.write_bytes(path.read_bytes().replace(b'"score":1', b'"score":0'))
             with path.open("rb") as file:
-                return results.scan_results(file, path.stat().st_size), pieces
+                return calls.scan_results(file, path.stat().st_size), pieces
 
 
 @needs_core
@@ -226,18 +226,18 @@ def test_a_list_is_scanned_while_another_file_is_read(tmp_path: Path) -> None:
 
 
 @needs_core
-@pytest.mark.parametrize("key", results.LISTS)
+@pytest.mark.parametrize("key", calls.LISTS)
 def test_a_list_that_an_object_holds_alone_is_scanned_like_one_by_itself(
     key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listed = SOUND.strip()
     by_itself = scan_results(listed)
     assert by_itself is not None and by_itself.key == ""
-    monkeypatch.setattr(results, "LARGE", 1)
+    monkeypatch.setattr(calls, "LARGE", 1)
     for opening, closing in ((b'{"%s":', b"}"), (b' \n{ "%s" :\n ', b" \n}\n")):
         data = opening % key.encode() + listed + closing
         for size in (len(data), 200):
-            monkeypatch.setattr(results, "PIECE", size)  # a piece may end anywhere, the end of the object included
+            monkeypatch.setattr(calls, "PIECE", size)  # a piece may end anywhere, the end of the object included
             scanned = scan_results(data)
             assert scanned is not None and scanned.key == key
             assert bits(scanned) == bits(by_itself)
@@ -274,7 +274,7 @@ def test_what_cannot_be_scanned_ahead_is_left_to_its_turn(text: str, tmp_path: P
     path.write_text(text)
     assert read_ahead(path) == (None, text.startswith("["))  # of what is not a list, nothing is read
     path.unlink()
-    with results.scanning_ahead(path), results.scanning_ahead(tmp_path):
+    with calls.scanning_ahead(path), calls.scanning_ahead(tmp_path):
         pass
 
 
@@ -282,7 +282,7 @@ def test_what_cannot_be_scanned_ahead_is_left_to_its_turn(text: str, tmp_path: P
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_a_pipe_is_not_scanned_ahead(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "dt.json")
-    with results.scanning_ahead(tmp_path / "dt.json"):
+    with calls.scanning_ahead(tmp_path / "dt.json"):
         pass
 
 

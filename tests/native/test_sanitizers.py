@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 from jaccard_eval import native
 from jaccard_eval.native import maps, matching, shapes, truth
-from jaccard_eval.native.results import scan_results
-from jaccard_eval.native.truth import scan_truth
+from jaccard_eval.native.calls import scan_results
+from jaccard_eval.native.calls import scan_truth
 
 native.LIBRARY = Path(sys.argv[1])
 assert native.load_core() is not None

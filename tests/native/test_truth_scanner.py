@@ -14,8 +14,8 @@ from jaccard_eval import native
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.formats._coco.strict import Content, TruthColumns, TruthRecord, decode_truth, truth_columns
 from jaccard_eval.formats._coco.tolerant import read_truth
-from jaccard_eval.native import truth
-from jaccard_eval.native.truth import SHORTEST_ANNOTATION, ScannedTruth, scan_truth, scan_truth_file
+from jaccard_eval.native import calls
+from jaccard_eval.native.calls import SHORTEST_ANNOTATION, ScannedTruth, scan_truth, scan_truth_file
 
 needs_core = pytest.mark.skipif(native.load_core() is None, reason="no compiled core, or it is turned off")
 
@@ -90,7 +90,7 @@ def test_what_tools_write_is_read_by_the_core(indent: int | None) -> None:
     images = [{"id": i, "file_name": f"{i:012}.jpg", "license": 3, "height": 427, "width": 640} for i in range(600)]
     categories = [{"id": i, "name": f"名 {i}", "supercategory": "x"} for i in range(80)]
     truth = {"info": {}, "licenses": [], "images": images, "annotations": annotations, "categories": categories}
-    assert require_alike((json.dumps(truth, indent=indent) + "\n").encode())
+    assert require_alike((json.dumps(calls, indent=indent) + "\n").encode())
     assert require_alike(json.dumps(truth | {"annotations": []}, ensure_ascii=False).encode())
 
 
@@ -124,7 +124,7 @@ def objects(draw: st.DrawFn, fields: list[tuple[str, str]]) -> str:
 
 @st.composite
 def truths(draw: st.DrawFn) -> str:
-    """Draw a text that is ground truth, or nearly."""
+    """Draw a text that is ground calls, or nearly."""
     numbers = st.sampled_from(["1", "2"]) | NUMBERS
     box = f"[{','.join(draw(numbers) for _ in range(draw(st.sampled_from([4, 4, 4, 3, 5]))))}]"
     optional = [("area", draw(numbers)), ("iscrowd", draw(numbers)), ("ignore", draw(numbers)), ("id", draw(numbers))]
@@ -234,7 +234,7 @@ def test_pieces_of_any_size_give_what_the_whole_gives(
     whole = parts(scan_truth(data))
     assert (whole is not None) == is_plain
     for size in range(1, len(data) + 1):
-        monkeypatch.setattr(truth, "PIECE", size)
+        monkeypatch.setattr(calls, "PIECE", size)
         assert parts(scan_truth(data)) == whole
 
 
@@ -245,14 +245,14 @@ def test_damage_is_seen_in_pieces_as_in_the_whole(at: int, n: int, filler: bytes
     data = data[:at] + filler + data[at + n :]
     whole = parts(scan_truth(data))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(truth, "PIECE", size)
+        patch.setattr(calls, "PIECE", size)
         assert parts(scan_truth(data)) == whole
 
 
 @needs_core
 def test_an_entry_that_is_larger_than_any_piece_is_left_to_the_python_readers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(truth, "PIECE", 1)
-    monkeypatch.setattr(truth, "LARGEST_PIECE", 1 << 5)
+    monkeypatch.setattr(calls, "PIECE", 1)
+    monkeypatch.setattr(calls, "LARGEST_PIECE", 1 << 5)
     assert scan_truth(SOUND.encode()) is None
 
 

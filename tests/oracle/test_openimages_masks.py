@@ -21,8 +21,7 @@ from open_images_reference import (
 )
 
 from jaccard_eval import ReadOptions, evaluate, explain, load
-from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.data.imagelabels import ABSENT, PRESENT, ClassFacts, ImageLabels
+from jaccard_eval.data.dataset import ABSENT, PRESENT, ClassFacts, Dataset, ImageLabels
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "oracle" / "golden"
 CASES = [json.loads(path.read_bytes()) for path in sorted(GOLDEN.glob("oid_*.json"))]

@@ -16,9 +16,8 @@ from partitioned import MergedParts
 
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import COCO, VOC2007, VOC2012, Protocol
-from jaccard_eval.matching import candidates
-from jaccard_eval.matching.matchtable import MatchTable, match_boxes
-from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
+from jaccard_eval.matching import matchtable
+from jaccard_eval.matching.matchtable import ALL_SIZES, MatchTable, Ranking, match_boxes
 from jaccard_eval.metrics.curves import Curves
 from jaccard_eval.metrics.detection import DetectionMetrics, summary_refs
 
@@ -178,7 +177,7 @@ def test_a_restricted_table_is_that_of_the_images_alone(scene: Scene, protocol: 
 def test_the_number_of_pairs_looked_at_together_does_not_matter(scene: Scene, protocol: Protocol, chunk: int) -> None:
     whole = _match(*scene, protocol)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(candidates, "CHUNK_PAIRS", chunk)
+        patch.setattr(matchtable, "CHUNK_PAIRS", chunk)
         assert _bytes(_match(*scene, protocol)) == _bytes(whole)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaccard_eval import DataError
-from jaccard_eval.reading.labelmaps.colors import UNKNOWN, ColorTable, read_color_table
+from jaccard_eval.reading.labelmaps import UNKNOWN, ColorTable, read_color_table
 
 
 def table(folder: Path, text: str) -> ColorTable:

@@ -12,7 +12,7 @@ from label_map_builder import label_map, write_npy, write_png
 from PIL import Image
 
 from jaccard_eval import DataError
-from jaccard_eval.reading.labelmaps.images import EncodedImage, LabelImage
+from jaccard_eval.reading.labelmaps import EncodedImage, LabelImage
 
 
 def read(path: Path, *, by_color: bool = False) -> LabelImage:

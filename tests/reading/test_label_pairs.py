@@ -5,7 +5,7 @@ from label_map_builder import label_map, write_npy, write_png
 
 from jaccard_eval import DataError
 from jaccard_eval.findings import FindingLog
-from jaccard_eval.reading.labelmaps.pairs import Pairing, pair_maps
+from jaccard_eval.reading.labelmaps import Pairing, pair_maps
 
 
 @pytest.fixture

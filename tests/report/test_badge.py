@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 from judged import CLOSE, DROP, FEW, FLOOR, judged
 
-from jaccard_eval.data.verdict import GateResult, GateVerdict
+from jaccard_eval.data.result import GateResult, GateVerdict
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.outputs.badge import render
 

@@ -4,8 +4,7 @@ from typing import Any
 
 from judged import CLOSE, FLOOR, VERDICTS, finding, judged
 
-from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.data.verdict import Status
+from jaccard_eval.data.result import EvaluationResult, Status
 from jaccard_eval.findings import Where
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.outputs.gitlab import render

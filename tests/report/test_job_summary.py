@@ -1,7 +1,7 @@
 import pytest
 from judged import FLOOR, VERDICTS, finding, judged, verdict
 
-from jaccard_eval.data.verdict import GateResult, Status
+from jaccard_eval.data.result import GateResult, Status
 from jaccard_eval.report.outputs.github import LEFT_OUT, MAX_BYTES, job_summary
 
 

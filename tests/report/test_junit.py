@@ -5,8 +5,7 @@ import pytest
 import xmlschema
 from judged import CLOSE, DROP, FEW, FLOOR, MISSING, VERDICTS, finding, judged, verdict
 
-from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.data.verdict import GateResult, Status
+from jaccard_eval.data.result import EvaluationResult, GateResult, Status
 from jaccard_eval.findings import Severity
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.outputs.junit import render

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaccard_eval.report.labels import place_labels
+from jaccard_eval.report.outputs.annotated import place_labels
 
 sides = st.integers(0, 300)
 boxes = st.lists(st.tuples(sides, sides, sides, sides), max_size=25)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from judged import CLOSE, FLOOR, INFO, VERDICTS, finding, judged, verdict
 from workflow_parser import Command, parse_command, parse_log
 
-from jaccard_eval.data.verdict import GateVerdict, Status
+from jaccard_eval.data.result import GateVerdict, Status
 from jaccard_eval.findings import Severity, Where
 from jaccard_eval.report.checks import checks_of
 from jaccard_eval.report.outputs.github import annotation_lines, output_lines, workflow_command

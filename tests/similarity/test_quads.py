@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from jaccard_eval import BoxTable, UsageError, evaluate
 from jaccard_eval.data.protocol import get_protocol
-from jaccard_eval.similarity.obb import QuadSide, quad_pairs
+from jaccard_eval.similarity.obb import Quads, QuadSide, quad_pairs
 from jaccard_eval.similarity.probiou import SpreadSide, spread_pairs
-from jaccard_eval.similarity.quads import Quads
 
 Corners = list[tuple[float, float]]
 Point = tuple[Fraction, Fraction]

@@ -23,20 +23,23 @@ from jaccard_eval.cli.options import (
     OUTPUT_OPTIONS,
     PAIR_OPTIONS,
     PATH_OPTIONS,
+    PROTOCOL_OPTIONS,
     REMOVED_CONF,
     SCORE,
+    SHAPE_OPTIONS,
     SLICE_OPTIONS,
     WHOLE,
     SectionedCommand,
     adjusted,
     given_settings,
+    read_slices,
+    refuse_options_of_sides,
+    rule_arguments,
+    run_on_sides,
     section,
 )
 from jaccard_eval.cli.parse import RunOptions
-from jaccard_eval.cli.reading import refuse_options_of_sides, run_on_sides
-from jaccard_eval.cli.rules import PROTOCOL_OPTIONS, SHAPE_OPTIONS, rule_arguments
 from jaccard_eval.cli.run import report_findings
-from jaccard_eval.cli.slices import read_slices
 from jaccard_eval.errors import UsageError
 from jaccard_eval.text import quoted_value
 

@@ -20,13 +20,15 @@ from jaccard_eval.cli.options import (
     PATH,
     PROGRESS,
     QUIET,
+    ROLES,
     SectionedCommand,
     completed_from,
     known_formats,
+    read_options,
     section,
+    side_arguments,
 )
 from jaccard_eval.cli.parse import OneOf, RunOptions
-from jaccard_eval.cli.reading import ROLES, read_options, side_arguments
 from jaccard_eval.cli.run import report_findings, say_findings
 from jaccard_eval.findings import Finding, FindingLog, Severity
 from jaccard_eval.options import SideOptions

@@ -12,31 +12,32 @@ from jaccard_eval.cli.inputs import LABELS, InputPath
 from jaccard_eval.cli.options import (
     BOOTSTRAP_OPTIONS,
     CLASS_OPTIONS,
+    ENGINE_OPTIONS,
     FINDING_OPTIONS,
     GALLERY,
     INPUT_OPTIONS,
     OUTPUT_OPTIONS,
     PAIR_OPTIONS,
     PATH_OPTIONS,
+    PROTOCOL_OPTIONS,
     REMOVED_CONF,
+    SHAPE_OPTIONS,
     SLICE_OPTIONS,
     SectionedCommand,
-    read_bootstrap,
-    section,
-)
-from jaccard_eval.cli.parse import RunOptions, WholeNumber
-from jaccard_eval.cli.reading import run_on_sides, two_sides
-from jaccard_eval.cli.rules import PROTOCOL_OPTIONS, SHAPE_OPTIONS, rule_arguments
-from jaccard_eval.cli.run import report_findings
-from jaccard_eval.cli.scaling import (
-    ENGINE_OPTIONS,
     choose_engine,
     files_of_matches,
+    read_bootstrap,
+    read_slices,
     refuse_gates,
     refuse_outputs,
+    rule_arguments,
     rules_of_matches,
+    run_on_sides,
+    section,
+    two_sides,
 )
-from jaccard_eval.cli.slices import read_slices
+from jaccard_eval.cli.parse import RunOptions, WholeNumber
+from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import ExitCode
 from jaccard_eval.options import EvaluateOptions
 

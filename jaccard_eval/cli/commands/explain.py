@@ -20,14 +20,19 @@ from jaccard_eval.cli.options import (
     PAIR_OPTIONS,
     PATH_OPTIONS,
     PROTOCOL,
+    PROTOCOL_OPTIONS,
+    ROLES,
+    SHAPE_OPTIONS,
     SectionedCommand,
     completed_from,
     metric_names,
+    refuse_options_of_sides,
+    rule_arguments,
+    run_on_sides,
     section,
+    two_sides,
 )
 from jaccard_eval.cli.parse import RunOptions, WholeNumber
-from jaccard_eval.cli.reading import ROLES, refuse_options_of_sides, run_on_sides, two_sides
-from jaccard_eval.cli.rules import PROTOCOL_OPTIONS, SHAPE_OPTIONS, rule_arguments
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Where

@@ -16,11 +16,13 @@ from jaccard_eval.cli.options import (
     OUTPUT_OPTIONS,
     PAIR_OPTIONS,
     PATH_OPTIONS,
+    ROLES,
+    SHAPE_OPTIONS,
     SectionedCommand,
+    side_arguments,
+    with_findings,
 )
 from jaccard_eval.cli.parse import RunOptions
-from jaccard_eval.cli.reading import ROLES, side_arguments, with_findings
-from jaccard_eval.cli.rules import SHAPE_OPTIONS
 from jaccard_eval.cli.run import as_errors, is_said, say_findings
 from jaccard_eval.findings import DataError, FindingLog, Severity
 

@@ -17,10 +17,10 @@ from jaccard_eval.cli.options import (
     PROGRESS,
     QUIET,
     SectionedCommand,
+    read_options,
     section,
 )
 from jaccard_eval.cli.parse import OneOf, RunOptions
-from jaccard_eval.cli.reading import read_options
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.version import __version__

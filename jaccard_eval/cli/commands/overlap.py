@@ -19,9 +19,12 @@ from jaccard_eval.cli.options import (
     WHOLE,
     SectionedCommand,
     section,
+    side_arguments,
+    two_sides,
+    typed_options,
+    with_findings,
 )
 from jaccard_eval.cli.parse import OneOf, RunOptions, parse_numbers, parsed_by
-from jaccard_eval.cli.reading import side_arguments, two_sides, typed_options, with_findings
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog

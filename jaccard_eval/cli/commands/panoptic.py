@@ -19,11 +19,11 @@ from jaccard_eval.cli.options import (
     class_table_options,
     completed_from,
     read_bootstrap,
+    read_slices,
     section,
 )
 from jaccard_eval.cli.parse import OneOf, RunOptions, is_map_file, parse_class_map, parsed_by
 from jaccard_eval.cli.run import report_findings
-from jaccard_eval.cli.slices import read_slices
 from jaccard_eval.data.metricref import SEGMENT_CLASS_METRICS
 from jaccard_eval.errors import ExitCode
 
@@ -51,7 +51,7 @@ def panoptic(
 ) -> ExitCode:
     """Run the command: everything is shown and written before a failed gate ends it."""
     keeper = Gatekeeper(options, against=against is not None, saves_runs=False)
-    from jaccard_eval.reading.segments.panoptic_json import folder_of
+    from jaccard_eval.reading.segments import folder_of
 
     # Folders of maps that nobody named are read as well: no output may lie there.
     given = ((gt, gt_masks), (pred, pred_masks), (against, against_masks))

@@ -12,6 +12,7 @@ import click
 from jaccard_eval.cli import streams
 from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
 from jaccard_eval.cli.options import (
+    ENGINE_OPTIONS,
     FINDING_OPTIONS,
     INPUT_OPTIONS,
     PAIR_OPTIONS,
@@ -21,11 +22,11 @@ from jaccard_eval.cli.options import (
     QUIET,
     SectionedCommand,
     section,
+    side_arguments,
+    two_sides,
 )
 from jaccard_eval.cli.parse import OneOf, RunOptions, parse_whole, parsed_by
-from jaccard_eval.cli.reading import side_arguments, two_sides
 from jaccard_eval.cli.run import report_findings
-from jaccard_eval.cli.scaling import ENGINE_OPTIONS
 from jaccard_eval.data.known_protocols import IOU_TYPES
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog

@@ -20,12 +20,12 @@ from jaccard_eval.cli.options import (
     class_table_options,
     completed_from,
     read_bootstrap,
+    read_slices,
     section,
+    with_findings,
 )
 from jaccard_eval.cli.parse import OneOf, RunOptions, WholeNumber, is_map_file, parse_class_map, parsed_by
-from jaccard_eval.cli.reading import with_findings
 from jaccard_eval.cli.run import report_findings
-from jaccard_eval.cli.slices import read_slices
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS
 from jaccard_eval.errors import ExitCode
 from jaccard_eval.findings import FindingLog
@@ -87,7 +87,7 @@ def pixels(
 
 
 def _value_rules(*also: str) -> tuple[str, ...]:
-    from jaccard_eval.features.pixels.numbering import RULES  # brings NumPy along
+    from jaccard_eval.features.pixels.counting import RULES  # brings NumPy along
 
     return (*also, *RULES)
 

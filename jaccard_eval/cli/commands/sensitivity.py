@@ -17,13 +17,15 @@ from jaccard_eval.cli.options import (
     OUTPUT_OPTIONS,
     PAIR_OPTIONS,
     PATH_OPTIONS,
+    PROTOCOL_OPTIONS,
     WHOLE,
     SectionedCommand,
+    rule_arguments,
+    run_on_sides,
     section,
+    two_sides,
 )
 from jaccard_eval.cli.parse import RunOptions, parse_number, parse_numbers, parsed_by
-from jaccard_eval.cli.reading import run_on_sides, two_sides
-from jaccard_eval.cli.rules import PROTOCOL_OPTIONS, rule_arguments
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import UsageError
 from jaccard_eval.text import quoted_value

@@ -17,12 +17,20 @@ from typing import Any
 import numpy as np
 
 from jaccard_eval.compat.pycocotools import mask as maskUtils
-from jaccard_eval.compat.pycocotools.accumulate import Tables, gathered_tables, whole_tables
 from jaccard_eval.compat.pycocotools.coco import Record, without_collection
-from jaccard_eval.compat.pycocotools.columns import WholeMatch, whole_match
+from jaccard_eval.compat.pycocotools.columns import (
+    Annotations,
+    Group,
+    Groups,
+    ScannedAnnotations,
+    Tables,
+    WholeMatch,
+    gathered_tables,
+    whole_match,
+    whole_tables,
+)
+from jaccard_eval.compat.pycocotools.mask import ReadMasks, write_rles
 from jaccard_eval.compat.pycocotools.params import Params, require_known
-from jaccard_eval.compat.pycocotools.perimage import Annotations, Group, Groups, ScannedAnnotations
-from jaccard_eval.compat.pycocotools.shapes import ReadMasks, write_rles
 from jaccard_eval.data.known_protocols import MASKS
 
 __all__ = ["COCOeval", "Params", "maskUtils"]

@@ -9,8 +9,14 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import FloatArray, Shapes
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.native.results import ScannedResults, scan_results
-from jaccard_eval.native.shapes import ScannedShapes, read_outlines, read_poses, scan_shapes
+from jaccard_eval.native.calls import (
+    ScannedResults,
+    ScannedShapes,
+    read_outlines,
+    read_poses,
+    scan_results,
+    scan_shapes,
+)
 from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.similarity.masks import Masks
 from jaccard_eval.similarity.runs import Runs

@@ -1,24 +1,26 @@
-"""A bounded sample of both sides, and how well predictions lie on objects: as matched, by chance, otherwise paired."""
+"""What the checks of an audit look at: a bounded sample of both sides, and how well predictions lie on objects."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.alignment import place
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray
+from jaccard_eval.data.alignment import Alignment, place
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, Words
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import match_by
+from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.findings import DataError, FindingLog
 from jaccard_eval.fixes import Fix, Value
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.candidates import candidate_pairs
+from jaccard_eval.matching.matchtable import candidate_pairs
 from jaccard_eval.matching.order import Blocks, lengths_of_runs, stable_order, starts_of_runs
+from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.options import SideOptions
 
 IntArray = npt.NDArray[np.int64]
@@ -333,3 +335,54 @@ def _moved_on(sample: Sample, images: IntArray, step: int) -> Sample:
     moved = target[sample.pred.image]
     pred = replace(sample.pred, image=moved).take(moved >= 0)
     return pair_by_place(sample.gt, pred)
+
+
+FEWEST_MATCHED = 8  # objects that a resizing has to explain: of fewer boxes none is estimated
+Measure = Callable[..., DetectionMetrics]  # (gt, pred, protocol, *, change of the match table)
+MISREAD = (
+    "box-encoding",
+    "box-units",
+    "box-axes",
+    "box-resized",
+    "keypoints-mirrored",
+    "mask-axes",
+)  # codes of boxes read wrongly, after which all other evidence is worthless
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class AuditContext:
+    """What the checks look at."""
+
+    gt: Dataset
+    pred: Dataset
+    aligned: Alignment
+    metrics: DetectionMetrics
+    sample: Sample  # boxes of some images, paired by place alone, each side with its own classes
+    # Of the rows of the aligned tables: equal rows have equal hashes. Of stored boxes there are none.
+    gt_hashes: Words | None
+    pred_hashes: Words | None
+    # Matches boxes in the rows of the alignment by other rules; the first two arguments may be changed boxes.
+    measure: Measure
+    # What the caller named and allows, where files may stop the run; None where everything is a warning at most.
+    options: SideOptions | None = None
+
+    def stops(self, code: str, *, named: bool) -> bool:
+        """Whether a finding beyond doubt ends the run: not where the caller named what is doubted, or allows it."""
+        return self.options is not None and not named and code not in self.options.allow
+
+
+def average_precision(
+    context: AuditContext, gt: BoxTable, pred: BoxTable, *, iou: float, pooled: bool = False
+) -> float:
+    """Match boxes, in the rows of the alignment, again at one threshold and return AP; NaN without ground truth.
+
+    Where they are `pooled`, boxes of different classes may match.
+    """
+    rules = context.metrics.protocol
+    rules = rules.with_options(
+        iou_thresholds=(iou,),
+        areas=rules.areas[:1],
+        max_dets=rules.max_dets[-1:],
+        class_agnostic=pooled or rules.class_agnostic,
+    )
+    return context.measure(gt, pred, rules).value(MetricRef(name="AP")).value

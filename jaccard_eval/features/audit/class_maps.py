@@ -12,22 +12,30 @@ from dataclasses import replace
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Placement, place
+from jaccard_eval.data.alignment import (
+    NAMED_MAPS,
+    NOWHERE,
+    Placement,
+    match_classes,
+    place,
+    rows_of_named,
+    rows_of_pairs,
+)
 from jaccard_eval.data.boxtable import RowArray
-from jaccard_eval.data.classmaps import NAMED_MAPS, NOWHERE, match_classes, rows_of_named, rows_of_pairs
 from jaccard_eval.data.dataset import Dataset, LabelMap
 from jaccard_eval.features.audit.agreement import (
     LOW_AGREEMENT,
+    MISREAD,
     STOP_GIVEN,
     STOP_OTHER,
     STOP_SURPRISE,
+    AuditContext,
     IntArray,
     Sample,
     divergence,
     place_agreement,
     take_sample,
 )
-from jaccard_eval.features.audit.context import MISREAD, AuditContext
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass

@@ -13,11 +13,16 @@ from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import Words
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.protocol import BOXES
-from jaccard_eval.features.audit.agreement import STOP_GIVEN, place_agreement, take_sample
-from jaccard_eval.features.audit.box_encoding import DOUBTED, check_readings
-from jaccard_eval.features.audit.box_places import check_offsets, check_outside, check_rounding
+from jaccard_eval.features.audit.agreement import (
+    FEWEST_MATCHED,
+    STOP_GIVEN,
+    AuditContext,
+    Measure,
+    place_agreement,
+    take_sample,
+)
+from jaccard_eval.features.audit.boxes import DOUBTED, check_offsets, check_outside, check_readings, check_rounding
 from jaccard_eval.features.audit.class_maps import Confusion, check_classes
-from jaccard_eval.features.audit.context import FEWEST_MATCHED, AuditContext, Measure
 from jaccard_eval.features.audit.duplicates import (
     check_copies,
     check_difficult,
@@ -38,9 +43,9 @@ Check = Callable[[AuditContext, FindingLog], None]
 def check_resized(context: AuditContext, findings: FindingLog) -> None:
     """Warn of boxes in coordinates of other images than those of the other side, if there are enough of them."""
     if min(len(context.sample.gt), len(context.sample.pred)) >= FEWEST_MATCHED:
-        from jaccard_eval.features.audit import resized  # tiny runs go without
+        from jaccard_eval.features.audit import resizing  # tiny runs go without
 
-        resized.check_resized(context, findings)
+        resizing.check_resized(context, findings)
 
 
 # Where check_readings explains poor agreement by the boxes, the others do not blame classes or images for it; what
@@ -107,8 +112,7 @@ def audit(
 
 def _checks_of_shapes() -> tuple[Check, ...]:
     # Most evaluations are of boxes, and import no more than these need.
-    from jaccard_eval.features.audit.mask_axes import check_boundaries, check_masks
-    from jaccard_eval.features.audit.shape_readings import check_angles, check_keypoints
+    from jaccard_eval.features.audit.shapes import check_angles, check_boundaries, check_keypoints, check_masks
 
     return (
         check_masks,
@@ -135,7 +139,7 @@ def audit_alone(side: Dataset) -> tuple[Finding, ...]:
     findings = FindingLog()
     check_repeats(side, findings)
     if any(table.shapes is not None for table in side.boxes.tables()):
-        from jaccard_eval.features.audit.mask_axes import check_sizes  # most inputs are boxes
+        from jaccard_eval.features.audit.shapes import check_sizes  # most inputs are boxes
 
         check_sizes(side, findings)
     return findings.findings()

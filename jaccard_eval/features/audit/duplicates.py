@@ -15,13 +15,11 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO
 from jaccard_eval.data.signature import RowHasher
-from jaccard_eval.features.audit.agreement import unflagged
-from jaccard_eval.features.audit.context import MISREAD, AuditContext
+from jaccard_eval.features.audit.agreement import MISREAD, AuditContext, unflagged
 from jaccard_eval.findings import MAX_EXAMPLES, FindingLog, Severity, Where
 from jaccard_eval.fixes import ON, Fix
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.greedy import NO_PLACE
-from jaccard_eval.matching.matchtable import MatchTable, any_flag, ignored_objects, match_boxes
+from jaccard_eval.matching.matchtable import NO_PLACE, MatchTable, any_flag, ignored_objects, match_boxes
 from jaccard_eval.matching.order import stable_order
 from jaccard_eval.similarity.boxes import Corners, overlapping_pairs
 from jaccard_eval.text import pluralise, quoted_value

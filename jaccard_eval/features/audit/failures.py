@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from jaccard_eval.data.alignment import align_images, place
+from jaccard_eval.data.alignment import align_images, match_classes, place
 from jaccard_eval.data.boxtable import ENCODINGS, BoxTable, FloatArray, freeze, from_xywh, to_xywh
-from jaccard_eval.data.classmaps import match_classes
 from jaccard_eval.data.dataset import Dataset, ImageTable
 from jaccard_eval.data.imagekeys import OVERLOOKED, WAYS, match_by, posix, stem_of
 from jaccard_eval.features.audit.agreement import (
@@ -20,7 +19,7 @@ from jaccard_eval.features.audit.agreement import (
     take_sample,
     ways_to_match,
 )
-from jaccard_eval.features.audit.box_encoding import LARGEST_FRACTION
+from jaccard_eval.features.audit.boxes import LARGEST_FRACTION
 from jaccard_eval.features.audit.class_maps import COUNTINGS, Confusion, judge, rerun_with
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.fixes import Fix, Value

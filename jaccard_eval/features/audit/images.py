@@ -13,8 +13,10 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import match_by, number_text, posix, shared_suffix, without_suffix
 from jaccard_eval.features.audit.agreement import (
     LOW_AGREEMENT,
+    MISREAD,
     OVERLAPPED,
     Agreement,
+    AuditContext,
     ImageMatchTrial,
     IntArray,
     chance_agreement,
@@ -25,7 +27,6 @@ from jaccard_eval.features.audit.agreement import (
     unflagged,
     ways_to_match,
 )
-from jaccard_eval.features.audit.context import MISREAD, AuditContext
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.options import SideOptions

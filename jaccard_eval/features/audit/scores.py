@@ -12,15 +12,13 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import PROTOCOLS
-from jaccard_eval.features.audit.agreement import SAMPLE_BOXES, unflagged
-from jaccard_eval.features.audit.context import MISREAD, AuditContext
+from jaccard_eval.features.audit.agreement import MISREAD, SAMPLE_BOXES, AuditContext, unflagged
 from jaccard_eval.features.audit.images import uncovered_images
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.matching.order import IntArray, labels_of, lengths_of_runs, starts_of_runs
-from jaccard_eval.metrics.averages import TieBounds
 from jaccard_eval.metrics.curves import Curves
-from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.metrics.detection import DetectionMetrics, TieBounds
 from jaccard_eval.text import pluralise
 
 FEWEST = 100  # detections from which a lowest score, or a share of ties, is evidence

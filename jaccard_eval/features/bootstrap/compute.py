@@ -19,15 +19,12 @@ import numpy as np
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.document import Interval
 from jaccard_eval.data.metricref import METRICS, MetricRef, metric_bounds
-from jaccard_eval.data.result import Estimate, Resamples, Shown
+from jaccard_eval.data.result import Estimate, PairedDelta, Resamples, Shown
 from jaccard_eval.data.signature import FINGERPRINT_DIGITS
-from jaccard_eval.data.verdict import PairedDelta
 from jaccard_eval.errors import UsageError
+from jaccard_eval.matching.matchtable import ALL_SIZES
 from jaccard_eval.matching.order import IntArray
-from jaccard_eval.matching.ranking import ALL_SIZES
-from jaccard_eval.metrics.averages import Averages
-from jaccard_eval.metrics.counts import point_of, point_value
-from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
+from jaccard_eval.metrics.detection import Averages, DetectionMetrics, class_refs, point_of, point_value, summary_refs
 from jaccard_eval.options import Bootstrap
 from jaccard_eval.text import pluralise, quoted_value
 

@@ -30,8 +30,7 @@ from jaccard_eval.features.bootstrap.compute import (
     t_quantile,
 )
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where, as_settings
-from jaccard_eval.metrics.detection import DetectionMetrics
-from jaccard_eval.metrics.slices import chosen_images, measure_slices, slice_digest, slice_refs
+from jaccard_eval.metrics.detection import DetectionMetrics, chosen_images, measure_slices, slice_digest, slice_refs
 from jaccard_eval.options import BY_FOLDER, Bootstrap, Slice
 from jaccard_eval.progress import Stage, tracked
 from jaccard_eval.reading.files import read_lines

@@ -1,20 +1,32 @@
-"""The page of a comparison: the verdict, differences of metrics and classes, curves, changes, and how it was made."""
+"""The page of a comparison: the verdict, differences of metrics and classes, curves, images that changed."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
+
+from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import overlap_name
-from jaccard_eval.features.compare.gallery import gallery_sections
+from jaccard_eval.features.compare.comparison import box_threshold
 from jaccard_eval.features.compare.report import build_report, interval_title
-from jaccard_eval.features.compare.result import ComparisonResult, Contender, Delta, Versus
+from jaccard_eval.features.compare.result import ChangeKind, ComparisonResult, Contender, Delta, Versus
+from jaccard_eval.features.images.compute import box_outcomes
+from jaccard_eval.features.images.gallery import DEFAULT_IMAGES, Part, file_notes, gallery_images, thumbnail_maker
+from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import (
     Cell,
     Column,
     Drawn,
+    Gallery,
+    GalleryImage,
+    GalleryTab,
+    Live,
     Note,
     Report,
     Section,
@@ -24,6 +36,98 @@ from jaccard_eval.report.model import (
 from jaccard_eval.report.numbers import threshold_text
 from jaccard_eval.report.recall_charts import compared_recall_charts
 from jaccard_eval.report.sections import FINDINGS, PROVENANCE, remarks_sections
+
+# What a gallery shows of an object by what became of it; other changes are those of detections, which are all there.
+TAGS = {ChangeKind.LOST: "lost", ChangeKind.FOUND: "found"}
+
+
+def gallery_sections(result: ComparisonResult, options: ReportOptions) -> list[Section]:
+    """Return the section of images of the baseline and the first contender; none where there is nothing to show."""
+    n = DEFAULT_IMAGES if options.gallery is None else options.gallery
+    have_boxes = [
+        evaluated.boxes is not None and isinstance(evaluated.measured, DetectionMetrics) for evaluated in result.results
+    ]
+    if n == 0 or len(have_boxes) < 2 or not all(have_boxes) or not result.others[0].changes:
+        return []
+    versus = result.others[0]
+    names = result.baseline.name, versus.contender.name
+    gallery = build_gallery(result, versus, n)
+    at = f"{names[0]} at score >= {threshold_text(result.baseline.score)} and {names[1]} at"
+    judged = f"{gallery.measure} >= {threshold_text(result.box_iou)}"
+    notes = [Note(f"Boxes of {at} score >= {threshold_text(versus.contender.score)}, {judged}.")]
+    if len(result.others) > 1:
+        notes.append(Note(f"For the images of another, compare {names[0]} with it alone."))
+    notes += [Note(text) for text in gallery.notes]
+    made = [Note(f"Thumbnails by {gallery.made_with}.")] if any(image.thumbnail for image in gallery.images) else []
+    live = Live("gallery", {"names": gallery.names, "score": gallery.score})
+    return [Section(f"Images: {names[0]} and {names[1]}", (*notes, gallery, *made, live), key="images")]
+
+
+def build_gallery(result: ComparisonResult, versus: Versus, n: int) -> Gallery:
+    """Return the `n` images with the most changes, and in which of them most objects are lost and found."""
+    first, second = result.results[:2]
+    metrics = detection_metrics(first)
+    row_of = {name: row for row, name in enumerate(metrics.image_names)}
+    names = _most_changed(versus, tuple(ChangeKind))[:n]
+    place = {name: row for row, name in enumerate(names)}
+    tabs = {
+        "Changed": names,
+        "Lost": [name for name in _most_changed(versus, (ChangeKind.LOST,)) if name in place],
+        "Found": [name for name in _most_changed(versus, (ChangeKind.FOUND,)) if name in place],
+    }
+    parts = _parts(result, versus, (first, second))
+    images = gallery_images(first, metrics, [row_of[name] for name in names], parts, thumbnails=True)
+    sides = result.baseline.name, versus.contender.name
+    return Gallery(
+        images=tuple(replace(image, caption=_caption(image, sides)) for image in images),
+        tabs=tuple(
+            GalleryTab(title, tuple(place[name] for name in listed)) for title, listed in tabs.items() if listed
+        ),
+        iou=result.box_iou,
+        measure=overlap_name(metrics.protocol),
+        made_with=thumbnail_maker(),
+        notes=file_notes(first, images),
+    )
+
+
+def _parts(result: ComparisonResult, versus: Versus, results: tuple[EvaluationResult, EvaluationResult]) -> list[Part]:
+    """Return the boxes to show: objects that either side misses, and the detections of both."""
+    scores = result.baseline.score, versus.contender.score
+    tables = [evaluated.boxes for evaluated in results if evaluated.boxes is not None]
+    both = [
+        box_outcomes(metrics, *boxes, box_threshold(metrics, result.box_iou))
+        for metrics, boxes in zip(map(detection_metrics, results), tables, strict=True)
+    ]
+    shown = [outcomes.counts_at(score) for outcomes, score in zip(both, scores, strict=True)]
+    truth = tables[0][0]
+    missed = shown[0][: len(truth)] | shown[1][: len(truth)]  # objects come first on both sides
+    tags = {change.row: TAGS[change.kind] for change in versus.changes if change.kind in TAGS}
+    tag = np.array([tags.get(source, "") for source in truth.source.tolist()], dtype=object)
+    parts: list[Part] = [
+        (both[0].take(np.flatnonzero(missed & (tag == change))), {"change": change}) for change in ("", *TAGS.values())
+    ]
+    first: dict[str, Any] = {"side": result.baseline.name}
+    sides = (first, {"side": versus.contender.name, "second": True})
+    for outcomes, is_shown, side in zip(both, shown, sides, strict=True):
+        parts.append((outcomes.take(np.flatnonzero(is_shown & ~outcomes.is_object)), side))
+    return parts
+
+
+def _most_changed(versus: Versus, kinds: Sequence[ChangeKind]) -> list[str]:
+    changes = [change for change in versus.changes if change.kind in kinds]
+    weighty = Counter(change.image for change in changes if change.kind is not ChangeKind.MOVED)
+    counted = Counter(change.image for change in changes)
+    return sorted(counted, key=lambda name: (-weighty[name], -counted[name], name))
+
+
+def _caption(image: GalleryImage, sides: tuple[str, str]) -> str:
+    changes = Counter(box.change for box in image.boxes if box.change)
+    texts = [f"{changes['lost']:,} lost, {changes['found']:,} found"]
+    for side in sides:
+        states = Counter(box.state for box in image.boxes if box.side == side)
+        texts.append(f"{side}: {states['found']:,} right, {states['false']:,} false")
+    return "; ".join(texts)
+
 
 MAIN_METRIC = "AP"
 TILES = ("AP", "AP50", "AP75", "AR100")

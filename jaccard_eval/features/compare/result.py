@@ -10,8 +10,7 @@ from dataclasses import field
 from typing import Any, ClassVar
 
 from jaccard_eval.data.document import Also, DataTable, Interval, fields_document, written_as
-from jaccard_eval.data.result import EvaluationResult, Resamples
-from jaccard_eval.data.result_base import Result, listed
+from jaccard_eval.data.result import EvaluationResult, Resamples, Result, listed
 from jaccard_eval.data.signature import other_signatures
 from jaccard_eval.findings import Finding
 from jaccard_eval.frozen import dataclass

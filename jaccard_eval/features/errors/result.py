@@ -16,8 +16,7 @@ from jaccard_eval.data.document import Also, DataTable, Form, dig, each, fields_
 from jaccard_eval.data.metricref import ERROR_TYPES, MetricRef
 from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.metrics.any_class import AnyClassMatches
-from jaccard_eval.metrics.calibration import Calibration
+from jaccard_eval.metrics.detection import AnyClassMatches, Calibration
 from jaccard_eval.options import BEST_F1
 
 BACKGROUND = "background"

@@ -24,10 +24,10 @@ from jaccard_eval.features.evaluate.report import (
 )
 from jaccard_eval.features.images.gallery import DEFAULT_IMAGES, build_gallery
 from jaccard_eval.features.images.report import gallery_section
-from jaccard_eval.features.operating.curves import live_curves
 from jaccard_eval.features.operating.page import (
     MOST_LIVE,
     POINT_COLUMNS,
+    live_curves,
     most_confused,
     point_cells,
     score_section,

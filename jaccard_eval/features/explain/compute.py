@@ -32,14 +32,13 @@ from jaccard_eval.features.errors.compute import (
 from jaccard_eval.features.explain.result import MISSED, CurvePoint, ExplanationResult, Fix, Group, Step
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.judging import choose_alike, judge
-from jaccard_eval.matching.matchtable import match_boxes
+from jaccard_eval.matching.matchtable import ALL_SIZES, Ranking, match_boxes
 from jaccard_eval.matching.order import IntArray, WholeArray, group_ranks
-from jaccard_eval.matching.ranking import ALL_SIZES, Ranking
 from jaccard_eval.metrics.curves import ScoredHits
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides
 from jaccard_eval.progress import staged, tracked
 from jaccard_eval.similarity import KINDS
-from jaccard_eval.similarity.quads import areas_of
+from jaccard_eval.similarity.obb import areas_of
 from jaccard_eval.text import quoted_value
 
 SPARE = 3  # fixes that are measured for each that is shown: estimates skip caps and what is ignored

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.document import Also, MetricValue, written_as
-from jaccard_eval.data.result import ImageSource, InputSummary, Measured
-from jaccard_eval.data.result_base import Result
+from jaccard_eval.data.result import ImageSource, InputSummary, Measured, Result
 from jaccard_eval.data.signature import other_signatures
 from jaccard_eval.findings import Finding
 from jaccard_eval.frozen import dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from jaccard_eval.data.document import DataTable
-from jaccard_eval.data.verdict import GateResult
+from jaccard_eval.data.result import GateResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.headlines import gates_headline
 from jaccard_eval.report.model import DataCell, KeyValues, Report, Section

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Literal
 from jaccard_eval.data.boxtable import FLAGS
 from jaccard_eval.data.document import ABSENT, Also, dig, written_as
 from jaccard_eval.data.protocol import COCO
-from jaccard_eval.data.result import Correspondence, InputSummary
-from jaccard_eval.data.result_base import Result
+from jaccard_eval.data.result import Correspondence, InputSummary, Result
 from jaccard_eval.findings import Finding
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import pluralise

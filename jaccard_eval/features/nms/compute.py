@@ -14,14 +14,21 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.nms.result import ClassCounts, SuppressionResult
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.candidates import expand
+from jaccard_eval.matching.matchtable import expand
 from jaccard_eval.matching.order import Blocks, IntArray, descending_order, stable_order
 from jaccard_eval.progress import staged
-from jaccard_eval.similarity.boxes import Corners, covering_pairs, overlapping_pairs
+from jaccard_eval.similarity.boxes import (
+    Corners,
+    Rivals,
+    clusters,
+    covering_pairs,
+    decay_scores,
+    keep_unrivalled,
+    overlapping_pairs,
+    weighted_means,
+)
 from jaccard_eval.similarity.encoding import edges_of, encode, four_numbers
-from jaccard_eval.similarity.nms import Rivals, clusters, decay_scores, keep_unrivalled, weighted_means
-from jaccard_eval.similarity.obb import QuadSide, covering_quads, quad_pairs
-from jaccard_eval.similarity.quads import Quads
+from jaccard_eval.similarity.obb import Quads, QuadSide, covering_quads, quad_pairs
 from jaccard_eval.text import did_you_mean, quoted_value
 
 OVERLAPS = {"iou": overlapping_pairs, "ioa": covering_pairs}

@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import ClassVar
 
 from jaccard_eval.data.document import Also, written_as
-from jaccard_eval.data.result_base import Result
+from jaccard_eval.data.result import Result
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding
 from jaccard_eval.frozen import dataclass

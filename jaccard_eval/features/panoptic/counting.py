@@ -1,18 +1,24 @@
-"""From two sides to a result: images paired, their maps checked and counted on all processors, and scored."""
+"""From two sides to a result: images paired, maps counted on all processors, scored, and what chance does."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.metricref import SEGMENT_METRICS, MetricRef
-from jaccard_eval.data.signature import FINGERPRINT, FINGERPRINT_DIGITS
+from jaccard_eval.data.signature import FINGERPRINT, FINGERPRINT_DIGITS, with_choices
+from jaccard_eval.engine.threads import map_in_order
+from jaccard_eval.features.bootstrap.intervals import sliced
+from jaccard_eval.features.compare.comparison import metric_deltas, slice_deltas, with_noise
+from jaccard_eval.features.compare.result import Contender, Versus
 from jaccard_eval.features.panoptic.compute import (
     QUALITIES,
     Counted,
@@ -24,6 +30,7 @@ from jaccard_eval.features.panoptic.compute import (
     match_segments,
 )
 from jaccard_eval.features.panoptic.result import (
+    Against,
     PanopticClassRow,
     PanopticProtocol,
     PanopticResult,
@@ -32,11 +39,74 @@ from jaccard_eval.features.panoptic.result import (
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.options import Bootstrap, Slice
 from jaccard_eval.progress import tracked
 from jaccard_eval.reading.files import record_failures
-from jaccard_eval.reading.labelmaps.images import EncodedImage, LabelImage
-from jaccard_eval.reading.segments.sides import Category, ListedSegments, SegmentedImage, SegmentedSide
+from jaccard_eval.reading.labelmaps import EncodedImage, LabelImage
+from jaccard_eval.reading.segments import Category, ListedSegments, SegmentedImage, SegmentedSide
 from jaccard_eval.text import pluralise, quoted_value
+
+SLICE_REFS = tuple(MetricRef(name=name) for name in QUALITIES)
+
+
+def with_slices(
+    result: PanopticResult, slices: Sequence[Slice], settings: Bootstrap | None, *, workers: int | None = None
+) -> PanopticResult:
+    """Return a result with PQ, SQ and RQ of each slice, with intervals if there are settings."""
+    return sliced(result, slices, SLICE_REFS, settings, workers=workers)
+
+
+def with_differences(
+    result: PanopticResult,
+    other: PanopticResult,
+    slices: Sequence[Slice],
+    settings: Bootstrap | None,
+    *,
+    workers: int | None = None,
+) -> PanopticResult:
+    """Return a result with its differences from other predictions; of fewer than two images without intervals."""
+    contender, baseline = (
+        Contender(path=side.path, fingerprint=side.fingerprint, score=math.nan, name=name)
+        for side, name in zip((result.pred, other.pred), _pred_names(result.pred.path, other.pred.path), strict=True)
+    )
+    versus = Versus(
+        contender=contender,
+        deltas=metric_deltas(other, result),
+        changes=(),
+        slices=slice_deltas(other.measured, result.measured, slices, SLICE_REFS),
+    )
+    drawn, findings = None, other.findings
+    if len(result.measured.image_names) > 1:
+        (versus,), drawn, doubts = with_noise(
+            [versus],
+            [other.measured, result.measured],
+            settings or Bootstrap(),
+            path=other.pred.path,
+            slices=slices,
+            refs=SLICE_REFS,
+            run=partial(map_in_order, workers=workers),
+        )
+        # Nobody asked for these intervals: --strict must not refuse what makes them doubtful.
+        findings += doubts if settings else tuple(replace(doubt, severity=Severity.NOTE) for doubt in doubts)
+    against = Against(baseline=baseline, versus=versus, resamples=drawn, measured=other.measured)
+    # Those of the ground truth come with both.
+    known = [*result.findings, *(finding for finding in findings if finding not in result.findings)]
+    return result.with_part(
+        against,
+        signature=with_choices(result.signature, f"against={other.pred.fingerprint}"),
+        findings=tuple(known),
+    )
+
+
+def _pred_names(*paths: str) -> tuple[str, ...]:
+    """Return what predictions are called: their files, with as many folders as differ."""
+    parts = [path.rstrip("/").split("/") for path in paths]
+    for size in range(1, max(map(len, parts)) + 1):
+        names = tuple("/".join(part[-size:]) for part in parts)
+        if len(set(names)) == len(names):
+            return names
+    return paths
+
 
 Map = npt.NDArray[Any]  # of ids, (h, w)
 

@@ -24,8 +24,8 @@ from jaccard_eval.data.result import (
     read_values,
     summarised,
     values_document,
+    values_text,
 )
-from jaccard_eval.data.result_base import values_text
 from jaccard_eval.data.signature import other_signatures
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.compare.result import Contender, Versus

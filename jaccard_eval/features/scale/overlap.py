@@ -14,8 +14,7 @@ from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.scale.compute import require_pixels
-from jaccard_eval.features.scale.identities import exchange_rate
+from jaccard_eval.features.scale.compute import exchange_rate, require_pixels
 from jaccard_eval.features.scale.result import Measure, OverlapMatrix, OverlapResult
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import IntArray

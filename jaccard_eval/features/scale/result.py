@@ -9,8 +9,7 @@ from typing import ClassVar, Literal
 
 from jaccard_eval.data.document import Also, written_as
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.data.result import Correspondence, InputSummary
-from jaccard_eval.data.result_base import Result, values_text
+from jaccard_eval.data.result import Correspondence, InputSummary, Result, values_text
 from jaccard_eval.data.signature import other_signatures
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding

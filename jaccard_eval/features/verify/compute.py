@@ -14,12 +14,9 @@ import numpy as np
 
 from jaccard_eval.data.document import in_order, to_document
 from jaccard_eval.data.metricref import EXTERNAL
-from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.data.verdict import GateResult, GateVerdict
+from jaccard_eval.data.result import EvaluationResult, GateResult, GateVerdict
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.gates.compute import Bench
-from jaccard_eval.features.gates.lookup import Answers, answers_of
-from jaccard_eval.features.gates.noise import find_ties, gate_findings, weighed_again
+from jaccard_eval.features.gates.judging import Answers, Bench, answers_of, find_ties, gate_findings, weighed_again
 from jaccard_eval.features.gates.rules import gates_of
 from jaccard_eval.features.verify.result import VERSION_FIELD, Difference, Value, Verification
 from jaccard_eval.findings import FindingLog, Severity, Where, parse_finding

@@ -28,9 +28,8 @@ from jaccard_eval.formats._coco.strict import (
     TruthRecord,
     content_of_list,
 )
-from jaccard_eval.native.results import LISTS, find_list
-from jaccard_eval.native.shapes import ScannedShapes, read_poses, scan_shapes
-from jaccard_eval.native.shapes import read_outlines as compiled_outlines
+from jaccard_eval.native.calls import LISTS, ScannedShapes, find_list, read_poses, scan_shapes
+from jaccard_eval.native.calls import read_outlines as compiled_outlines
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import rings_of, turned_corners
@@ -39,7 +38,7 @@ from jaccard_eval.reading.oriented import check_outlines, rectangles
 from jaccard_eval.reading.outlines import OutlineDraft
 from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.similarity.masks import Masks, Outlines
-from jaccard_eval.similarity.quads import Quads
+from jaccard_eval.similarity.obb import Quads
 from jaccard_eval.similarity.runs import Runs
 from jaccard_eval.text import shown_json
 

@@ -23,8 +23,7 @@ from jaccard_eval.data.known_protocols import ORIENTED
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.findings import Where
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.native.results import LISTS, find_list, scan_results
-from jaccard_eval.native.truth import ScannedTruth, scan_truth, scan_truth_file
+from jaccard_eval.native.calls import LISTS, ScannedTruth, find_list, scan_results, scan_truth, scan_truth_file
 from jaccard_eval.progress import BYTES, Stage
 from jaccard_eval.reading.json import count_quotes, may_repeat_keys, record_keys
 from jaccard_eval.reading.rawboxes import Keys

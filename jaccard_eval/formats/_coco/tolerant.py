@@ -30,7 +30,7 @@ from jaccard_eval.formats._coco.strict import (
     ResultRecord,
     TruthRecord,
 )
-from jaccard_eval.native.results import LISTS
+from jaccard_eval.native.calls import LISTS
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.json import (
     described_json,

@@ -8,8 +8,7 @@ from operator import attrgetter
 import numpy as np
 from msgspec import UNSET
 
-from jaccard_eval.data.dataset import Dataset, Key
-from jaccard_eval.data.imagelabels import ABSENT, NOT_EXHAUSTIVE
+from jaccard_eval.data.dataset import ABSENT, NOT_EXHAUSTIVE, Dataset, Key
 from jaccard_eval.findings import Severity, Where
 from jaccard_eval.formats._coco.strict import VERIFIED, CategoryRecord, ImageRecord
 from jaccard_eval.reading.draft import Draft

@@ -1,25 +1,292 @@
-"""What is known of the classes of Open Images besides boxes: hierarchy and image-level labels, checked with boxes."""
+"""What is known of the classes of Open Images besides boxes, in files next to it: hierarchy, image-level labels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
+from itertools import takewhile
+from operator import eq
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.dataset import Key
-from jaccard_eval.data.imagelabels import ABSENT, PRESENT
+from jaccard_eval.data.dataset import ABSENT, PRESENT, Key
+from jaccard_eval.engine import path_of
 from jaccard_eval.findings import FindingLog, Severity, Where, as_fix
 from jaccard_eval.fixes import Fix
-from jaccard_eval.formats._openimages.beside import hierarchy_of, image_labels_of
-from jaccard_eval.formats._openimages.hierarchy import Parents, read_hierarchy
-from jaccard_eval.formats._openimages.labels import LabelFile, read_image_labels
+from jaccard_eval.formats._openimages import MID_STARTS
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.options import ReadOptions
+from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.json import RepeatedKeys, described_json, parse_json
 from jaccard_eval.reading.rawboxes import CodedKeys
-from jaccard_eval.text import example_keys, pluralise, quoted_value
+from jaccard_eval.text import example_keys, is_numeral, pluralise, quoted_value
+
+IMAGE, CLASS, CONFIDENCE = COLUMNS = ("ImageID", "LabelName", "Confidence")
+_FACTS = {0.0: ABSENT, 1.0: PRESENT}
+_SPELLED = {"0": ABSENT, "1": PRESENT}  # as nearly all cells are, and in a third of the time
+_LABELS_FIX = f"Pass labels as Open Images has them: columns {', '.join(COLUMNS)}, with 1 or 0 for verified labels."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelFile:
+    """Verified labels of a file, a row each: the image, the class, whether it is there, and the line."""
+
+    path: str
+    images: CodedKeys
+    classes: CodedKeys
+    facts: npt.NDArray[np.int64]
+    lines: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.facts)
+
+
+def is_label_file(first_line: str) -> bool:
+    """Whether a table holds labels of images, by its first line: those columns, and none of boxes."""
+    header = {name.strip().strip('"').lower() for name in first_line.split(",")}
+    return {name.lower() for name in COLUMNS} <= header and "xmin" not in header
+
+
+def read_image_labels(path: Path, findings: FindingLog) -> LabelFile:
+    """Return the verified labels of a file; those that a program gave are skipped, with a warning."""
+    from jaccard_eval.reading.tabular.rows import fields_up_to
+
+    text = files.read_text(path)
+    images: dict[Key, int] = {}
+    classes: dict[Key, int] = {}
+    rows: list[tuple[int, int, int, int]] = []  # image, class, fact, line
+    guessed: list[int] = []
+    with fields_up_to(len(text)):
+        import csv  # looks for formats do without it
+
+        table = csv.reader(io.StringIO(text, newline=""))
+        header = [name.strip().lower() for name in next(table, [])]
+        lacks = [name for name in COLUMNS if name.lower() not in header]
+        if lacks:
+            detail = f"the header has no {' and no '.join(lacks)}: it has {', '.join(header) or 'no columns'}"
+            findings.error("image-labels-invalid", Where(str(path), line=1), detail, fix=_LABELS_FIX)
+        at = [header.index(name.lower()) for name in COLUMNS if not lacks]
+        for cells in table if at else ():
+            if not cells:
+                continue
+            if len(cells) <= max(at):
+                where, detail = (
+                    Where(str(path), line=table.line_num),
+                    f"expected {len(header)} fields, got {len(cells)}",
+                )
+                findings.error("image-labels-invalid", where, detail, fix=_LABELS_FIX)
+                continue
+            image, label, value = cells[at[0]].strip(), cells[at[1]].strip(), cells[at[2]].strip()
+            fact = _SPELLED.get(value)
+            if fact is None and is_numeral(value):
+                fact = _FACTS.get(float(value))
+            if not image or not label:
+                where = Where(str(path), line=table.line_num, field=CLASS if image else IMAGE)
+                findings.error("image-labels-invalid", where, "the cell is empty", fix=_LABELS_FIX)
+            elif fact is not None:
+                known = images.setdefault(image, len(images)), classes.setdefault(label, len(classes))
+                rows.append((*known, fact, table.line_num))
+            elif is_numeral(value) and 0 < float(value) < 1:
+                guessed.append(table.line_num)
+            else:
+                where = Where(str(path), line=table.line_num, field=CONFIDENCE)
+                findings.error("image-labels-invalid", where, f"{quoted_value(value)} is not 0 or 1", fix=_LABELS_FIX)
+    findings.add_rows(
+        Severity.WARNING,
+        "image-labels-unverified",
+        guessed,
+        lambda line: (Where(str(path), line=line, field=CONFIDENCE), "between 0 and 1"),
+        summary=f"ignored {pluralise(len(guessed), 'label')} that a program gave: nobody verified them",
+        fix="Pass the labels that people verified, such as validation-annotations-human-imagelabels-boxable.csv.",
+    )
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+    return LabelFile(
+        path=str(path),
+        images=CodedKeys(list(images), columns[0]),
+        classes=CodedKeys(list(classes), columns[1]),
+        facts=columns[2],
+        lines=columns[3],
+    )
+
+
+NAME, BELOW = "LabelName", "Subcategory"
+_HIERARCHY_FIX = "Pass the hierarchy as Open Images has it, such as bbox_labels_600_hierarchy.json."
+
+Parents = dict[str, tuple[str, ...]]  # of each class those directly above it, none below the root alone
+
+
+def read_hierarchy(path: Path, findings: FindingLog) -> Parents:
+    """Return every class with those directly above it, in the order of the file; empty where anything is wrong.
+
+    A class may stand in several places. What "Part" lists is not read: a part is not a kind of its class.
+
+    Source: TensorFlow Object Detection API, ``oid_hierarchical_labels_expansion.py``.
+    """
+    found = FindingLog()
+    root = parse_json(path, files.read_text(path))
+    above: dict[str, dict[str, None]] = {}
+    if not isinstance(root, dict) or BELOW not in root:
+        detail = f"not a hierarchy of classes: expected an object with {NAME} and {BELOW}, got {described_json(root)}"
+        found.error("hierarchy-invalid", Where(str(path)), detail, fix=_HIERARCHY_FIX)
+    else:
+        for place, name, parent in _nodes(path, root, found):
+            _join(above, place, name, parent, found)
+        if not above and not found.has_errors:
+            found.error(
+                "hierarchy-invalid",
+                Where(str(path), record=BELOW),
+                "there is no class below the root",
+                fix=_HIERARCHY_FIX,
+            )
+    findings.extend(found.findings())
+    return {} if found.has_errors else {name: tuple(parents) for name, parents in above.items()}
+
+
+def _nodes(path: Path, root: Mapping[str, Any], found: FindingLog) -> Iterator[tuple[Where, str, str | None]]:
+    """Yield place, name and parent of each node below the root, parents first."""
+    # Not by recursion: hostile files are deep.
+    waiting: list[tuple[str, Any, str | None]] = [("", root, None)]
+    while waiting:
+        place, node, name = waiting.pop()
+        children = node.get(BELOW, [])
+        if not isinstance(children, list):
+            where = Where(str(path), record=place or None, field=BELOW)
+            found.error(
+                "hierarchy-invalid",
+                where,
+                f"expected a list of classes, got {described_json(children)}",
+                fix=_HIERARCHY_FIX,
+            )
+            continue
+        below = []
+        for number, child in enumerate(children):
+            record = f"{place}.{BELOW}[{number}]".removeprefix(".")
+            where = Where(str(path), record=record, field=NAME)
+            if not isinstance(child, dict):
+                where = Where(str(path), record=record)
+                found.error(
+                    "hierarchy-invalid", where, f"expected a class, got {described_json(child)}", fix=_HIERARCHY_FIX
+                )
+            elif isinstance(child, RepeatedKeys) and child.repeated:
+                detail = f"duplicate key {quoted_value(child.repeated[0])}"
+                found.error("key-duplicate", where, detail, fix="Keep one of them.")
+            elif not isinstance(child.get(NAME), str) or not child[NAME].strip():
+                detail = f"expected the id of a class, got {described_json(child.get(NAME))}"
+                found.error("hierarchy-invalid", where, detail, fix=_HIERARCHY_FIX)
+            else:
+                yield where, child[NAME], name
+                below.append((record, child, child[NAME]))
+        waiting += reversed(below)
+
+
+def _join(above: dict[str, dict[str, None]], where: Where, name: str, parent: str | None, found: FindingLog) -> None:
+    """Put a class below another one; an error if it is above that one already."""
+    above.setdefault(name, {})
+    if parent is None:
+        return
+    way = _way_up(above, parent, name)
+    if way:
+        detail = f"{name} is above itself: {' below '.join([name, *way])}"
+        found.error("hierarchy-circle", where, detail, fix="Remove the class from one of the two places.")
+    else:
+        above[name][parent] = None
+
+
+def _way_up(above: Mapping[str, Mapping[str, None]], start: str, goal: str) -> list[str]:
+    """Return the classes from one up to another that is above it, both included; empty where it is not."""
+    before: dict[str, str] = {start: ""}
+    waiting = [start]
+    while waiting:
+        name = waiting.pop()
+        if name == goal:
+            way = [name]
+            while before[way[-1]]:
+                way.append(before[way[-1]])
+            return way[::-1]
+        for parent in above[name]:
+            if parent not in before:
+                before[parent] = name
+                waiting.append(parent)
+    return []
+
+
+# The files of each option, as Open Images names them and as people do.
+DESCRIPTIONS = ("*class-descriptions*.csv", "*class_descriptions*.csv")
+HIERARCHIES = ("*hierarchy*.json",)
+LABELS = ("*imagelabels*.csv", "*image-labels*.csv", "*image_labels*.csv", "labels.csv")
+MACHINE = "*machine*"  # labels that a program gave; people verified those of the other files
+BOXABLE = "*boxable*"  # labels of the classes that have boxes
+
+
+def descriptions_of(path: Path, options: ReadOptions) -> list[Path]:
+    """Return the files that name the classes of a table."""
+    return [path_of(options.class_descriptions)] if options.class_descriptions else _next_to(path, DESCRIPTIONS)
+
+
+def hierarchy_of(path: Path, options: ReadOptions, findings: FindingLog) -> Path | None:
+    """Return the file with the hierarchy of the classes of a table, None where there is none."""
+    if options.hierarchy:
+        return path_of(options.hierarchy)
+    return _only(path, _next_to(path, HIERARCHIES), "hierarchy", findings)
+
+
+def image_labels_of(path: Path, options: ReadOptions, findings: FindingLog) -> Path | None:
+    """Return the file with the image-level labels of a table, None where there is none."""
+    if options.image_labels:
+        return path_of(options.image_labels)
+    found = [file for file in _next_to(path, LABELS) if not fnmatchcase(file.name.lower(), MACHINE)]
+    found = [file for file in found if is_label_file(files.first_line(file))]
+    # Those of the same split are named alike: validation-annotations-bbox.csv, validation-annotations-human-....csv.
+    alike = [sum(takewhile(bool, map(eq, path.name, file.name))) for file in found]
+    found = [file for file, length in zip(found, alike, strict=True) if length == max(alike)]
+    boxable = [file for file in found if fnmatchcase(file.name.lower(), BOXABLE)]
+    return _only(path, boxable or found, "image_labels", findings)
+
+
+def read_descriptions(described: Iterable[Path]) -> dict[str, str]:
+    """Return the names of classes by their MIDs."""
+    import csv  # looks for formats do without it
+
+    from jaccard_eval.reading.tabular.rows import fields_up_to
+
+    names: dict[str, str] = {}
+    for file in described:
+        text = files.read_text(file)
+        with fields_up_to(len(text)):
+            for row in csv.reader(io.StringIO(text, newline="")):
+                # The first field of a header is not a MID.
+                if len(row) > 1 and row[0].startswith(MID_STARTS) and row[1].strip():
+                    names[row[0]] = row[1].strip()
+    return names
+
+
+def may_lie_beside(path: Path) -> list[Path]:
+    """Return the files next to a table that may be read with it."""
+    return [] if files.is_folder(path) else _next_to(path, (*DESCRIPTIONS, *HIERARCHIES, *LABELS))
+
+
+def _next_to(path: Path, patterns: Sequence[str]) -> list[Path]:
+    def is_wanted(name: str) -> bool:
+        return any(fnmatchcase(name.lower(), pattern) for pattern in patterns)
+
+    return [file for file in files.scan_folder(path.parent, is_wanted, files.MAX_ENTRIES)[0] if file != path]
+
+
+def _only(path: Path, found: Sequence[Path], option: str, findings: FindingLog) -> Path | None:
+    """Return the one file there is; several leave the choice to the user, with a warning."""
+    if len(found) > 1:
+        names = ", ".join(file.name for file in found)
+        detail = f"{pluralise(len(found), 'file')} next to it may belong to it ({names}): none is read"
+        fix = Fix.missing("Pass {options}.", **{option: None})
+        findings.warning("companion-ambiguous", Where(str(path), field=option), detail, fix=fix)
+    return found[0] if len(found) == 1 else None
+
 
 RowIndices = npt.NDArray[np.int64]
 

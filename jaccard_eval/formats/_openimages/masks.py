@@ -188,7 +188,7 @@ class _Table:
 
     def masks(self, objects: Sequence[_Object]) -> Masks | None:
         """Return the mask of each object; None where some cannot be used."""
-        from jaccard_eval.reading.labelmaps.images import EncodedImage
+        from jaccard_eval.reading.labelmaps import EncodedImage
         from jaccard_eval.reading.mask_pixels import object_pixels
         from jaccard_eval.reading.outlines import OutlineDraft
         from jaccard_eval.similarity.runs import runs_of_pixels

@@ -1,30 +1,429 @@
-"""The columns of text labels: what stands behind the class, found over the whole set."""
+"""Lines of text labels: what stands behind the class, found over the whole set, and what is wrong with a line."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
 
+import msgspec
 import numpy as np
+import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.boxtable import CORNER_ORDER, BoolArray, FloatArray, to_xywh
+from jaccard_eval.engine import bring
 from jaccard_eval.errors import UsageError
+from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
-from jaccard_eval.formats._yolo.encodings import (
-    CLEAR,
-    HABIT,
-    IMPOSSIBLE,
-    USUAL,
-    Frame,
-    distinct_rows,
-    fit,
-    is_mostly_normalised,
-    spelled,
-)
-from jaccard_eval.formats._yolo.lines import IntArray, LabelLines
+from jaccard_eval.formats._yolo.sources import SEPARATED_LINE
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.progress import tracked
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.files import decode, read_bytes, record_failures
 from jaccard_eval.text import did_you_mean, pluralise, quoted_value
+
+IntArray = npt.NDArray[np.int64]
+
+_COUNT_DIGITS = 8  # at most, of a line that counts the others
+BATCH_BYTES = 16 * 1024 * 1024  # text that is split at once; bounds the memory that its tokens take
+
+_LINES_LOOKED_AT = 1_000  # for what separates fields
+_BLANKS = b" \t\n\r\x0b\x0c"
+_IS_BLANK = np.zeros(256, dtype=np.bool_)
+_IS_BLANK[list(_BLANKS)] = True
+_PLAIN_TEXT = b"0123456789.-eE" + _BLANKS  # text of these characters alone is tried as a whole
+_NUMBER_LIST = msgspec.json.Decoder(list[float])
+# What float() takes beyond this is refused: 1_000, +1, nan, infinity. Bytes exclude digits of other scripts.
+_NUMBER = re.compile(rb"-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelLines:
+    """All lines of a set of label files that are not blank, in flat arrays: a set may have millions."""
+
+    values: FloatArray  # every field of every line; NaN where it is not a number
+    first: IntArray  # (n_lines,), where the fields of a line start in `values`
+    count: IntArray  # (n_lines,), how many it has
+    file: IntArray  # (n_lines,), row of its file
+    number: IntArray  # (n_lines,), its number in the file, from 1
+    text: dict[int, str]  # the fields of each line that has a word, separated by single blanks
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def trailing_numbers(self) -> IntArray:
+        """Return how many numbers each line ends with."""
+        if not len(self):
+            return np.zeros(0, dtype=np.int64)
+        position = np.arange(len(self.values))
+        last_word = np.maximum.reduceat(np.where(np.isnan(self.values), position, -1), self.first)
+        return np.where(last_word < 0, self.count, self.first + self.count - 1 - last_word)
+
+
+_DIFFICULT = " difficult"  # what ends a line of an object that Cartucho's evaluator ignores
+
+
+def take_difficult(lines: LabelLines) -> tuple[LabelLines, BoolArray]:
+    """Return the lines without the word that may end them, and which of them had it."""
+    flagged = np.zeros(len(lines), dtype=np.bool_)
+    flagged[[line for line, text in lines.text.items() if text.endswith(_DIFFICULT)]] = True
+    if not flagged.any():
+        return lines, flagged
+    kept = np.ones(len(lines.values), dtype=np.bool_)
+    kept[(lines.first + lines.count - 1)[flagged]] = False
+    count = lines.count - flagged
+    text = {line: text.removesuffix(_DIFFICULT) for line, text in lines.text.items()}
+    return replace(lines, values=lines.values[kept], first=np.cumsum(count) - count, count=count, text=text), flagged
+
+
+def separator_of(paths: Sequence[Path]) -> bytes:
+    """Return what stands between the fields of a set, where that is not a blank."""
+    return _separator(next(_batches(paths, [])))
+
+
+def read_label_files(paths: Sequence[Path], findings: FindingLog, mark: bytes = b"") -> LabelLines:
+    """Read and split label files; a file that cannot be read is an error in `findings` and has no lines."""
+    failures: list[DataError] = []
+    parts: list[LabelLines] = []
+    for batch in map(_uncounted, _batches(paths, failures)):
+        mark = mark or (b"" if parts else _separator(batch))  # of a set, like everything that is detected
+        parts.append(_split([(row, data.replace(mark, b" ") if mark else data) for row, data in batch]))
+    record_failures(failures, findings)
+    return _concatenate(parts)
+
+
+def split_lines(texts: Sequence[str], files: IntArray) -> LabelLines:
+    """Split the lines of one text; those that are not blank belong to `files`."""
+    return replace(_split([(0, "\n".join(texts).encode())]), file=files)
+
+
+def _batches(paths: Sequence[Path], failures: list[DataError]) -> Iterator[list[tuple[int, bytes]]]:
+    """Yield rows and contents of the files in batches of limited size."""
+    batch: list[tuple[int, bytes]] = []
+    n_bytes = 0
+    bring(paths)
+    for row, path in enumerate(tracked(paths, "files")):
+        try:
+            data = read_bytes(path, empty_ok=True)
+            # Nearly all labels are ASCII, which needs no decoding to be known for UTF-8.
+            if not data.isascii() or b"\0" in data:
+                decode(path, data)  # for its error about text that is not UTF-8
+        except DataError as error:
+            failures.append(error)
+            continue
+        if b"\r" in data:
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        batch.append((row, data))
+        n_bytes += len(data)
+        if n_bytes >= BATCH_BYTES:
+            yield batch
+            batch, n_bytes = [], 0
+    yield batch
+
+
+def _uncounted(batch: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    """Return label files without their first lines where these count the others, in every file that has any lines."""
+    rests: list[tuple[int, bytes]] = []
+    counts: list[int] = []
+    for row, data in batch:
+        head = data[:_COUNT_DIGITS].partition(b"\n")[0]
+        rests.append((row, data[len(head) :]))
+        if head.strip().isdigit():
+            counts.append(int(head))
+        elif data.strip():
+            return batch
+    filled = [rest for _, rest in rests if rest]
+    n_lines = [sum(map(bool, map(bytes.strip, rest.split(b"\n")))) for rest in filled]
+    return rests if any(counts) and [count for count in counts if count] == [n for n in n_lines if n] else batch
+
+
+def _separator(batch: list[tuple[int, bytes]]) -> bytes:
+    """Return the comma or semicolon that stands between the fields of most lines; empty where blanks do."""
+    texts = (data.decode("utf-8", "replace").split("\n") for _, data in batch)
+    lines = list(islice((line for lines in texts for line in lines if line.strip()), _LINES_LOOKED_AT))
+    found = Counter(match["mark"] for line in lines if (match := SEPARATED_LINE.fullmatch(line)))
+    mark, count = found.most_common(1)[0] if found else ("", 0)
+    return mark.encode() if count * 2 > len(lines) else b""
+
+
+def _split(files: list[tuple[int, bytes]]) -> LabelLines:
+    """Split a batch of files into lines and fields, in whole-array steps."""
+    joined = b"\n" + b"".join(data + b"\n" for _, data in files)
+    buffer = np.frombuffer(joined, dtype=np.uint8)
+    is_plain = not joined.translate(None, _PLAIN_TEXT)
+    blank = buffer <= ord(" ") if is_plain else _IS_BLANK[buffer]
+    # A field starts behind a blank; the text begins with a line feed, so no start is missed.
+    token_at = np.flatnonzero(blank[:-1] > blank[1:]) + 1
+    feed_at = np.flatnonzero(buffer == ord("\n"))
+    count = np.diff(np.searchsorted(token_at, feed_at), prepend=0)  # of the tokens before each feed
+    used = np.flatnonzero(count)
+    count = count[used]
+    first = np.cumsum(count) - count
+    starts = np.cumsum([1, *(len(data) + 1 for _, data in files[:-1])])  # of the files in the text
+    file = np.searchsorted(starts, token_at[first], side="right") - 1
+    tokens: list[bytes] = []
+    values = _parse_plain(joined, token_at) if is_plain else None
+    if values is None:
+        tokens = joined.split()
+        numbers = (float(token) if _NUMBER.fullmatch(token) else np.nan for token in tokens)
+        values = np.fromiter(numbers, dtype=np.float64, count=len(tokens))
+    # Lines with a word are kept as text: a class name, or what is to be shown of a fault.
+    with_word = np.unique(np.searchsorted(first, np.flatnonzero(np.isnan(values)), side="right") - 1)
+    spans = zip(with_word.tolist(), first[with_word].tolist(), count[with_word].tolist(), strict=True)
+    return LabelLines(
+        values=values,
+        first=first,
+        count=count,
+        file=np.array([row for row, _ in files], dtype=np.int64)[file],
+        number=used - np.searchsorted(feed_at, starts)[file] + 1,
+        text={line: b" ".join(tokens[start : start + length]).decode() for line, start, length in spans},
+    )
+
+
+def _parse_plain(text: bytes, token_at: IntArray) -> FloatArray | None:
+    """Return the numbers of plain text, read as one array of JSON; None where a token is no number of JSON.
+
+    Such are .5, 1., 007, what overflows, and words. Negative zero is one, but loses its sign when written whole.
+    """
+    if not len(token_at):
+        return np.empty(0)
+    document = bytearray(text)
+    at = np.frombuffer(document, dtype=np.uint8)
+    at[token_at - 1] = ord(",")  # the blank before each token
+    at[token_at[0] - 1], at[-1] = ord("["), ord("]")  # the text ends with a line feed
+    try:
+        numbers = _NUMBER_LIST.decode(document)
+    except msgspec.MsgspecError:
+        return None
+    values = np.fromiter(numbers, dtype=np.float64, count=len(numbers))
+    return None if (values == 0).any() and b"-0" in text else values
+
+
+def _concatenate(parts: list[LabelLines]) -> LabelLines:
+    n_tokens = np.cumsum([0, *(len(part.values) for part in parts)])
+    n_lines = np.cumsum([0, *map(len, parts)]).tolist()
+    pairs = list(zip(parts, n_tokens.tolist(), n_lines, strict=False))  # with what stands before each part
+    return LabelLines(
+        values=np.concatenate([part.values for part in parts]),
+        first=np.concatenate([part.first + tokens for part, tokens, _ in pairs]),
+        count=np.concatenate([part.count for part in parts]),
+        file=np.concatenate([part.file for part in parts]),
+        number=np.concatenate([part.number for part in parts]),
+        text={line + before: text for part, _, before in pairs for line, text in part.text.items()},
+    )
+
+
+LOW, HIGH = -0.01, 1.01  # normalised coordinates may leave 0..1 by this much, as Ultralytics' loader allows
+PIXEL_LOOK = 2.0  # a coordinate above this is rather a pixel than a fraction gone astray
+PIXEL = 1.0  # by which a box in pixels may leave its image: rounding, or coordinates counted from 1
+
+USUAL = ("cxcywh", "xywh", "xyxy")  # encodings that are detected; the others are read when asked for
+FIELDS = {
+    "cxcywh": ("cx", "cy", "w", "h"),
+    "xywh": ("x", "y", "w", "h"),
+    "xyxy": ("x1", "y1", "x2", "y2"),
+    "xxyy": ("x1", "x2", "y1", "y2"),
+    "yxyx": ("y1", "x1", "y2", "x2"),
+}
+
+# Natural logarithms of odds. What leads by less than CLEAR is not settled: a factor of 1,000, because the boxes of one
+# image resemble each other, and count as if each had been drawn anew.
+CLEAR = 7.0
+# Before any box is seen: fractions are centre-size, as YOLO has them; pixels are not, as no known tool writes that.
+HABIT = {"norm": {"cxcywh": 0.0, "xyxy": -2.0, "xywh": -2.0}, "px": {"cxcywh": -2.0}}
+IMPOSSIBLE = -1e12  # of an encoding under which most boxes are none
+
+_LEAST_DENSITY = sys.float_info.min  # of a stray box; of numbers such as 1e100 it is 0, and has no logarithm
+_STRAY = 0.005  # share of boxes that may have any numbers whatever
+_LEAST_GOOD = 0.8  # share of boxes that must not be strays
+_SHAPE = 0.8  # standard deviation of ln(width / height)
+_FLAT = 0.1  # share of the image's side below which lengths are about equally likely
+_LENGTHS = 2.4  # ln((1 + _FLAT) / _FLAT), which the density of lengths integrates to
+_AT_BORDER = 0.04  # share of boxes that an exporter has cut at the border of the image
+_BORDER = 0.0002  # share of the image's side within which a box touches it: the rounding of four decimals
+_BEYOND = 0.2  # of its own side by which a detector may draw a box beyond the image
+_OUTSIDE = 0.3  # how likely that is, compared with staying inside
+_FOREIGN_SHARE = 0.1  # of normalised boxes that must contradict centre-size before the YOLO convention is given up
+_MOST_ROWS = 20_000  # that are looked at; more make nothing clearer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What boxes are seen in: units, sizes (n, 2) of their images, NaN where unknown, and how far the numbers reach."""
+
+    units: str
+    sizes: FloatArray
+    reach: float
+
+    @classmethod
+    def of(cls, numbers: FloatArray, units: str, sizes: FloatArray) -> Frame:
+        """Return the frame of the boxes with these `numbers` (n, columns)."""
+        if units == "norm":
+            return cls(units=units, sizes=np.ones((len(numbers), 2)), reach=1.0)
+        # One box at 1e9 must not make all others look like points.
+        reach = float(np.quantile(np.abs(numbers), 0.99)) if numbers.size else 1.0
+        return cls(units=units, sizes=sizes, reach=max(reach, 1.0))
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Frame:
+        """Return the frame of some of the boxes."""
+        return Frame(units=self.units, sizes=self.sizes[rows], reach=self.reach)
+
+
+@dataclass(frozen=True, slots=True)
+class EncodingChoice:
+    """An encoding; what to report about it if the boxes do not all prove it, and how loudly."""
+
+    encoding: str
+    assumption: str = ""
+    severity: Severity = Severity.NOTE
+    rivals: tuple[str, ...] = ()  # other encodings that the boxes do not rule out
+
+
+def is_mostly_normalised(coords: FloatArray) -> bool:
+    """Return whether at least half of the boxes have no number that looks like a pixel."""
+    return int((np.abs(coords) <= PIXEL_LOOK).all(axis=1).sum()) * 2 >= len(coords)
+
+
+def is_normalised(coords: FloatArray) -> BoolArray:
+    """Return for each box (n, 4) whether it lies in 0..1 with every number, within the tolerance."""
+    return np.asarray(((coords >= LOW) & (coords <= HIGH)).all(axis=1))
+
+
+def distinct_rows(numbers: FloatArray, frame: Frame) -> npt.NDArray[np.int64]:
+    """Return rows of numbers that differ visibly: a parked car in a thousand frames of a video is one witness."""
+    with np.errstate(over="ignore"):
+        cells = np.clip(np.round(numbers / frame.reach * 100), -1000, 1000).astype(np.int64)
+    # Rows as one integer each: to find distinct rows of an array takes NumPy twenty times as long.
+    _, rows = np.unique(cells @ 2001 ** np.arange(numbers.shape[1]), return_index=True)
+    return np.sort(rows)[:: max(1, len(rows) // _MOST_ROWS)]
+
+
+def outside_image(coords: FloatArray, encoding: str, role: str) -> tuple[BoolArray, BoolArray]:
+    """Return which fractions (n, 4) leave 0..1, and which of these labels of the `role` must not hold."""
+    outside = np.asarray(((coords < LOW) | (coords > HIGH)).any(axis=1))
+    negative = (coords[:, 2:] < LOW).any(axis=1) & (encoding not in CORNER_ORDER)
+    # A detector may draw a box beyond the image: up to the size of the image that is a warning. Ground truth is not
+    # drawn so, and Ultralytics refuses it.
+    refused = np.asarray(outside & ((role == "gt") | negative | (np.abs(coords) > PIXEL_LOOK).any(axis=1)))
+    return outside, refused
+
+
+def contradictions(coords: FloatArray, encoding: str, frame: Frame) -> BoolArray:
+    """Return for each box (n, 4) whether it is inside out, or leaves its image, when read in an encoding."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        xywh = to_xywh(coords, encoding)
+        low, high = xywh[:, :2], xywh[:, :2] + xywh[:, 2:]
+        allowed = -LOW if frame.units == "norm" else PIXEL
+        # Comparisons with the NaN of an unknown size are false: such a box cannot leave its image at the far end.
+        outside = (low < -allowed) | (high > frame.sizes + allowed) | (high < low)
+    return np.asarray(outside.any(axis=1))
+
+
+def fit(coords: FloatArray, encoding: str, frame: Frame, is_possible: BoolArray | None = None) -> float:
+    """Return the log-likelihood of boxes (n, 4) read in an encoding.
+
+    `is_possible` (n,) is false if something else contradicts the row, such as a score beyond 1.
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        density = _densities(coords, encoding, frame)
+    if is_possible is not None:
+        density = np.where(is_possible, density, 0.0)
+    if np.count_nonzero(density) < _LEAST_GOOD * len(density):
+        return IMPOSSIBLE  # strays are exceptions: of two boxes, none can be one
+    stray = max(frame.reach**-4.0, _LEAST_DENSITY)  # as likely anywhere
+    return float(np.log((1 - _STRAY) * density + _STRAY * stray).sum())
+
+
+def choose_encoding(coords: FloatArray, frame: Frame, *, is_scored: bool) -> EncodingChoice:
+    """Return the encoding that the boxes (n, 4) support, and what has to be reported about it.
+
+    Fractions are YOLO's where the boxes leave that possible. `is_scored` where the lines have a score: then pixels have
+    no convention, so that corners and sizes that fit alike are an error; else they are corners if nothing contradicts.
+    """
+    rows = distinct_rows(coords, frame)
+    seen = frame.take(rows)
+    habit = HABIT[frame.units]
+    fits = {encoding: fit(coords[rows], encoding, seen) + habit.get(encoding, 0.0) for encoding in USUAL}
+    against = {encoding: int(contradictions(coords, encoding, frame).sum()) for encoding in USUAL}
+    best = max(USUAL, key=lambda encoding: fits[encoding])
+    rivals = tuple(encoding for encoding in USUAL if encoding != best and fits[best] - fits[encoding] < CLEAR)
+    is_normalised_set = frame.units == "norm"
+    if is_normalised_set and not is_scored:
+        # A set of labels as large as YOLO's has strays of many kinds.
+        is_foreign = best != "cxcywh" and not rivals and against["cxcywh"] > _FOREIGN_SHARE * len(coords)
+        if not is_foreign:
+            return EncodingChoice("cxcywh")
+    if not rivals:
+        return EncodingChoice(best, _minority(best, against, len(coords), frame.units))
+    near = (best, *rivals)
+    if is_normalised_set and "cxcywh" in near:
+        others = ", ".join(spelled(encoding) for encoding in near if encoding != "cxcywh")
+        return EncodingChoice("cxcywh", f"read as cx cy w h, as YOLO writes it, but the boxes also fit as {others}")
+    # Centre-size and left-top-size differ at the borders alone, where small sets have no box; nobody writes the former.
+    if is_scored and near != ("xywh", "cxcywh"):
+        return EncodingChoice(best, "", Severity.ERROR, rivals)
+    if "xyxy" in near and against["xyxy"] == 0:
+        text = (
+            f"only {len(coords):,} boxes, all with x2 >= x1 and y2 >= y1: read as x1 y1 x2 y2, but x y w h is possible"
+        )
+        return EncodingChoice("xyxy", text, Severity.WARNING)
+    text = f"read as {spelled(best)}, but the boxes also fit as {spelled(rivals[0])}"
+    return EncodingChoice(best, text, Severity.WARNING, rivals)
+
+
+def spelled(encoding: str) -> str:
+    """Return an encoding as messages name it: "cx cy w h"."""
+    return " ".join(FIELDS[encoding])
+
+
+def _minority(best: str, against: dict[str, int], n: int, units: str) -> str:
+    """Report how many boxes contradict what the others prove, or the convention; nothing if none does."""
+    usual = "cxcywh" if units == "norm" else "xywh"
+    fewest = min(USUAL, key=lambda encoding: against[encoding])
+    if against[fewest] < against[best] <= (1 - _LEAST_GOOD) * n:
+        return (
+            f"{against[best]:,} of {n:,} boxes are inverted or leave their image as {spelled(best)}, "
+            f"{against[fewest]:,} as {spelled(fewest)}; the others are clearly {spelled(best)}, so all are"
+            " read that way"
+        )
+    if best != usual and (units == "norm" or best == "cxcywh"):
+        return (
+            f"{against[usual]:,} of {n:,} boxes would leave their image as {spelled(usual)}, "
+            f"{against[best]:,} as {spelled(best)}; read as {spelled(best)}"
+        )
+    return ""
+
+
+def _densities(coords: FloatArray, encoding: str, frame: Frame) -> FloatArray:
+    """Return how likely each box is, (n,), in 1/units**4; 0 where it is none. All encodings here have determinant 1."""
+    xywh = to_xywh(coords, encoding)
+    low, side = xywh[:, :2], xywh[:, 2:]  # (n, 2) each
+    known = np.isfinite(frame.sizes)
+    # Images of unknown size are as large as the boxes require. Centre-size borrows the extent of left-top-size: which
+    # of the two reaches farther depends on where objects like to be, and proves nothing.
+    far = coords[:, 2:] if encoding == "xyxy" else coords[:, :2] + coords[:, 2:]
+    extent = np.quantile(far, 0.98, axis=0) if len(far) else np.ones(2)
+    sizes = np.where(known, frame.sizes, np.maximum(extent, 1e-9))
+    length = np.maximum(side, 0.002 * sizes)  # a box of no width is as likely as a thin one, not infinitely more
+    shape = np.log(length / sizes)
+    density = np.exp(-((shape[:, 0] - shape[:, 1]) ** 2) / (2 * _SHAPE**2)) / (_SHAPE * np.sqrt(2 * np.pi))
+    density = density / (length + _FLAT * sizes).prod(axis=1) / _LENGTHS**2
+    room = np.maximum(sizes - length, 0) + 0.02 * sizes
+    width = _BORDER * sizes if frame.units == "norm" else np.full_like(sizes, 0.5)
+    touching = (np.abs(low) <= width) + 1.0 * (known & (np.abs(low + side - sizes) <= width))
+    place = (1 - _AT_BORDER) / room + _AT_BORDER / 2 * touching / (2 * width)
+    beyond = np.maximum(-low, np.where(known, low + side - sizes, 0))
+    tolerated = -LOW if frame.units == "norm" else PIXEL
+    place = np.where(beyond > tolerated, np.where(known, _OUTSIDE, 1.0) / room, place)
+    place = np.where((beyond > tolerated) & (beyond > _BEYOND * side), 0, place)
+    good = (side >= 0).all(axis=1) & np.isfinite(coords).all(axis=1)
+    return np.asarray(np.where(good, density * place.prod(axis=1), 0.0))
+
 
 POSE = "pose"
 MIN_POINTS = 6  # numbers of the smallest polygon, a triangle
@@ -475,3 +874,162 @@ def _are_track_ids(column: FloatArray) -> bool:
 def _has_score_and_track(seven: FloatArray) -> bool:
     track = seven[:, 5]
     return len(seven) > 0 and _count_outside(seven[:, 4]) == 0 and bool((track == np.floor(track)).all())
+
+
+_SEPARATORS = {",": "commas", ";": "semicolons", "|": "pipes"}
+
+
+@dataclass(frozen=True, slots=True)
+class LineReporter:
+    """Reports problems of lines in a draft, with their file and number."""
+
+    lines: LabelLines
+    paths: Sequence[Path]
+    draft: Draft
+
+    def place(self, line: int) -> Where:
+        """Return file and line number of a line."""
+        return Where(str(self.paths[int(self.lines.file[line])]), line=int(self.lines.number[line]))
+
+    def report(
+        self,
+        code: str,
+        rows: IntArray,
+        detail: Callable[[int], str],
+        fix: Fix | str,
+        *,
+        severity: Severity = Severity.ERROR,
+        summary: str | Callable[[int], str] = "",
+    ) -> None:
+        """Record one finding about the lines `rows`."""
+        self.draft.findings.add_rows(
+            severity, code, rows, lambda line: (self.place(line), detail(line)), fix=fix, summary=summary
+        )
+
+    def word(self, line: int, position: int) -> str:
+        """Return a field of a line as it was written, or as it was understood where only its value is known."""
+        if line in self.lines.text:
+            return quoted_value(self.lines.text[line].split(" ")[position])
+        return f"{self.lines.values[self.lines.first[line] + position]:g}"
+
+
+def check_columns(reporter: LineReporter, columns: Columns, numbers: IntArray, *, by_name: bool) -> BoolArray:
+    """Return which lines have the columns of the set; the others are errors."""
+    lines = reporter.lines
+    if by_name and columns.shape == "box":
+        # Whole numbers that end a class name do not count: "Boeing 737".
+        spare = np.flatnonzero(numbers > columns.box_width)
+        end = (lines.first + lines.count)[spare]
+        spans = zip((end - numbers[spare]).tolist(), (end - columns.box_width).tolist(), strict=True)
+        in_name = [all(map(float.is_integer, lines.values[start:stop].tolist())) for start, stop in spans]
+        numbers = numbers.copy()
+        numbers[spare[np.array(in_name, dtype=np.bool_)]] = columns.box_width
+    good: BoolArray = columns.accepts(numbers)
+    if columns.sibling is not None and not by_name:
+        # As many numbers in pixels are rather a damaged line than a polygon: no tool is known to write those in text.
+        good |= columns.sibling.accepts(numbers) & _are_fractions(lines)
+
+    def detail(line: int) -> str:
+        text = lines.text.get(line, "")
+        separator = next((name for mark, name in _SEPARATORS.items() if mark in text), "")
+        why = f": {quoted_value(text)}" if text else ""
+        if text.startswith(("#", "//")):
+            why += "; comments are not part of the format"
+        elif separator:
+            why += f"; fields are separated by spaces, not by {separator}"
+        elif not text and lines.count[line] >= MIN_POINTS + 1:
+            why = " (a polygon among boxes needs pairs of fractions)"
+        return f"expected {columns.describe()}, got {pluralise(int(lines.count[line]), 'column')}{why}"
+
+    words = "Give every line the same columns, or name other columns with {columns}."
+    fix = Fix.of_side(reporter.draft.options.role, words, columns=None)
+    reporter.report("columns", np.flatnonzero(~good), detail, fix)
+    return good
+
+
+def _are_fractions(lines: LabelLines) -> BoolArray:
+    """Return which lines have nothing but fractions behind the class, as all labels of YOLO."""
+    strange = ~((lines.values >= LOW) & (lines.values <= HIGH))  # words, too
+    strange[lines.first] = False
+    before = np.concatenate(([0], np.cumsum(strange)))  # (n_tokens + 1,)
+    return np.asarray(before[lines.first + lines.count] == before[lines.first])
+
+
+def check_indices(
+    reporter: LineReporter, rows: IntArray, names: Sequence[str] | None, names_from: str, least: int = 0
+) -> BoolArray:
+    """Return which of the lines `rows` start with a class index, from the `least` on; the others are errors."""
+    values = reporter.lines.values[reporter.lines.first[rows]]
+    # Above 2**53 floats skip whole numbers, and two classes could become one.
+    whole = np.isfinite(values) & (values >= least) & (values == np.floor(values)) & (values < 2**53)
+    reporter.report(
+        "class-invalid",
+        rows[~whole],
+        lambda line: f"class {reporter.word(line, 0)} is not a class index (0, 1, 2, ...)",
+        "Write class indices in every line, or class names in every line.",
+    )
+    if names is None:
+        return np.asarray(whole)
+    known: BoolArray = whole & (values < len(names))
+    reporter.report(
+        "class-unknown",
+        rows[whole & ~known],
+        lambda line: f"class {reporter.word(line, 0)} is outside 0 to {len(names) - 1}, the indices of {names_from}",
+        Fix.missing("Give the names that belong to these labels ({names}), or fix the class.", names=None),
+    )
+    return known
+
+
+def check_finite(reporter: LineReporter, rows: IntArray, numbers: IntArray) -> BoolArray:
+    """Return which of the lines `rows` hold finite numbers behind the class; the others are errors."""
+    lines = reporter.lines
+    end = lines.first[rows] + lines.count[rows]
+    # Running sums show of every span at once whether it holds a number that is not finite.
+    broken_before = np.concatenate(([0], np.cumsum(~np.isfinite(lines.values))))  # (n_tokens + 1,)
+    bad = broken_before[end] > broken_before[end - numbers[rows]]
+
+    def detail(line: int) -> str:
+        start, stop = int(lines.first[line]), int(lines.first[line] + lines.count[line])
+        fields = lines.values[stop - int(numbers[line]) : stop]
+        at = stop - len(fields) + int(np.flatnonzero(~np.isfinite(fields))[0])
+        word, place = reporter.word(line, at - start), f"column {at - start + 1} is"
+        if np.isinf(lines.values[at]) or word.strip("'+-").lower() in ("nan", "inf", "infinity"):
+            return f"{place} {word}; numbers must be finite"
+        return f"{place} {word}, not a number{' (a decimal comma?)' if ',' in word else ''}"
+
+    reporter.report("number-invalid", rows[bad], detail, "Write plain decimal numbers with a point.")
+    return np.asarray(~bad)
+
+
+def check_units(reporter: LineReporter, rows: IntArray, coords: FloatArray, units: str, encoding: str) -> None:
+    """Report coordinates (n, 4) of the lines `rows` beyond 0..1 where normalised, and normalised boxes among pixels."""
+
+    def box(line: int) -> FloatArray:
+        return np.asarray(coords[np.searchsorted(rows, line)])
+
+    if units == "px":
+        # Whole numbers prove nothing: a box from 0 to 1 pixel lies in 0..1 as well.
+        mixed = rows[is_normalised(coords) & (coords != np.floor(coords)).any(axis=1)]
+        detail = "the box {} looks normalised, but the dataset is in pixels"
+        alike = "Use the same units in all files."
+        reporter.report("units-mixed", mixed, lambda line: detail.format(quoted_value(box(line).tolist())), alike)
+        return
+    outside, far = outside_image(coords, encoding, reporter.draft.options.role)
+
+    def describe(line: int) -> str:
+        numbers = box(line)
+        worst = next(i for i in range(4) if not LOW <= numbers[i] <= HIGH)
+        name, value = FIELDS[encoding][worst], numbers[worst]
+        if name in ("w", "h") and value < 0:
+            return f"{'width' if name == 'w' else 'height'} is {value:g}; it cannot be negative"
+        return f"{name} is {value:g}, outside 0..1" + (" (looks like pixels)" if value > PIXEL_LOOK else "")
+
+    words = "Fix the line, or pass {units} if the whole dataset is in pixels."
+    fix = Fix.of_side(reporter.draft.options.role, words, units="px")
+    reporter.report("coordinate-range", rows[far], describe, fix)
+    near = rows[outside & ~far]
+
+    def summary(count: int) -> str:
+        return f"{pluralise(count, 'box leaves its image', 'boxes leave their images')}; kept as written"
+
+    reporter.report("coordinate-range", near, describe, "", severity=Severity.WARNING, summary=summary)

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from jaccard_eval.data.boxtable import ENCODINGS, BoxTable
-from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading
-from jaccard_eval.data.from_document import from_document
-from jaccard_eval.data.imagelabels import ClassFacts, ImageLabels
+from jaccard_eval.data.dataset import ClassFacts, Dataset, ImageLabels, ImageTable, LabelMap, Reading
+from jaccard_eval.data.from_document import Fault, from_document
 from jaccard_eval.data.known_protocols import MASKS, ORIENTED
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.data.resizing import Resizing
-from jaccard_eval.data.saved_values import Fault
 from jaccard_eval.data.signature import digest_facts
 from jaccard_eval.engine import MANIFEST
 from jaccard_eval.errors import UsageError

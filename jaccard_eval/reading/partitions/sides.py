@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable, RowArray, freeze
-from jaccard_eval.data.dataset import Dataset, ImageTable, Key, key_order
-from jaccard_eval.data.imagelabels import ClassFacts, ImageLabels
+from jaccard_eval.data.dataset import ClassFacts, Dataset, ImageLabels, ImageTable, Key, key_order
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.data.signature import digest_facts
 from jaccard_eval.engine import IMAGES, MANIFEST, session

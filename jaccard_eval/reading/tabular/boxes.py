@@ -26,7 +26,7 @@ from jaccard_eval.reading.tabular.table import BoxCells, Column, Named, Table
 from jaccard_eval.text import is_numeral, pluralise, quoted_value
 
 if TYPE_CHECKING:
-    from jaccard_eval.similarity.quads import Quads
+    from jaccard_eval.similarity.obb import Quads
 
 NORM_LIMIT = 1.01  # coordinates up to here, some fractional, are fractions of an image; exporters overshoot a little
 NO_CLASS = 0  # the class of boxes that have none: an index, as label files of one class have it
@@ -137,7 +137,7 @@ def _oriented(cells: BoxCells, units: str, place: Callable[[int], Where], draft:
             draft.details.append("the boxes around four corners")
         return None
     from jaccard_eval.reading.oriented import check_outlines, rectangles  # most tables have upright boxes
-    from jaccard_eval.similarity.quads import Quads
+    from jaccard_eval.similarity.obb import Quads
 
     if cells.corners is not None:
         quads = Quads(cells.corners)

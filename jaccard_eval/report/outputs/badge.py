@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 
-from jaccard_eval.data.verdict import Status
+from jaccard_eval.data.result import Status
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.checks import GATES, checks_of, overall
 from jaccard_eval.report.numbers import fixed, measures_of

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 
-from jaccard_eval.data.verdict import GateVerdict, Status, counted_statuses
+from jaccard_eval.data.result import GateVerdict, Status, counted_statuses
 from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report.checks import FINDINGS, GATES, WORST, Check, checks_of, overall, requirement
 from jaccard_eval.report.model import Cell, Column, KeyValues, Note, Report, Section, Table, columns

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
 
-from jaccard_eval.data.verdict import Status
+from jaccard_eval.data.result import Status
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.checks import GATES, Check, checks_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from jaccard_eval.data.verdict import Status
+from jaccard_eval.data.result import Status
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.checks import FINDINGS, GATES, Check, checks_of
 from jaccard_eval.report.numbers import fixed, measures_of

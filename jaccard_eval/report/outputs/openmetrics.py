@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from jaccard_eval.data.verdict import Status
+from jaccard_eval.data.result import Status
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.checks import GATES, checks_of

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import from_xywh
 from jaccard_eval.data.resizing import Resizing
-from jaccard_eval.features.audit.fit_resizing import Found, Side, find_resizing, lie_well
+from jaccard_eval.features.audit.resizing import Found, Side, find_resizing, lie_well
 
 Array = npt.NDArray[np.float64]
 

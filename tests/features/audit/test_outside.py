@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sides import said_of_boxes
 
-from jaccard_eval.features.audit.box_places import leaving
+from jaccard_eval.features.audit.boxes import leaving
 from jaccard_eval.findings import Severity
 
 GOOD = [[300.0, 200.0, 40.0, 30.0]] * 20

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaccard_eval import BoxTable, EvaluationResult, evaluate
-from jaccard_eval.features.audit.box_places import fewest_decimals, least_iou, quantiles
+from jaccard_eval.features.audit.boxes import fewest_decimals, least_iou, quantiles
 from jaccard_eval.findings import Finding, Severity
 from jaccard_eval.similarity.boxes import Corners, overlapping_pairs
 

@@ -15,8 +15,14 @@ from jaccard_eval import BoxTable, DataError, Slice, UsageError, compare
 from jaccard_eval.data.document import to_document
 from jaccard_eval.data.result import Resamples, Shown
 from jaccard_eval.features.bootstrap.compute import paired_deltas
-from jaccard_eval.features.compare.comparison import CompareOptions, _affordable, compare_results, side_names
-from jaccard_eval.features.compare.compute import verdict, with_intervals
+from jaccard_eval.features.compare.comparison import (
+    CompareOptions,
+    _affordable,
+    compare_results,
+    side_names,
+    verdict,
+    with_intervals,
+)
 from jaccard_eval.features.compare.report import build_report
 from jaccard_eval.features.compare.result import ComparisonResult, Delta, Verdict
 from jaccard_eval.options import Bootstrap

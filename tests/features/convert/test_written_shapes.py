@@ -9,7 +9,7 @@ import pytest
 from command_line import run_here, write_json
 
 from jaccard_eval import DataError, ReadOptions, UsageError, convert, evaluate, load
-from jaccard_eval.similarity.quads import Quads
+from jaccard_eval.similarity.obb import Quads
 
 Record = dict[str, Any]
 SIZES = {1: (640, 480), 2: (333, 500)}

@@ -4,7 +4,7 @@ from pictures import Picture, det, evaluate, gt
 
 from jaccard_eval.data.document import to_document
 from jaccard_eval.features.errors.result import ConfusionMatrix
-from jaccard_eval.metrics import any_class
+from jaccard_eval.metrics import detection
 
 TRUTH = [gt("cat 0 0 10 10"), gt("dog 50 0 10 10"), gt("dog 0 50 10 10")]
 FOUND = [
@@ -63,7 +63,7 @@ def test_it_is_the_same_alone_and_with_errors_however_images_are_portioned(
     rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = matrix(TRUTH, FOUND, score=0.5)
-    monkeypatch.setattr(any_class, "PART_ROWS", rows)
+    monkeypatch.setattr(detection, "PART_ROWS", rows)
     result = evaluate(TRUTH, FOUND, confusion=True, score=0.5)
     assert result.errors is None
     assert to_document(result.confusion) == to_document(whole)

@@ -12,7 +12,7 @@ from jaccard_eval import BoxTable, explain
 from jaccard_eval.features.explain.result import ExplanationResult, Fix
 from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.similarity.masks import Masks
-from jaccard_eval.similarity.quads import Quads
+from jaccard_eval.similarity.obb import Quads
 from jaccard_eval.similarity.runs import runs_of_pixels
 
 Sides = tuple[BoxTable, BoxTable]

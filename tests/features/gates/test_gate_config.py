@@ -8,15 +8,15 @@ import jsonschema
 import pytest
 
 from jaccard_eval import Gates, UsageError
-from jaccard_eval.features.gates.config import (
+from jaccard_eval.features.gates.rules import (
     BOOTSTRAP_KEYS,
     GATES_KEYS,
     RULE_KEYS,
     ConfigText,
+    Rule,
     build_schema,
     parse_config,
 )
-from jaccard_eval.features.gates.rules import Rule
 from jaccard_eval.options import Bootstrap
 
 EVERYTHING = """

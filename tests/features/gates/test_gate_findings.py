@@ -9,8 +9,8 @@ from pictures import det, evaluate, gt
 from resampled import difference
 
 from jaccard_eval import EvaluationResult, Gates, GateVerdict, Rule, Slice, gate
-from jaccard_eval.data.verdict import Spread, Status
-from jaccard_eval.features.gates.noise import gate_findings
+from jaccard_eval.data.result import Spread, Status
+from jaccard_eval.features.gates.judging import gate_findings
 from jaccard_eval.options import Bootstrap
 
 DRAWN = {"confidence_level": 0.95, "n_units": 40, "unit": "image"}

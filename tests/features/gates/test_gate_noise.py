@@ -16,8 +16,7 @@ from resampled import as_drawn, difference, draw_scene, repeat_images
 from jaccard_eval import EvaluationResult, Gates, GateVerdict, Rule, Slice, UsageError, gate
 from jaccard_eval.data.document import SIGNIFICANCES
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.result import Resamples, Shown
-from jaccard_eval.data.verdict import Status
+from jaccard_eval.data.result import Resamples, Shown, Status
 from jaccard_eval.features.bootstrap.compute import (
     HALVES,
     REPEATS,
@@ -27,9 +26,7 @@ from jaccard_eval.features.bootstrap.compute import (
     t_quantile,
 )
 from jaccard_eval.features.bootstrap.intervals import with_intervals
-from jaccard_eval.features.gates.compute import judge
-from jaccard_eval.features.gates.lookup import answers_of
-from jaccard_eval.features.gates.noise import PairedRuns, drop_breaks, drop_margin, weigh_noise
+from jaccard_eval.features.gates.judging import PairedRuns, answers_of, drop_breaks, drop_margin, judge, weigh_noise
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.options import Bootstrap
 

@@ -7,9 +7,8 @@ import pytest
 from pictures import det, evaluate, gt
 
 from jaccard_eval import EvaluationResult, Gates, GateVerdict, Rule, Slice, UsageError, gate
-from jaccard_eval.data.verdict import Status
-from jaccard_eval.features.gates.compute import judge, matching_classes
-from jaccard_eval.features.gates.lookup import answers_of
+from jaccard_eval.data.result import Status
+from jaccard_eval.features.gates.judging import answers_of, judge, matching_classes
 
 # cat: found at every threshold. dog: IoU 60 / 100, found at 0.5, 0.55 and 0.6. fox: no ground truth, one false alarm.
 TRUTH = [gt("cat 0 0 10 10"), gt("dog 0 50 10 10", "b")]

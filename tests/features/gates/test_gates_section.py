@@ -11,7 +11,7 @@ from result_builder import make_result
 
 from jaccard_eval.data.document import MetricValue, Rows
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.verdict import GateResult, GateVerdict, Spread, Status, counted_statuses
+from jaccard_eval.data.result import GateResult, GateVerdict, Spread, Status, counted_statuses
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.checks import limit_text, verdict_text
 from jaccard_eval.report.outputs import csv_, json_, markdown, plain

@@ -209,7 +209,7 @@ def test_a_page_shows_the_worst_images_and_what_became_of_their_segments(
 
 
 def test_panels_colour_classes_over_the_image_and_states_by_segment(tmp_path: Path) -> None:
-    from jaccard_eval.features.panoptic.worst import FALSE, FOUND, IGNORED, MISSED
+    from jaccard_eval.features.panoptic.report import FALSE, FOUND, IGNORED, MISSED
     from jaccard_eval.report.panels import GAP
 
     record = {"image_id": 1, "file_name": "a.png"}

@@ -8,7 +8,7 @@ from PIL import Image
 
 from jaccard_eval import DataError, pixels
 from jaccard_eval.findings import Example, Where
-from jaccard_eval.reading.labelmaps.colors import named_color_table
+from jaccard_eval.reading.labelmaps import named_color_table
 
 
 def save(path: Path, shift: int, colors: tuple[tuple[int, int, int], ...], void: tuple[int, int, int] | None) -> Path:

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from jaccard_eval import DataError, PixelsResult, ReadOptions, UsageError, evaluate, pixels
-from jaccard_eval.features.pixels.numbering import RULES
+from jaccard_eval.features.pixels.counting import RULES
 
 PAIRS = ((7, 0), (8, 1), (11, 2))  # labelId and trainId
 BANDS = np.repeat(np.arange(4, dtype=np.uint8), 16)[:, None] * np.ones((1, 40), dtype=np.uint8)  # (64, 40)

@@ -11,7 +11,7 @@ from PIL import Image
 
 from jaccard_eval import pixels
 from jaccard_eval.cli import run
-from jaccard_eval.features.pixels.worst import WorstMaps
+from jaccard_eval.features.pixels.report import WorstMaps
 from jaccard_eval.report.model import Gallery
 from jaccard_eval.report.panels import GAP, RIGHT, VOID, WRONG, voc_colour
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.scale.identities import exchange_rate, jaccard_from_error
+from jaccard_eval.features.scale.compute import exchange_rate, jaccard_from_error
 
 Mask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 

@@ -14,10 +14,10 @@ from judged_scenes import write_lvis, write_open_images
 from shaped import give_shapes
 
 from jaccard_eval import verify
-from jaccard_eval.api import again
+from jaccard_eval.api import files
 from jaccard_eval.data.document import document_digest
 from jaccard_eval.errors import JaccardEvalError
-from jaccard_eval.features.gates.lookup import ResultAnswers
+from jaccard_eval.features.gates.judging import ResultAnswers
 from jaccard_eval.features.verify import compute
 
 # What no evaluation of the inputs can tell, and why.
@@ -142,7 +142,7 @@ def test_an_edit_of_any_leaf_is_found(kind: str, tmp_path: Path, monkeypatch: py
     done = run_here(gt, pred, *options, *gates, "-o", tmp_path / "result.json")
     assert done.returncode in (0, 1), done.stderr
     document = json.loads((tmp_path / "result.json").read_text())
-    once(monkeypatch, again, "evaluate_inputs")
+    once(monkeypatch, files, "evaluate_inputs")
     once(monkeypatch, ResultAnswers, "on")
     once(monkeypatch, compute, "find_ties")
     assert missed_edits(tmp_path, document, tmp_path / "result.json", gt, pred) == []
@@ -180,9 +180,9 @@ def test_an_edit_of_a_result_of_another_kind_is_found(
     assert done.returncode in (0, 1), done.stderr
     document = json.loads(Path("result.json").read_text())
     for name in ("pixels", "panoptic"):
-        once(monkeypatch, again.files, name)
+        once(monkeypatch, files.files, name)
     for name in ("evaluate_inputs", "compare_results"):
-        once(monkeypatch, again, name)
+        once(monkeypatch, files, name)
     inputs = [word for word in OTHERS[kind] if isinstance(word, Path)]
     paths = {"panoptic": SEGMENTS, "gate": (Path("run.json"), Path("main.json"))}.get(kind, inputs)
     assert missed_edits(tmp_path, document, Path("result.json"), *paths) == []

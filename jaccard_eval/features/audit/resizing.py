@@ -1,33 +1,348 @@
-"""What were images resized to? Estimated from pairs of objects and predictions of a sample, or refused.
-
-Pairs need no scale: within a form with unit parameters, each pair of an object and a prediction of its image has a best
-factor, and the right pairs agree on it. What most agree on is refined by least squares, gets the most probable name
-(`resizing_names`), and is accepted only where chance, the reading as it is, and a part of the images do not explain it
-as well.
-"""
+"""Are the boxes of one side those of resized, cropped or turned images? What was done is named exactly, or not."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice, product
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import BoolArray, FloatArray, to_xywh
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Shapes, to_xywh
+from jaccard_eval.data.dataset import Reading
+from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.data.resizing import STRIDE, TURNS, Resizing, Step, geometry_of
-from jaccard_eval.features.audit.agreement import IntArray
-from jaccard_eval.features.audit.box_places import NORMAL_SPREAD
-from jaccard_eval.features.audit.context import FEWEST_MATCHED
-from jaccard_eval.features.audit.resizing_names import FORMS, USUAL_LONG, Places, Theta, name_of, text_of
+from jaccard_eval.features.audit.agreement import (
+    FEWEST_MATCHED,
+    AuditContext,
+    IntArray,
+    advised,
+    is_decisive,
+    pair_by_place,
+    unflagged,
+)
+from jaccard_eval.features.audit.boxes import NORMAL_SPREAD, STEPS, View, changed_options, possible_units, side_of
+from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.fixes import IMAGES_OF, Fix
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.options import AS_WRITTEN, MASK_AXES
+
+Theta = tuple[float, ...]  # one number of a form for x and y, or one for each
+
+SIDES = (
+    *(224, 256, 300, 320, 384, 416, 448, 480, 512, 600, 608, 640, 736, 768, 800, 896, 960, 1000, 1024, 1280, 1333),
+    *(1536, 2048),
+)
+KNOWN, BY_STEP, ANY = 0.55, 0.1, 0.35  # how often sides are one of these, a multiple of a round number, or any
+ROUND_STEPS = 100, 64, 50, 32, 10
+STEPS_OF_CROPS = 100, 50, 10, 5
+PER_LOG = np.log(4096 / 64)  # sides of inputs lie between these, in px
+WIDEST = 4000  # px, of offsets
+USUAL_LONG = 5 / 3  # the long side by the short one, where no image shows it: 800,1333; 600,1000
+ODD = 2e-9  # how usual a factor is that has no small fraction
+HIGHEST = 20  # numerator and denominator of a factor
+FORMS = {  # how usual forms are: with one number for both axes, and with two
+    "scale": (0.12, 0.04),
+    "stretch": (0.2, 0.1),
+    "letterbox": (0.2, 0.08),
+    "pad": (0.12, 0.06),
+    "short": (0.1, 0.1),
+    "offset": (0.08, 0.08),
+    "rect": (0.06, 0.0),
+    "letterbox-px": (0.04, 0.02),
+}
+PIXELS = "letterbox-px"
+UNIT = {"stretch": {1: 0.15, 100: 0.1}, "letterbox": {1: 0.1}}  # fractions and per cent
+
+FLOORS = 0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0  # median sides: errors grow with boxes, from some size on
+ALIKE = 2**0.5  # errors of detectors are alike from box to box: two of them show as much as one
+TOGETHER = 0.5  # px of an image: what real detectors are off with all boxes
+FARTHEST = 3.0  # standard deviations, from which a pair is another one
+UNCUT = 0.1  # share of the boxes near borders that reach beyond them where none is cut
+FINEST = 1e-5  # of a side of a box: nothing is read more exactly
+REACH = 4.5  # standard errors of a number in which names are looked for
+LARGEST_SIDE = 1e5  # px: no input is larger
+TRIALS = 40  # of short sides
+MOST_NAMES = 400  # names along one axis
+NEGLIGIBLE = 16.0  # logarithm of how much less probable names do not count
+EXACT, SURE = 5e-4, 0.99  # share of a side that maps may differ by, and how probable those of one name are together
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A form with its numbers, and how sure they are."""
+
+    form: str
+    theta: Theta
+    probable: float = 0.0
+    unsure: str = ""  # what boxes do not show: "to choose between pad:640 and rect:640"
+    unseen: tuple[int, ...] = ()  # places of numbers that no image shows
+    others: tuple[Step, ...] = ()  # of other forms, which map alike
+
+    @property
+    def step(self) -> Step:
+        """The step of a resizing that it names."""
+        return Step(self.form, self.theta[0], self.theta[-1])
+
+
+class Places:
+    """Centres of objects and of the predictions on them, (n, 2), and how exact these are."""
+
+    def __init__(self, gt: FloatArray, pred: FloatArray, size: FloatArray, step: Step) -> None:
+        self.at, self.found, self.size = (gt[:, :2] + gt[:, 2:]) / 2, (pred[:, :2] + pred[:, 2:]) / 2, size
+        self.gt, self.side = gt, (gt[:, 2:] - gt[:, :2]) * step.geometry(size)[0]
+        self.found_side = np.maximum(pred[:, 2:] - pred[:, :2], 1e-9)
+        self.whole = 1 / 24 if (pred == np.round(pred)).all() else 0.0  # px²: the mean of two rounded numbers
+        self.error = np.sqrt(self.side**2 + 400 * self.whole)
+
+    def weigh(self, names: Iterable[tuple[str, Theta]]) -> None:
+        """Take as errors what is left by the best of some names; where borders cut boxes, these have no weight."""
+        spreads = [(*self._spread(self.found - self.put(*name)), name) for name in names]
+        if not spreads:
+            return
+        left, error, name = min(spreads, key=lambda one: one[0])
+        self.error = ALIKE * error
+        margin = 2 * left * (self.gt[:, 2:] - self.gt[:, :2])
+        inside = (self.gt[:, :2] > margin) & (self.gt[:, 2:] < self.size - margin)
+        low, high = (self.put(*name, at=at) for at in (0 * self.size, self.size))
+        beyond = (self.found - self.found_side / 2 < low - 1) | (self.found + self.found_side / 2 > high + 1)
+        are_cut = beyond[~inside].sum() < UNCUT * (~inside).sum()
+        if not np.isnan(self.size).any() and are_cut and (inside.sum(axis=0) >= inside.shape[0] / 4).all():
+            self.error = np.where(inside, self.error, np.inf)
+
+    def _spread(self, away: FloatArray) -> tuple[float, FloatArray]:
+        """Return the usual error as a share of a side, and that of each centre: small boxes have more than a share."""
+        likely: list[tuple[float, float, FloatArray]] = []
+        for floor in FLOORS:
+            length = np.hypot(self.side, floor * float(np.median(self.side)))
+            square = (NORMAL_SPREAD * float(np.median(np.abs(away) / length))) ** 2
+            share = float(np.sqrt(max(square - self.whole * float(np.median(length**-2.0)), FINEST**2)))
+            error = np.sqrt((share * length) ** 2 + self.whole)
+            told = float((np.log(error) + np.minimum((away / error) ** 2, FARTHEST**2) / 2).sum())
+            likely.append((told, share, error))
+        _, share, error = min(likely, key=lambda one: one[0])
+        return share, error
+
+    def put(self, form: str, theta: Theta, at: FloatArray | None = None) -> FloatArray:
+        """Return where a form puts the centres, or other points."""
+        factor, offset, _ = Step(form, theta[0], theta[-1]).geometry(self.size)
+        return (self.at if at is None else at) * factor + offset
+
+    def misfit(self, form: str, theta: Theta) -> float:
+        """Return twice the negative logarithm of the likelihood, where what is far does not count."""
+        away, shift = (self.found - self.put(form, theta)) / self.error, self._shift(form)
+        near = np.where(np.abs(away) <= FARTHEST, shift, 0)
+        common = (near * away).sum(axis=0) / (1 + (near * shift).sum(axis=0))
+        return float(np.minimum((away - common * shift) ** 2, FARTHEST**2).sum() + (common**2).sum())
+
+    def _shift(self, form: str) -> FloatArray:
+        """Return what all boxes of a detector may be off together, in their errors; crops are nothing else."""
+        return (form != "offset") * TOGETHER * self.side / (self.gt[:, 2:] - self.gt[:, :2]) / self.error
+
+    def fit(self, form: str, theta: Theta) -> tuple[Theta, FloatArray]:
+        """Return the most likely numbers, by least squares from near ones, and what pairs show of them."""
+        shown = np.zeros((len(theta), len(theta)))
+        for _ in range(4):
+            steps = [1.0 if form == "offset" else 1e-4 * number for number in theta]
+            places = self.put(form, theta)
+            moved = ([*theta[:i], theta[i] + step, *theta[i + 1 :]] for i, step in enumerate(steps))
+            columns = [(self.put(form, tuple(one)) - places) / step for one, step in zip(moved, steps, strict=True)]
+            design = np.stack([(column / self.error).ravel() for column in columns], axis=1)
+            away = ((self.found - places) / self.error).ravel()
+            near = np.abs(away) <= max(FARTHEST, 3 * NORMAL_SPREAD * float(np.median(np.abs(away))))
+            shift = (self._shift(form)[:, None] * np.eye(2)).reshape(-1, 2)  # fitted with the numbers, and near 0
+            both = np.concatenate((np.hstack((design, shift))[near], np.eye(len(theta) + 2)[len(theta) :]))
+            change = np.linalg.lstsq(both, np.append(away[near], (0, 0)), rcond=None)[0][: len(theta)]
+            square = both.T @ both
+            known, mixed, own = square[:-2, :-2], square[:-2, -2:], square[-2:, -2:]
+            shown = known - mixed @ np.linalg.solve(own, mixed.T)
+            new = tuple(float(number) for number in np.array(theta) + change)
+            if not max(map(abs, new)) < LARGEST_SIDE or (form != "offset" and min(new) <= 0):
+                break
+            theta = new
+        return theta, shown
+
+
+def name_of(places: Places, guesses: Iterable[tuple[str, Theta]], sizes: FloatArray) -> Name | None:
+    """Return the most probable name among those near some guesses; it holds for images of all `sizes` (n, 2)."""
+    fits = {}
+    guesses = list(guesses)
+    places.weigh(guesses)
+    for form, theta in guesses:
+        for way in _ways(places, form, theta):
+            fits[form, len(way), tuple(np.round(way, 2))] = form, way if form == "rect" else places.fit(form, way)[0]
+    places.weigh(fits.values())
+    likely: list[tuple[float, str, Theta, tuple[int, ...]]] = []
+    for form, theta in fits.values():
+        likely += _near(places, form, theta)
+    if not likely:
+        return None
+    # Forms that choose between two factors bend, so that what is likely is measured once more.
+    likely.sort(key=lambda one: -one[0])
+    measured: dict[tuple[str, Theta], tuple[float, tuple[int, ...]]] = {}
+    most = -np.inf
+    for told, form, theta, unseen in likely:
+        if told > most - NEGLIGIBLE:
+            usual = _usual(form, theta, unseen)
+            measured[form, theta] = usual - places.misfit(form, theta) / 2, unseen
+            most = max(most, measured[form, theta][0])
+    names = sorted(measured, key=lambda name: -measured[name][0])
+    weights = np.exp([measured[name][0] - measured[names[0]][0] for name in names])
+    first = names[0]
+    place, width = places.put(*first), np.where(np.isnan(places.size), places.at.max(), places.size)
+    factor = Step(first[0], first[1][0], first[1][-1]).geometry(places.size)[0]
+    alike = [
+        # Letterboxes of whole pixels differ by half a pixel of the input.
+        (name[0].removesuffix("-px"), name[1]) == (first[0].removesuffix("-px"), first[1])
+        or bool((np.abs(places.put(*name) - place) <= EXACT * width * factor).all())
+        for name in names
+    ]
+    probable = float(weights[alike].sum() / weights.sum())
+    unsure = ""
+    if probable < SURE:
+        rival = next((name for name, same in zip(names, alike, strict=True) if not same), first)
+        texts = [text_of(Name(*name).step) for name in (first, rival)]
+        unsure = f"to choose between {texts[0]} and {texts[1]}"
+    if first[0] == "scale" and min(map(_usual_factor, first[1])) < ODD:  # no fraction
+        _, shown = places.fit(*first)
+        if (REACH / np.sqrt(np.diag(shown)) > EXACT * np.array(first[1])).any():
+            unsure = f"to name {text_of(Step(*first[:1], first[1][0], first[1][-1]))} exactly"
+    unseen = measured[first][1]
+    if any(np.any(_factor(first, sizes) != _factor((first[0], _raised(first[1], i)), sizes)) for i in unseen):
+        unsure = f"to show the {', '.join(f'{first[1][i]:g}' for i in unseen)}, which other images need"
+    plain = (Name(*name).step for name, same in zip(names, alike, strict=True) if same and not measured[name][1])
+    others = tuple(step for step in plain if step.kind.removesuffix("-px") != first[0].removesuffix("-px"))
+    return Name(*first, probable, unsure, unseen, others)
+
+
+def _ways(places: Places, form: str, theta: Theta) -> list[Theta]:
+    """Return where the most likely numbers of a form may lie, next to those that were guessed."""
+    ways = [theta]
+    if form in ("short", "pad"):  # one number is larger than any image needs
+        ways += [(theta[0], 3 * theta[0])] + [(3 * theta[-1], theta[-1])] * (form == "pad")
+    if form == "short":  # which images have too long a side bends most
+        aspect = places.size.min(axis=1) / places.size.max(axis=1)
+        trials = np.linspace(float(aspect.min()), float(aspect.max()), TRIALS) * theta[-1]
+        ways += [min(((float(side), theta[-1]) for side in trials), key=lambda way: places.misfit(form, way))]
+    if len(theta) == 2 and form not in ("short", "offset"):
+        ways += [(number,) for number in theta]
+    return ways
+
+
+def _factor(name: tuple[str, Theta], sizes: FloatArray) -> FloatArray:
+    return np.nan_to_num(Step(name[0], name[1][0], name[1][-1]).geometry(sizes)[0])
+
+
+def _raised(theta: Theta, i: int) -> Theta:
+    return *theta[:i], 10 * theta[i], *theta[i + 1 :]
+
+
+def text_of(step: Step) -> str:
+    """Return a step as an option has it, with the fraction that a factor is."""
+    from fractions import Fraction  # slow to load, and seldom needed
+
+    if step.kind != "scale":
+        whole = step.kind in TURNS or step.kind == "offset"
+        return str(step if whole else replace(step, x=round(step.x), y=round(step.y)))
+    x, y = (Fraction(float(number)).limit_denominator(100) for number in (step.x, step.y))
+    exact = abs(float(x) - step.x) + abs(float(y) - step.y) < 1e-9
+    return str(replace(step, x=x, y=y)) if exact else f"scale:{step.x:.9f}x{step.y:.9f}"
+
+
+def _near(places: Places, form: str, theta: Theta) -> Iterator[tuple[float, str, Theta, tuple[int, ...]]]:
+    """Yield the names near the most likely numbers: about how probable, and the numbers that no image shows."""
+    if form == "rect":
+        multiples = {max(round(theta[0] / STRIDE) + i, 1) * STRIDE for i in (-2, -1, 0, 1, 2)}
+        yield from ((_usual(form, (n,)) - places.misfit(form, (n,)) / 2, form, (float(n),), ()) for n in multiples)
+        return
+    theta, shown = places.fit(form, theta)
+    if max(theta) > LARGEST_SIDE:
+        return
+    if form == "letterbox":  # what is rounded bends, and may lie a pixel from the best one that is
+        for numbers in product(*({max(round(number) + i, 1.0) for i in (-1, 0, 1)} for number in theta)):
+            yield _usual(PIXELS, numbers) - places.misfit(PIXELS, numbers) / 2, PIXELS, numbers, ()
+    is_seen = np.diag(shown) > 0
+    if not is_seen.any():
+        return
+    inverse = np.linalg.pinv(shown)
+    axes = []
+    for i, number in enumerate(theta):
+        reach = REACH * float(np.sqrt(max(inverse[i, i], 0.0)))
+        if is_seen[i]:
+            axes.append(_names_within(form, number, reach))
+        else:  # larger than what images need
+            axes.append([max(round(theta[0] * USUAL_LONG), np.ceil(number * 1.01)) if i else np.ceil(number * 1.01)])
+    if (len(axes) == 2 and len(axes[0]) * len(axes[1]) > MOST_NAMES**2) or not all(axes):
+        return
+    best = places.misfit(form, theta)
+    unseen = tuple(np.flatnonzero(~is_seen).tolist())
+    grid = np.array(list(product(*axes)))
+    away = grid - np.array(theta)
+    worse = np.einsum("ni,ij,nj->n", away, shown, away)
+    parts = [
+        [_log_usual(form, number) if seen else 0.0 for number in axis] for axis, seen in zip(axes, is_seen, strict=True)
+    ]
+    usual = np.log(FORMS[form][len(theta) - 1]) + np.array([sum(part) for part in product(*parts)])
+    told = usual - (best + worse) / 2
+    for row in np.argsort(-told)[:60]:
+        yield float(told[row]), form, tuple(map(float, grid[row])), unseen
+
+
+def _names_within(form: str, number: float, reach: float) -> list[float]:
+    """Return the names of a number."""
+    if form == "scale":
+        parts = [round(number * by) / by for by in (*range(1, HIGHEST + 1), 100)]
+        whole = [by / round(by / number) for by in range(1, HIGHEST + 1) if round(by / number)]
+        near = {name for name in (*parts, *whole) if name > 0 and abs(name - number) <= max(reach, 1e-9)}
+        return sorted({*near, float(f"{number:.5g}")})
+    first, last = np.ceil(number - reach), np.floor(number + reach)
+    if last - first >= MOST_NAMES:
+        first, last = np.round(number) - MOST_NAMES // 2, np.round(number) + MOST_NAMES // 2
+    names = np.arange(first, last + 1)
+    return [float(name) for name in names if form == "offset" or name > 0] or [max(float(round(number)), 1.0)]
+
+
+def _usual(form: str, theta: Theta, unseen: tuple[int, ...] = ()) -> float:
+    """Return the logarithm of how usual a name is."""
+    one_or_two = FORMS[form][len(theta) - 1]
+    return float(
+        np.log(one_or_two) + sum(_log_usual(form, number) for i, number in enumerate(theta) if i not in unseen)
+    )
+
+
+@cache
+def _log_usual(form: str, number: float) -> float:
+    if form == "scale":
+        return float(np.log(_usual_factor(number)))
+    if form == "offset":
+        by = [step / WIDEST for step in STEPS_OF_CROPS if number % step == 0]
+        return float(np.log(0.5 / WIDEST + 0.4 * sum(by) / len(STEPS_OF_CROPS) + 0.1 * (number == 0)))
+    if number in UNIT.get(form, {}):
+        return float(np.log(UNIT[form][int(number)]))
+    any_ = 1 / (max(number, 32.0) * PER_LOG)
+    if form == "rect":
+        return float(np.log(ANY * STRIDE * any_ + KNOWN * (number in SIDES) / len(SIDES)))
+    by = [step * any_ for step in ROUND_STEPS if number % step == 0]
+    return float(np.log(ANY * any_ + BY_STEP * sum(by) / len(ROUND_STEPS) + KNOWN * (number in SIDES) / len(SIDES)))
+
+
+def _usual_factor(number: float) -> float:
+    """Return how usual a factor is: those of small numerators and denominators are."""
+    weight = ODD / 2
+    for below in range(1, HIGHEST + 1):
+        above = round(number * below)
+        if above > 0 and abs(above / below - number) < 1e-9:
+            weight += 0.8 / (13 * above * below)
+    return weight + 0.2 / 300 * (abs(number * 100 - round(number * 100)) < 1e-9)
+
 
 SAMPLE_IMAGES, SAMPLE_PAIRS = 150, 5_000
 SCREENED_IMAGES, SCREENED_PAIRS, SCREENED_VIEWS, SCREENED_PEAKS = 50, 1_000, 3, 1
 NAMED_IMAGES, NAMED_PAIRS = 1000, 200_000
 CROWDED_IMAGES = 40  # at least, however many pairs they have; of their objects, some are looked at then
-LARGEST = 1e7  # px; what lies beyond is damage, and no trace of a network
+LARGEST_NUMBER = 1e7  # px; what lies beyond is damage, and no trace of a network
 RAW_ENCODINGS = "xywh", "xyxy", "cxcywh"  # that networks put out
 UPRIGHT = 0.97  # share of boxes with positive sides, from which an encoding is possible
 
@@ -112,7 +427,7 @@ def find_resizing(
 
 def _usable(gt: Side, pred: Side, sizes: FloatArray) -> tuple[Side, Side]:
     """Return the boxes with plausible numbers, on images of known size if most of them are."""
-    gt, pred = (side.take(np.flatnonzero((np.abs(side.numbers) < LARGEST).all(axis=1))) for side in (gt, pred))
+    gt, pred = (side.take(np.flatnonzero((np.abs(side.numbers) < LARGEST_NUMBER).all(axis=1))) for side in (gt, pred))
     known: BoolArray = np.logical_and.reduce(sizes > 0, axis=1)
     if len(gt.image) and known[gt.image].mean() > SAME:
         gt, pred = gt.take(known[gt.image]), pred.take(known[pred.image])
@@ -743,3 +1058,207 @@ def _runs(rows: IntArray) -> tuple[IntArray, IntArray]:
     new = np.ones(len(rows), dtype=np.bool_)
     np.not_equal(rows[1:], rows[:-1], out=new[1:])
     return np.flatnonzero(new), np.cumsum(new) - 1
+
+
+HALF, STRICT = MetricRef(name="AP", iou=0.5), MetricRef(name="AP", iou=0.75)
+# How far boxes reach into their images, as logarithms: of a side that was resized, and of one that was not.
+FAR, NEAR = 0.4, 0.15
+BULK = 0.99  # share of the boxes that end before a side
+AS_GOOD = 0.9  # of the AP50 of a resizing
+LEAST_MATCHED = 0.35  # of the objects, as of predictions that lie well
+
+
+def check_resized(context: AuditContext, findings: FindingLog) -> None:
+    """Warn of boxes in coordinates of other images than those of the other side: resized, padded, cropped or turned."""
+    if findings.has("keypoints-mirrored", "mask-axes") or not len(context.sample.gt) or not len(context.sample.pred):
+        return
+    view = View.of(context, context.sample.gt, context.sample.pred)
+    of_boxes = context.metrics.protocol.iou_type == BOXES
+    numbers = {role: view.numbers(role) if of_boxes else view.boxes(role).xywh for role in ("gt", "pred")}
+    sides = {role: _side(context, view.boxes(role), numbers[role]) for role in ("gt", "pred")}
+    counted = unflagged(view.gt)
+    sides["gt"] = sides["gt"].take(counted)
+    if not counted.any() or lie_well(sides["gt"], sides["pred"], view.sizes, view.readings["pred"].encoding):
+        return
+    reach = {role: _reach(side, view.sizes) for role, side in sides.items()}
+    first = "gt" if reach["gt"] > FAR and reach["pred"] < NEAR else "pred"
+    # What the user named for one side explains nothing of the other one.
+    roles = [role for role, reading in view.readings.items() if reading.resized is not None]
+    # Objects that end where their images do are not those of other images.
+    for role in roles or dict.fromkeys((first, "pred") if reach["gt"] < NEAR else (first, "pred", "gt")):
+        given = view.readings[role]
+        known, resized = (sides[other] for other in (("gt", "pred") if role == "pred" else ("pred", "gt")))
+        if role == "gt":
+            known = _best_scored(known, resized)
+        encodings = tuple(dict.fromkeys((given.encoding, *RAW_ENCODINGS))) if of_boxes else ("xywh",)
+        encoding = given.encoding if of_boxes else "xywh"
+        found = find_resizing(known, resized, view.sizes, encoding, encodings)
+        if found is not None and found.resizing is None:
+            _report_unsized(context, role, findings, found)
+            return
+        if found is None or found.resizing is None:
+            continue
+        if _onto_exchanged(found.resizing, view.sizes[np.unique(resized.image)]):
+            return  # no image was resized: its listed width and height changed places, which the check of images shows
+        if _is_origin(found.resizing):
+            return  # pixels are counted otherwise, which the check of offsets shows
+        reading = _reading(found, found.resizing, given, shapes=None if of_boxes else view.boxes(role).shapes)
+        if reading is not None and reading.resized != given.resized:
+            _report(context, view, role, findings, reading=reading, found=found)
+            return
+
+
+def _is_origin(resizing: Resizing) -> bool:
+    """Whether all that was done is what another origin of pixels does."""
+    (step, *others) = resizing.steps
+    return not others and step.kind == "offset" and step.x == step.y and abs(step.x) in STEPS
+
+
+def _onto_exchanged(resizing: Resizing, sizes: FloatArray) -> bool:
+    """Whether most images of these sizes (n, 2), not turned, get the height as width and the width as height."""
+    factor, offset, swapped = resizing.geometry(sizes)
+    oblong = sizes[:, 0] != sizes[:, 1]
+    exchanged: BoolArray = np.asarray(np.isclose(sizes * factor, sizes[:, ::-1], rtol=1e-3).all(axis=1))
+    return not swapped and not offset.any() and bool(exchanged[oblong].sum() > oblong.sum() / 2)
+
+
+def _side(context: AuditContext, boxes: BoxTable, numbers: FloatArray) -> Side:
+    """Return boxes with their classes in those of the ground truth, -1 for others."""
+    label = boxes.label.astype(np.int64)
+    if context.metrics.protocol.class_agnostic:
+        label = np.zeros_like(label)
+    elif boxes is not context.sample.gt:
+        label = np.append(context.aligned.classes.rows, -1)[label].astype(np.int64)
+    score = np.zeros(len(boxes)) if boxes.score is None else boxes.score
+    return Side(boxes.image.astype(np.int64), label, boxes.xywh, score, numbers)
+
+
+def _reach(side: Side, sizes: FloatArray) -> float:
+    """Return how far boxes end from the far sides of their images, the farther of both, as a logarithm."""
+    with np.errstate(all="ignore"):
+        ends = (side.xywh[:, :2] + side.xywh[:, 2:]) / sizes[side.image]
+        return float(np.nan_to_num(np.abs(np.log(np.quantile(ends, BULK, axis=0)))).max()) if len(ends) else 0.0
+
+
+def _best_scored(pred: Side, gt: Side) -> Side:
+    """Return as many predictions of each image as it has objects, those with the best scores."""
+    objects = np.bincount(gt.image, minlength=1 + int(pred.image.max(initial=0)))
+    order = np.lexsort((-pred.score, pred.image))
+    rank = np.arange(len(order)) - np.searchsorted(pred.image[order], pred.image[order])
+    return pred.take(order[rank < objects[pred.image[order]]])
+
+
+def _report_unsized(context: AuditContext, role: str, findings: FindingLog, found: Found) -> None:
+    """Report that boxes are those of resized images, whose form only the sizes of the images can show."""
+    findings.warning(
+        "box-resized",
+        Where(side_of(context, role).path, field="box"),
+        f"boxes look like coordinates of resized images: with a scale and an offset of its own for each image they fit"
+        f" {found.matched:,} of {found.objects:,} sampled objects, and far fewer as given or with one map for all. The"
+        " sizes of the images are not known, so that how they were resized is unknown",
+        fix=IMAGES_OF[role],
+    )
+
+
+def _reading(found: Found, resizing: Resizing, given: Reading, *, shapes: Shapes | None) -> Reading | None:
+    """Return how the options name what was found; None where shapes, if any are read, cannot be read so."""
+    encoding = found.encoding if shapes is None else given.encoding
+    axes, steps = given.mask_axes, list(resizing.steps)
+    are_polygons = bool(np.all(getattr(shapes, "has_polygons", False)))  # of masks, which boxes do without
+    if steps[0].kind == "swap" and (encoding == "xyxy" if shapes is None else are_polygons and axes == AS_WRITTEN):
+        # Rather y before x than images on their sides.
+        steps = [replace(step, x=step.y, y=step.x) if step.kind != "short" else step for step in steps[1:]]
+        encoding, axes = ("yxyx", axes) if shapes is None else (encoding, "yx")
+    if shapes is not None and (given.resized is not None or (steps and Resizing(tuple(steps)).swaps)):
+        return None
+    units = "px"
+    if steps and str(steps[-1]) == "stretch:1":
+        steps, units = steps[:-1], "norm"  # fractions of the image as it was turned
+    elif steps and str(steps[-1]) == "scale:1":
+        steps = steps[:-1]
+    # What results in fractions is a reading of pixels for the reader, which asks for no units then.
+    resized = Resizing(tuple(steps)) if steps else None
+    return replace(given, encoding=encoding, units=units, mask_axes=axes, resized=resized)
+
+
+def _in_other_units(view: View, role: str, encoding: str) -> Iterator[tuple[str, Reading]]:
+    """Yield each side with its readings in units other than the present ones, those of one in this encoding as well."""
+    for side, present in view.readings.items():
+        encodings = {present.encoding, encoding if side == role else present.encoding}
+        for units in possible_units(view, side):
+            if units != present.units:
+                yield from ((side, replace(present, encoding=one, units=units, resized=None)) for one in encodings)
+
+
+def _report(
+    context: AuditContext, view: View, role: str, findings: FindingLog, *, reading: Reading, found: Found
+) -> None:
+    """Match all boxes as given and as mapped back, and report it where both AP50 and AP75 rise."""
+    side = side_of(context, role)
+    whole = View.of(context, context.aligned.gt, context.aligned.pred)
+    rules = context.metrics.protocol
+    any_class = found.any_class
+    if rules.iou_type in ("segm", "boundary"):
+        # The masks of an alignment are pixels, which end where their images do: the boxes of a sample are the evidence.
+        view = whole = replace(view, gt=replace(view.gt, shapes=None), pred=replace(view.pred, shapes=None))
+        rules, any_class = rules.comparing(BOXES), True
+    rules = rules.with_options(
+        iou_thresholds=(0.5, 0.75),
+        areas=rules.areas[:1],
+        max_dets=rules.max_dets[-1:],
+        class_agnostic=any_class or rules.class_agnostic,
+    )
+
+    def measured(boxes: View) -> list[float]:
+        metrics = context.measure(boxes.gt, boxes.pred, rules)
+        return [metrics.value(ref).value for ref in (HALF, STRICT)]
+
+    # Of boxes around masks whose x and y are exchanged, these are exchanged with the images.
+    anew = replace(reading, resized=found.resizing) if reading.mask_axes != side.reading.mask_axes else reading
+    (given, strict_given), (right, strict_right) = map(measured, (whole, whole.reread(role, anew)))
+    # What explains few of the objects leaves room for another reading, which is then the better explanation.
+    if not right > given or strict_right < strict_given or found.matched < LEAST_MATCHED * found.objects:
+        return
+    # Other units have no number to fit: they are right where they explain as much, and nearly as much as one in doubt.
+    plain = _in_other_units(view, role, reading.encoding)
+    if any(measured(whole.reread(other, one))[0] >= (AS_GOOD if found.unsure else 1) * right for other, one in plain):
+        return
+    classes = " (classes pooled)" if any_class else ""
+    how = "read without it" if reading.resized is None else f"mapped back from {reading.resized}"
+    text = f"AP50{classes} {given:.3f} as given, {right:.3f} {how}; AP75 {strict_given:.3f} and {strict_right:.3f}"
+    text += f" (fits {found.matched:,} of {found.objects:,} sampled objects{_remark(found)})"
+    is_fraction = reading.resized is not None and reading.resized.is_fraction
+    options = changed_options(side.reading, replace(reading, units=side.reading.units) if is_fraction else reading)
+    named = any(name in options for name in side.reading.named)
+    encoding = f"{reading.encoding} in " if "box" in options else ""
+    encoding += f"masks {MASK_AXES[reading.mask_axes]} in " if "mask_axes" in options else ""
+    kind = "pixels of the images" if reading.resized is None else "coordinates of resized images"
+    if reading.resized is not None and reading.resized.is_turn:
+        kind = "coordinates of turned images"
+    detail = f"boxes look like {encoding}{kind}: {text}"
+    prefixed = {f"{role}_{name}": value for name, value in options.items()}
+    other = view.reread(role, anew)
+    with np.errstate(over="ignore", invalid="ignore"):
+        paired = pair_by_place(other.gt, other.pred)
+    if side.format == "arrays":
+        fix = Fix.missing("Map the boxes back to image pixels before evaluating.")
+    elif found.unsure:
+        detail += f"; the boxes are too few or too loose {found.unsure}"
+        more = {name: value for name, value in prefixed.items() if name != f"{role}_resized"}
+        also = "".join(f" and {{{name}}}" for name in more)
+        words = f"Map the boxes back in the export, or pass {{{role}_resized}} with the exact numbers{also}."
+        fix = Fix.missing(words, **{f"{role}_resized": None}, **more)
+    else:
+        fix = advised(Fix.reading(prefixed, metric="AP50", before=given, after=right), paired)
+    where = Where(side.path, field="box")
+    certain = is_decisive(context.sample, paired, fitted=2)
+    if certain and context.stops("box-resized", named=named):
+        findings.error("box-resized", where, detail, fix=replace(fix, allow="box-resized"))
+    else:
+        findings.warning("box-resized", where, detail, fix=fix)
+
+
+def _remark(found: Found) -> str:
+    if found.unseen:
+        return f"; no image shows the {found.unseen}"
+    return f"; equal on these images: {', '.join(found.others[:2])}" if found.others else ""

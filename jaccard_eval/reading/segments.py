@@ -1,37 +1,101 @@
-"""COCO's panoptic format: a JSON file that lists the segments of each image, and a PNG file with their ids.
-
-The id of a pixel is red + 256 green + 65,536 blue; 0 is void. Cityscapes' converter writes the same, with names as ids.
-"""
+"""Segmented images: which segments an image lists, of which class, and where the map of their ids lies."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from jaccard_eval.data.imagekeys import posix
-from jaccard_eval.engine import bring, list_names
+from jaccard_eval.engine import bring, list_names, path_of
+from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
-from jaccard_eval.reading.files import head, is_folder, read_text, refuse_result
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.reading.files import head, is_folder, list_tree, read_text, refuse_result, require_readable
 from jaccard_eval.reading.json import described_json, is_number, kind_of, parse_json
-from jaccard_eval.reading.labelmaps.arrays import ArrayMap, ArrayMaps
-from jaccard_eval.reading.labelmaps.images import EncodedImage
+from jaccard_eval.reading.labelmaps import ArrayMap, ArrayMaps, EncodedImage, LabelImage
 from jaccard_eval.reading.records import Record
-from jaccard_eval.reading.segments.sides import (
-    MAX_ID,
-    Category,
-    ListedSegments,
-    SegmentedImage,
-    SegmentedSide,
-)
 from jaccard_eval.text import pluralise, quoted_value, shown_json
 
-FORMAT = "coco-panoptic"
+MAX_ID = 2**24 - 1  # of three bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A class: its id as a text, its name, and whether it has instances."""
+
+    key: str
+    name: str
+    is_thing: bool
+    colour: tuple[int, int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListedSegments:
+    """The segments that an image lists, shape (n,) each."""
+
+    ids: npt.NDArray[np.int64]
+    categories: tuple[str, ...]  # keys of their classes
+    crowd: npt.NDArray[np.bool_]
+    area: npt.NDArray[np.float64]  # as listed; NaN where it is not
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SegmentedImage:
+    """One image of a side."""
+
+    key: str
+    name: str  # of the image that was segmented, where the side has it; else of the map
+    map: Path | ArrayMap
+    where: Where  # of the record that lists the segments, or of the map
+    size: tuple[int, int] | None  # width and height as listed
+    # None where the values of the map show it, see `SegmentedSide.list_of`; else where the list cannot be read
+    segments: ListedSegments | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SegmentedSide:
+    """The images of one side."""
+
+    path: str
+    masks: str  # folder of the maps
+    format: str
+    categories: tuple[Category, ...]  # none where the other side has them
+    images: tuple[SegmentedImage, ...]
+    decode: Callable[[EncodedImage], LabelImage]
+    failed: frozenset[str] = frozenset()  # images whose records cannot be used, which was reported
+    # Of a layout without lists: the segments that the values of a map are.
+    list_of: Callable[[npt.NDArray[np.int64]], ListedSegments] | None = None
+
+    @property
+    def by_key(self) -> dict[str, SegmentedImage]:
+        """The images by their keys."""
+        return {image.key: image for image in self.images}
+
+    def renamed(self, meaning: Mapping[str, str]) -> SegmentedSide:
+        """Return the side with other categories for some of its own."""
+
+        def meant(listed: ListedSegments) -> ListedSegments:
+            return replace(listed, categories=tuple(meaning.get(key, key) for key in listed.categories))
+
+        listed, list_of = (image.segments for image in self.images), self.list_of
+        images = zip(self.images, listed, strict=True)
+        return replace(
+            self,
+            images=tuple(replace(image, segments=None if own is None else meant(own)) for image, own in images),
+            list_of=None if list_of is None else lambda values: meant(list_of(values)),
+        )
+
+
+COCO_PANOPTIC = "coco-panoptic"
 _SUFFIXES = (".json.gz", ".json")
 _UNIQUE = "Ids must be unique; drop or renumber the repeated entries."
 _BOXES_FIX = Fix.missing("These are boxes: evaluate them with {command}.", command="evaluate GT PRED")
@@ -91,7 +155,7 @@ def read_document(
         bring(image.map for image in images if isinstance(image.map, Path))
     decode = partial(EncodedImage.decode_ids, colored=True)
     failed = reader.seen - {image.key for image in images}
-    return SegmentedSide(path, str(masks), FORMAT, categories, images, decode, frozenset(failed))
+    return SegmentedSide(path, str(masks), COCO_PANOPTIC, categories, images, decode, frozenset(failed))
 
 
 def _categories(record: Record) -> tuple[Category, ...]:
@@ -264,3 +328,132 @@ class _Annotations:
             what = f"{shown_json(value)}, out of range" if type(value) is int else f"{kind_of(value)}, not an id"
             row.error("segment-id", "id", f"is {what}", _ID_FIX)
         return None
+
+
+CITYSCAPES = "cityscapes"
+ENDING = "_instanceIds.png"
+PER_CLASS = 1_000  # values of one class of things
+_DECORATION = "_gtFine"  # between the name of an image and the ending
+# Classes that are evaluated: id, name, whether they have instances, colour.
+_LABELS = (
+    (7, "road", False, (128, 64, 128)),
+    (8, "sidewalk", False, (244, 35, 232)),
+    (11, "building", False, (70, 70, 70)),
+    (12, "wall", False, (102, 102, 156)),
+    (13, "fence", False, (190, 153, 153)),
+    (17, "pole", False, (153, 153, 153)),
+    (19, "traffic light", False, (250, 170, 30)),
+    (20, "traffic sign", False, (220, 220, 0)),
+    (21, "vegetation", False, (107, 142, 35)),
+    (22, "terrain", False, (152, 251, 152)),
+    (23, "sky", False, (70, 130, 180)),
+    (24, "person", True, (220, 20, 60)),
+    (25, "rider", True, (255, 0, 0)),
+    (26, "car", True, (0, 0, 142)),
+    (27, "truck", True, (0, 0, 70)),
+    (28, "bus", True, (0, 60, 100)),
+    (31, "train", True, (0, 80, 100)),
+    (32, "motorcycle", True, (0, 0, 230)),
+    (33, "bicycle", True, (119, 11, 32)),
+)
+CATEGORIES = tuple(Category(str(key), name, is_thing, colour) for key, name, is_thing, colour in _LABELS)
+_IS_THING = {key: is_thing for key, _, is_thing, _ in _LABELS}
+
+
+def read_folder(path: Path, findings: FindingLog) -> SegmentedSide:
+    """Return the maps of a folder and below it."""
+    require_readable(path)
+    files = list_tree(path, findings)
+    names = [name for name in files if name.endswith(ENDING)]
+    if not names:
+        detail = f"there is no map (*{ENDING}) among the {pluralise(len(files), 'file')} of the folder"
+        fix = "Pass the JSON file of COCO's panoptic format, or the folder of Cityscapes' instance maps."
+        findings.error("map-none", Where(str(path)), detail, fix=fix)
+    bring(path / name for name in names)
+    images = tuple(
+        SegmentedImage(_image_key(name), _image_key(name), path / name, Where(str(path / name)), None, None)
+        for name in names
+    )
+    first: dict[str, Path | ArrayMap] = {}
+    for image in images:
+        if first.setdefault(image.key, image.map) != image.map:
+            detail = f"is of image {image.key}, as is {first[image.key]}"
+            findings.error("image-duplicate", image.where, detail, fix="Pass a folder with one map for each image.")
+    decode = partial(EncodedImage.decode_ids, colored=False)
+    return SegmentedSide(str(path), str(path), CITYSCAPES, CATEGORIES, images, decode, list_of=_listed)
+
+
+def _image_key(name: str) -> str:
+    return name.rpartition("/")[2].removesuffix(ENDING).removesuffix(_DECORATION)
+
+
+def _listed(values: npt.NDArray[np.int64]) -> ListedSegments:
+    """Return the segments that distinct values are; those of classes that are not evaluated are none: void."""
+    label = np.where(values < PER_CLASS, values, values // PER_CLASS)
+    known = np.isin(label, list(_IS_THING))
+    values, label = values[known], label[known]
+    is_thing = np.array([_IS_THING[key] for key in label.tolist()], dtype=np.bool_)
+    return ListedSegments(
+        ids=values,
+        categories=tuple(map(str, label.tolist())),
+        crowd=is_thing & (values < PER_CLASS),
+        area=np.full(len(values), np.nan),
+    )
+
+
+def open_pair(
+    gt: tuple[object, object],
+    pred: tuple[object, object],
+    class_map: Iterable[tuple[str, str]],
+    findings: FindingLog,
+) -> tuple[SegmentedSide, SegmentedSide]:
+    """Return both sides, each given with its maps; a DataError names what is wrong with either.
+
+    The class map has categories of predictions with those of the ground truth that they mean, by id or name.
+    """
+    sides = open_side("gt", *gt, findings), open_side("pred", *pred, findings)
+    if sides[0] is None or sides[1] is None:
+        findings.raise_errors()
+        raise AssertionError
+    keys = {category.name: category.key for category in sides[0].categories}
+    keys |= {category.key: category.key for category in sides[0].categories}
+    meaning = {category: keys.get(goal, goal) for category, goal in class_map}
+    return sides[0], sides[1].renamed(meaning) if meaning else sides[1]
+
+
+def open_side(role: str, source: object, masks: object, findings: FindingLog) -> SegmentedSide | None:
+    """Return a side from a JSON file or its contents with maps next to it, or a folder as Cityscapes has it.
+
+    None where `findings` has why there is none.
+    """
+    given = _masks_of(role, masks)
+    if isinstance(source, Mapping):
+        if given is None:
+            raise UsageError(f"{role}_masks is missing: a document has no folder of its own. Pass its maps.")
+        return read_document(role, source, f"<{role}>", given, findings)
+    if not isinstance(source, str | os.PathLike):
+        kind = type(source).__name__
+        raise UsageError(
+            f"panoptic() cannot read {'an' if kind[0] in 'aeiou' else 'a'} {kind}. Pass a path, or what a JSON file"
+            " holds, with its maps."
+        )
+    path = path_of(source)
+    # Of the two layouts, one is a folder.
+    if is_folder(path):
+        if given is not None:
+            words = "{masks} belongs to a JSON file. Remove it."
+            raise UsageError(f"{path} is a folder of maps.", fix=Fix.of_side(role, words, masks=None))
+        return read_folder(path, findings)
+    return read_file(role, path, given, findings)
+
+
+def _masks_of(role: str, masks: object) -> Path | ArrayMaps | None:
+    if masks is None:
+        return None
+    if isinstance(masks, str | os.PathLike):
+        return path_of(masks)
+    if isinstance(masks, Mapping):
+        return ArrayMaps({str(key): values for key, values in masks.items()})
+    raise UsageError(
+        f"{role}_masks must be a folder, or arrays (height, width) of ids by file name; got {type(masks).__name__}"
+    )

@@ -1,20 +1,16 @@
-"""The label map in a file: PNG, TIFF, BMP, GIF or NumPy array, by its first bytes.
-
-What a value means is decided elsewhere.
-
-Of PNG the header is read here, for Pillow hides what matters: it spreads 2 and 4 bit grey over 0 to 255, and keeps only
-8 of 16 bits of colours. Of NumPy arrays nothing is unpickled.
-"""
+"""Label maps: images whose pixel values are classes, from files or arrays, with colours, in pairs of both sides."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import os
+import re
 import struct
 import zlib
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -22,20 +18,229 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from jaccard_eval.data.dataset import ImageTable, unknown_sizes
+from jaccard_eval.data.imagekeys import (
+    LABEL_SUFFIXES,
+    NOWHERE,
+    ImageMatch,
+    is_image_name,
+    match_by,
+    path_ends,
+    posix,
+    without_suffix,
+)
+from jaccard_eval.data.signature import FINGERPRINT, FINGERPRINT_DIGITS
+from jaccard_eval.engine import bring, path_of
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import DataError, Where
+from jaccard_eval.findings import DataError, FindingLog, Severity, Where, as_settings
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import COLOR_TABLES
 from jaccard_eval.reading import files
-from jaccard_eval.reading.labelmaps.arrays import ARRAYS_FIX, ArrayMap
-from jaccard_eval.reading.labelmaps.colors import UNKNOWN, color_text, named_color_table, read_color_table
+from jaccard_eval.reading.files import list_tree, require_readable
+from jaccard_eval.reading.image_boxes import to_array
 from jaccard_eval.reading.npz import PARSING, read_header
-from jaccard_eval.text import quoted_value
+from jaccard_eval.text import pluralise, quoted_value
 
 if TYPE_CHECKING:
     from PIL.Image import Image
     from PIL.PngImagePlugin import PngImageFile
+
+
+SUFFIX = ".npy"
+PLACE = "<arrays>"
+ARRAYS_FIX = "Pass two-dimensional arrays of integers, (height, width)."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayMap:
+    """One label map in memory."""
+
+    name: str
+    values: Any
+    suffix: str = SUFFIX  # of the format that reports name, that of arrays in files
+
+    def __str__(self) -> str:
+        return f"{PLACE}[{quoted_value(self.name)}]"
+
+    def array(self) -> npt.NDArray[Any]:
+        """Return the map as an array of numbers."""
+        with contextlib.suppress(UsageError, ValueError):  # rows of several lengths
+            values = to_array(self.values)
+            if values.dtype != object:
+                return values
+        detail = f"is {quoted_value(type(self.values).__name__)}, not an array of integers"
+        raise DataError.single("map-type", Where(str(self)), detail, fix=ARRAYS_FIX)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayMaps:
+    """The label maps of one side."""
+
+    maps: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return PLACE
+
+    def map(self, name: str) -> ArrayMap:
+        """Return a map by its name."""
+        return ArrayMap(name, self.maps[name])
+
+
+def maps_from(source: object) -> Path | ArrayMaps:
+    """Return the path of label maps, or those of a dict, of a list (by place), or one array.
+
+    Raises
+    ------
+    UsageError
+        When it is none of these.
+    """
+    if isinstance(source, str | os.PathLike):
+        return path_of(source)
+    if isinstance(source, Mapping):
+        return ArrayMaps({str(key): values for key, values in source.items()})
+    if isinstance(source, list | tuple):
+        return ArrayMaps({str(at): values for at, values in enumerate(source)})
+    if any(hasattr(source, name) for name in ("__array__", "__dlpack__", "__array_interface__")):
+        return ArrayMaps({"0": source})
+    kind = type(source).__name__
+    raise UsageError(
+        f"pixels() cannot read {'an' if kind[0] in 'aeiou' else 'a'} {kind}. "
+        "Pass a path, or a list or dict of two-dimensional arrays of integers."
+    )
+
+
+IntArray = npt.NDArray[np.int64]
+
+UNKNOWN = int(np.iinfo(np.int64).min)  # class of a colour that is in no table
+_NUMBERS = r"(?P<red>\d{1,3})[\s,]+(?P<green>\d{1,3})[\s,]+(?P<blue>\d{1,3})"
+_LAYOUTS = (
+    re.compile(rf"{_NUMBERS}(?:[\s,]+(?P<name>\S.*))?", re.ASCII),  # 128 64 128 road (CamVid)
+    re.compile(rf"(?P<name>\S.*?)[\s,:]+{_NUMBERS}(?:::?.*)?", re.ASCII),  # road,128,64,128; road:128,64,128:: (CVAT)
+)
+_TWO_DIGITS = "[0-9a-f]{2}"
+_HEX = re.compile(
+    rf"#(?P<red>{_TWO_DIGITS})(?P<green>{_TWO_DIGITS})(?P<blue>{_TWO_DIGITS})(?:[\s,]+(?P<name>\S.*))?", re.IGNORECASE
+)
+_NAMED_COLUMNS = re.compile(r"[a-z_ \t]+(?:,[a-z_ \t]+)+", re.IGNORECASE)  # name,r,g,b
+_COLORS_FIX = "Write one class per line, such as '128 64 128 road', 'road,128,64,128' or '#804080 road'."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColorTable:
+    """Classes by colour."""
+
+    codes: IntArray  # (n,) red + 2**8 green + 2**16 blue
+    names: tuple[str, ...]  # the colour where the table names none
+    n_void: int = 0  # the last colours, which are of no class
+
+    @property
+    def void(self) -> range:
+        """What pixels of no class have."""
+        return range(len(self.names), len(self.codes))
+
+    @property
+    def digest(self) -> str:
+        """Digest of the colours in their order."""
+        state = hashlib.sha256(self.codes.astype("<i8").tobytes())
+        return f"{FINGERPRINT}{state.hexdigest()[:FINGERPRINT_DIGITS]}"
+
+    def classes_of(self, codes: IntArray) -> IntArray:
+        """Return the class of each colour, `UNKNOWN` for those that the table lacks."""
+        order = np.argsort(self.codes)
+        place = np.searchsorted(self.codes, codes, sorter=order)
+        candidate = order[np.minimum(place, len(order) - 1)]
+        return np.where(self.codes[candidate] == codes, candidate, UNKNOWN)
+
+
+VOC = (
+    "background", "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable",
+    "dog", "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor",
+)  # fmt: skip
+
+
+# Of Cityscapes: unlabeled, dynamic, ground, parking, rail track, guard rail, bridge, tunnel, caravan and trailer. Poles
+# in groups and licence plates have the colours of poles and cars. Source: cityscapesScripts, labels.py.
+_NOT_EVALUATED = (
+    (0, 0, 0), (111, 74, 0), (81, 0, 81), (250, 170, 160), (230, 150, 140), (180, 165, 180), (150, 100, 100),
+    (150, 120, 90), (0, 0, 90), (0, 0, 110),
+)  # fmt: skip
+
+
+def _voc_color(label: int) -> int:
+    """Return the colour of a class of PASCAL VOC: its bits are spread over the channels, as in VOClabelcolormap."""
+    channels = [0, 0, 0]
+    for bit in range(8):
+        for channel in range(3):
+            channels[channel] |= (label >> (3 * bit + channel) & 1) << (7 - bit)
+    return channels[0] | channels[1] << 8 | channels[2] << 16
+
+
+def named_color_table(name: object) -> ColorTable | None:
+    """Return the colours of a known data set, one of `options.COLOR_TABLES`; None where the name is another."""
+    if name == "voc":
+        codes = [*map(_voc_color, range(len(VOC))), 224 | 224 << 8 | 192 << 16]
+        return ColorTable(np.array(codes, dtype=np.int64), VOC, n_void=1)
+    if name == "cityscapes":
+        from jaccard_eval.reading.segments import CATEGORIES
+
+        known = [*(category.colour or (0, 0, 0) for category in CATEGORIES), *_NOT_EVALUATED]
+        codes = [red | green << 8 | blue << 16 for red, green, blue in known]
+        names = tuple(category.name for category in CATEGORIES)
+        return ColorTable(np.array(codes, dtype=np.int64), names, n_void=len(_NOT_EVALUATED))
+    return None
+
+
+@as_settings()
+def read_color_table(path: Path) -> ColorTable:
+    """Read a table of colours: text with one class a line, in the order of the classes.
+
+    A line has a name and a colour, as three numbers from 0 to 255 or as ``#rrggbb``; other lines that start with ``#``
+    are comments. CamVid's ``label_colors.txt``, CVAT's ``labelmap.txt`` and a CSV file ``name,r,g,b`` are such tables.
+    """
+    findings = FindingLog()
+    codes: dict[int, int] = {}
+    names = []
+    lines = [(number, line.strip()) for number, line in enumerate(files.read_lines(path), start=1)]
+    lines = [(number, line) for number, line in lines if line and (not line.startswith("#") or _HEX.fullmatch(line))]
+    if lines and _NAMED_COLUMNS.fullmatch(lines[0][1]):
+        del lines[0]
+    for number, line in lines:
+        where = Where(str(path), line=number)
+        parsed = _parse(line)
+        if parsed is None:
+            findings.error("color-table", where, f"no colour in {quoted_value(line)}", fix=_COLORS_FIX)
+            continue
+        code, name = parsed
+        if codes.setdefault(code, number) != number:
+            detail = f"the colour {color_text(code)} is already on line {codes[code]}"
+            findings.error("color-table", where, detail, fix=_COLORS_FIX)
+        names.append(name)
+    if not names:
+        findings.error("color-table", Where(str(path)), "the table has no colours", fix=_COLORS_FIX)
+    findings.raise_errors()
+    return ColorTable(np.array(list(codes), dtype=np.int64), tuple(names))
+
+
+def color_text(color: int) -> str:
+    """Return a colour as people write it."""
+    return f"{color & 255} {color >> 8 & 255} {color >> 16 & 255}"
+
+
+def _parse(line: str) -> tuple[int, str] | None:
+    """Return the colour and the name of a line; None when it is none."""
+    match = _HEX.fullmatch(line)
+    base = 16 if match else 10
+    for layout in _LAYOUTS:
+        match = match or layout.fullmatch(line)
+    if match is None:
+        return None
+    red, green, blue = (int(match[part], base) for part in ("red", "green", "blue"))
+    if max(red, green, blue) > 255:
+        return None
+    code = red | green << 8 | blue << 16
+    return code, (match["name"] or color_text(code)).strip()
+
 
 MAX_PIXELS = 2**28  # 16,384 x 16,384; a header that claims more is not believed, for decoding takes the memory
 MAX_SIDE = 2**20  # pixels
@@ -401,3 +606,220 @@ def _color_rows(image: Image, top: int, bottom: int) -> npt.NDArray[Any]:
     np.bitwise_and(np.ndarray((n - 1,), "<u4", data, strides=(3,)), np.uint32(0xFFFFFF), out=codes[:-1])
     codes[-1] = int.from_bytes(data[-3:].tobytes(), "little")
     return codes.reshape(colors.height, colors.width)
+
+
+@dataclass(frozen=True, slots=True)
+class MapPair:
+    """One label map of the ground truth and the one predicted for it."""
+
+    name: str
+    gt: Path | ArrayMap
+    pred: Path | ArrayMap
+
+
+@dataclass(frozen=True, eq=False)
+class MapSide:
+    """The label maps of one side."""
+
+    role: str
+    root: Path
+    names: tuple[str, ...]  # paths below the root, with slashes, sorted
+    others: int = 0  # files below the root whose suffix is not that of a label map, and other layers of the maps
+    is_file: bool = False  # whether the side is a single file
+    arrays: ArrayMaps | None = None  # in place of files
+
+    def path(self, row: int) -> Path | ArrayMap:
+        """Return the path of a map, or the map."""
+        return self.root / self.names[row] if self.arrays is None else self.arrays.map(self.names[row])
+
+    @property
+    def table(self) -> ImageTable:
+        """The maps as images; ``a.npy`` may belong to ``a.png``, so names exclude that suffix."""
+        keys = tuple(name.removesuffix(".npy") for name in self.names)
+        return ImageTable(keys, keys, unknown_sizes(len(keys)), listed=True)
+
+    def find(self, name: str) -> list[int]:
+        """Return the maps that a path can mean, with or without suffix: one ends with the other, by whole folders."""
+        forms = (posix(name), _bare(posix(name)))
+        ends = [self._by_end.get(form, []) for form in forms]
+        whole = [self._by_path.get(end, []) for form in forms for end in path_ends(form)]
+        return next((rows for rows in (*whole[:1], *ends, *whole) if rows), [])
+
+    @cached_property
+    def _by_path(self) -> dict[str, list[int]]:
+        """Rows by path, with and without suffix."""
+        return _index((form, row) for row, name in enumerate(self.names) for form in {name, _bare(name)})
+
+    @cached_property
+    def _by_end(self) -> dict[str, list[int]]:
+        """Rows by each end of a path, with and without suffix."""
+        return _index((end, row) for form, rows in self._by_path.items() for row in rows for end in path_ends(form))
+
+
+def _index(places: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    rows: dict[str, list[int]] = {}
+    for form, row in places:
+        rows.setdefault(form, []).append(row)
+    return rows
+
+
+def list_side(role: str, path: Path | ArrayMaps, findings: FindingLog) -> MapSide:
+    """Return the label maps of a folder and below it, the one in a file, or those in memory."""
+    if isinstance(path, ArrayMaps):
+        if not path.maps:
+            findings.error("map-none", Where(str(path)), "there is no label map", fix="Pass one array per image.")
+        return MapSide(role, Path(str(path)), tuple(sorted(path.maps)), arrays=path)
+    require_readable(path)
+    if not path.is_dir():
+        return MapSide(role, path.parent, (path.name,), is_file=True)
+    files = list_tree(path, findings)
+    names = _one_layer(_labels_in([name for name in files if name.lower().endswith(LABEL_SUFFIXES)]))
+    names = names or tuple(filter(is_image_name, files))  # whose content is reported
+    if not names:
+        suffixes = " or ".join((", ".join(LABEL_SUFFIXES[:-1]), LABEL_SUFFIXES[-1]))
+        detail = f"there is no label map ({suffixes}) among the {pluralise(len(files), 'file')} of the folder"
+        findings.error("map-none", Where(str(path)), detail, fix="Pass the folder of the label maps.")
+    bring(path / name for name in names)
+    return MapSide(role, path, names, others=len(files) - len(names))
+
+
+# What Cityscapes has of each image, the classes that its benchmark compares first.
+_LAYERS = ("_labelIds", "_labelTrainIds", "_instanceIds", "_instanceTrainIds", "_color")
+
+
+_LABELS = ("SegmentationClass", "semantic")  # folders of PASCAL VOC and KITTI, next to those of images and objects
+
+
+def _labels_in(names: list[str]) -> list[str]:
+    """Return the names in a folder of labels, where the root of a data set has one among others."""
+    inside = (tuple(name for name in names if label in name.split("/")[:-1]) for label in _LABELS)
+    return [*next(filter(None, inside), names)]
+
+
+def _one_layer(names: list[str]) -> tuple[str, ...]:
+    """Return the names without the other layers of images that have several."""
+    layer = re.compile(f"(?:{'|'.join(_LAYERS)})(?=\\.\\w+$)")
+    first: dict[str, int] = {}
+    rank = {name: _LAYERS.index(found[0]) for name in names if (found := layer.search(name))}
+    for name, at in rank.items():
+        first[layer.sub("", name)] = min(at, first.get(layer.sub("", name), at))
+    return tuple(name for name in names if name not in rank or first[layer.sub("", name)] == rank[name])
+
+
+def make_pair(gt: MapSide, pred: MapSide, gt_row: int, pred_row: int) -> MapPair:
+    """Return the pair of two maps, named as the ground truth's."""
+    return MapPair(gt.names[gt_row], gt.path(gt_row), pred.path(pred_row))
+
+
+def _bare(name: str) -> str:
+    return without_suffix(name.removesuffix(".npy"))
+
+
+_SEPARATOR = re.compile(r"\s*[\t,;]\s*")
+_LIST_FIX = "Write a name that both sides have, or the two paths below GT and PRED, separated by a tab."
+
+
+def read_pairs(path: Path, gt: MapSide, pred: MapSide, findings: FindingLog) -> list[MapPair]:
+    """Return the pairs that a list names, in its order; what it names in vain, or twice, is an error in `findings`.
+
+    Names are looked up among the files of the two sides, so that a list reaches no other file.
+    """
+    with as_settings():
+        lines = [line.strip() for line in files.read_lines(path)]
+    pairs: dict[MapPair, int] = {}
+    for number, line in enumerate(lines, start=1):
+        names = _names_of(line, gt, pred)
+        pair = _find_pair(names, gt, pred, Where(str(path), line=number), findings) if line else None
+        if pair is not None and pairs.setdefault(pair, number) != number:
+            detail = f"{quoted_value(names[0])} is already listed on line {pairs[pair]}"
+            findings.error("map-list", Where(str(path), line=number), detail, fix="List each label map once.")
+    if not any(lines):
+        findings.error("map-list", Where(str(path)), "the list is empty", fix="Write one label map per line.")
+    return list(pairs)
+
+
+def _names_of(line: str, gt: MapSide, pred: MapSide) -> tuple[str, str]:
+    """Split a line into the names for either side: at a tab, comma or semicolon, else at blanks between known names."""
+    parts = _SEPARATOR.split(line)
+    if len(parts) == 2:
+        return parts[0], parts[1]
+    parts = line.split()
+    if len(parts) == 2 and gt.find(parts[0]) and pred.find(parts[1]):
+        return parts[0], parts[1]
+    return line, line
+
+
+def _find_pair(
+    names: tuple[str, str], gt: MapSide, pred: MapSide, where: Where, findings: FindingLog
+) -> MapPair | None:
+    rows = []
+    for side, name in zip((gt, pred), names, strict=True):
+        found = side.find(name)
+        if len(found) == 1:
+            rows.append(found[0])
+            continue
+        several = " and ".join(quoted_value(side.names[row]) for row in found[:2])
+        what = f"can mean {several} in {side.root}" if found else f"is not a label map in {side.root}"
+        findings.error("map-list", where, f"{quoted_value(name)} {what}", fix=_LIST_FIX)
+    return make_pair(gt, pred, rows[0], rows[1]) if len(rows) == 2 else None
+
+
+STRATEGIES = ("name", "path", "basename", "stem", "affix")  # in the order of trial
+SINGLE_FILES = "single files"
+LISTED = "list"
+OTHER_FILES = "other-files"  # ignored: not label maps by their suffix
+UNLISTED = "unlisted"  # ignored: not on the list
+_FIX_UNPAIRED = Fix.missing("Add or remove label maps, or choose which to compare with {list}.", list=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """The pairs in the order of the ground truth (or of the list), how they were found, and what was ignored."""
+
+    pairs: tuple[MapPair, ...]
+    strategy: str
+    ignored: tuple[Mapping[str, int], Mapping[str, int]]  # of ground truth and predictions, by reason
+
+
+def pair_maps(
+    gt_path: Path | ArrayMaps, pred_path: Path | ArrayMaps, list_file: Path | None, findings: FindingLog
+) -> Pairing:
+    """Find the pairs of label maps.
+
+    Two files are a pair whatever their names. Of folders, every map needs its counterpart; with a list, every entry.
+    Maps without one are errors in `findings`.
+    """
+    gt, pred = list_side("gt", gt_path, findings), list_side("pred", pred_path, findings)
+    if list_file is not None:
+        pairs = read_pairs(list_file, gt, pred, findings)
+        return Pairing(tuple(pairs), LISTED, (_set_aside(gt, pairs), _set_aside(pred, pairs)))
+    ignored = _set_aside(gt), _set_aside(pred)
+    if gt.is_file and pred.is_file:
+        return Pairing((make_pair(gt, pred, 0, 0),), SINGLE_FILES, ignored)
+    # The first strategy that pairs most maps of the predictions, among those that are one to one.
+    nothing = ImageMatch(STRATEGIES[0], np.full(len(pred.names), NOWHERE, dtype=np.int32), one_to_one=True)
+    matches = (match_by(strategy, gt.table, pred.table) for strategy in STRATEGIES)
+    clear = [match for match in matches if match.one_to_one]
+    match = max(clear or [nothing], key=lambda match: int((match.rows != NOWHERE).sum()))
+    _require_all_paired(gt, pred, match, findings)
+    rows = sorted((int(row), i) for i, row in enumerate(match.rows) if row != NOWHERE)
+    return Pairing(tuple(make_pair(gt, pred, *pair) for pair in rows), match.strategy, ignored)
+
+
+def _set_aside(side: MapSide, chosen: list[MapPair] | None = None) -> dict[str, int]:
+    """Count what is not compared, by reason."""
+    counts = {OTHER_FILES: side.others}
+    if chosen is not None:
+        counts[UNLISTED] = len(side.names) - len({getattr(pair, side.role) for pair in chosen})
+    return {reason: count for reason, count in counts.items() if count}
+
+
+def _require_all_paired(gt: MapSide, pred: MapSide, match: ImageMatch, findings: FindingLog) -> None:
+    without_pred = np.setdiff1d(np.arange(len(gt.names)), match.rows)
+    without_gt = np.flatnonzero(match.rows == NOWHERE)
+    for side, rows, missing in ((gt, without_pred, "prediction"), (pred, without_gt, "ground truth")):
+
+        def describe(row: int, side: MapSide = side, missing: str = missing) -> tuple[Where, str]:
+            return Where(str(side.path(row))), f"there is no {missing} of this name"
+
+        findings.add_rows(Severity.ERROR, "map-unpaired", rows.tolist(), describe, fix=_FIX_UNPAIRED)

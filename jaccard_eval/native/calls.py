@@ -1,0 +1,682 @@
+"""What the compiled core does: JSON of COCO, shapes, label maps, hashing, ranking, pairing, curves; None without it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from io import BufferedIOBase, BufferedReader, BytesIO
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.native import load_core
+from jaccard_eval.progress import BYTES, Stage
+
+IntArray = npt.NDArray[np.int64]
+
+FIRST_CAPACITY, LAST_CAPACITY = 2**10, 2**18  # places of a table that takes half as many pairs
+
+
+def count_pairs(gt: npt.NDArray[Any], pred: npt.NDArray[Any]) -> tuple[IntArray, IntArray, IntArray] | None:
+    """Return the pairs of values that the pixels of two maps have, in no order, and how many pixels have each.
+
+    None where values are none of 8, 16 or 32 bits without sign, or there are very many pairs.
+    """
+    core, kind = load_core(), np.result_type(gt, pred)
+    if core is None or gt.shape != pred.shape or kind.kind != "u" or kind.itemsize > 4:
+        return None
+    gt, pred = (np.ascontiguousarray(values, kind) for values in (gt, pred))
+    capacity, n = FIRST_CAPACITY, -1
+    while n < 0:
+        if capacity > LAST_CAPACITY:
+            return None
+        key, pixels = np.empty(capacity, np.uint64), np.zeros(capacity, np.int64)
+        places = (gt.ctypes.data, pred.ctypes.data, capacity, key.ctypes.data, pixels.ctypes.data)
+        n = core.jaccard_count_pairs(gt.size, kind.itemsize, *places)
+        capacity *= 16
+    taken = np.flatnonzero(pixels)
+    key = key[taken]
+    return (key >> np.uint64(32)).astype(np.int64), (key & np.uint64(2**32 - 1)).astype(np.int64), pixels[taken]
+
+
+RowArray = npt.NDArray[np.int32]
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+WordArray = npt.NDArray[np.uint64]
+
+CHUNK_PAIRS = 1 << 16  # kept at first, unless a block is larger
+
+
+def hash_rows(
+    hashes: tuple[WordArray, WordArray, WordArray],
+    rows: tuple[RowArray, RowArray, npt.NDArray[np.uint8]],
+    xywh: FloatArray,
+    score: FloatArray | None,
+    area: FloatArray,
+) -> WordArray | None:
+    """Hash rows of boxes; see `signature`.
+
+    `hashes` are those of image names and class names, and what image, class and flags are multiplied by; `rows` the
+    image, class and flags of each box.
+    """
+    core = load_core()
+    if core is None:
+        return None
+    image, label, primes = (np.ascontiguousarray(one, np.uint64) for one in hashes)
+    types = (np.int32, np.int32, np.uint8, np.float64, np.float64)
+    given = [np.ascontiguousarray(*one) for one in zip((*rows, xywh, area), types, strict=True)]
+    scores = None if score is None else np.ascontiguousarray(score, np.float64)
+    state = np.empty(len(xywh), np.uint64)
+    tables = (table.ctypes.data for table in (image, label, primes))
+    *columns, areas = (column.ctypes.data for column in given)
+    at = None if scores is None else scores.ctypes.data
+    core.jaccard_hash_rows(len(state), *tables, *columns, at, areas, state.ctypes.data)
+    return state
+
+
+def pack_rows(rows: IntArray, xywh: FloatArray, score: FloatArray | None, area: FloatArray, words: WordArray) -> bool:
+    """Fill the first six words of rows of boxes (r, k), see `signature`; return whether it was done."""
+    core = load_core()
+    if core is None:
+        return False
+    boxes, areas = np.ascontiguousarray(xywh, np.float64), np.ascontiguousarray(area, np.float64)
+    scores = None if score is None else np.ascontiguousarray(score, np.float64)
+    at = None if scores is None else scores.ctypes.data
+    places = np.ascontiguousarray(rows, np.int64)
+    pointers = places.ctypes.data, boxes.ctypes.data, at, areas.ctypes.data, words.ctypes.data
+    core.jaccard_pack_rows(len(rows), words.shape[1], *pointers)
+    return True
+
+
+def rank(
+    score: FloatArray, label: IntArray, image: RowArray, turn: IntArray, *, n_images: int, cap: int
+) -> tuple[IntArray, IntArray, RowArray] | None:
+    """Return row, key and rank of detections in class order, equal scores in the order of `turn`; see `matching`."""
+    core = load_core()
+    if core is None:
+        return None
+    types = (np.float64, np.int64, np.int32, np.int64)
+    given = [np.ascontiguousarray(*column) for column in zip((score, label, image, turn), types, strict=True)]
+    order, key, place = np.empty(len(score), np.int64), np.empty(len(score), np.int64), np.empty(len(score), np.int32)
+    n_labels = int(label.max(initial=-1)) + 1
+    columns = [column.ctypes.data for column in (*given, order, key, place)]
+    n = core.jaccard_rank(len(score), n_images, n_labels, cap, *columns)
+    return None if n < 0 else (order[:n], key[:n], place[:n])
+
+
+def pair_boxes(
+    boxes: FloatArray,
+    rows: IntArray,
+    others: FloatArray,
+    blocks: tuple[IntArray, IntArray],
+    crowd: BoolArray | None,
+    *,
+    threshold: float,
+    offset: float,
+) -> tuple[IntArray, IntArray, FloatArray] | None:
+    """Pair some rows of boxes with their blocks of others, (n, 4) each, where they overlap by at least `threshold`."""
+    core = load_core()
+    if core is None:
+        return None
+    n, row = len(rows), ctypes.c_int64(0)
+    chunks: list[tuple[IntArray, IntArray, FloatArray]] = []
+    crowd = np.zeros(len(others), np.bool_) if crowd is None else crowd
+    types = (np.float64, np.int64, np.float64, np.int64, np.int64, np.bool_)
+    given = [np.ascontiguousarray(*one) for one in zip((boxes, rows, others, *blocks, crowd), types, strict=True)]
+    capacity = max(CHUNK_PAIRS, int((blocks[1] - blocks[0]).max(initial=0)))
+    while not chunks or row.value < n:
+        chunk = np.empty(capacity, np.int64), np.empty(capacity, np.int64), np.empty(capacity)
+        arrays = (array.ctypes.data for array in (*given, *chunk))
+        found = core.jaccard_pair_boxes(n, ctypes.byref(row), capacity, threshold, offset, *arrays)
+        chunks.append((chunk[0][:found], chunk[1][:found], chunk[2][:found]))
+        # As many as there are by now: few large arrays, which the system gets back at once where small ones stay.
+        capacity = max(capacity, sum(len(part) for part, _, _ in chunks))
+    return joined_columns(chunks)
+
+
+def joined_columns(chunks: list[tuple[IntArray, IntArray, FloatArray]]) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the columns of chunks as one of each; the list is emptied, as all rows twice may not fit into memory."""
+    if len(chunks) == 1:
+        return chunks.pop()
+    columns: list[list[Any]] = [list(column) for column in zip(*chunks, strict=True)]
+    chunks.clear()
+    # No more than one column is there twice.
+    det, gt, overlap = (np.concatenate(columns.pop(0)) for _ in range(3))
+    return det, gt, overlap
+
+
+def find_hits(
+    detections: tuple[RowArray, RowArray, BoolArray],
+    candidates: tuple[IntArray, BoolArray, BoolArray],
+    *,
+    n_labels: int,
+    cap: int | None,
+    ties: tuple[RowArray, bool] | None = None,
+) -> tuple[IntArray, RowArray, IntArray] | None:
+    """Return row, detections that count up to each hit (h,), and hits by threshold and class (T, K).
+
+    Of detections label, rank and whether they count unmatched, (n,); of candidates their row (c,), and whether they hit
+    and count, (T, c); of ties where each begins, and whether its hits come first.
+    """
+    core = load_core()
+    if core is None:
+        return None
+    _, hit, _ = candidates
+    n = int(np.count_nonzero(hit))
+    row, before = np.empty(n + 1, np.int64), np.empty(n + 1, np.int32)
+    count = np.zeros((len(hit), n_labels), np.int64)
+    bounds, hits_first = (None, True) if ties is None else ties
+    types = (np.int32, np.int32, np.bool_, np.int64, np.bool_, np.bool_)
+    given = zip((*detections, *candidates), types, strict=True)
+    columns: list[npt.NDArray[Any]] = [np.ascontiguousarray(column, kind) for column, kind in given]
+    shape = len(hit), len(columns[0]), hit.shape[1], n_labels
+    tie = None if bounds is None else bounds.ctypes.data
+    limit = np.iinfo(np.int32).max if cap is None else cap
+    arrays = (*(column.ctypes.data for column in columns), tie, row.ctypes.data, before.ctypes.data, count.ctypes.data)
+    found = core.jaccard_find_hits(*shape, limit, hits_first, *arrays)
+    return None if found < 0 else (row[:found], before[:found], count)
+
+
+def interpolate(
+    total: IntArray,
+    before: npt.NDArray[Any],
+    cells: tuple[IntArray, IntArray],
+    needed: IntArray,
+    *,
+    epsilon: float,
+) -> FloatArray | None:
+    """Return the highest precision at or beyond each recall value, (T, R, K); see `Steps`.
+
+    `cells` are the first hit and the one after the last of each threshold and class, (T, K), `needed` the weight of
+    hits that reaches each recall value, (K, R).
+    """
+    core = load_core()
+    if core is None:
+        return None
+    columns = [np.ascontiguousarray(column, np.int64) for column in (total, before, *cells, needed)]
+    (n_thresholds, n_labels), n_recalls = cells[0].shape, needed.shape[1]
+    precision = np.empty((n_thresholds, n_recalls, n_labels))
+    arrays = (column.ctypes.data for column in (*columns, precision))
+    core.jaccard_interpolate(n_thresholds, n_recalls, n_labels, epsilon, *arrays)
+    return precision
+
+
+# Of {"image_id":1,"category_id":1,"bbox":[1,1,1,1],"score":1}, so that there are no more records than bytes / 57.
+SHORTEST_RECORD = 57
+# The keys under which tools write them in an object; a list by itself has none.
+LISTS = ("annotations", "results", "predictions", "detections")
+PIECE = 1 << 20  # bytes read at a time
+Piece = npt.NDArray[np.uint8]
+LARGE = 1 << 22  # bytes from which on it pays to scan a list while something else is read
+PIECE_AHEAD = 1 << 23  # larger ones then: after each, a thread waits its turn to run Python
+
+_AROUND = 256  # bytes that may surround the list of an object with nothing else
+_OPENING = re.compile(rb'\s*(?:\{\s*"(%s)"\s*:\s*)?\[' % "|".join(LISTS).encode())
+_CLOSING = re.compile(rb"\]\s*\}\s*\Z")
+
+
+class Place(NamedTuple):
+    """Where a results list is in its file: its key, empty for a list by itself, and the bytes from start to end."""
+
+    key: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScannedResults:
+    """Detections in the order of the file: keys (n,), boxes (n, 4) and scores (n,), and the key of their list."""
+
+    key: str
+    image: npt.NDArray[np.int64]
+    category: npt.NDArray[np.int64]
+    coords: npt.NDArray[np.float64]
+    score: npt.NDArray[np.float64]
+
+
+def find_list(file: BufferedIOBase, size: int) -> Place | None:
+    """Return the place of the list in a file of so many bytes that begins and ends as one, or as an object with one.
+
+    Whether there is nothing else in between is seen when it is read.
+    """
+    file.seek(0)
+    opening = _OPENING.match(file.read(min(_AROUND, size)))
+    file.seek(0)
+    if opening is None or opening[1] is None:
+        return None if opening is None else Place("", 0, size)
+    last = max(size - _AROUND, 0)
+    file.seek(last)
+    closing = _CLOSING.search(file.read(size - last))
+    file.seek(0)
+    return None if closing is None else Place(opening[1].decode(), opening.end() - 1, last + closing.start() + 1)
+
+
+def scan_results(file: BufferedIOBase, size: int) -> ScannedResults | None:
+    """Read the results of a file of so many bytes; None without a core, or where anything is out of the ordinary."""
+    core = load_core()
+    place = None if core is None else find_list(file, size)
+    if core is None or place is None:
+        return None
+    with Stage("decoding", size, unit=BYTES) as stage:
+        ahead = _AHEAD.get()
+        if ahead is not None and ahead.is_of(file):
+            scanned = ahead.wait()
+            if scanned is not None:
+                stage.advance(size)
+                return scanned
+        return _scan(core, file, place, PIECE, stage)
+
+
+def _scan(core: ctypes.CDLL, file: BufferedIOBase, place: Place, largest: int, stage: Stage) -> ScannedResults | None:
+    file.seek(place.start)
+    size = place.end - place.start
+    # Memory that no record comes to is never touched.
+    capacity = size // SHORTEST_RECORD + 1
+    image, category = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+    coords, score = np.empty((capacity, 4)), np.empty(capacity)
+    n = 0
+
+    def scan(piece: Piece, position: ctypes.c_size_t, is_first: bool, is_last: bool) -> bool:
+        nonlocal n
+        columns = (column[n:].ctypes.data for column in (image, category, coords, score))
+        given = piece.ctypes.data, len(piece), ctypes.byref(position), is_first, is_last, capacity - n
+        found = core.jaccard_scan_results(*given, *columns)
+        n += found
+        return bool(found >= 0)
+
+    # A record that is larger than a piece is not plain.
+    if not scan_in_pieces(file, size, scan, first=largest, largest=largest, stage=stage):
+        return None
+    return ScannedResults(key=place.key, image=image[:n], category=category[:n], coords=coords[:n], score=score[:n])
+
+
+def scan_in_pieces(
+    file: BufferedIOBase,
+    size: int,
+    scan: Callable[[Piece, ctypes.c_size_t, bool, bool], bool],
+    *,
+    first: int,
+    largest: int,
+    stage: Stage | None = None,
+) -> bool:
+    """Scan a file of so many bytes a piece at a time, in memory that stays in the cache; return whether it is plain.
+
+    `scan` is given a piece, where to write where the next one begins, and whether it is the first and the last one; it
+    returns whether the piece is plain. What is not taken as a whole comes again with more, up to the `largest` piece.
+    """
+    piece = np.empty(min(first, size), np.uint8)
+    position, held, n_read, is_first, is_last = ctypes.c_size_t(0), 0, 0, True, False
+    while not is_last:
+        n_new = file.readinto(piece[held : held + size - n_read].data)
+        held, n_read = held + n_new, n_read + n_new
+        is_last = n_read == size or not n_new
+        position.value = 0
+        if not scan(piece[:held], position, is_first, is_last) or (is_last and position.value < held):
+            return False
+        held, is_first = held - position.value, is_first and not position.value
+        if held == len(piece) and not is_last:
+            if len(piece) >= largest:
+                return False
+            piece = np.concatenate((piece, np.empty_like(piece)))
+        piece[:held] = piece[position.value : position.value + held]
+        if stage is not None:
+            stage.advance(position.value)
+    return True
+
+
+@contextlib.contextmanager
+def scanning_ahead(path: Path | None) -> Iterator[None]:
+    """Scan a file, if it is a large list, while others are read inside; `scan_results` takes what was scanned."""
+    token = _AHEAD.set(None if path is None else _Ahead.begin(path))
+    try:
+        yield
+    finally:
+        _AHEAD.reset(token)
+
+
+class _Ahead:
+    """A list that is scanned in a thread of its own, which hardly runs Python."""
+
+    def __init__(self, core: ctypes.CDLL, file: BufferedReader, place: Place) -> None:
+        self._identity = _identity(file)
+        self._scanned: ScannedResults | None = None
+        # Nobody waits for it where something else went wrong.
+        self._thread = threading.Thread(
+            target=self._scan, args=(core, file, place), name="jaccard-eval-ahead", daemon=True
+        )
+        self._thread.start()
+
+    @classmethod
+    def begin(cls, path: Path) -> _Ahead | None:
+        """Begin to scan; None where there is nothing to scan, or no thread to be had: nothing needs this."""
+        core = load_core()
+        if core is None:
+            return None
+        with contextlib.suppress(OSError, RuntimeError), contextlib.ExitStack() as opened:
+            found = path.stat()
+            if stat.S_ISREG(found.st_mode) and found.st_size >= LARGE:
+                file = opened.enter_context(path.open("rb"))
+                place = find_list(file, found.st_size)
+                if place is not None:
+                    ahead = cls(core, file, place)
+                    opened.pop_all()  # the thread closes it
+                    return ahead
+        return None
+
+    def _scan(self, core: ctypes.CDLL, file: BufferedReader, place: Place) -> None:
+        # Whatever goes wrong here will do so again where the file is read in its turn, and is explained there.
+        with file, contextlib.suppress(OSError, MemoryError):
+            scanned = _scan(core, file, place, PIECE_AHEAD, Stage("decoding"))
+            if _identity(file) == self._identity:
+                self._scanned = scanned
+
+    def is_of(self, file: BufferedIOBase) -> bool:
+        """Whether that is the file which is scanned, as it was."""
+        return isinstance(file, BufferedReader) and _identity(file) == self._identity
+
+    def wait(self) -> ScannedResults | None:
+        """Return what was scanned; None where the file is not a plain list, or has changed meanwhile."""
+        self._thread.join()
+        return self._scanned
+
+
+class _Identity(NamedTuple):
+    device: int
+    number: int
+    size: int
+    written: int
+
+
+def _identity(file: BufferedReader) -> _Identity:
+    found = os.fstat(file.fileno())
+    return _Identity(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+_AHEAD: ContextVar[_Ahead | None] = ContextVar("ahead", default=None)
+
+
+LONGEST_NUMBER = 7  # characters of 5 bits: more than the pixels of any image
+SHORTEST_RESULT = 56  # {"image_id":1,"category_id":1,"score":1,"keypoints":[]},
+SHORTEST_TRUTH = 17  # {"keypoints":[]},
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScannedShapes:
+    """Where the shapes of a text begin and stop, and next to them the columns (n,) and (n, 4) of results."""
+
+    at: IntArray
+    stop: IntArray
+    bounds: IntArray  # most numbers of corners, polygons, and edges of runs
+    number: IntArray  # of ground truth: its `num_keypoints`, -1 where not given
+    image: IntArray
+    category: IntArray
+    coords: FloatArray  # NaN without a box
+    score: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScannedOutlines:
+    """Masks as `Outlines` has them, and which of them have a polygon of fewer than three points, (n,)."""
+
+    corners: FloatArray
+    rings: IntArray
+    parts: IntArray
+    edges: IntArray
+    offsets: IntArray
+    sizes: IntArray
+    has_polygons: BoolArray
+    is_short: BoolArray
+
+
+def scan_shapes(data: bytes, *, poses: bool, role: str) -> ScannedShapes | None:
+    """Find the shapes of ground truth or of a results list, of text that is UTF-8; None if any is unusual."""
+    core = load_core()
+    if core is None:
+        return None
+    is_truth = role == "gt"
+    # Memory that no record comes to is never touched.
+    capacity = len(data) // (SHORTEST_TRUTH if is_truth else SHORTEST_RESULT) + 1
+    n_results = 0 if is_truth else capacity
+    at, stop = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+    number = np.empty(capacity if is_truth else 0, np.int64)
+    image, category = np.empty(n_results, np.int64), np.empty(n_results, np.int64)
+    coords, score = np.empty((n_results, 4)), np.empty(n_results)
+    bounds = np.zeros(3, np.int64)
+    columns = (bounds, at, stop, number, image, category, coords, score)
+    n = _call(core.jaccard_scan_shapes, data, len(data), int(poses), int(is_truth), capacity, *columns)
+    if n < 0:
+        return None
+    return ScannedShapes(
+        at=at[:n].copy(),
+        stop=stop[:n].copy(),
+        bounds=bounds,
+        number=number[:n].copy(),
+        image=image[:n].copy(),
+        category=category[:n].copy(),
+        coords=coords[:n].copy(),
+        score=score[:n].copy(),
+    )
+
+
+def read_outlines(data: bytes, scanned: ScannedShapes) -> ScannedOutlines | None:
+    """Read the masks that were found; None if any is unusual."""
+    core = load_core()
+    if core is None:
+        return None
+    n = len(scanned.at)
+    n_corners, n_rings, n_edges = scanned.bounds.tolist()
+    corners, rings, parts = (
+        np.empty((n_corners // 2 + 1, 2)),
+        np.empty(n_rings + 1, np.int64),
+        np.empty(n + 1, np.int64),
+    )
+    edges, offsets, sizes = np.empty(n_edges, np.int64), np.empty(n + 1, np.int64), np.empty((n, 2), np.int64)
+    has_polygons, is_short = np.empty(n, np.bool_), np.empty(n, np.bool_)
+    columns = (corners, rings, parts, edges, offsets, sizes, has_polygons, is_short)
+    if _call(core.jaccard_read_outlines, data, len(data), n, scanned.at, scanned.stop, scanned.bounds, *columns) < 0:
+        return None
+    rings = rings[: parts[-1] + 1]
+    return ScannedOutlines(
+        corners=corners[: rings[-1]],
+        rings=rings,
+        parts=parts,
+        edges=edges[: offsets[-1]],
+        offsets=offsets,
+        sizes=sizes,
+        has_polygons=has_polygons,
+        is_short=is_short,
+    )
+
+
+def read_poses(data: bytes, scanned: ScannedShapes) -> FloatArray | None:
+    """Read the poses that were found, (n, k, 3), all of as many points as the first; None if any is unusual."""
+    core = load_core()
+    if core is None or not len(scanned.at):
+        return None
+    length = data.count(b",", scanned.at[0], scanned.stop[0]) + 1
+    # No list has more numbers than half of its characters.
+    if length % 3 or 2 * length * len(scanned.at) > int((scanned.stop - scanned.at).sum()):
+        return None
+    points = np.empty((len(scanned.at), length // 3, 3))
+    places = (scanned.at, scanned.stop)
+    found = _call(core.jaccard_read_poses, data, len(data), len(scanned.at), *places, length, points)
+    return None if found < 0 else points
+
+
+def fill_polygons(
+    corners: FloatArray, rings: IntArray, masks: IntArray, sizes: IntArray, given: tuple[IntArray, IntArray]
+) -> tuple[IntArray, IntArray] | None:
+    """Return edges and offsets of masks of polygons, in images of height and width `sizes` (n, 2).
+
+    Masks without polygons have the edges that are given. Corners are at most `runs.FARTHEST` from the image.
+    """
+    core = load_core()
+    if core is None:
+        return None
+    columns = (len(sizes), corners, rings, masks, sizes, *given)
+    edges = np.empty(_call(core.jaccard_fill_polygons, *columns, None, None), np.int64)
+    offsets = np.empty(len(sizes) + 1, np.int64)
+    n_edges = _call(core.jaccard_fill_polygons, *columns, edges, offsets)
+    return edges[:n_edges], offsets
+
+
+def measure_masks(
+    edges: IntArray, offsets: IntArray, sizes: IntArray | None = None
+) -> tuple[IntArray, FloatArray | None] | None:
+    """Return the pixels of each mask (n,), and left, top, width and height (n, 4) in images of some size (n, 2)."""
+    core = load_core()
+    if core is None:
+        return None
+    area = np.empty(len(offsets) - 1, np.int64)
+    box = None if sizes is None else np.empty((len(area), 4))
+    _call(core.jaccard_measure_masks, len(area), edges, offsets, sizes, area, box)
+    return area, box
+
+
+def encode_masks(edges: IntArray, offsets: IntArray, pixels: IntArray) -> list[bytes] | None:
+    """Return the compressed string of each mask, of images of so many pixels (n,)."""
+    core = load_core()
+    if core is None:
+        return None
+    text = np.empty(LONGEST_NUMBER * (len(edges) + len(pixels)), np.uint8)
+    stops = np.zeros(len(pixels) + 1, np.int64)
+    _call(core.jaccard_encode_masks, len(pixels), edges, offsets, pixels, text, stops[1:])
+    whole = text[: stops[-1]].tobytes()
+    return [whole[start:stop] for start, stop in pairwise(stops.tolist())]
+
+
+def gather(values: npt.NDArray[Any], offsets: IntArray, rows: IntArray, n: int) -> npt.NDArray[Any] | None:
+    """Return the n values of some rows, one row after the other; values may themselves be rows of an array."""
+    core = load_core()
+    if core is None or not _within(rows, len(offsets) - 1):
+        return None
+    taken = np.empty((n, *values.shape[1:]), values.dtype)
+    width = values.dtype.itemsize * int(np.prod(values.shape[1:]))
+    _call(core.jaccard_gather, len(rows), width, values, offsets, rows, taken)
+    return taken
+
+
+def intersect(
+    masks: tuple[IntArray, IntArray], others: tuple[IntArray, IntArray], i: IntArray, j: IntArray
+) -> IntArray | None:
+    """Return how many pixels masks i and others j have in common, pair by pair; both are edges and offsets."""
+    core = load_core()
+    if core is None or not (_within(i, len(masks[1]) - 1) and _within(j, len(others[1]) - 1)):
+        return None
+    shared = np.empty(len(i), np.int64)
+    _call(core.jaccard_intersect, len(i), i, j, *masks, *others, shared)
+    return shared
+
+
+def compare_poses(
+    points: tuple[FloatArray, FloatArray],
+    measures: tuple[FloatArray, FloatArray, FloatArray],
+    i: IntArray,
+    j: IntArray,
+    threshold: float,
+) -> tuple[IntArray, IntArray, FloatArray] | None:
+    """Return which pairs of poses of two columns may reach a threshold, and of each how far its points are apart.
+
+    `points` are those of both columns, (n, k, 3), measures the areas (n,) and zones (n, 4) of the second, and the
+    variances (k,). Returns places of pairs and how many of their points are compared (p,), and errors (p, k).
+    """
+    core = load_core()
+    k = points[1].shape[1]
+    fits = points[0].shape[1] == k == len(measures[2]) and _within(i, len(points[0])) and _within(j, len(points[1]))
+    if core is None or not fits:
+        return None
+    kept, number, error = np.empty(len(i), np.int64), np.empty(len(i), np.int64), np.empty((len(i), k))
+    n = _call(core.jaccard_compare_poses, len(i), i, j, k, *points, *measures, threshold, kept, number, error)
+    return kept[:n], number[:n], error[:n]
+
+
+def _within(rows: IntArray, n: int) -> bool:
+    """Whether rows are among the first n; from the end, as NumPy also counts, the core does not count."""
+    return rows.dtype == np.int64 and (not len(rows) or bool(rows.min() >= 0 and rows.max() < n))
+
+
+def _call(function: Any, *values: Any) -> int:
+    """Call a function of the core with the places of arrays, of which those that it fills have no gaps."""
+    kept = [np.ascontiguousarray(value) if isinstance(value, np.ndarray) else value for value in values]
+    found: int = function(*(value.ctypes.data if isinstance(value, np.ndarray) else value for value in kept))
+    return found
+
+
+# Of {"image_id":1,"category_id":1,"bbox":[1,1,1,1]}, and the comma behind it.
+SHORTEST_ANNOTATION = 48
+LARGEST_PIECE = 1 << 24  # bytes; what is larger is not plain
+LAST_OF_ASCII = 127
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScannedTruth:
+    """Annotations in the order of the file, columns of (n,) and (n, 4); areas NaN and flags -1 were not given."""
+
+    image: npt.NDArray[np.int64]
+    category: npt.NDArray[np.int64]
+    ids: npt.NDArray[np.int64] | None  # None where no annotation has one
+    coords: npt.NDArray[np.float64]
+    area: npt.NDArray[np.float64]
+    iscrowd: npt.NDArray[np.int8]
+    ignore: npt.NDArray[np.int8]
+    # The texts of the other two lists; each of their keys that matter comes once an entry.
+    images: bytes
+    categories: bytes
+
+
+def scan_truth(data: bytes) -> ScannedTruth | None:
+    """Read ground truth, of text that is UTF-8; None without a core, or where anything is out of the ordinary."""
+    return _scan_truth(BytesIO(data), len(data), is_text=True) if data else None
+
+
+def scan_truth_file(file: BufferedIOBase, size: int) -> ScannedTruth | None:
+    """Read a file that is ASCII as `scan_truth` does, which is never in memory as a whole."""
+    return _scan_truth(file, size, is_text=False) if size else None
+
+
+def _scan_truth(file: BufferedIOBase, size: int, *, is_text: bool) -> ScannedTruth | None:
+    core = load_core()
+    if core is None:
+        return None
+    # Memory that no annotation comes to is never touched.
+    capacity = size // SHORTEST_ANNOTATION + 1
+    image, category, ids = (np.empty(capacity, np.int64) for _ in range(3))
+    coords, area = np.empty((capacity, 4)), np.empty(capacity)
+    crowd, ignore = (np.empty(capacity, np.int8) for _ in range(2))
+    listed = np.empty(size, np.uint8)  # in the file, too, something stands behind each entry
+    state = np.zeros(6, np.int64)
+    arrays = (state, listed, image, category, ids, coords, area, crowd, ignore)
+    columns = [array.ctypes.data for array in arrays]
+
+    def scan(piece: Piece, position: ctypes.c_size_t, _: bool, is_last: bool) -> bool:
+        if not is_text and piece.max(initial=0) > LAST_OF_ASCII:
+            return False
+        given = piece.ctypes.data, len(piece), ctypes.byref(position), is_last, capacity
+        return bool(core.jaccard_scan_truth(*given, *columns) >= 0)
+
+    if not scan_in_pieces(file, size, scan, first=PIECE, largest=LARGEST_PIECE):
+        return None
+    *ends, n, n_ids, _, _ = state.tolist()
+    # The list that comes second begins where the first one ends; a comma is left away.
+    texts = [listed[min(ends) if end > min(ends) else 0 : max(end - 1, 0)].tobytes() for end in ends]
+    return ScannedTruth(
+        image=image[:n],
+        category=category[:n],
+        ids=ids[:n] if n_ids == n else None,
+        coords=coords[:n],
+        area=area[:n],
+        iscrowd=crowd[:n],
+        ignore=ignore[:n],
+        images=b"[%b]" % texts[0],
+        categories=b"[%b]" % texts[1],
+    )
