@@ -5,6 +5,7 @@ Importing this module imports torchmetrics, and torch with it; nothing else of t
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -57,13 +58,16 @@ class MeanAveragePrecision(Metric):  # type: ignore[misc]
     plot_lower_bound = 0.0
     plot_upper_bound = 1.0
     warn_on_many_detections = True
+    # torch.jit.script would ask for it before there is an image.
+    __jit_ignored_attributes__ = (*Metric.__jit_ignored_attributes__, "result")
+    __jit_unused_properties__ = (*Metric.__jit_unused_properties__, "result")
 
     def __init__(self, *arguments: Any, strict: bool = True, class_names: Any = None, **keywords: Any) -> None:
         ours = {*Numbers.__init__.__annotations__} - {"ignored", "return"}
         super().__init__(**{name: value for name, value in keywords.items() if name not in ours})
         own = {name: value for name, value in keywords.items() if name in ours}
         self._numbers = Numbers(*arguments, class_names=class_names, strict=strict, sync_on_compute=False, **own)
-        for name in ours - {"backend", "class_names", "strict"}:
+        for name in ours - {"class_names", "strict"}:
             setattr(self, name, getattr(self._numbers, name))
         for kind in self._numbers.iou_type:
             self.add_state(f"{kind}_batches", default=[], dist_reduce_fx="cat")
@@ -72,6 +76,12 @@ class MeanAveragePrecision(Metric):  # type: ignore[misc]
         """Add the boxes or masks of some images; see `jaccard_eval.MeanAveragePrecision.update`."""
         self._numbers.reset()
         self._numbers.update(preds, target)
+        cap = self.max_detection_thresholds[-1]
+        if self.warn_on_many_detections and any(len(item["scores"]) > cap for item in preds):
+            # It begins as there, where it is filtered by that.
+            message = f"Encountered more than {cap} detections in a single image: those of the lowest scores are left "
+            message += "out. Pass larger max_detection_thresholds, or set metric.warn_on_many_detections = False"
+            warnings.warn(message, UserWarning, stacklevel=3)
         for kind, state in self._numbers.states().items():
             has_keys = any(item.get("image_id") is not None for item in target)
             head = len(state).to_bytes(HEAD - 1, "little") + bytes([has_keys])

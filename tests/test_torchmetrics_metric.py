@@ -87,6 +87,26 @@ def test_values_are_those_of_torchmetrics(lib: SimpleNamespace) -> None:
         assert found[0] == found[1], name
 
 
+def test_caps_count_as_the_backend_counts_them(lib: SimpleNamespace) -> None:
+    """faster-coco-eval takes `map` at the last cap, pycocotools at 100 alone."""
+    for backend, expected in ((None, -1.0), ("pycocotools", -1.0), ("faster_coco_eval", 0.6)):
+        metric = lib.ours.MeanAveragePrecision(max_detection_thresholds=[1, 10, 1000], backend=backend)
+        assert float(metric(*dicts(lib))["map"]) == pytest.approx(expected)
+
+
+def test_many_detections_are_warned_of_when_they_are_added(lib: SimpleNamespace) -> None:
+    torch = lib.torch
+    preds, target = dicts(lib)
+    many = [{name: torch.cat([value] * 101) for name, value in preds[0].items()}]
+    metric = lib.ours.MeanAveragePrecision()
+    with pytest.warns(UserWarning, match="^Encountered more than 100 detections in a single image.*left out"):
+        metric.update(many, target)
+    metric.warn_on_many_detections = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        metric.update(many, target)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -127,6 +147,7 @@ def test_it_is_a_metric_in_collections_and_trackers(lib: SimpleNamespace) -> Non
     assert 0.0 < whole < 0.6
     for other in (metric.clone(), copy.deepcopy(metric), pickle.loads(pickle.dumps(metric)), metric.to("cpu")):
         assert float(other.compute()["map"]) == whole
+    lib.torch.jit.script(lib.ours.MeanAveragePrecision())  # which looks at every property
     metric.persistent(True)
     again = lib.ours.MeanAveragePrecision()
     again.persistent(True)

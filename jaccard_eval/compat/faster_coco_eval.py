@@ -6,7 +6,8 @@ import copy
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -14,12 +15,15 @@ import numpy as np
 from jaccard_eval.compat.pycocotools import coco, cocoeval, mask
 from jaccard_eval.compat.pycocotools.coco import Record
 from jaccard_eval.compat.pycocotools.install import install_modules, require_free
-from jaccard_eval.compat.pycocotools.mask import is_compressed, rles
+from jaccard_eval.compat.pycocotools.mask import is_compressed, masks_of, rles, rles_of
 from jaccard_eval.compat.pycocotools.params import Params
+from jaccard_eval.similarity.boundary import boundaries
+from jaccard_eval.similarity.masks import Masks
 
-__all__ = ["COCO", "COCOeval_faster", "init_as_faster_coco_eval", "segmToRle"]
+__all__ = ["COCO", "COCOeval", "COCOeval_faster", "init_as_faster_coco_eval", "rleToBoundary", "segmToRle"]
 
 PACKAGE = "faster_coco_eval"
+VERSION = "1.7.1"  # whose interface this is: programs compare it
 LOG = logging.getLogger(__name__)
 
 
@@ -47,12 +51,34 @@ class COCO(coco.COCO):
 
     def loadRes(self, resFile: Any, min_score: float = 0) -> Self:
         """Return detections as annotations of the same images, those of at least a score."""
-        results = super().loadRes(resFile)
-        if min_score:
-            anns = results.dataset["annotations"]
-            results.dataset["annotations"] = [ann for ann in anns if ann.get("score", 0) >= min_score]
-            results.createIndex()
-        return results
+        if min_score:  # what scores less may be of other images
+            given = self.loadNumpyAnnotations(resFile) if isinstance(resFile, np.ndarray) else self.load_json(resFile)
+            resFile = [ann for ann in given if ann.get("score", 1) >= min_score]
+        return super().loadRes(resFile)
+
+    @staticmethod
+    def load_json(json_file: Any, use_deepcopy: bool = False) -> Any:
+        """Return what a file holds; of a dictionary or a list a copy, whose records are copied only if asked."""
+        if isinstance(json_file, dict | list):
+            return copy.deepcopy(json_file) if use_deepcopy else json_file.copy()
+        return coco._decoded(Path(json_file).read_bytes())
+
+    def to_dict(self) -> Record:
+        """Return images, annotations and categories as a COCO file has them."""
+        held = {"images": self.imgs, "annotations": self.anns, "categories": self.cats}
+        origin = {"info": {"description": f"written with the interface of {PACKAGE}"}}
+        return origin | {name: [*records.values()] for name, records in held.items()}
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        return iter(self.to_dict().items())
+
+    def _index(self) -> None:
+        """Make the index; ids of images that are texts become numbers, as there."""
+        for name, key in (("images", "id"), ("annotations", "image_id")):
+            for record in self.dataset.get(name, []):
+                if type(record[key]) is not int:
+                    record[key] = int(record[key])
+        super()._index()
 
     def _empty(self) -> Self:
         return type(self)(print_function=self.print_function)
@@ -91,7 +117,9 @@ class COCOeval_faster(cocoeval.COCOeval):
         Sigmas of keypoints; COCO's where none are given.
     boundary_dilation_ratio : float
         Width of boundaries as a share of the diagonal of the image.
-    extra_calc, lvis_style, use_area
+    lvis_style
+        Has no effect on keypoints, as there; else as the next.
+    extra_calc, use_area
         Raise a NotImplementedError where they are not as by default: `evaluate(..., errors=True)`, `protocol="lvis"`
         and annotations with an ``area`` take their place.
     separate_eval, boundary_cpu_count, rle_iou_max_workers
@@ -120,11 +148,15 @@ class COCOeval_faster(cocoeval.COCOeval):
         rle_iou_max_workers: int = 8,
     ) -> None:
         del separate_eval, boundary_cpu_count, rle_iou_max_workers
-        refused = {"extra_calc": extra_calc, "lvis_style": lvis_style, "use_area=False": not use_area}
+        self.lvis_style = lvis_style and iouType != "keypoints"
+        refused = {"extra_calc": extra_calc, "lvis_style": self.lvis_style, "use_area=False": not use_area}
         if any(refused.values()):
             names = ", ".join(name for name, is_asked in refused.items() if is_asked)
             raise NotImplementedError(f"COCOeval_faster of jaccard_eval has no {names}. Use jaccard_eval.evaluate().")
         self.print_function = print_function
+        for side in (cocoGt, cocoDt):
+            if print_function is print and side is not None:
+                side.print_function = print
         super().__init__(cocoGt, cocoDt, iouType)
         self.all_stats: Any = []
         if ranges is not None and iouType != "keypoints":
@@ -170,6 +202,13 @@ class COCOeval_faster(cocoeval.COCOeval):
         self.print_function(text)
 
 
+class COCOeval(COCOeval_faster):
+    """`COCOeval_faster` under the name of pycocotools: what that prints is printed, whatever the print function."""
+
+    def _print(self, text: str) -> None:
+        print(text)
+
+
 def segmToRle(segm: Any, w: int, h: int) -> Record:
     """Return a mask in an image as compressed RLE, whether it is polygons, listed runs or RLE."""
     if is_compressed(segm):
@@ -177,10 +216,25 @@ def segmToRle(segm: Any, w: int, h: int) -> Record:
     return rles([{"image_id": 0, "segmentation": segm}], {0: {"height": h, "width": w}})[0]
 
 
+def rleToBoundary(rle: Record, dilation_ratio: float = 0.02, backend: str = "mask_api") -> Record:
+    """Return the boundary of a mask, as wide as a share of the diagonal; both backends of theirs give the same."""
+    masks = masks_of([{"segmentation": rle}])
+    return rles_of(Masks(boundaries(masks, dilation_ratio), masks.sizes))[0]
+
+
+def _init_as_pycocotools() -> None:
+    """Let ``import pycocotools`` find the modules of this package, those loaded before replaced, as there."""
+    package = sys.modules[PACKAGE]
+    sys.modules["pycocotools"] = package
+    for name in ("coco", "cocoeval", "mask"):
+        sys.modules[f"pycocotools.{name}"] = getattr(package, name)
+
+
 def init_as_faster_coco_eval() -> None:
     """Let ``from faster_coco_eval import COCO, COCOeval_faster`` find the drop-in, in this process.
 
-    Call it before anything imports faster-coco-eval, which need not be installed. A second call changes nothing.
+    Call it before anything imports faster-coco-eval, which need not be installed; where it is, the rest of it is found
+    as ever. A second call changes nothing.
 
     Raises
     ------
@@ -190,10 +244,11 @@ def init_as_faster_coco_eval() -> None:
     if getattr(sys.modules.get(PACKAGE), "COCOeval_faster", None) is COCOeval_faster:
         return
     require_free(PACKAGE, ("core.coco", "core.cocoeval", "core.faster_eval_api"), "init_as_faster_coco_eval")
-    masks = {name: getattr(mask, name) for name in mask.__all__} | {"segmToRle": segmToRle}
-    classes = {"COCO": COCO, "COCOeval_faster": COCOeval_faster, "COCOeval": COCOeval_faster, "Params": Params}
+    masks = {name: getattr(mask, name) for name in mask.__all__}
+    masks |= {"segmToRle": segmToRle, "rleToBoundary": rleToBoundary, "opencv_available": False}
+    classes = {"COCO": COCO, "COCOeval_faster": COCOeval_faster, "COCOeval": COCOeval, "Params": Params}
     contents: dict[str, Record] = {
-        "": {**classes, "init_as_pycocotools": init_as_faster_coco_eval},
+        "": {**classes, "init_as_pycocotools": _init_as_pycocotools, "__version__": VERSION},
         ".core": classes,
         ".core.coco": {"COCO": COCO, "_isArrayLike": coco._isArrayLike},
         ".core.cocoeval": classes,

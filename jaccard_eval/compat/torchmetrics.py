@@ -107,8 +107,9 @@ class MeanAveragePrecision:
         Whether to give ``ious``, ``precision``, ``recall`` and ``scores``.
     average : {"macro", "micro"}
         Mean over classes, or all boxes as of one class.
-    backend : str, optional
-        Has no meaning here.
+    backend : {"pycocotools", "faster_coco_eval"}, optional
+        Neither is needed. With `strict` and caps without 100, ``map`` is -1 as by the first, which is also what None
+        means, or taken at the last cap as by the second.
     class_names : sequence of str or mapping of int to str, optional
         Names of the labels, in `result` and in messages; a label without a name is then an error.
     strict : bool
@@ -171,7 +172,7 @@ class MeanAveragePrecision:
         caps = sorted(max_detection_thresholds or COCO.max_dets)
         if len(caps) != N_CAPS:
             raise UsageError(f"max_detection_thresholds must be a list of {N_CAPS} numbers, got {len(caps)}")
-        self.box_format, self.average = box_format, average
+        self.box_format, self.average, self.backend = box_format, average, backend or "pycocotools"
         self.class_metrics, self.extended_summary, self.strict = class_metrics, extended_summary, strict
         self.iou_thresholds = [*(iou_thresholds or (_single_grid(0.5, 0.95, 10) if strict else COCO.iou_thresholds))]
         usual = _single_grid(0.0, 1.0, COCO.recall_points) if strict else COCO.recall_grid.tolist()
@@ -390,9 +391,10 @@ class MeanAveragePrecision:
 
     def _precision(self, tables: Tables, label: int | None = None) -> float:
         """Return the mean precision over all thresholds, of one class or of all."""
-        if self.strict and USUAL_CAP not in self.max_detection_thresholds:
+        is_theirs = self.strict and self.backend == "pycocotools"
+        if is_theirs and USUAL_CAP not in self.max_detection_thresholds:
             return UNDEFINED
-        cap = self.max_detection_thresholds.index(USUAL_CAP) if self.strict else -1
+        cap = self.max_detection_thresholds.index(USUAL_CAP) if is_theirs else -1
         precision = tables.precision if label is None else tables.precision[:, :, [label]]
         return _mean(precision[..., 0, cap])
 

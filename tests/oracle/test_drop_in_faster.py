@@ -17,7 +17,8 @@ import pycocotools.coco
 import pycocotools.cocoeval
 import pytest
 
-from jaccard_eval.compat.faster_coco_eval import COCO, COCOeval_faster, segmToRle
+from jaccard_eval.compat.faster_coco_eval import COCO, COCOeval, COCOeval_faster, rleToBoundary, segmToRle
+from jaccard_eval.compat.pycocotools.mask import decode, encode
 
 SCENE = next(kind for kind in cocoscenes.KINDS if kind.name == "crowds and ties")
 PROGRAM = """
@@ -36,7 +37,7 @@ found = gt.loadRes(json.loads(Path(sys.argv[2]).read_text()))
 evaluation = COCOeval_faster(gt, found, iouType="bbox", print_function=lambda text: None, lvis_style=False)
 evaluation.run()
 print(json.dumps(evaluation.stats_as_dict))
-print(__name__, Path(sys.argv[0]).name, COCOeval is COCOeval_faster, COCO.__module__, Api.__module__)
+print(__name__, Path(sys.argv[0]).name, COCOeval.__base__ is COCOeval_faster, COCO.__module__, Api.__module__)
 """
 
 
@@ -93,6 +94,70 @@ def test_polygons_become_rle() -> None:
     there = pycocotools.coco.maskUtils.frPyObjects([[0, 0, 0, 2, 2, 2, 2, 0]], 3, 4)[0]
     assert square == there
     assert segmToRle(square, 4, 3) == square
+
+
+def test_documents_are_read_copied_and_given_back(tmp_path: Path) -> None:
+    document, _ = cocoscenes.draw(SCENE, seed=2)
+    (tmp_path / "gt.json").write_text(json.dumps(document))
+    assert COCO.load_json(tmp_path / "gt.json") == document
+    for deep in (False, True):
+        copied = COCO.load_json(document, use_deepcopy=deep)
+        assert copied == document and copied is not document
+        assert (copied["images"] is document["images"]) is not deep
+    held = dict(COCO(copy.deepcopy(document)))
+    assert [held[name] for name in ("images", "annotations", "categories")] == [
+        document[name] for name in ("images", "annotations", "categories")
+    ]
+
+
+def test_images_known_by_texts_are_found_by_numbers() -> None:
+    box = {"category_id": 1, "bbox": [0, 0, 9, 9], "area": 81, "iscrowd": 0}
+    document = {"images": [{"id": "7"}], "categories": [{"id": 1}], "annotations": [box | {"id": 1, "image_id": "7"}]}
+    gt = COCO(document, use_deepcopy=True)
+    assert gt.getImgIds() == [7]
+    found = [box | {"image_id": 7, "score": 0.9}, box | {"image_id": 8, "score": 0.1}]
+    results = gt.loadRes(found, min_score=0.5)  # what is below it may be of images that are not there
+    assert [record["image_id"] for record in results.dataset["annotations"]] == [7]
+    evaluation = COCOeval_faster(gt, results, "bbox", lvis_style=False)
+    evaluation.run()
+    assert evaluation.stats_as_dict["AP_all"] == pytest.approx(1.0)
+
+
+def test_lvis_style_is_put_aside_for_keypoints_and_print_reaches_all(capsys: pytest.CaptureFixture[str]) -> None:
+    gt = COCO({"images": [], "categories": [], "annotations": []})
+    evaluation = COCOeval_faster(gt, gt, "keypoints", print_function=print, lvis_style=True)
+    assert not evaluation.lvis_style and gt.print_function is print
+    COCOeval(gt, gt, "bbox")._print("twelve numbers")
+    assert capsys.readouterr().out == "twelve numbers\n"
+
+
+def test_a_boundary_is_the_mask_without_what_lies_deeper() -> None:
+    square = np.zeros((7, 8), dtype=np.uint8)
+    square[1:6, 1:6] = 1
+    edge = square.copy()
+    edge[2:5, 2:5] = 0  # one pixel wide, as 0.02 of the diagonal is less
+    for backend in ("mask_api", "opencv"):
+        assert np.array_equal(decode(rleToBoundary(encode(square), backend=backend)), edge)
+
+
+AS_PYCOCOTOOLS = """
+import importlib.util
+import jaccard_eval.pycocotools
+jaccard_eval.pycocotools.init_as_faster_coco_eval()
+import faster_coco_eval
+assert importlib.util.find_spec("faster_coco_eval") is not None
+faster_coco_eval.init_as_pycocotools()
+import pycocotools.mask, pycocotools.cocoeval
+from pycocotools.coco import COCO
+assert pycocotools is faster_coco_eval and pycocotools.cocoeval.COCOeval is faster_coco_eval.COCOeval
+assert COCO is faster_coco_eval.COCO and pycocotools.mask.segmToRle
+print(faster_coco_eval.__version__)
+"""
+
+
+def test_its_own_call_puts_it_in_the_place_of_pycocotools() -> None:
+    done = subprocess.run([sys.executable, "-c", AS_PYCOCOTOOLS], capture_output=True, text=True, check=False)
+    assert (done.stderr, done.stdout) == ("", "1.7.1\n")
 
 
 @pytest.mark.parametrize("module", [False, True])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
@@ -33,7 +34,7 @@ def init_as_pycocotools() -> None:
         # A package without code, in whose folder the rest of what is installed is found as ever.
         spec = importlib.util.find_spec(PACKAGE)
         package = ModuleType(PACKAGE)
-        package.__spec__ = spec
+        package.__spec__ = spec or ModuleSpec(PACKAGE, None, is_package=True)
         package.__path__ = list(spec.submodule_search_locations or ()) if spec is not None else []
         package.__file__ = __file__
         sys.modules[PACKAGE] = package
@@ -44,11 +45,14 @@ def init_as_pycocotools() -> None:
 
 
 def install_modules(contents: Mapping[str, Mapping[str, Any]]) -> None:
-    """Put modules with some contents, parents first, where imports find them."""
+    """Put modules with some contents, parents first, where imports find them; the rest of an installed package too."""
     for name, content in contents.items():
         module = ModuleType(name)
         module.__file__ = __file__
-        module.__path__ = []
+        # Without a spec, whoever asks whether the package is installed gets an error for an answer.
+        installed = None if "." in name else importlib.util.find_spec(name)
+        module.__spec__ = installed or ModuleSpec(name, None, is_package=True)
+        module.__path__ = list(module.__spec__.submodule_search_locations or ())
         vars(module).update(content)
         sys.modules[name] = module
         parent, _, last = name.rpartition(".")
