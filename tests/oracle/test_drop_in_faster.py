@@ -18,7 +18,7 @@ import pycocotools.cocoeval
 import pytest
 
 from jaccard_eval.compat.faster_coco_eval import COCO, COCOeval, COCOeval_faster, rleToBoundary, segmToRle
-from jaccard_eval.compat.pycocotools.mask import decode, encode
+from jaccard_eval.compat.pycocotools.mask import decode, encode, frPyObjects
 
 SCENE = next(kind for kind in cocoscenes.KINDS if kind.name == "crowds and ties")
 PROGRAM = """
@@ -94,6 +94,7 @@ def test_polygons_become_rle() -> None:
     there = pycocotools.coco.maskUtils.frPyObjects([[0, 0, 0, 2, 2, 2, 2, 0]], 3, 4)[0]
     assert square == there
     assert segmToRle(square, 4, 3) == square
+    assert frPyObjects([np.array([0.0, 0, 0, 2, 2, 2, 2, 0])], 3, 4) == [there]
 
 
 def test_documents_are_read_copied_and_given_back(tmp_path: Path) -> None:

@@ -308,6 +308,8 @@ def frPyObjects(pyobj: Any, h: Any, w: Any) -> Any:
         For anything else.
     """
     given = pyobj.tolist() if isinstance(pyobj, np.ndarray) else pyobj
+    if isinstance(given, list):
+        given = [one.tolist() if isinstance(one, np.ndarray) else one for one in given]
     if isinstance(given, dict) or (isinstance(given, list) and given and not isinstance(given[0], list | tuple | dict)):
         found: list[Record] = frPyObjects([given], h, w)
         return found[0]
