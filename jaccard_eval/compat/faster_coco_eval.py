@@ -15,8 +15,8 @@ import numpy as np
 from jaccard_eval.compat.pycocotools import coco, cocoeval, mask
 from jaccard_eval.compat.pycocotools.coco import Record
 from jaccard_eval.compat.pycocotools.install import install_modules, require_free
-from jaccard_eval.compat.pycocotools.mask import is_compressed, masks_of, rles, rles_of
 from jaccard_eval.compat.pycocotools.params import Params
+from jaccard_eval.compat.pycocotools.shapes import is_compressed, masks_of, rles, rles_of
 from jaccard_eval.similarity.boundary import boundaries
 from jaccard_eval.similarity.masks import Masks
 
@@ -73,10 +73,10 @@ class COCO(coco.COCO):
         return iter(self.to_dict().items())
 
     def _index(self) -> None:
-        """Make the index; ids of images that are texts become numbers, as there."""
+        """Make the index; ids of images that are numbers written as texts become numbers, as there."""
         for name, key in (("images", "id"), ("annotations", "image_id")):
             for record in self.dataset.get(name, []):
-                if type(record[key]) is not int:
+                if isinstance(record[key], str) and record[key].isdecimal():
                     record[key] = int(record[key])
         super()._index()
 

@@ -19,7 +19,7 @@ from jaccard_eval.compat.pycocotools import coco, mask
 from jaccard_eval.compat.pycocotools.coco import Record
 from jaccard_eval.compat.pycocotools.columns import UNDEFINED, whole_tables
 from jaccard_eval.compat.pycocotools.install import install_modules, require_free
-from jaccard_eval.compat.pycocotools.mask import rles
+from jaccard_eval.compat.pycocotools.shapes import rles
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.protocol import BOXES, AreaRange, get_protocol
 from jaccard_eval.metrics.detection import detection_metrics

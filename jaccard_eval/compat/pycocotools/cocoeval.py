@@ -29,8 +29,8 @@ from jaccard_eval.compat.pycocotools.columns import (
     whole_match,
     whole_tables,
 )
-from jaccard_eval.compat.pycocotools.mask import ReadMasks, write_rles
 from jaccard_eval.compat.pycocotools.params import Params, require_known
+from jaccard_eval.compat.pycocotools.shapes import ReadMasks, write_rles
 from jaccard_eval.data.known_protocols import MASKS
 
 __all__ = ["COCOeval", "Params", "maskUtils"]

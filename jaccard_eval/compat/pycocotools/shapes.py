@@ -1,0 +1,181 @@
+"""Masks and keypoints of annotations: RLE as pycocotools writes it into them, and columns that can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.compat.pycocotools.params import rules_of
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Shapes
+from jaccard_eval.errors import UsageError
+from jaccard_eval.native.calls import read_outlines, scan_shapes
+from jaccard_eval.reading.outlines import OutlineDraft
+from jaccard_eval.similarity import KINDS
+from jaccard_eval.similarity.keypoints import Keypoints
+from jaccard_eval.similarity.masks import Masks, Outlines
+from jaccard_eval.similarity.runs import Runs, strings_of_runs
+from jaccard_eval.text import pluralise, quoted_value
+
+Record = dict[str, Any]
+
+
+class ReadMasks:
+    """Masks of annotations, so that they are not read again while these hold the same strings."""
+
+    def __init__(self, anns: Sequence[Record], masks: Masks) -> None:
+        self._masks = masks
+        self._strings = [ann["segmentation"]["counts"] for ann in anns]
+        self._rows = {id(text): row for row, text in enumerate(self._strings)}
+
+    def of(self, anns: Sequence[Record]) -> Masks | None:
+        """Return the masks of annotations; None if any has another string or size."""
+        try:
+            shapes = [ann["segmentation"] for ann in anns]
+            rows = np.array([self._rows[id(shape["counts"])] for shape in shapes], dtype=np.int64)
+            sizes = np.fromiter(chain.from_iterable([shape["size"] for shape in shapes]), np.int64, 2 * len(anns))
+        except (KeyError, TypeError, ValueError):
+            return None
+        masks = self._masks.take(rows)
+        return masks if np.array_equal(masks.sizes, sizes.reshape(-1, 2)) else None
+
+
+def write_rles(anns: Sequence[Record], images: Mapping[Any, Record]) -> ReadMasks:
+    """Replace masks that are polygons or listed runs by compressed RLE, in the annotations themselves."""
+    drawn = [ann for ann in anns if not is_compressed(ann.get("segmentation"))]
+    masks = masks_of(drawn, images)
+    for ann, rle in zip(drawn, rles_of(masks), strict=True):
+        ann["segmentation"] = rle
+    return ReadMasks(drawn, masks)
+
+
+def is_compressed(value: Any) -> bool:
+    """Whether a mask is the compressed RLE that pycocotools takes as it is."""
+    return isinstance(value, dict) and isinstance(value.get("counts"), str | bytes)
+
+
+def rles(anns: Sequence[Record], images: Mapping[Any, Record]) -> list[Record]:
+    """Return the masks of annotations as ``pycocotools.mask`` encodes them; polygons in images of their own size."""
+    return rles_of(masks_of(anns, images))
+
+
+def rles_of(masks: Masks) -> list[Record]:
+    """Return masks as ``pycocotools.mask`` encodes them."""
+    texts = strings_of_runs(masks.runs, masks.sizes.prod(axis=1))
+    return [{"size": size, "counts": text} for size, text in zip(masks.sizes.tolist(), texts, strict=True)]
+
+
+def masks_of(anns: Sequence[Record], images: Mapping[Any, Record] | None = None) -> Masks:
+    """Return the masks of annotations; polygons need the sizes of their `images`.
+
+    A UsageError names an annotation whose mask is none, where pycocotools stops, hangs or reads other memory.
+    """
+    outlines = _compiled([ann.get("segmentation") for ann in anns])
+    if outlines is None:
+        draft = OutlineDraft()
+        for ann in anns:
+            _refuse(ann, draft.add(ann.get("segmentation")))
+        outlines, problems = draft.build()
+        for row, problem in problems:
+            _refuse(anns[row], problem)
+    sizes = outlines.masks.sizes.copy()
+    for row in np.flatnonzero(outlines.has_polygons).tolist():
+        image = {} if images is None else images[anns[row]["image_id"]]
+        absent = [name for name in ("height", "width") if name not in image]
+        _refuse(anns[row], f"is polygons, and its image has no {' and no '.join(absent)}" if absent else "")
+        sizes[row] = image["height"], image["width"]
+    return outlines.in_images(sizes)
+
+
+def _compiled(shapes: Sequence[Any]) -> Outlines | None:
+    """Return masks as the compiled core reads them from JSON; None where any of them is unusual."""
+    try:
+        plain = [
+            {"size": shape["size"], "counts": shape["counts"].decode("ascii")}
+            if type(shape) is dict and type(shape.get("counts")) is bytes
+            else shape
+            for shape in shapes
+        ]
+        text = msgspec.json.encode({"annotations": [{"segmentation": shape} for shape in plain]})
+    except (KeyError, TypeError, ValueError):  # arrays and tensors, and characters that are none of RLE's
+        return None
+    scanned = scan_shapes(text, poses=False, role="gt")
+    found = None if scanned is None else read_outlines(text, scanned)
+    if found is None:
+        return None
+    masks = Masks(Runs(found.edges, found.offsets), found.sizes)
+    return Outlines(found.corners, found.rings, found.parts, masks, found.has_polygons, np.zeros_like(found.is_short))
+
+
+def _refuse(ann: Record, problem: str) -> None:
+    if problem:
+        name = quoted_value(ann.get("id"))
+        raise UsageError(f"segmentation of annotation {name} on image {quoted_value(ann.get('image_id'))} {problem}")
+
+
+def keypoints_of(anns: Sequence[Record], n_points: int) -> Keypoints:
+    """Return the keypoints of annotations, of which each has `n_points`."""
+    poses = [ann["keypoints"] for ann in anns]
+    for ann, pose in zip(anns, poses, strict=True):
+        if len(pose) != 3 * n_points:
+            raise UsageError(
+                f"keypoints of annotation {quoted_value(ann.get('id'))} are {len(pose)} numbers, but there are"
+                f" {pluralise(n_points, 'sigma')}: set params.kpt_oks_sigmas, one for every x, y, v"
+            )
+    numbers = np.fromiter(chain.from_iterable(poses), np.float64, 3 * n_points * len(poses))
+    return Keypoints(numbers.reshape(len(poses), n_points, 3))
+
+
+def require_points(shapes: Shapes, params: Any) -> None:
+    """Refuse poses of another number of points than there are sigmas, with no word: `keypoints_of` finds them."""
+    if isinstance(shapes, Keypoints) and shapes.points.shape[1] != len(params.kpt_oks_sigmas):
+        raise UsageError("other sigmas")
+
+
+def shaped_columns(anns: Sequence[Record], params: Any, read: ReadMasks | None = None) -> tuple[FloatArray, Shapes]:
+    """Return the boxes of annotations (n, 4) in xywh, and the shapes that are compared.
+
+    Around the boxes poses without labelled points are looked for; those of masks have no use, and need not be there.
+    """
+    if params.iouType != "keypoints":
+        known = None if read is None else read.of(anns)
+        masks = masks_of(anns) if known is None else known
+        return masks.bounds(), masks
+    poses = keypoints_of(anns, len(params.kpt_oks_sigmas))
+    return np.array([ann["bbox"] for ann in anns], dtype=np.float64).reshape(len(anns), 4), poses
+
+
+def shape_overlaps(dts: Sequence[Record], gts: Sequence[Record], crowd: BoolArray, params: Any) -> FloatArray:
+    """Return how much the shapes of all pairs of detections and ground truth of one image agree, (D, G)."""
+    tables, zeros = [], [np.zeros(len(anns), dtype=np.int32) for anns in (dts, gts)]
+    for anns, places in zip((dts, gts), zeros, strict=True):
+        boxes, shapes = shaped_columns(anns, params)
+        area = [ann["area"] for ann in anns]
+        tables.append(BoxTable.from_arrays(places, places, boxes, encoding="xywh", area=area, shapes=shapes))
+    masks = [table.shapes for table in tables if isinstance(table.shapes, Masks)]
+    sizes = np.concatenate([part.sizes for part in masks]) if masks else np.zeros((1, 2), dtype=np.int64)
+    # Of masks of two sizes pycocotools returns -1 or, where they meet, may never return.
+    for ann, (height, width) in zip((*dts, *gts), sizes.tolist(), strict=False):
+        if (height, width) != (sizes[0, 0], sizes[0, 1]):
+            _refuse(ann, f"has size [{height}, {width}], but another one there has {sizes[0].tolist()}")
+    kind, rules = KINDS[params.iouType], rules_of(params)
+    first, second = (kind.prepare(table, rules) for table in tables)
+    i, j = (grid.ravel() for grid in np.indices((len(dts), len(gts))))
+    i, j, overlap = kind.pairs(first, second, i, j, crowd=crowd, threshold=-np.inf)
+    # By columns in memory, as the extension of pycocotools returns it.
+    overlaps = np.zeros((len(dts), len(gts)), order="C" if params.iouType == "keypoints" else "F")
+    overlaps[i, j] = overlap
+    return overlaps
+
+
+def decoded(rle: Record) -> npt.NDArray[np.uint8]:
+    """Return the pixels of a mask, (h, w), 1 where it is, by columns in memory as pycocotools returns them."""
+    masks = masks_of([{"segmentation": rle}])
+    height, width = masks.sizes[0].tolist()
+    changes = np.zeros(height * width + 1, dtype=np.uint8)
+    changes[masks.runs.edges] = 1
+    return (np.cumsum(changes[:-1]) % 2).astype(np.uint8).reshape((height, width), order="F")
