@@ -219,17 +219,17 @@ OPTION = Addition(
             "    score_min : float, optional\n        Ignore predictions below this score; average",
         ),
         (
-            "    if options.nms is not None:\n        pred_side = ",
-            "    if options.score_max is not None and pred_side.boxes.score is not None:\n"
-            "        kept = pred_side.boxes.score <= options.score_max\n"
-            '        ignored = {**pred_side.ignored, "score-max": int(np.count_nonzero(~kept))}\n'
-            "        pred_side = replace(pred_side, boxes=pred_side.boxes.take(kept), ignored=ignored)\n"
-            "    if options.nms is not None:\n        pred_side = ",
+            "    if options.nms is not None:\n        pred = _without_rivals",
+            "    if options.score_max is not None and pred.boxes.score is not None:\n"
+            "        kept = pred.boxes.score <= options.score_max\n"
+            '        ignored = {**pred.ignored, "score-max": int(np.count_nonzero(~kept))}\n'
+            "        pred = replace(pred, boxes=pred.boxes.take(kept), ignored=ignored)\n"
+            "    if options.nms is not None:\n        pred = _without_rivals",
         ),
+        ('    for name in ("nms", "score_min"):', '    for name in ("nms", "score_min", "score_max"):'),
         (
-            '        "score_min": "" if options.score_min is None',
-            '        "score_max": "" if options.score_max is None else repr(float(options.score_max)),\n'
-            '        "score_min": "" if options.score_min is None',
+            '"score_min", "extra_images", "images_in_common"',
+            '"score_min", "score_max", "extra_images", "images_in_common"',
         ),
     ),
     proofs={

@@ -13,16 +13,14 @@ from jaccard_eval import native
 SOURCES = sorted(native.LIBRARY.parent.glob("*.cpp"))
 COMPILER = shutil.which("g++")
 # Damages results lists and ground truth in every place, then ranks and pairs boxes of every awkward kind and number,
-# and finds hits, then undoes filters of any bytes and counts maps of any size, in a process whose allocations the
-# sanitizer knows.
+# and finds hits, then counts maps of any size, in a process whose allocations the sanitizer knows.
 PROGRAM = """
-import ctypes, io, random, sys
+import io, random, sys
 from pathlib import Path
 import numpy as np
 from jaccard_eval import native
-from jaccard_eval.native import maps, matching, shapes, truth
-from jaccard_eval.native.calls import scan_results
-from jaccard_eval.native.calls import scan_truth
+from jaccard_eval.native import calls
+from jaccard_eval.native.calls import scan_results, scan_truth
 
 native.LIBRARY = Path(sys.argv[1])
 assert native.load_core() is not None
@@ -32,12 +30,12 @@ def scan(text):
     # A piece ends where the text does, as does the buffer: bytes have a 0 behind them.
     if text[:1] == b"[":
         return scan_results(io.BytesIO(text), len(text))
-    truth.PIECE = rng.choice((7, 64, 1 << 20))
+    calls.PIECE = rng.choice((7, 64, 1 << 20))
     return scan_truth(text)
 
 def draw(text):
     role = "pred" if text[:1] == b"[" else "gt"
-    for poses, read in ((False, shapes.read_outlines), (True, shapes.read_poses)):
+    for poses, read in ((False, calls.read_outlines), (True, calls.read_poses)):
         scanned = shapes.scan_shapes(text, poses=poses, role=role)
         found = None if scanned is None else read(text, scanned)
         if found is None or poses:
@@ -82,33 +80,33 @@ for turn in range(2000):
     n, m, n_images, n_labels = (int(draw.integers(low, 9)) for low in (0, 0, 1, 1))
     image, label = draw.integers(0, n_images, n, np.int32), draw.integers(0, n_labels, n)
     turns, cap = draw.permutation(n), int(draw.integers(0, n + 2))
-    order, key, rank = matching.rank(draw.choice(ODD, n), label, image, turns, n_images=n_images, cap=cap)
+    order, key, rank = calls.rank(draw.choice(ODD, n), label, image, turns, n_images=n_images, cap=cap)
     assert len(order) <= n and set(order.tolist()) <= set(range(n)) and (rank < max(cap, 1)).all()
     start = draw.integers(0, m + 1, len(order))
     blocks = start, np.minimum(start + draw.integers(0, 4, len(order)), m)
-    matching.CHUNK_PAIRS = int(draw.integers(0, 5))  # less than there is to find, or nothing
+    calls.CHUNK_PAIRS = int(draw.integers(0, 5))  # less than there is to find, or nothing
     values = ODD if turn % 2 else ODD[2:4]
     crowd = draw.random(m) < 0.3 if turn % 3 else None
     detections, truth = draw.choice(values, (n, 4)), draw.choice(values, (m, 4))
-    box, other, overlap = matching.pair_boxes(detections, order, truth, blocks, crowd, threshold=0.1, offset=turn % 2)
+    box, other, overlap = calls.pair_boxes(detections, order, truth, blocks, crowd, threshold=0.1, offset=turn % 2)
     assert all(blocks[0][i] <= j < blocks[1][i] for i, j in zip(box.tolist(), other.tolist()))
     n_pairs += len(box)
-    matching.pack_rows(order, detections, None, detections[:, 0], np.empty((len(order), 8), np.uint64))
+    calls.pack_rows(order, detections, None, detections[:, 0], np.empty((len(order), 8), np.uint64))
     labels, rows = np.sort(label), np.flatnonzero(draw.random(n) < 0.7)
     hit, counts = draw.random((2, 3, len(rows))) < 0.5
     bounds = np.append(np.flatnonzero(draw.random(n) < 0.5), n)
     ties = (np.unique(np.append(0, bounds)).astype(np.int32), turn % 2) if turn % 3 and n else None
     of_all, of_rows = (labels, draw.integers(0, 9, n), draw.random(n) < 0.5), (rows, hit, counts)
-    found, before, count = matching.find_hits(of_all, of_rows, n_labels=n_labels, cap=cap, ties=ties)
+    found, before, count = calls.find_hits(of_all, of_rows, n_labels=n_labels, cap=cap, ties=ties)
     assert set(found.tolist()) <= set(rows.tolist()) and count.sum() == len(found) == len(before) <= hit.sum()
 assert n_pairs > 100
 
 for turn in range(2000):
     height, width = (int(draw.integers(1, top)) for top in (5, 30))
     kinds, top = draw.choice([np.uint8, np.uint16, np.uint32], 2), int(draw.choice([2, 200, 2**8]))
-    maps.FIRST_CAPACITY = int(draw.choice([1, 2, 1024]))
+    calls.FIRST_CAPACITY = int(draw.choice([1, 2, 1024]))
     sides = [draw.integers(0, top, (height, width)).astype(kind) for kind in kinds]
-    assert maps.count_pairs(*sides)[2].sum() == height * width
+    assert calls.count_pairs(*sides)[2].sum() == height * width
 print("done", len(texts))
 """
 

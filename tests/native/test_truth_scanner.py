@@ -90,7 +90,7 @@ def test_what_tools_write_is_read_by_the_core(indent: int | None) -> None:
     images = [{"id": i, "file_name": f"{i:012}.jpg", "license": 3, "height": 427, "width": 640} for i in range(600)]
     categories = [{"id": i, "name": f"名 {i}", "supercategory": "x"} for i in range(80)]
     truth = {"info": {}, "licenses": [], "images": images, "annotations": annotations, "categories": categories}
-    assert require_alike((json.dumps(calls, indent=indent) + "\n").encode())
+    assert require_alike((json.dumps(truth, indent=indent) + "\n").encode())
     assert require_alike(json.dumps(truth | {"annotations": []}, ensure_ascii=False).encode())
 
 
@@ -124,7 +124,7 @@ def objects(draw: st.DrawFn, fields: list[tuple[str, str]]) -> str:
 
 @st.composite
 def truths(draw: st.DrawFn) -> str:
-    """Draw a text that is ground calls, or nearly."""
+    """Draw a text that is ground truth, or nearly."""
     numbers = st.sampled_from(["1", "2"]) | NUMBERS
     box = f"[{','.join(draw(numbers) for _ in range(draw(st.sampled_from([4, 4, 4, 3, 5]))))}]"
     optional = [("area", draw(numbers)), ("iscrowd", draw(numbers)), ("ignore", draw(numbers)), ("id", draw(numbers))]

@@ -33,7 +33,7 @@ def result(request: pytest.FixtureRequest, sample_data: Path, tmp_path: Path) ->
             path="p",
             output="o",
             format="coco",
-            rule={"method": "hard", "by": "iou", "class_agnostic": False},
+            rule={"by": "iou", "iou": 0.5, "class_agnostic": False},
             classes=(ClassCounts(name="dog", before=3, after=1, below=1),),
         ),
     }

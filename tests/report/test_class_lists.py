@@ -168,7 +168,7 @@ def test_commands_without_a_table_of_metrics_choose_classes_too(
     assert "and 1 more; -o classes.csv writes all" in inspected
     assert run.run(["inspect", gt, "-o", "classes.csv"]) == 0
     assert len(Path("classes.csv").read_text().splitlines()) == 1 + 2
-    placed = shown("sensitivity", gt, before, "--worst", "1", "--rounds", "1")
+    placed = shown("sensitivity", gt, before, "--worst", "1")
     assert "worst 1 of 2 by IoU" in placed
     assert "and 1 more; -o classes.csv writes all" in placed
     for side, picture in (("truth", "0012"), ("maps", "0011")):

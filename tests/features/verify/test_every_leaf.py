@@ -180,7 +180,7 @@ def test_an_edit_of_a_result_of_another_kind_is_found(
     assert done.returncode in (0, 1), done.stderr
     document = json.loads(Path("result.json").read_text())
     for name in ("pixels", "panoptic"):
-        once(monkeypatch, files.files, name)
+        once(monkeypatch, files, name)
     for name in ("evaluate_inputs", "compare_results"):
         once(monkeypatch, files, name)
     inputs = [word for word in OTHERS[kind] if isinstance(word, Path)]
