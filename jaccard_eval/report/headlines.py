@@ -23,9 +23,9 @@ LOOKS: Mapping[Status, Look] = {
 OTHERS = {Status.WARN: "warned", Status.INFO: "missed, for information", Status.SKIP: "skipped"}
 
 
-def metrics_headline(values: Mapping[str, float], findings: Iterable[Finding], n: int = SHOWN_METRICS) -> Headline:
+def metrics_headline(values: Mapping[str, float], findings: Iterable[Finding]) -> Headline:
     """Return the first metrics, as in ``AP 0.3463  AP50 0.6915  AP75 0.2658  (2 warnings)``."""
-    texts = [f"{name} {metric_text(value)}" for name, value in [*values.items()][:n]]
+    texts = [f"{name} {metric_text(value)}" for name, value in [*values.items()][:SHOWN_METRICS]]
     spans = [Span(f"  {text}" if row else text) for row, text in enumerate(texts)]
     return Headline((*spans, *warned_spans(findings)))
 

@@ -36,18 +36,18 @@ def scan(text):
 def draw(text):
     role = "pred" if text[:1] == b"[" else "gt"
     for poses, read in ((False, calls.read_outlines), (True, calls.read_poses)):
-        scanned = shapes.scan_shapes(text, poses=poses, role=role)
+        scanned = calls.scan_shapes(text, poses=poses, role=role)
         found = None if scanned is None else read(text, scanned)
         if found is None or poses:
             continue
         sizes = np.where(found.has_polygons[:, None], [[90, 7]], found.sizes)
-        edges, offsets = shapes.fill_polygons(
+        edges, offsets = calls.fill_polygons(
             found.corners, found.rings, found.parts, sizes, (found.edges, found.offsets)
         )
-        shapes.measure_masks(edges, offsets, sizes)
+        calls.measure_masks(edges, offsets, sizes)
         rows = np.arange(len(sizes))
-        shapes.gather(edges, offsets, rows[::-1], len(edges))
-        shapes.intersect((edges, offsets), (edges, offsets), rows, rows[::-1].copy())
+        calls.gather(edges, offsets, rows[::-1], len(edges))
+        calls.intersect((edges, offsets), (edges, offsets), rows, rows[::-1].copy())
 
 SHAPES = [
     b'[{"image_id":1,"category_id":1,"score":1,"segmentation":{"size":[3,4],"counts":"06<0"}},'

@@ -14,7 +14,6 @@ from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.inputs import LABELS, InputPath, note_inputs, note_inputs_of
 from jaccard_eval.cli.options import (
     BOOTSTRAP_OPTIONS,
-    CONF,
     FIELDS,
     FINDING_OPTIONS,
     GALLERY,
@@ -25,6 +24,7 @@ from jaccard_eval.cli.options import (
     PAIR_OPTIONS,
     PATH_OPTIONS,
     PROTOCOL_OPTIONS,
+    REMOVED_CONF,
     SCORE,
     SHAPE_OPTIONS,
     SLICE_OPTIONS,
@@ -194,7 +194,7 @@ COMMAND = SectionedCommand(
             basic=True,
             help="Report a box as moved if its IoU changed by at least this (default 0.05).",
         ),
-        CONF,
+        REMOVED_CONF,
         *OF_THE_SIDES,
         section("Intervals and slices")(
             "--bootstrap",

@@ -114,12 +114,7 @@ def headline(result: EvaluationResult) -> Headline:
         for name, metric in result.metrics.items()
         if len(ious) > 1 or metric.ref.iou is not None or replace(metric.ref, iou=ious[0]) not in refs
     }
-    if not result.operating_points:
-        return metrics_headline(shown, result.findings)
-    point = result.operating_points[0]  # of all classes, at the lowest threshold
-    first = dict([*shown.items()][:2])
-    counted = {f"at {point.score:.4g}: precision": point.precision, "recall": point.recall, "F1": point.f1}
-    return metrics_headline({**first, **counted}, result.findings, n=len(first) + len(counted))
+    return metrics_headline(shown, result.findings)
 
 
 def build_album(result: EvaluationResult, options: ReportOptions) -> Album:
