@@ -96,8 +96,6 @@ def _points_at(boxes: BoxTable, places: Sequence[int]) -> BoxTable:
 
 
 def _with_masks(aligned: Alignment, gt: Dataset, pred: Dataset, iou_type: str) -> Alignment:
-    from functools import partial
-
     from jaccard_eval.reading import in_images
 
     with_masks = partial(in_images.with_masks, anywhere=iou_type == "segm")
