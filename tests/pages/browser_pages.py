@@ -113,7 +113,7 @@ PAGES: dict[str, Callable[[Path, pytest.FixtureRequest], list[object]]] = {
         *("panoptic", SEGMENTS / "gt.json", SEGMENTS / "worse.json", "--against", SEGMENTS / "better.json"),
         *("--bootstrap", "50", "--slice", "first=*1.jpg", "--slice", "rest=*0[234].jpg", "--fail-under", "PQ=0.9"),
     ],
-    "sensitivity": lambda *_: ["sensitivity", *PAIR, "--rounds", "2"],
+    "sensitivity": lambda *_: ["sensitivity", *PAIR],
     "overlap": lambda *_: ["overlap", "6,1,18,9", "1,3,13,11"],
     "verify": of_saved_result("verify", *PAIR),
     "gate": of_saved_result("gate", "--fail-under", "AP=0.9", "--fail-under", "AP50=0.5"),
