@@ -203,9 +203,8 @@ OPTION = Addition(
     target=3,
     edits=(
         (
-            "    score_min: float | None = field(",
-            '    score_max: float | None = field(default=None, metadata={"help": "Ignore higher scores."})\n'
-            "    score_min: float | None = field(",
+            "    score_min: float | None = _option(",
+            '    score_max: float | None = _option("Ignore higher scores.")\n    score_min: float | None = _option(',
         ),
         # Four verbs take what chooses from both sides.
         (

@@ -44,6 +44,9 @@ _SPELLED = {"deg": "degrees", "rad": "radians", "cw": "clockwise", "ccw": "count
 # The score of an operating point that is found rather than given: "best-f1", or what it is to reach, "precision=0.9".
 BEST_F1 = "best-f1"
 AIMS = ("precision", "recall", "fppi")
+ENCODINGS = ("xywh", "xyxy", "cxcywh", "xxyy", "yxyx")  # what the four numbers of a box are
+# How images are paired, in the order of trial; asked for, "id" treats 7 and "7" as the same.
+IMAGE_WAYS = ("id", "name", "path", "basename", "stem", "case", "decorated", "number", "affix", "id+1", "id-1")
 
 
 def score_of(text: str) -> float | str | None:
@@ -68,6 +71,21 @@ def score_of(text: str) -> float | str | None:
 def spelled_angle(name: str) -> str:
     """Return one of `ANGLES` in words."""
     return ", ".join(_SPELLED[part] for part in name.split("-"))
+
+
+# A field with a help is an option of the command line, by its name and its type; a group of them is shown together.
+def _option(help: str, *, default: Any = None, group: str = "rules", **more: Any) -> Any:  # noqa: A002 - as click says
+    return field(default=default, metadata={"help": {group: help}, **more})
+
+
+def _side(help: str, *, default: Any = None, **more: Any) -> Any:  # noqa: A002
+    """Declare an option of each side, such as --gt-box and --pred-box."""
+    return _option(help, default=default, group="side", **more)
+
+
+def _both(help: str, *, default: Any = None, side: str | None = None, **more: Any) -> Any:  # noqa: A002
+    """Declare an option that is given once for both sides; with a help for it, for one side too."""
+    return field(default=default, metadata={"help": {"both": help} | ({"side": side} if side else {}), **more})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,54 +216,78 @@ class ReadOptions:
     """
 
     role: str = "gt"
-    box: str | None = None
-    units: str | None = None
-    names: tuple[str, ...] | None = None
-    images: PathText | None = None
-    columns: str | None = None
-    split: str = "val"
-    assume_score: float | None = None
-    origin: int = 0
-    resized: str | None = None
-    drop_inverted: bool = False
-    skip_invalid: bool = False
-    angle: str | None = None
-    keypoint_order: tuple[int, ...] | None = None
-    mask_axes: str | None = None
-    hierarchy: PathText | None = None
-    image_labels: PathText | None = None
-    class_descriptions: PathText | None = None
+    box: str | None = _side("Box encoding: " + ", ".join(ENCODINGS) + ".", choices=ENCODINGS, basic=True)
+    units: str | None = _side("Pixels, or fractions of the image size.", choices=("px", "norm"))
+    names: tuple[str, ...] | None = _both("Class names by index.", side="Like --names, for this side only.", basic=True)
+    images: PathText | None = _both(
+        "Image folder, for the list of images, their sizes, and to show them.",
+        side="Like --images, for this side only.",
+        basic=True,
+    )
+    columns: str | None = _side(
+        "Columns: a layout of text files (box-conf), or names of a table's columns (class=a,score=b)."
+    )
+    split: str = _both("Split to read, if the data set has splits.", default="val")
+    assume_score: float | None = _both("Score of predictions without one.")
+    origin: int = _side("Index of the first pixel: 0, or 1 as in VOC.", default=0, choices=("0", "1"))
+    resized: str | None = _side(
+        "Map boxes back from resized images: stretch:640x512 (width x height), letterbox:640, pad:640, short:800,1333,"
+        " scale:0.5, offset:-20,0, rect:640, mirror, rot90; join with +."
+    )
+    drop_inverted: bool = _side("Ignore boxes with negative width or height.", default=False)
+    skip_invalid: bool = _both("Skip records and lines that cannot be used, and count them.", default=False)
+    angle: str | None = _side("Angles of oriented boxes: " + ", ".join(ANGLES) + ".", choices=ANGLES)
+    keypoint_order: tuple[int, ...] | None = _side(
+        "Which point of the file each keypoint is, from 0: 0,2,1 exchanges the last two of three."
+    )
+    mask_axes: str | None = _side(
+        "What masks exchange: yx (polygons); of pixels transposed, row-major, or wh (size of RLE).",
+        choices=tuple(MASK_AXES),
+    )
+    hierarchy: PathText | None = _both("Open Images: hierarchy of classes (JSON), if it is not next to GT.")
+    image_labels: PathText | None = _both("Open Images: verified image-level labels (CSV), if not next to GT.")
+    class_descriptions: PathText | None = _both("Open Images: names of classes (CSV), if not next to the tables.")
     iou_type: str = "bbox"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideOptions:
-    """How both sides are read, chosen from and brought together; `evaluate` explains each.
+    """How both sides are read, chosen from and brought together; `evaluate` explains each."""
 
-    A field with a help is an option of the command line by its name and type; the others need words of their own there.
-    """
-
-    # One of `imagekeys.WAYS`; None finds out, as all do that are empty.
-    match_images: str | None = None
-    # Images that only the predictions have: "error", "ignore", or "empty" to count them as images without objects.
-    extra_images: str = "error"
-    # Whether only images that both sides list are evaluated.
-    images_in_common: bool = False
+    # All that are empty are found out.
+    match_images: str | None = _option(
+        f"How to pair images: by {', '.join(IMAGE_WAYS)} (the prediction's id plus or minus 1).",
+        group="pairing",
+        choices=IMAGE_WAYS,
+    )
+    extra_images: str = _option(
+        "Images that only the predictions name: stop (error), ignore them, or count them as images without objects"
+        " (empty). Default: error if the ground truth lists its images, else empty.",
+        default="error",
+        group="pairing",
+        choices=("error", "ignore", "empty"),
+    )
+    images_in_common: bool = _option(
+        "Evaluate only images that both sides list; a warning counts the others.", default=False, group="pairing"
+    )
     # Prediction class to ground-truth class, or the name of a rule that `data.classmaps` knows.
-    class_map: Mapping[str, str] | str | None = None
+    class_map: Mapping[str, str] | str | None = _option(
+        "Map prediction classes: pred=gt,..., a .json or .yaml file, id+1, or auto (by overlap).",
+        group="pairing",
+        basic=True,
+    )
     # Class of the ground truth to the class that it is evaluated as.
-    gt_class_map: Mapping[str, str] | None = None
-    classes: Sequence[str] = field(default=(), metadata={"help": "Evaluate only these classes.", "basic": True})
-    exclude_classes: Sequence[str] = field(default=(), metadata={"help": "Evaluate all classes but these."})
-    score_min: float | None = field(
-        default=None, metadata={"help": "Ignore predictions with a lower score.", "basic": True}
+    gt_class_map: Mapping[str, str] | None = _option(
+        "Merge or rename classes of the ground truth: car=vehicle,truck=vehicle, or a .json or .yaml file.",
+        group="pairing",
     )
-    nms: float | None = field(default=None, metadata={"help": "Apply per-class NMS by IoU of boxes first."})
-    drop_duplicates: bool = field(
-        default=False, metadata={"help": "Ignore rows that repeat an earlier row of the same side."}
-    )
-    gt_format: str | None = None
-    pred_format: str | None = None
+    classes: Sequence[str] = _option("Evaluate only these classes.", default=(), basic=True)
+    exclude_classes: Sequence[str] = _option("Evaluate all classes but these.", default=())
+    score_min: float | None = _option("Ignore predictions with a lower score.", basic=True)
+    nms: float | None = _option("Apply per-class NMS by IoU of boxes first.")
+    drop_duplicates: bool = _option("Ignore rows that repeat an earlier row of the same side.", default=False)
+    gt_format: str | None = _option("Format of the ground truth ('jaccard-eval formats').", group="gt", basic=True)
+    pred_format: str | None = _option("Format of the predictions ('jaccard-eval formats').", group="pred", basic=True)
     gt_options: ReadOptions | None = None
     pred_options: ReadOptions | None = None
     allow: Sequence[str] = ()
@@ -367,17 +409,26 @@ class EngineOptions:
         A client of the cluster to use.
     """
 
-    engine: str = "auto"
-    memory_limit: int | str | None = None
-    workers: int | None = None
-    scratch: PathText | None = None
-    keep_scratch: bool = False
-    scheduler: PathText | None = None
-    tls_ca: PathText | None = None
-    tls_cert: PathText | None = None
-    tls_key: PathText | None = None
-    retries: int = 3
-    no_worker_timeout: float = 120
+    engine: str = _option(
+        "Where predictions are kept; auto: on disk if they would not fit into memory.",
+        default="auto",
+        group="engine",
+        choices=ENGINES,
+    )
+    memory_limit: int | str | None = _option(
+        "Memory to use, such as 2GiB (default: 60 % of the machine's).", group="engine"
+    )
+    workers: int | None = _option("Threads of the disk engine (default: one per processor).", group="engine")
+    scratch: PathText | None = _option("Folder for files of the engine; of a cluster, also URL.", group="engine")
+    keep_scratch: bool = _option("Leave these files, and print where.", default=False, group="engine")
+    scheduler: PathText | None = _option("Dask scheduler: tcp://HOST:PORT, tls://... or its file.", group="engine")
+    tls_ca: PathText | None = _option("Certificate authority of a tls:// scheduler.", group="engine")
+    tls_cert: PathText | None = _option("Certificate for a tls:// scheduler.", group="engine")
+    tls_key: PathText | None = _option("Key for a tls:// scheduler.", group="engine")
+    retries: int = _option("Repeat a task of a cluster N times after an error (default 3).", default=3, group="engine")
+    no_worker_timeout: float = _option(
+        "Stop after this long without a Dask worker (default 120).", default=120, group="engine"
+    )
     client: Any = None
 
     def __post_init__(self) -> None:
@@ -487,4 +538,4 @@ def given_reading(options: SideOptions) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name if name in _SHARED else f"{side}_{name}" for side, name in given))
 
 
-_SHARED = frozenset({"split", "hierarchy", "image_labels", "class_descriptions", "skip_invalid", "assume_score"})
+_SHARED = frozenset(known.name for known in fields(ReadOptions) if [*known.metadata.get("help", ())] == ["both"])

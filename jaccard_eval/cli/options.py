@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -46,11 +46,8 @@ from jaccard_eval.extensions import SIMILARITIES
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.options import (
     AIMS,
-    ANGLES,
     BEST_F1,
     BY_FOLDER,
-    ENGINES,
-    MASK_AXES,
     EngineOptions,
     ReadOptions,
     SideOptions,
@@ -67,10 +64,7 @@ if TYPE_CHECKING:
 
 
 PATH = AnyPath()
-BOX_ENCODINGS = ("xywh", "xyxy", "cxcywh", "xxyy", "yxyx")
-UNITS = ("px", "norm")
-ORIGINS = ("0", "1")
-IMAGE_WAYS = ("id", "name", "path", "basename", "stem", "case", "decorated", "number", "affix", "id+1", "id-1")
+ROLES = ("gt", "pred")
 WHOLE: dict[str, Any] = {"metavar": "N", "callback": parsed_by(parse_whole)}
 NUMBER: dict[str, Any] = {"metavar": "NUMBER", "callback": parsed_by(parse_number)}
 
@@ -122,8 +116,22 @@ class ListedCommand(click.Command):
 
     context_class = HelpContext
 
-    def __init__(self, name: str, *, group: str, params: Sequence[click.Parameter], **settings: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        group: str,
+        params: Sequence[click.Parameter | str],
+        without: Collection[str] = (),
+        **settings: Any,
+    ) -> None:
         self.group = group  # one of `cli.GROUPS`
+        # Options that commands share are named by their group, `without` those that this one lacks or has itself.
+        own = [
+            option
+            for given in params
+            for option in (options_of(given, without=without) if isinstance(given, str) else [given])
+        ]
         help_all = SectionOption(
             ["--help-all"],
             section=HELP,
@@ -134,7 +142,7 @@ class ListedCommand(click.Command):
             callback=_show_all,
             help="Show all options.",
         )
-        super().__init__(name, params=[*params, help_all], **settings)
+        super().__init__(name, params=[*own, help_all], **settings)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words; of an option that there is not, those that are near are named, without regard to dashes."""
@@ -170,8 +178,8 @@ def _visible_names(params: Iterable[click.Parameter]) -> Iterator[str]:
 class SectionedCommand(ListedCommand):
     """A command with the shared options, which a configuration may set; its failures are reported to the CI system."""
 
-    def __init__(self, name: str, *, params: Sequence[click.Parameter], **settings: Any) -> None:
-        super().__init__(name, params=[*params, *CONFIG_OPTIONS], **settings)
+    def __init__(self, name: str, *, params: Sequence[click.Parameter | str], **settings: Any) -> None:
+        super().__init__(name, params=[*params, *CONFIG_OPTIONS], options_metavar="[OPTIONS]", **settings)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words, with the options of the configuration behind them."""
@@ -289,70 +297,16 @@ def completed_from(
 
 
 PROTOCOL: dict[str, Any] = {"metavar": "NAME", "shell_complete": completed_from(lambda: RULES)}
+FORMAT_NAME: dict[str, Any] = {
+    "metavar": "FORMAT",
+    "callback": parsed_by(_format_name),
+    "shell_complete": completed_from(known_formats),
+}
 SCORE: dict[str, Any] = {
     "metavar": "SCORE",
     "callback": parsed_by(parse_score),
     "shell_complete": completed_from(lambda: [BEST_F1, *(f"{aim}=" for aim in AIMS)]),
 }
-
-
-def _side_options(side: str, what: str) -> list[click.Parameter]:
-    """Return how one side is read, where looking at it does not settle it."""
-    return [
-        _input(
-            f"--{side}-format",
-            metavar="FORMAT",
-            basic=True,
-            callback=parsed_by(_format_name),
-            shell_complete=completed_from(known_formats),
-            help=f"Format of the {what} ('jaccard-eval formats').",
-        ),
-        _input(
-            f"--{side}-box",
-            type=OneOf(BOX_ENCODINGS),
-            metavar="ENCODING",
-            basic=True,
-            help="Box encoding: " + ", ".join(BOX_ENCODINGS) + ".",
-        ),
-        _input(f"--{side}-units", type=OneOf(UNITS), help="Pixels, or fractions of the image size."),
-        _input(f"--{side}-origin", type=OneOf(ORIGINS), help="Index of the first pixel: 0, or 1 as in VOC."),
-        _input(
-            f"--{side}-resized",
-            metavar="HOW",
-            callback=parsed_by(_resized),
-            help="Map boxes back from resized images: stretch:640x512 (width x height), letterbox:640, pad:640,"
-            " short:800,1333, scale:0.5, offset:-20,0, rect:640, mirror, rot90; join with +.",
-        ),
-        # Not False: what reads one input takes any option of a side that is given for a word on which side it is.
-        _input(
-            f"--{side}-drop-inverted", is_flag=True, default=None, help="Ignore boxes with negative width or height."
-        ),
-        _input(f"--{side}-names", **NAMES, help="Like --names, for this side only."),
-        _input(f"--{side}-images", type=InputPath(IMAGES), metavar="DIR", help="Like --images, for this side only."),
-        _input(
-            f"--{side}-columns",
-            metavar="LAYOUT",
-            help="Columns: a layout of text files (box-conf), or names of a table's columns (class=a,score=b).",
-        ),
-        _input(
-            f"--{side}-angle",
-            type=OneOf(ANGLES),
-            metavar="ANGLE",
-            help="Angles of oriented boxes: " + ", ".join(ANGLES) + ".",
-        ),
-        _input(
-            f"--{side}-keypoint-order",
-            metavar="N,...",
-            callback=parsed_by(parse_order),
-            help="Which point of the file each keypoint is, from 0: 0,2,1 exchanges the last two of three.",
-        ),
-        _input(
-            f"--{side}-mask-axes",
-            type=OneOf(tuple(MASK_AXES)),
-            metavar="AXES",
-            help="What masks exchange: yx (polygons); of pixels transposed, row-major, or wh (size of RLE).",
-        ),
-    ]
 
 
 INPUT = "Input (detected if not given)"
@@ -369,83 +323,73 @@ PATH_OPTIONS: list[click.Parameter] = [
     ),
 ]
 
-INPUT_OPTIONS: list[click.Parameter] = [
-    _input("--names", **NAMES, basic=True, help="Class names by index."),
-    _input(
-        "--images",
-        type=InputPath(IMAGES),
-        metavar="DIR",
-        basic=True,
-        help="Image folder, for the list of images, their sizes, and to show them.",
-    ),
-    _input(
-        "--split", metavar="NAME", default="val", show_default=True, help="Split to read, if the data set has splits."
-    ),
-    _input(
-        "--skip-invalid",
-        is_flag=True,
-        help="Skip records and lines that cannot be used, and count them.",
-    ),
-    _input(
-        "--hierarchy",
-        type=InputPath(),
-        metavar="FILE",
-        help="Open Images: hierarchy of classes (JSON), if it is not next to GT.",
-    ),
-    _input(
-        "--image-labels",
-        type=InputPath(),
-        metavar="FILE",
-        help="Open Images: verified image-level labels (CSV), if not next to GT.",
-    ),
-    _input(
-        "--class-descriptions",
-        type=InputPath(),
-        metavar="FILE",
-        help="Open Images: names of classes (CSV), if not next to the tables.",
-    ),
-    _input("--assume-score", **NUMBER, help="Score of predictions without one."),
-    *_side_options("gt", "ground truth"),
-    *_side_options("pred", "predictions"),
-]
+# How a text is read, where the type of a field does not say it.
+_BY_TYPE: dict[str, dict[str, Any]] = {
+    # Not False: what reads one input takes any option of a side that is given for a word on which side it is.
+    "bool": {"is_flag": True, "default": None},
+    "int": WHOLE,
+    "int | None": WHOLE,
+    "float": NUMBER,
+    "float | None": NUMBER,
+    "PathText | None": {"type": InputPath(), "metavar": "FILE"},
+    "Sequence[str]": {"metavar": "A,B,...", "callback": parsed_by(parse_names)},
+}
+_BY_NAME: dict[str, dict[str, Any]] = {
+    "gt_format": FORMAT_NAME,
+    "pred_format": FORMAT_NAME,
+    "box": {"metavar": "ENCODING"},
+    "names": NAMES,
+    "images": {"type": InputPath(IMAGES), "metavar": "DIR"},
+    "columns": {"metavar": "LAYOUT"},
+    "split": {"metavar": "NAME", "default": "val", "show_default": True},
+    "origin": {"metavar": None},
+    "resized": {"metavar": "HOW", "callback": parsed_by(_resized)},
+    "angle": {"metavar": "ANGLE"},
+    "keypoint_order": {"metavar": "N,...", "callback": parsed_by(parse_order)},
+    "mask_axes": {"metavar": "AXES"},
+    "match_images": {"metavar": "HOW"},
+    "extra_images": {"default": "error"},
+    "class_map": {
+        "type": InputText(is_map_file),
+        "metavar": "MAP",
+        "shell_complete": completed_from(lambda: ["auto"], or_files=True),
+        "callback": parsed_by(parse_class_map),
+    },
+    "gt_class_map": {
+        "type": InputText(is_map_file),
+        "metavar": "MAP",
+        "callback": parsed_by(partial(parse_class_map, rules=())),
+    },
+    "engine": {"default": "auto"},
+    "memory_limit": {"metavar": "SIZE"},
+    "scratch": {"type": AnyPath(), "metavar": "DIR|URL"},
+    "scheduler": {"type": None, "metavar": "ADDRESS|FILE"},
+    "no_worker_timeout": {"metavar": "SECONDS"},
+}
 
-PAIR_OPTIONS: list[click.Parameter] = [
-    _input(
-        "--match-images",
-        type=OneOf(IMAGE_WAYS),
-        metavar="HOW",
-        help=f"How to pair images: by {', '.join(IMAGE_WAYS)} (the prediction's id plus or minus 1).",
-    ),
-    _input(
-        "--extra-images",
-        type=OneOf(("error", "ignore", "empty")),
-        default="error",
-        help="Images that only the predictions name: stop (error), ignore them, or count them as images without"
-        " objects (empty). Default: error if the ground truth lists its images, else empty.",
-    ),
-    _input(
-        "--images-in-common",
-        is_flag=True,
-        help="Evaluate only images that both sides list; a warning counts the others.",
-    ),
-    _input(
-        "--class-map",
-        type=InputText(is_map_file),
-        metavar="MAP",
-        basic=True,
-        shell_complete=completed_from(lambda: ["auto"], or_files=True),
-        callback=parsed_by(parse_class_map),
-        help="Map prediction classes: pred=gt,..., a .json or .yaml file, id+1, or auto (by overlap).",
-    ),
-    _input(
-        "--gt-class-map",
-        type=InputText(is_map_file),
-        metavar="MAP",
-        callback=parsed_by(partial(parse_class_map, rules=())),
-        help="Merge or rename classes of the ground truth: car=vehicle,truck=vehicle, or a .json or .yaml file.",
-    ),
-]
 
+def declared(kind: type, group: str, option: Callable[..., SectionOption], *, side: str = "") -> list[click.Parameter]:
+    """Make the options of a group that the fields of a dataclass declare."""
+    return [
+        option(
+            f"--{side}{known.name}".replace("_", "-"),
+            help=helps[group],
+            # Of one that is given for both sides or for one, the former is the usual one.
+            basic=known.metadata.get("basic", False) and next(iter(helps)) == group,
+            **_BY_TYPE.get(str(known.type), {})
+            | ({"type": OneOf(choices)} if (choices := known.metadata.get("choices")) else {})
+            | _BY_NAME.get(known.name, {}),
+        )
+        for known in fields(kind)
+        if group in (helps := known.metadata.get("help", {}))
+    ]
+
+
+_BOTH = declared(ReadOptions, "both", _input)
+_GT, _PRED = (
+    [*declared(SideOptions, side, _input), *declared(ReadOptions, "side", _input, side=f"{side}_")] for side in ROLES
+)
+PAIR_OPTIONS = declared(SideOptions, "pairing", _input)
 
 REMOVED_CONF = removed_option(
     "--conf", "use --score for precision, recall and F1 at a threshold, --score-min to filter predictions."
@@ -638,13 +582,6 @@ GALLERY = _show(
 )
 
 
-# Of the options that the fields of a dataclass declare, the type decides how a text is read.
-_BY_TYPE: dict[str, dict[str, Any]] = {
-    "bool": {"is_flag": True},
-    "float | None": NUMBER,
-    "Sequence[str]": {"metavar": "A,B,...", "callback": parsed_by(parse_names)},
-}
-
 PROTOCOL_OPTIONS: list[click.Parameter] = [
     _rule(
         "--protocol",
@@ -678,16 +615,7 @@ PROTOCOL_OPTIONS: list[click.Parameter] = [
         type=OneOf(("count", "ignore")),
         help="Count objects marked difficult, or ignore them and those marked ignore. Default: as the protocol does.",
     ),
-    *(
-        _rule(
-            f"--{field.name.replace('_', '-')}",
-            help=field.metadata["help"],
-            basic=field.metadata.get("basic", False),
-            **_BY_TYPE[str(field.type)],
-        )
-        for field in fields(SideOptions)
-        if field.metadata
-    ),
+    *declared(SideOptions, "rules", _rule),
     _rule(
         "--score",
         **SCORE,
@@ -720,6 +648,32 @@ SHAPE_OPTIONS: list[click.Parameter] = [
 ]
 
 
+ENGINE_OPTIONS = declared(EngineOptions, "engine", section("Large inputs"))
+
+GROUPS: dict[str, Sequence[click.Parameter]] = {
+    "paths": PATH_OPTIONS,
+    "input": [*_BOTH, *_GT, *_PRED],
+    "input-of-pred": [*_BOTH, *_PRED],
+    "pairing": PAIR_OPTIONS,
+    "rules": PROTOCOL_OPTIONS,
+    "shapes": SHAPE_OPTIONS,
+    "bootstrap": BOOTSTRAP_OPTIONS,
+    "slices": SLICE_OPTIONS,
+    "engine": ENGINE_OPTIONS,
+    "listed-classes": LISTED_CLASSES,
+    "classes": CLASS_OPTIONS,
+    "output": OUTPUT_OPTIONS,
+    "findings": FINDING_OPTIONS,
+    "gallery": [GALLERY],
+    "quiet": [QUIET, PROGRESS],
+}
+
+
+def options_of(group: str, *, without: Collection[str] = ()) -> list[click.Parameter]:
+    """Return the options of a group, without some."""
+    return [option for option in GROUPS[group] if option.name not in without]
+
+
 def rule_arguments(options: RunOptions) -> dict[str, Any]:
     """Return the rules as the verbs of `api` take them; area ranges only where some are given."""
     rules = {name: getattr(options, name) for name in ("protocol", "iou", "max_dets", "class_agnostic", "difficult")}
@@ -736,7 +690,6 @@ def rule_arguments(options: RunOptions) -> dict[str, Any]:
     return rules | {"areas": (*own, *(area for area in options.areas if area.name != everything.name))}
 
 
-ROLES = ("gt", "pred")
 _TYPED = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
@@ -760,15 +713,17 @@ def two_sides(paths: Sequence[Path], options: RunOptions) -> tuple[Path, Path]:
     return sides[0], sides[1]
 
 
-def typed_options(parameters: Sequence[click.Parameter]) -> list[str]:
+def typed_options(*groups: str, without: Collection[str] = ()) -> list[str]:
     """Return what was typed, or set by a variable; asked of click, as an option given at its default counts too."""
     source = click.get_current_context().get_parameter_source
-    return [parameter.opts[0] for parameter in parameters if source(parameter.name or "") in _TYPED]
+    shared = (option for group in groups for option in options_of(group, without=without))
+    return [option.opts[0] for option in shared if source(option.name or "") in _TYPED]
 
 
-def refuse_options_of_sides(parameters: Sequence[click.Parameter]) -> None:
+def refuse_options_of_sides() -> None:
     """Raise a usage error when saved results come with rules, or ways to read, that they have themselves."""
-    if given := typed_options(parameters):
+    # Where images lie changes no number of a saved result: it only shows them. A score means another thing here.
+    if given := typed_options("rules", "shapes", "input", "pairing", without=("images", "score")):
         raise click.UsageError(
             f"{', '.join(given)}: a saved result has rules and options of its own; name ground truth and predictions"
             " instead",
@@ -796,8 +751,8 @@ def side_arguments(options: RunOptions, log: FindingLog) -> dict[str, Any]:
 
 def read_options(options: RunOptions, log: FindingLog) -> tuple[ReadOptions, ReadOptions]:
     """Return how to read ground truth and predictions; what is odd about a list of names goes to `log`."""
-    names = {role: getattr(options, f"{role}_names") or options.names for role in ROLES}
-    folders = {role: getattr(options, f"{role}_images") or options.images for role in ROLES}
+    names = {role: vars(options).get(f"{role}_names") or options.names for role in ROLES}
+    folders = {role: vars(options).get(f"{role}_images") or options.images for role in ROLES}
     # Most often both sides have one list of names and one folder: what is odd about them is to be reported once.
     loaded: dict[str | None, Any] = {None: None}
     for spec in filter(None, dict.fromkeys(names.values())):
@@ -809,28 +764,18 @@ def read_options(options: RunOptions, log: FindingLog) -> tuple[ReadOptions, Rea
         from jaccard_eval.reading.images import ImageFolder
 
         indexed[folder] = ImageFolder(folder)
+    given = vars(options)
+    # Ground truth with an assumed score would be read as predictions; these have nothing of such files but names.
+    not_of = {"gt": ("assume_score",), "pred": ("hierarchy", "image_labels")}
     gt, pred = (
         ReadOptions(
-            role=role,
-            box=getattr(options, f"{role}_box"),
-            units=getattr(options, f"{role}_units"),
-            names=loaded[names[role]],
-            images=indexed[folders[role]],
-            columns=getattr(options, f"{role}_columns"),
-            split=options.split,
-            skip_invalid=options.skip_invalid,
-            # Ground truth with an assumed score would be read as predictions.
-            assume_score=options.assume_score if role == "pred" else None,
-            origin=int(getattr(options, f"{role}_origin") or 0),
-            resized=getattr(options, f"{role}_resized"),
-            drop_inverted=getattr(options, f"{role}_drop_inverted"),
-            angle=getattr(options, f"{role}_angle"),
-            keypoint_order=getattr(options, f"{role}_keypoint_order"),
-            mask_axes=getattr(options, f"{role}_mask_axes"),
-            # Predictions have nothing of this but names.
-            hierarchy=options.hierarchy if role == "gt" else None,
-            image_labels=options.image_labels if role == "gt" else None,
-            class_descriptions=options.class_descriptions,
+            **{
+                known.name: value
+                for known in fields(ReadOptions)
+                for value in (given.get(f"{role}_{known.name}", given.get(known.name)),)
+                if value is not None and known.name not in not_of[role]
+            }
+            | {"role": role, "names": loaded[names[role]], "images": indexed[folders[role]]}
         )
         for role in ROLES
     )
@@ -838,35 +783,6 @@ def read_options(options: RunOptions, log: FindingLog) -> tuple[ReadOptions, Rea
 
 
 ARCHIVE = ".npz"  # of saved runs, which list every detection
-
-_engine = section("Large inputs")
-ENGINE_OPTIONS: list[click.Parameter] = [
-    _engine(
-        "--engine",
-        type=OneOf(ENGINES),
-        default="auto",
-        help="Where predictions are kept; auto: on disk if they would not fit into memory.",
-    ),
-    _engine("--memory-limit", metavar="SIZE", help="Memory to use, such as 2GiB (default: 60 % of the machine's)."),
-    _engine("--workers", **WHOLE, help="Threads of the disk engine (default: one per processor)."),
-    _engine(
-        "--scratch",
-        type=AnyPath(),
-        metavar="DIR|URL",
-        help="Folder for files of the engine; of a cluster, also URL.",
-    ),
-    _engine("--keep-scratch", is_flag=True, help="Leave these files, and print where."),
-    _engine("--scheduler", metavar="ADDRESS|FILE", help="Dask scheduler: tcp://HOST:PORT, tls://... or its file."),
-    _engine("--tls-ca", type=InputPath(), metavar="FILE", help="Certificate authority of a tls:// scheduler."),
-    _engine("--tls-cert", type=InputPath(), metavar="FILE", help="Certificate for a tls:// scheduler."),
-    _engine("--tls-key", type=InputPath(), metavar="FILE", help="Key for a tls:// scheduler."),
-    _engine("--retries", **WHOLE, help="Repeat a task of a cluster N times after an error (default 3)."),
-    _engine(
-        "--no-worker-timeout",
-        **{**NUMBER, "metavar": "SECONDS"},
-        help="Stop after this long without a Dask worker (default 120).",
-    ),
-]
 
 
 def choose_engine(gt: Path, pred: Path, options: RunOptions, lacking: Callable[[], list[str]]) -> dict[str, Any]:
@@ -878,7 +794,7 @@ def choose_engine(gt: Path, pred: Path, options: RunOptions, lacking: Callable[[
     from jaccard_eval.engine import is_automatic, takes_disk
 
     names = {field.name for field in fields(EngineOptions)} - {"engine", "client"}
-    given = {name: value for name in sorted(names) if (value := getattr(options, name)) is not None}
+    given = {name: value for name in sorted(names) if (value := vars(options).get(name)) is not None}
     engine = EngineOptions(engine=options.engine, **given)
     iou_type = options.iou_type or BOXES  # another one may be found in the files
     on_disk = takes_disk(gt, pred, engine, iou_type)

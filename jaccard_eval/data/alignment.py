@@ -12,14 +12,14 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, find_too_large, freeze
 from jaccard_eval.data.dataset import ClassFacts, Dataset, ImageTable, IntegerKeys, Key, LabelMap, key_order
-from jaccard_eval.data.imagekeys import AUTOMATIC, MAP_SUFFIXES, OVERLOOKED, WAYS, ImageMatch, match_by, stem_of
+from jaccard_eval.data.imagekeys import AUTOMATIC, MAP_SUFFIXES, OVERLOOKED, ImageMatch, match_by, stem_of
 from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.data.result import Correspondence
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.fixes import IMAGES_OF, Fix
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.options import SideOptions
+from jaccard_eval.options import IMAGE_WAYS, SideOptions
 from jaccard_eval.text import did_you_mean, example_keys, pluralise, quoted_value
 
 NOWHERE = -1
@@ -364,14 +364,14 @@ def _explained(match: ImageMatch, used: BoolArray) -> float:
 
 
 def _forced(gt: Dataset, pred: Dataset, strategy: str) -> ImageMatch:
-    _require_known("match images", strategy, WAYS)
+    _require_known("match images", strategy, IMAGE_WAYS)
     match = match_by("id-text" if strategy == "id" else strategy, gt.images, pred.images)
     if not match.one_to_one:
         raise DataError.single(
             "image-ambiguous",
             Where(pred.path),
             f"images do not correspond one to one by {strategy}: several images of one side share one {strategy}",
-            fix=Fix.missing("Choose another {match_images}.", match_images=WAYS),
+            fix=Fix.missing("Choose another {match_images}.", match_images=IMAGE_WAYS),
         )
     return replace(match, strategy=strategy)
 
@@ -415,7 +415,7 @@ def _no_correspondence(gt: Dataset, pred: Dataset, used: BoolArray, best: ImageM
         fix=Fix.missing(
             "Check that both are of the same split. To choose how images match, pass {match_images}; to drop the rest,"
             " {extra_images}.",
-            match_images=WAYS,
+            match_images=IMAGE_WAYS,
             extra_images="ignore",
         ),
     )

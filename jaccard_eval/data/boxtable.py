@@ -12,6 +12,7 @@ import numpy.typing as npt
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import MAX_EXAMPLES
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.options import ENCODINGS
 from jaccard_eval.text import pluralise
 
 FloatArray = npt.NDArray[np.float64]
@@ -19,7 +20,6 @@ RowArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint64]
 
-ENCODINGS = ("xywh", "xyxy", "cxcywh", "xxyy", "yxyx")
 # Where an encoding of two corners has x1, y1, x2 and y2. Each order is its own inverse: one table does both ways.
 CORNER_ORDER = {
     "xyxy": (0, 1, 2, 3),

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import RowArray
 from jaccard_eval.data.dataset import ImageTable, IntegerKeys, Key
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.options import IMAGE_WAYS
 
 _COMMON_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 _RARE_SUFFIXES = (".avif", ".dib", ".dng", ".heic", ".heif", ".jp2", ".mpo", ".pgm")
@@ -209,8 +210,7 @@ STRATEGIES: dict[str, Matcher] = {
     "id+1": lambda gt, pred: _match_shifted_ids(gt, pred, 1),
     "id-1": lambda gt, pred: _match_shifted_ids(gt, pred, -1),
 }
-AUTOMATIC = ("id", "name", "path", "basename", "stem", "case", "decorated", "number", "affix")  # in the order of trial
-WAYS = (*AUTOMATIC, "id+1", "id-1")  # values of the option; "id" then treats 7 and "7" as the same
+AUTOMATIC = tuple(way for way in IMAGE_WAYS if way not in ("id+1", "id-1"))  # in the order of trial
 # What the last strategies ignore; a note reports it when one is used.
 OVERLOOKED = {
     "case": "case, Unicode composition, and space, dash or underscore in names",

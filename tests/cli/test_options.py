@@ -1,12 +1,6 @@
 import pytest
 
 from jaccard_eval.cli import run
-from jaccard_eval.cli.options import IMAGE_WAYS
-from jaccard_eval.data.imagekeys import WAYS
-
-
-def test_every_way_to_match_images_can_be_asked_for() -> None:
-    assert IMAGE_WAYS == WAYS
 
 
 def test_an_unknown_way_to_match_images_is_refused_with_the_one_meant(capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,7 +31,11 @@ def names(kind: type) -> set[str]:
     return {field.name for field in fields(kind)}
 
 
-RUN_OPTIONS = names(SideOptions) | set(RunOptions.__annotations__)
+# What a run holds: fields, its own annotations, and what the options of reading and of the engine declare.
+DECLARED = {field.name: set(field.metadata.get("help", ())) for field in fields(ReadOptions)}
+SHARED = {name for name, groups in DECLARED.items() if "both" in groups}
+PER_SIDE = {f"{side}_{name}" for side in SIDES for name, groups in DECLARED.items() if "side" in groups}
+RUN_OPTIONS = names(SideOptions) | set(RunOptions.__annotations__) | names(EngineOptions) - PROGRAMS | SHARED | PER_SIDE
 
 
 def defaults(kind: type) -> dict[str, Any]:
@@ -104,17 +108,9 @@ def test_the_docstring_of_a_verb_explains_every_option(verb: str) -> None:
 def test_evaluate_on_the_command_line_has_every_option_of_the_library() -> None:
     given = parameters(commands()["evaluate"])
     assert (names(EvaluateOptions) | names(ProtocolOptions) | names(EngineOptions)) - READING - PROGRAMS <= given
-    read = ("box", "units", "origin", "resized", "drop_inverted", "angle", "keypoint_order", "mask_axes")
-    each = (*read, "names", "images", "columns")
-    per_side = {f"{side}_{name}" for side in SIDES for name in each}
-    assert per_side <= given
-    # What both sides share, and which side it is.
-    assert names(ReadOptions) - {"role", "iou_type"} == {one.partition("_")[2] for one in per_side} | {
-        "split",
-        "skip_invalid",
-        "assume_score",
-        *COMPANIONS,
-    }
+    assert given >= SHARED | PER_SIDE
+    # But which side it is, and its kind.
+    assert {name for name, groups in DECLARED.items() if not groups} == {"role", "iou_type"}
     assert given >= COMPANIONS
     assert set(FIELDS.values()) == names(Bootstrap)
     assert set(FIELDS) <= given

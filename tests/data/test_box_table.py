@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaccard_eval.data.boxtable import ENCODINGS, BoxTable, from_xywh, to_xywh
+from jaccard_eval.data.boxtable import BoxTable, from_xywh, to_xywh
 from jaccard_eval.errors import UsageError
+from jaccard_eval.options import ENCODINGS
 
 BOX = [[10.0, 20.0, 30.0, 60.0]]
 FLAGS = ("crowd", "difficult", "group_of", "ignore")

@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from two_sides import images
 
-from jaccard_eval.data.imagekeys import AUTOMATIC, OVERLOOKED, STRATEGIES, WAYS, match_by
+from jaccard_eval.data.imagekeys import AUTOMATIC, OVERLOOKED, STRATEGIES, match_by
+from jaccard_eval.options import IMAGE_WAYS
 
 WORDS = st.text("abcABC012.-_ é", min_size=1, max_size=6).filter(lambda word: word.strip(".") == word)
 PATHS = st.lists(WORDS, min_size=1, max_size=3).map(lambda parts: "/".join([*parts[:-1], f"{parts[-1]}.png"]))
@@ -236,4 +237,4 @@ def _table_of(names: set[str] | set[int]):
 
 
 def test_ways_and_what_they_overlook_are_strategies() -> None:
-    assert {*AUTOMATIC, *WAYS, *OVERLOOKED} <= STRATEGIES.keys()
+    assert {*AUTOMATIC, *IMAGE_WAYS, *OVERLOOKED} <= STRATEGIES.keys()

@@ -13,21 +13,10 @@ import click
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.inputs import LABELS, InputPath, note_inputs, note_inputs_of
 from jaccard_eval.cli.options import (
-    BOOTSTRAP_OPTIONS,
     FIELDS,
-    FINDING_OPTIONS,
-    GALLERY,
-    INPUT_OPTIONS,
-    LISTED_CLASSES,
     NUMBER,
-    OUTPUT_OPTIONS,
-    PAIR_OPTIONS,
-    PATH_OPTIONS,
-    PROTOCOL_OPTIONS,
     REMOVED_CONF,
     SCORE,
-    SHAPE_OPTIONS,
-    SLICE_OPTIONS,
     WHOLE,
     SectionedCommand,
     adjusted,
@@ -46,7 +35,6 @@ from jaccard_eval.text import quoted_value
 if TYPE_CHECKING:
     from jaccard_eval.options import Bootstrap
 
-WITHOUT_EFFECT = ("areas", "score")  # the score means another thing here
 EPILOG = """\b
 Examples:
   jaccard-eval compare gt.json before.json after.json -o comment.md
@@ -72,8 +60,7 @@ def compare(
 
     gt, preds = _many_sides(paths, options)
     if gt is None:
-        # Where images lie changes no number of saved runs: it only shows them.
-        refuse_options_of_sides([option for option in OF_THE_SIDES if option.name != "images"])
+        refuse_options_of_sides()
         # A document means the run next to it.
         runs = [*map(run_beside, preds)]
         note_inputs(runs)
@@ -148,26 +135,20 @@ def _parse_names(ctx: click.Context, param: click.Parameter, texts: tuple[str, .
 
 _option = section("Box by box")
 
-OF_THE_SIDES = (
-    *(option for option in PROTOCOL_OPTIONS if option.name not in WITHOUT_EFFECT),
-    *SHAPE_OPTIONS,
-    *INPUT_OPTIONS,
-    *PAIR_OPTIONS,
-)
 
 COMMAND = SectionedCommand(
     "compare",
     group="Evaluate",
     callback=compare,
+    without=("areas", "score", "bootstrap"),
     help="Compare predictions with a baseline on the same ground truth, and report whether they are better.\n\n"
     "GT and predictions A, B, ... are files or folders of any format; A is the baseline. Runs saved by 'evaluate'"
     " (.npz, or .json next to it) need no GT.",
     short_help="Compare predictions: metrics, significance, and box by box.",
     epilog=EPILOG,
-    options_metavar="[OPTIONS]",
     params=[
         click.Argument(["paths"], nargs=-1, type=InputPath(LABELS), metavar="GT A B [C...]"),
-        *PATH_OPTIONS,
+        "paths",
         section("Output")(
             "--name",
             metavar="SIDE=NAME",
@@ -195,18 +176,21 @@ COMMAND = SectionedCommand(
             help="Report a box as moved if its IoU changed by at least this (default 0.05).",
         ),
         REMOVED_CONF,
-        *OF_THE_SIDES,
+        "rules",
+        "shapes",
+        "input",
+        "pairing",
         section("Intervals and slices")(
             "--bootstrap",
             **WHOLE,
             basic=True,
             help="Confidence intervals from N resamples of the images; 0 for none (default: 1000 or 200 if quick).",
         ),
-        *BOOTSTRAP_OPTIONS[1:],
-        *SLICE_OPTIONS,
-        *LISTED_CLASSES,
-        GALLERY,
-        *OUTPUT_OPTIONS,
-        *FINDING_OPTIONS,
+        "bootstrap",
+        "slices",
+        "listed-classes",
+        "gallery",
+        "output",
+        "findings",
     ],
 )

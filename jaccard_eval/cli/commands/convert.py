@@ -13,13 +13,9 @@ import click
 from jaccard_eval.cli import streams
 from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
 from jaccard_eval.cli.options import (
-    FINDING_OPTIONS,
     INPUT,
-    INPUT_OPTIONS,
     PAIR_OPTIONS,
     PATH,
-    PROGRESS,
-    QUIET,
     ROLES,
     SectionedCommand,
     completed_from,
@@ -161,7 +157,6 @@ COMMAND = SectionedCommand(
     " such as crowd flags in YOLO labels, stops the run without --lossy. An existing OUT is kept without --force.",
     short_help="Convert an input to another format.",
     epilog=EPILOG,
-    options_metavar="[OPTIONS]",
     params=[
         click.Argument(["source"], type=InputPath(LABELS), metavar="IN"),
         click.Argument(["target"], type=PATH, metavar="OUT"),
@@ -189,16 +184,15 @@ COMMAND = SectionedCommand(
         _option("--lossy", is_flag=True, basic=True, help="Write what OUT can hold, and report what is lost."),
         _option("--force", is_flag=True, basic=True, help="Overwrite; a folder only if all its files are rewritten."),
         _option("--json", "as_json", is_flag=True, basic=True, help="Print only the JSON document."),
-        QUIET,
-        PROGRESS,
+        "quiet",
         section(INPUT)(
             "--role",
             type=OneOf(ROLES),
             basic=True,
             help="Read IN as ground truth or as predictions (those have scores).",
         ),
-        *INPUT_OPTIONS,
-        *PAIR_OPTIONS,
-        *FINDING_OPTIONS,
+        "input",
+        "pairing",
+        "findings",
     ],
 )

@@ -13,16 +13,8 @@ import click
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.inputs import LABELS, input_path, note_inputs
 from jaccard_eval.cli.options import (
-    FINDING_OPTIONS,
-    GALLERY,
-    INPUT_OPTIONS,
-    OUTPUT_OPTIONS,
-    PAIR_OPTIONS,
-    PATH_OPTIONS,
     PROTOCOL,
-    PROTOCOL_OPTIONS,
     ROLES,
-    SHAPE_OPTIONS,
     SectionedCommand,
     completed_from,
     metric_names,
@@ -43,7 +35,6 @@ if TYPE_CHECKING:
     from jaccard_eval.features.explain.result import ExplanationResult
     from jaccard_eval.runs import Saved
 
-WITHOUT_EFFECT = ("score",)  # nothing is counted at a score
 DEFAULT_METRIC = "AP"
 EPILOG = """\b
 Examples:
@@ -59,8 +50,7 @@ def explain(options: RunOptions, *, paths: tuple[str, ...], boxes: int, against:
     """Run the command."""
     n_paths = 2 - len(options.gt[:1]) - len(options.pred[:1])
     if n_paths == 2 and _names_result(paths):
-        # Where images lie changes no number of a saved result: it only shows them.
-        refuse_options_of_sides([option for option in OF_THE_SIDES if option.name != "images"])
+        refuse_options_of_sides()
         from jaccard_eval.runs import read_saved
 
         saved = read_saved(input_path(paths[0]))
@@ -153,23 +143,17 @@ def _explain_saved(
 
 _option = section("Explanation")
 
-OF_THE_SIDES = (
-    *(option for option in PROTOCOL_OPTIONS if option.name not in WITHOUT_EFFECT),
-    *SHAPE_OPTIONS,
-    *INPUT_OPTIONS,
-    *PAIR_OPTIONS,
-)
 COMMAND = SectionedCommand(
     "explain",
     group="Understand",
     callback=explain,
+    without=("score",),  # nothing is counted at a score
     help="Explain a metric: what it is made of, and which boxes cost most.\n\n"
     "RESULT is a saved evaluation; its inputs are read again with its rules and options. METRIC is AP (default), AP50"
     " and the like, AR, AR100 and the like, precision, recall or F1, such as F1[iou=0.5,score=0.4]; for one class:"
     " AP50[class=NAME]. Gains are measured: predictions are fixed and evaluated again.",
     short_help="Explain a metric and name the boxes that cost most.",
     epilog=EPILOG,
-    options_metavar="[OPTIONS]",
     params=[
         click.Argument(
             ["paths"],
@@ -177,7 +161,7 @@ COMMAND = SectionedCommand(
             metavar="RESULT|GT PRED [METRIC]",
             shell_complete=completed_from(metric_names, or_files=True),
         ),
-        *PATH_OPTIONS,
+        "paths",
         _option(
             "--boxes",
             type=WholeNumber(min=1),
@@ -193,9 +177,12 @@ COMMAND = SectionedCommand(
             basic=True,
             help="Also split the gap to this protocol rule by rule.",
         ),
-        *OF_THE_SIDES,
-        GALLERY,
-        *OUTPUT_OPTIONS,
-        *FINDING_OPTIONS,
+        "rules",
+        "shapes",
+        "input",
+        "pairing",
+        "gallery",
+        "output",
+        "findings",
     ],
 )

@@ -10,7 +10,7 @@ from jaccard_eval.cli import streams
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gating import BASELINE_OPTIONS, RULE_SOURCES, SECTION, VALUE_OPTIONS, Gatekeeper
 from jaccard_eval.cli.inputs import InputPath, note_inputs
-from jaccard_eval.cli.options import BOOTSTRAP_OPTIONS, FINDING_OPTIONS, OUTPUT_OPTIONS, SectionedCommand, section
+from jaccard_eval.cli.options import SectionedCommand, section
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import ExitCode, UsageError
@@ -65,17 +65,16 @@ COMMAND = SectionedCommand(
     " error fails.",
     short_help="Check a saved result against rules.",
     epilog=EPILOG,
-    options_metavar="[OPTIONS]",
     params=[
         click.Argument(["result"], type=InputPath(), metavar="RESULT", required=False),
         *RULE_SOURCES,
         *BASELINE_OPTIONS,
         *VALUE_OPTIONS,
-        *BOOTSTRAP_OPTIONS,
+        "bootstrap",
         section(SECTION)(
             "--schema", is_flag=True, basic=True, help="Print the JSON Schema of the configuration, and exit."
         ),
-        *OUTPUT_OPTIONS,
-        *FINDING_OPTIONS,
+        "output",
+        "findings",
     ],
 )

@@ -10,14 +10,7 @@ import click
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.inputs import LABELS, InputPath
 from jaccard_eval.cli.options import (
-    FINDING_OPTIONS,
-    INPUT_OPTIONS,
-    LISTED_CLASSES,
-    OUTPUT_OPTIONS,
-    PAIR_OPTIONS,
-    PATH_OPTIONS,
     ROLES,
-    SHAPE_OPTIONS,
     SectionedCommand,
     side_arguments,
     with_findings,
@@ -85,15 +78,14 @@ COMMAND = SectionedCommand(
     " alone may be either side.",
     short_help="Show what inputs hold and what is wrong with them.",
     epilog=EPILOG,
-    options_metavar="[OPTIONS]",
     params=[
         click.Argument(["paths"], nargs=-1, type=InputPath(LABELS), metavar="PATH [PRED]"),
-        *PATH_OPTIONS,
-        *INPUT_OPTIONS,
-        *PAIR_OPTIONS,
-        *LISTED_CLASSES,
-        *SHAPE_OPTIONS,
-        *OUTPUT_OPTIONS,
-        *FINDING_OPTIONS,
+        "paths",
+        "input",
+        "pairing",
+        "listed-classes",
+        "shapes",
+        "output",
+        "findings",
     ],
 )

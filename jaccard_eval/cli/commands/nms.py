@@ -10,12 +10,8 @@ import click
 from jaccard_eval.cli.delivery import deliver
 from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
 from jaccard_eval.cli.options import (
-    FINDING_OPTIONS,
-    INPUT_OPTIONS,
     NUMBER,
     PATH,
-    PROGRESS,
-    QUIET,
     SectionedCommand,
     read_options,
     section,
@@ -91,7 +87,6 @@ COMMAND = SectionedCommand(
     " an evaluation reads. Of equal scores, the first in the file wins.",
     short_help="Apply NMS to predictions and write the result.",
     epilog=EPILOG,
-    options_metavar="[OPTIONS]",
     params=[
         click.Argument(["pred"], type=InputPath(LABELS), metavar="PRED"),
         _option(
@@ -117,7 +112,7 @@ COMMAND = SectionedCommand(
             basic=True,
             help="Remove boxes with a lower score.",
         ),
-        *(option for option in INPUT_OPTIONS if not str(option.name).startswith("gt_")),
+        "input-of-pred",
         _show(
             "-o",
             "--output",
@@ -130,8 +125,7 @@ COMMAND = SectionedCommand(
         _show("--force", is_flag=True, basic=True, help="Overwrite; a folder only if all its files are rewritten."),
         _show("--json", "as_json", is_flag=True, basic=True, help="Print only the JSON document."),
         _show("--color", type=OneOf(("auto", "always", "never")), default="auto", help="Colour the report."),
-        QUIET,
-        PROGRESS,
-        *FINDING_OPTIONS,
+        "quiet",
+        "findings",
     ],
 )

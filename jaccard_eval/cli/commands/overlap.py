@@ -11,11 +11,6 @@ import click
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.inputs import InputText, input_path
 from jaccard_eval.cli.options import (
-    FINDING_OPTIONS,
-    INPUT_OPTIONS,
-    OUTPUT_OPTIONS,
-    PAIR_OPTIONS,
-    PATH_OPTIONS,
     WHOLE,
     SectionedCommand,
     section,
@@ -65,7 +60,7 @@ def overlap(
     outputs = plan_files(options.output)
     if inputs is None:
         # Numbers have nothing to be read by; config keys hold for all runs.
-        if typed := typed_options([*INPUT_OPTIONS, *PAIR_OPTIONS]):
+        if typed := typed_options("input", "pairing"):
             words = f"{', '.join(typed)} cannot have an effect on boxes that are given as numbers or in files of boxes"
             raise click.UsageError(f"{words}; remove it, or name inputs with --gt and --pred", context)
         # One file makes two: that the other is missing is then an error of its own.
@@ -136,7 +131,6 @@ COMMAND = SectionedCommand(
     " --gt, --pred and --image, boxes of an image.",
     short_help="Show how two boxes overlap, with a drawing.",
     epilog=EPILOG,
-    options_metavar="[OPTIONS]",
     params=[
         click.Argument(["boxes"], nargs=-1, type=InputText(_is_file), metavar="A B"),
         _option(
@@ -155,10 +149,10 @@ COMMAND = SectionedCommand(
         _option(
             "--pred-index", **WHOLE, basic=True, help="Prediction of the image, from 0 (default: the best overlap)."
         ),
-        *PATH_OPTIONS,
-        *INPUT_OPTIONS,
-        *PAIR_OPTIONS,
-        *OUTPUT_OPTIONS,
-        *FINDING_OPTIONS,
+        "paths",
+        "input",
+        "pairing",
+        "output",
+        "findings",
     ],
 )

@@ -10,11 +10,6 @@ from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
 from jaccard_eval.cli.inputs import IMAGES, MAPS, InputPath, InputText, note_inputs
 from jaccard_eval.cli.options import (
-    BOOTSTRAP_OPTIONS,
-    FINDING_OPTIONS,
-    GALLERY,
-    OUTPUT_OPTIONS,
-    SLICE_OPTIONS,
     SectionedCommand,
     class_table_options,
     completed_from,
@@ -92,7 +87,6 @@ COMMAND = SectionedCommand(
     " like it, or folders of Cityscapes' *_instanceIds.png.",
     short_help="Evaluate panoptic segmentations: PQ, SQ, RQ.",
     epilog=EPILOG,
-    options_metavar="[OPTIONS]",
     params=[
         click.Argument(["gt"], type=InputPath(MAPS), metavar="GT"),
         click.Argument(["pred"], type=InputPath(MAPS), metavar="PRED"),
@@ -135,11 +129,11 @@ COMMAND = SectionedCommand(
         ),
         _compare("--against-masks", type=InputPath(MAPS), metavar="DIR", help="Folder of their PNG files."),
         *GATE_OPTIONS,
-        *BOOTSTRAP_OPTIONS,
-        *SLICE_OPTIONS,
+        "bootstrap",
+        "slices",
         *class_table_options(COLUMNS),
-        GALLERY,
-        *OUTPUT_OPTIONS,
-        *FINDING_OPTIONS,
+        "gallery",
+        "output",
+        "findings",
     ],
 )

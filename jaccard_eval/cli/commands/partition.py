@@ -5,21 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from jaccard_eval.cli import streams
 from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
 from jaccard_eval.cli.options import (
-    ENGINE_OPTIONS,
-    FINDING_OPTIONS,
-    INPUT_OPTIONS,
-    PAIR_OPTIONS,
     PATH,
-    PATH_OPTIONS,
-    PROGRESS,
-    QUIET,
     SectionedCommand,
     section,
     side_arguments,
@@ -67,7 +60,7 @@ def partition(
     require_target(target, [gt, pred], partitions, force=force)
     log = FindingLog()
     sides = SideOptions(**side_arguments(options, log))
-    given = {name: getattr(options, name) for name in ("memory_limit", "workers", "scratch")}
+    given: dict[str, Any] = {name: vars(options).get(name) for name in ("memory_limit", "workers", "scratch")}
     iou_type, chosen = _choose(options.iou_type, Input(gt, sides.gt_format), Input(pred, sides.pred_format))
     store = DiskEngine.open(EngineOptions(engine="disk", **given), iou_type)
     with explained(store.scratch):
@@ -138,12 +131,12 @@ COMMAND = SectionedCommand(
     "partition",
     group="Data",
     callback=partition,
+    without=("class_map", "gt_class_map", "images_in_common", "engine"),
     help="Write ground truth and predictions in parts by image, to evaluate many times.\n\n"
     "GT and PRED are files or folders of any format. 'jaccard-eval DIR' evaluates the folder: the result is the same,"
     " byte for byte. Options on how files are read belong here. Needs pyarrow.",
     short_help="Write both sides in parts, for large inputs.",
     epilog=EPILOG,
-    options_metavar="[OPTIONS]",
     params=[
         click.Argument(["paths"], nargs=-1, type=InputPath(LABELS), metavar="GT PRED"),
         _option(
@@ -166,12 +159,11 @@ COMMAND = SectionedCommand(
         ),
         _option("--force", is_flag=True, basic=True, help="Replace a folder of partitions."),
         _option("--json", "as_json", is_flag=True, basic=True, help="Print only the JSON document."),
-        QUIET,
-        PROGRESS,
-        *PATH_OPTIONS,
-        *INPUT_OPTIONS,
-        *(option for option in PAIR_OPTIONS if option.name in ("match_images", "extra_images")),
-        *(option for option in ENGINE_OPTIONS if option.name != "engine"),
-        *FINDING_OPTIONS,
+        "quiet",
+        "paths",
+        "input",
+        "pairing",
+        "engine",
+        "findings",
     ],
 )

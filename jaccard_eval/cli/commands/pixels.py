@@ -10,12 +10,7 @@ from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
 from jaccard_eval.cli.inputs import MAPS, InputPath, InputText
 from jaccard_eval.cli.options import (
-    BOOTSTRAP_OPTIONS,
-    FINDING_OPTIONS,
-    GALLERY,
     NAMES,
-    OUTPUT_OPTIONS,
-    SLICE_OPTIONS,
     SectionedCommand,
     class_table_options,
     completed_from,
@@ -104,7 +99,6 @@ COMMAND = SectionedCommand(
     " is a class: grey of 8 or 16 bits, a palette index, or a colour with --colors.",
     short_help="Evaluate label maps: IoU per class.",
     epilog=EPILOG,
-    options_metavar="[OPTIONS]",
     params=[
         click.Argument(["gt"], type=InputPath(MAPS), metavar="GT"),
         click.Argument(["pred"], type=InputPath(MAPS), metavar="PRED"),
@@ -172,11 +166,11 @@ COMMAND = SectionedCommand(
             help="Ignore pixels that are background in the ground truth, in the prediction, or in either.",
         ),
         *GATE_OPTIONS,
-        *BOOTSTRAP_OPTIONS,
-        *SLICE_OPTIONS,
+        "bootstrap",
+        "slices",
         *class_table_options(COLUMNS),
-        GALLERY,
-        *OUTPUT_OPTIONS,
-        *FINDING_OPTIONS,
+        "gallery",
+        "output",
+        "findings",
     ],
 )

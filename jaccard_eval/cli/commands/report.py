@@ -8,7 +8,7 @@ import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.inputs import IMAGES, InputPath, note_inputs, note_inputs_of
-from jaccard_eval.cli.options import CLASS_OPTIONS, FINDING_OPTIONS, GALLERY, OUTPUT_OPTIONS, SectionedCommand, section
+from jaccard_eval.cli.options import SectionedCommand, section
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.findings import Severity
@@ -50,7 +50,6 @@ COMMAND = SectionedCommand(
     " (exit code 3).",
     short_help="Report a saved result again, in any output format.",
     epilog=EPILOG,
-    options_metavar="[OPTIONS]",
     params=[
         click.Argument(["result"], type=InputPath(), metavar="RESULT"),
         section("Output")(
@@ -60,9 +59,9 @@ COMMAND = SectionedCommand(
             basic=True,
             help="Image folder, to show the boxes of a saved run on its images.",
         ),
-        *CLASS_OPTIONS,
-        GALLERY,
-        *OUTPUT_OPTIONS,
-        *FINDING_OPTIONS,
+        "classes",
+        "gallery",
+        "output",
+        "findings",
     ],
 )

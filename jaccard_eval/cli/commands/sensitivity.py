@@ -11,13 +11,6 @@ import click
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.inputs import LABELS, InputPath
 from jaccard_eval.cli.options import (
-    FINDING_OPTIONS,
-    INPUT_OPTIONS,
-    LISTED_CLASSES,
-    OUTPUT_OPTIONS,
-    PAIR_OPTIONS,
-    PATH_OPTIONS,
-    PROTOCOL_OPTIONS,
     WHOLE,
     SectionedCommand,
     rule_arguments,
@@ -31,7 +24,6 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.text import quoted_value
 from jaccard_eval.version import __version__
 
-WITHOUT_EFFECT = ("areas", "score")  # sizes are binned anew, and nothing is counted at a score
 EPILOG = """\b
 Examples:
   jaccard-eval sensitivity gt.json detections.json
@@ -93,15 +85,15 @@ COMMAND = SectionedCommand(
     "sensitivity",
     group="Understand",
     callback=sensitivity,
+    without=("areas", "score"),  # sizes are binned anew, and nothing is counted at a score
     help="Show how the size of objects affects the score.\n\n"
     "An error of one pixel costs a small object more. Shows what each size loses to localisation, false positives and"
     " misses, and how found boxes are off.",
     short_help="Show how the size of objects affects the score.",
     epilog=EPILOG,
-    options_metavar="[OPTIONS]",
     params=[
         click.Argument(["paths"], nargs=-1, type=InputPath(LABELS), metavar="GT PRED"),
-        *PATH_OPTIONS,
+        "paths",
         _option(
             "--bins",
             **WHOLE,
@@ -141,11 +133,11 @@ COMMAND = SectionedCommand(
             help="Without GT and PRED: J and the exchange rate of an object of area B with P missing and Q extra, such"
             " as 441,1,88. Repeatable.",
         ),
-        *(option for option in PROTOCOL_OPTIONS if option.name not in WITHOUT_EFFECT),
-        *INPUT_OPTIONS,
-        *PAIR_OPTIONS,
-        *LISTED_CLASSES,
-        *OUTPUT_OPTIONS,
-        *FINDING_OPTIONS,
+        "rules",
+        "input",
+        "pairing",
+        "listed-classes",
+        "output",
+        "findings",
     ],
 )

@@ -8,7 +8,7 @@ import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.inputs import LABELS, InputPath
-from jaccard_eval.cli.options import FINDING_OPTIONS, OUTPUT_OPTIONS, PATH_OPTIONS, SectionedCommand
+from jaccard_eval.cli.options import SectionedCommand
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.run import as_errors, say_findings
 from jaccard_eval.findings import DataError, Severity
@@ -57,12 +57,11 @@ COMMAND = SectionedCommand(
     " judged, and its baseline. Image folders, and what options named, are read where they were.",
     short_help="Make a saved result again and report what differs.",
     epilog=EPILOG,
-    options_metavar="[OPTIONS]",
     params=[
         click.Argument(["result"], type=InputPath(), metavar="RESULT"),
         click.Argument(["paths"], nargs=-1, type=InputPath(LABELS), metavar="GT PRED..."),
-        *PATH_OPTIONS,
-        *OUTPUT_OPTIONS,
-        *FINDING_OPTIONS,
+        "paths",
+        "output",
+        "findings",
     ],
 )

@@ -127,7 +127,7 @@ OVERLAPPED = "objects that predictions overlap"  # the share of them, as the met
 class ImageMatchTrial:
     """One way to match images, and what it achieves."""
 
-    name: str  # one of `imagekeys.WAYS`
+    name: str  # one of `options.IMAGE_WAYS`
     rows: RowArray  # ground-truth row of each prediction image, -1 for none
     # Prediction images with boxes that are matched, and all of them.
     matched: int

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.alignment import common_sizes
-from jaccard_eval.data.boxtable import ENCODINGS, BoolArray, BoxTable, Chosen, FloatArray, freeze, from_xywh, to_xywh
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, Chosen, FloatArray, freeze, from_xywh, to_xywh
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Dataset, Reading
 from jaccard_eval.features.audit.agreement import (
     MISREAD,
@@ -31,6 +31,7 @@ from jaccard_eval.features.audit.agreement import (
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix, Value
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.options import ENCODINGS
 from jaccard_eval.text import pluralise
 
 SLACK_PIXELS = 1.0  # px by which a box may leave its image: rounding, or coordinates counted from 1

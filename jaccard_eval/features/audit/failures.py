@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from jaccard_eval.data.alignment import align_images, match_classes, place
-from jaccard_eval.data.boxtable import ENCODINGS, BoxTable, FloatArray, freeze, from_xywh, to_xywh
+from jaccard_eval.data.boxtable import BoxTable, FloatArray, freeze, from_xywh, to_xywh
 from jaccard_eval.data.dataset import Dataset, ImageTable
-from jaccard_eval.data.imagekeys import OVERLOOKED, WAYS, match_by, posix, stem_of
+from jaccard_eval.data.imagekeys import OVERLOOKED, match_by, posix, stem_of
 from jaccard_eval.features.audit.agreement import (
     LOW_AGREEMENT,
     OVERLAPPED,
@@ -23,7 +23,7 @@ from jaccard_eval.features.audit.boxes import LARGEST_FRACTION
 from jaccard_eval.features.audit.class_maps import COUNTINGS, Confusion, judge, rerun_with
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.fixes import Fix, Value
-from jaccard_eval.options import MASK_AXES, SideOptions
+from jaccard_eval.options import ENCODINGS, IMAGE_WAYS, MASK_AXES, SideOptions
 from jaccard_eval.text import quoted_value
 
 MATCHED_SHARE = 0.5  # of the prediction images, from which a way is worth naming
@@ -48,7 +48,7 @@ def explain_images(finding: Finding, gt: Dataset, pred: Dataset, options: SideOp
     If images were matched and only some remain, another way is named only if the boxes support it: ids off
     by one match all but one image, and so do the right ids of an incomplete ground truth.
     """
-    ways = ways_to_match(gt, pred, WAYS)
+    ways = ways_to_match(gt, pred, IMAGE_WAYS)
     taken = _taken_way(gt, pred, options)
     first_alike = {way.rows.tobytes(): way for way in reversed(ways)}  # of the ways that match alike, the first
     distinct = reversed(list(first_alike.values()))
@@ -64,7 +64,7 @@ def explain_images(finding: Finding, gt: Dataset, pred: Dataset, options: SideOp
         (way, options_of_boxes)
         for read_anew, options_of_boxes in _read_otherwise(gt, pred)
         for way in ways_to_match(
-            read_anew if read_anew.role == "gt" else gt, read_anew if read_anew.role == "pred" else pred, WAYS
+            read_anew if read_anew.role == "gt" else gt, read_anew if read_anew.role == "pred" else pred, IMAGE_WAYS
         )
         if way.name != taken and way.agreement.found >= FEWEST_CONFIRMED and _may_replace(way, present, gt, pred)
     ]

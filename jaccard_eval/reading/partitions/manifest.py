@@ -7,7 +7,7 @@ from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from jaccard_eval.data.boxtable import ENCODINGS, BoxTable
+from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.dataset import ClassFacts, Dataset, ImageLabels, ImageTable, LabelMap, Reading
 from jaccard_eval.data.from_document import Fault, from_document
 from jaccard_eval.data.known_protocols import MASKS, ORIENTED
@@ -19,7 +19,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.options import AS_WRITTEN, ReadOptions, SideOptions, changed
+from jaccard_eval.options import AS_WRITTEN, ENCODINGS, ReadOptions, SideOptions, changed
 from jaccard_eval.reading.files import read_text
 from jaccard_eval.reading.json import parse_json
 from jaccard_eval.text import quoted_value, shown_json
