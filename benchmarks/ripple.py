@@ -225,11 +225,6 @@ OPTION = Addition(
             "        pred = replace(pred, boxes=pred.boxes.take(kept), ignored=ignored)\n"
             "    if options.nms is not None:\n        pred = _without_rivals",
         ),
-        ('    for name in ("nms", "score_min"):', '    for name in ("nms", "score_min", "score_max"):'),
-        (
-            '"score_min", "extra_images", "images_in_common"',
-            '"score_min", "score_max", "extra_images", "images_in_common"',
-        ),
     ),
     proofs={
         "command line": score_max_on_the_command_line,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     Options = TypeVar("Options", bound=SideOptions)
 
 
-# What a signature names of the choice of rows, images and classes, in the order of its first release.
+# In which order a signature names the choice of rows, images and classes; what stands not here comes behind.
 SELECTING = (
     *("nms", "classes", "exclude_classes", "score_min", "extra_images", "images_in_common", "class_map"),
     *("match_images", "mask_sizes", "gt_skipped", "pred_skipped", "gt_resized", "pred_resized"),
@@ -240,14 +240,14 @@ def _selection(options: SideOptions, gt: Dataset, pred: Dataset, aligned: Alignm
     if options.images_in_common:
         # The fingerprints know no images without boxes; which of these count depends on what the other side lists.
         rules["images_in_common"] = digest_names(aligned.image_names)
-    for name in ("nms", "score_min"):
+    for name in (known.name for known in fields(SideOptions) if known.type == "float | None"):
         number = getattr(options, name)
         rules[name] = "" if number is None else repr(float(number))
     for name in ("classes", "exclude_classes"):
         # Names stand in an order of their own: that of the call changes no number.
         rules[name] = ",".join(map(quoted, sorted(set(getattr(options, name)))))
     rules["extra_images"] = "" if options.extra_images == "error" else options.extra_images
-    named = (f"{name}={rules[name]}" for name in SELECTING if rules.get(name))
+    named = (f"{name}={rules[name]}" for name in dict.fromkeys((*SELECTING, *rules)) if rules.get(name))
     return (*(["drop_duplicates"] if options.drop_duplicates else []), *named)
 
 
