@@ -31,7 +31,7 @@ from jaccard_eval.engine import at_work, path_of, session
 from jaccard_eval.features.audit.compute import audit, is_doubtful
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
-from jaccard_eval.formats import in_parts
+from jaccard_eval.formats import in_parts, iou_types, opened
 from jaccard_eval.inputs import Input, counted_images, is_counted, read_both, with_shapes
 from jaccard_eval.matching.judging import judge
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides, metrics_of, summary_refs
@@ -169,7 +169,6 @@ def load_as_in_ground_truth(
     Shapes are read as well where an `iou_type` names them, as the files have them.
     """
     from jaccard_eval.features.convert.write import as_in_ground_truth
-    from jaccard_eval.formats import iou_types, opened
 
     if iou_type != BOXES:
         options = replace(options, pred_options=with_shapes(options.pred_options, iou_type))

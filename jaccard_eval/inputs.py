@@ -21,7 +21,7 @@ from jaccard_eval.engine import path_of, session
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
-from jaccard_eval.formats import in_parts, iou_types, opened, read_dataset
+from jaccard_eval.formats import in_parts, iou_types, opened, read_dataset, read_object
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.native.calls import scanning_ahead
 from jaccard_eval.options import ReadOptions
@@ -161,8 +161,6 @@ def _loaded(source: Source, role: str, format_name: str | None, options: ReadOpt
             raise UsageError("predictions need scores: BoxTable.from_arrays(..., score=...) or load(..., role='pred')")
         return dataset
     if not isinstance(source, str | os.PathLike):
-        from jaccard_eval.formats import read_object
-
         found = read_object(source, replace(options or ReadOptions(), role=role))
         if found is not None:
             return found

@@ -7,7 +7,9 @@ from contextlib import nullcontext
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import BOXES, AreaRange, Protocol, ProtocolOptions
+from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import evaluate_inputs, explain_inputs, in_every, load_and_trust
 from jaccard_eval.findings import DataError, Finding
@@ -25,6 +27,7 @@ from jaccard_eval.inputs import (
     usual_iou_type,
     with_shapes,
 )
+from jaccard_eval.matching.order import descending_order
 from jaccard_eval.options import (
     Bootstrap,
     EngineOptions,
@@ -142,7 +145,6 @@ def nms(
     """
     from jaccard_eval.features.nms.compute import Suppression, suppress
     from jaccard_eval.features.nms.compute import nms as suppress_arrays
-    from jaccard_eval.matching.order import descending_order
 
     if scores is not None:
         if class_agnostic or format_name is not None or options is not None:
@@ -399,7 +401,6 @@ def compare(
     """
     gt_options, pred_options = skipping(skip_invalid, gt_options, pred_options)
     keywords = locals()
-    from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.engine.threads import map_in_order
     from jaccard_eval.features.compare.comparison import CompareOptions, compare_results, require_two, side_names
     from jaccard_eval.runs import load_run, saved_run_of
@@ -680,7 +681,6 @@ def explain(
     """
     gt_options, pred_options = skipping(skip_invalid, gt_options, pred_options)
     keywords = locals()
-    from jaccard_eval.data.result import EvaluationResult
     from jaccard_eval.features.explain.compute import Question, explain_sides
 
     rules, how = _asked(ProtocolOptions, keywords), _asked(SideOptions, keywords)

@@ -12,23 +12,36 @@ from typing import TYPE_CHECKING, Any
 from jaccard_eval.codes import STOPS
 from jaccard_eval.data.document import EVALUATION, PANOPTIC, PIXELS
 from jaccard_eval.data.from_document import Fault, from_document
+from jaccard_eval.data.metricref import MAP_METRICS, MetricRef
 from jaccard_eval.data.result import GateResult, GateVerdict, Result
 from jaccard_eval.engine import path_of
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
-from jaccard_eval.evaluation import evaluate_inputs, in_every
+from jaccard_eval.evaluation import evaluate_inputs, in_every, load_as_in_ground_truth
+from jaccard_eval.features.bootstrap.intervals import resampled, sliced
 from jaccard_eval.features.compare.comparison import CompareOptions, compare_results, side_names
 from jaccard_eval.features.compare.result import ComparisonResult
 from jaccard_eval.features.gates.judging import gate_findings
+from jaccard_eval.features.gates.rules import Gates, parse_rule
 from jaccard_eval.features.panoptic.result import PanopticOptions, PanopticProtocol
 from jaccard_eval.features.pixels.result import PixelOptions, PixelProtocol
-from jaccard_eval.features.verify.compute import judged_again
+from jaccard_eval.features.verify.compute import compare_again, judged_again
 from jaccard_eval.findings import Finding, FindingLog, Where
+from jaccard_eval.formats import format_module
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.gating import opened
-from jaccard_eval.inputs import Input, load, settle_iou_type, with_shapes
-from jaccard_eval.options import EvaluateOptions, SideOptions, require_lists
-from jaccard_eval.runs import converted, invalid_document, read_repeatable, saved_rules
+from jaccard_eval.gating import Gating, judge_result, opened
+from jaccard_eval.inputs import (
+    Input,
+    load,
+    needing_boxes,
+    read_alone,
+    read_to_write,
+    settle_iou_type,
+    skipping,
+    with_shapes,
+)
+from jaccard_eval.options import Bootstrap, EvaluateOptions, SideOptions, require_lists
+from jaccard_eval.runs import converted, invalid_document, is_saved_run, load_run, read_repeatable, saved_rules
 from jaccard_eval.text import did_you_mean, quoted_value
 from jaccard_eval.version import __version__
 
@@ -96,9 +109,6 @@ def gate(
     >>> gate(evaluate(gt, pred), ["AP50>=0.5"]).passed
     True
     """
-    from jaccard_eval.features.gates.rules import Gates, parse_rule
-    from jaccard_eval.gating import Gating, judge_result
-
     if not isinstance(gates, Gates):
         require_lists(gates=gates)
         gates = Gates(rules=tuple(map(parse_rule, gates)))
@@ -147,9 +157,6 @@ def verify(
     >>> found.equal
     False
     """
-    from jaccard_eval.features.verify.compute import compare_again
-    from jaccard_eval.runs import is_saved_run, load_run
-
     inputs = [given for given in (gt, pred, *others) if given is not None]
     saved, again = made_again(path_of(result), [path_of(given) for given in inputs])
     first, *rest = map(str, inputs)
@@ -232,10 +239,7 @@ def convert(
     Traceback (most recent call last):
     jaccard_eval.findings.DataError: error[write-loss]: labels: crowd: boxes with crowd set: 1; ...
     """
-    from jaccard_eval.evaluation import load_as_in_ground_truth
     from jaccard_eval.features.convert.write import convert_input, target_format
-    from jaccard_eval.formats import format_module
-    from jaccard_eval.inputs import Input, needing_boxes, read_alone, read_to_write, skipping, with_shapes
 
     options, gt_options = skipping(skip_invalid, options, gt_options)
     path = path_of(target)
@@ -344,13 +348,8 @@ def pixels(
     >>> result["IoU[class=road]"], round(result["mIoU"], 4)
     (0.5, 0.5833)
     """
-    from jaccard_eval.data.metricref import MAP_METRICS, MetricRef
-    from jaccard_eval.engine.threads import map_in_order
-    from jaccard_eval.features.bootstrap.intervals import resampled, sliced
     from jaccard_eval.features.pixels.counting import better_numbering, count_label_maps, note_numbering, pixels_result
     from jaccard_eval.features.pixels.report import WorstMaps
-    from jaccard_eval.features.pixels.result import PixelOptions, PixelProtocol
-    from jaccard_eval.options import Bootstrap
     from jaccard_eval.reading.labelmaps import maps_from, named_color_table, read_color_table
 
     sides = maps_from(gt), maps_from(pred)
@@ -500,12 +499,8 @@ def panoptic(
     >>> panoptic(gt, {"annotations": [record]}, gt_masks=maps[0], pred_masks=maps[1])["PQ"]
     1.0
     """
-    from jaccard_eval.engine.threads import map_in_order
-    from jaccard_eval.features.bootstrap.intervals import resampled
     from jaccard_eval.features.panoptic.counting import count_images, panoptic_result, with_differences, with_slices
     from jaccard_eval.features.panoptic.report import WorstSegments
-    from jaccard_eval.features.panoptic.result import PanopticOptions, PanopticProtocol
-    from jaccard_eval.options import Bootstrap
     from jaccard_eval.reading.segments import open_pair
 
     given = tuple(sorted((str(key), str(goal)) for key, goal in (class_map or {}).items()))

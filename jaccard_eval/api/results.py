@@ -10,15 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jaccard_eval import frames
 from jaccard_eval.atomic import FolderPath
 from jaccard_eval.data.document import PANOPTIC, PIXELS, MetricValue
 from jaccard_eval.data.protocol import COCO
 from jaccard_eval.data.result import EvaluationResult, Result
 from jaccard_eval.engine import Place, path_of
 from jaccard_eval.errors import UsageError
+from jaccard_eval.features.images.compute import count_images
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.fragment import render
+from jaccard_eval.report.outputs.figure import build_figure
 from jaccard_eval.report.write import plan_outputs, write_outputs
 from jaccard_eval.text import did_you_mean, quoted_value
 
@@ -269,30 +273,22 @@ def with_parts(result: Result, *, errors: bool = False, images: bool = False) ->
     if errors and result.errors is None and result.boxes is not None:
         whole = whole.with_part(metrics.errors_at(metrics.protocol.judged_threshold))
     if images and result.worst_images is None:
-        from jaccard_eval.features.images.compute import count_images
-
         whole = whole.with_part(count_images(metrics, score, LISTED_IMAGES))
     return whole
 
 
 def to_frame(result: Result) -> pd.DataFrame:
     """Return the rows of a result as a table."""
-    from jaccard_eval import frames
-
     return frames.to_frame(result)
 
 
 def plot(result: Result) -> Figure:
     """Return the charts of a result as a figure."""
-    from jaccard_eval.report.outputs.figure import build_figure
-
     return build_figure(with_parts(result, errors=True))
 
 
 def to_html(result: Result) -> str:
     """Return the report of a result as a piece of HTML."""
-    from jaccard_eval.report.fragment import render
-
     return render(result, ReportOptions(is_file=False))
 
 

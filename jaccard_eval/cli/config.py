@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jaccard_eval.cli import WORDING
+from jaccard_eval.cli import COMMAND_TABLE, WORDING
 from jaccard_eval.cli.inputs import AnyPath, InputText, input_path, note_inputs
 from jaccard_eval.cli.parse import parse_toml, read_settings
 from jaccard_eval.errors import UsageError
@@ -116,8 +116,6 @@ def read_config(path: Path) -> Config:
     if not isinstance(tables, Mapping):
         raise UsageError(f"{path}: {prefix.rstrip('.')}: expected a table, got {shown_json(tables)}")
     config = Config(path, text, tables, prefix, not is_yaml)
-    from jaccard_eval.cli import COMMAND_TABLE
-
     known = (GATES, *COMMAND_TABLE.list_commands(click.Context(COMMAND_TABLE)))
     problems = []
     for name in tables:
@@ -274,7 +272,6 @@ def configured(ctx: click.Context | None) -> tuple[Finding, ...]:
 
 def config_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a configuration: gates, and a table of options for each command."""
-    from jaccard_eval.cli import COMMAND_TABLE
     from jaccard_eval.features.gates.rules import build_schema
 
     schema = build_schema()

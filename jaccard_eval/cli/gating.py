@@ -29,6 +29,7 @@ from jaccard_eval.cli.options import (
 from jaccard_eval.cli.parse import RunOptions, parse_number, read_settings
 from jaccard_eval.errors import ExitCode, UsageError
 from jaccard_eval.findings import as_settings, is_address
+from jaccard_eval.options import Bootstrap
 from jaccard_eval.text import printable, quoted_value
 
 try:
@@ -251,8 +252,6 @@ def configured_gates(options: RunOptions) -> tuple[Gates | None, Path | None]:
     # Options go before the configuration, which keeps what they leave open.
     drawn = read_bootstrap(options)
     if drawn is None and gates.asks_noise and given_settings(options):
-        from jaccard_eval.options import Bootstrap
-
         drawn = adjusted(gates.bootstrap or Bootstrap(), options)
     return (replace(gates, bootstrap=drawn) if drawn else gates), found
 

@@ -48,9 +48,11 @@ from jaccard_eval.options import (
     AIMS,
     BEST_F1,
     BY_FOLDER,
+    Bootstrap,
     EngineOptions,
     ReadOptions,
     SideOptions,
+    Slice,
     exempting,
 )
 from jaccard_eval.text import did_you_mean, quoted_value, shown_json
@@ -519,8 +521,6 @@ def read_bootstrap(options: RunOptions) -> Bootstrap | None:
     """Return how to resample for intervals; None where they were not asked for."""
     if options.bootstrap is None:
         return None
-    from jaccard_eval.options import Bootstrap
-
     return adjusted(Bootstrap(), options)
 
 
@@ -876,7 +876,6 @@ def read_slices(options: RunOptions) -> tuple[Slice, ...]:
     if path is None and not options.slice:
         return ()
     from jaccard_eval.metrics.detection import require_names
-    from jaccard_eval.options import Slice
 
     named: dict[str, list[str]] = {}
     for name, glob in options.slice:

@@ -25,7 +25,7 @@ from jaccard_eval.reading.files import (
     record_failures,
     split_of,
 )
-from jaccard_eval.reading.peek import FIRST, LEVELS, PROJECT, Kind, Peek
+from jaccard_eval.reading.peek import FIRST, LEVELS, PROJECT, Kind, Likeness, Peek
 from jaccard_eval.reading.tabular.columns import is_header
 from jaccard_eval.text import is_numeral, pluralise, printable, quoted_value
 
@@ -84,7 +84,6 @@ def _inputs(peek: Peek, recognise: Recognise, skipped: set[Path], levels: int) -
 def _recognised(peek: Peek, recognise: Recognise) -> str:
     """Return the format of an input; nothing where only its name supports it."""
     from jaccard_eval.formats import format_module
-    from jaccard_eval.reading.peek import Likeness
 
     # An image folder of a data set may have a hundred thousand members, and none of them is opened.
     if peek.is_folder and not peek.folders and all(map(is_image_name, peek.files[:FIRST])):

@@ -25,7 +25,7 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.claims import Row, is_quad, most
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.drawn import Drawn
+from jaccard_eval.reading.drawn import Drawn, add_shapes
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.text import is_numeral
 
@@ -231,7 +231,6 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         folder_source,
         require_labels,
     )
-    from jaccard_eval.reading.drawn import add_shapes
     from jaccard_eval.reading.lines import TextBoxes, mention_other_files
 
     source = folder_source(path, draft.findings)

@@ -88,7 +88,6 @@ _OBB_COLUMNS = (9, 10, 11)  # the class and four corners; with a score; with a t
 
 def iou_types(peek: Peek) -> set[str]:
     """Return what labels have: keypoints by the description, masks where most lines are longer than those of boxes."""
-    from jaccard_eval.findings import FindingLog
     from jaccard_eval.formats._yolo.sources import find_description, find_kpt_shape, labels_of_folder, read_description
 
     description, log = find_description(peek.path), FindingLog()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from jaccard_eval import storage
 from jaccard_eval.atomic import (
     FolderPath,
     explained,
@@ -50,8 +51,6 @@ def plan_outputs(
     An output can be a folder itself where `folders` is true.
     """
     for path in filter(is_address, paths):
-        from jaccard_eval import storage
-
         storage.require_place(as_given(path))
     outputs = [
         _plan_folder(path)
@@ -110,8 +109,6 @@ def write_outputs(documents: Sequence[tuple[Output, str | bytes | Mapping[str, b
 
 def _upload(output: Output, text: str | bytes | Mapping[str, bytes]) -> None:
     """Write a document to an object store: a file, or a folder in the place of one that was written before."""
-    from jaccard_eval import storage
-
     url = as_given(output.path)
     if isinstance(text, str | bytes):
         storage.write(url, _encoded(text))

@@ -30,6 +30,8 @@ from jaccard_eval.cli.options import (
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import UsageError
+from jaccard_eval.options import Bootstrap
+from jaccard_eval.reading.files import require_readable
 from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
@@ -85,7 +87,6 @@ def compare(
 
 def _many_sides(paths: Sequence[Path], options: RunOptions) -> tuple[Path | None, list[Path]]:
     """Take the ground truth from its option, else from the first path unless that is a saved run; compare the rest."""
-    from jaccard_eval.reading.files import require_readable
     from jaccard_eval.runs import saved_run_of
 
     context = click.get_current_context()
@@ -109,7 +110,6 @@ def _many_sides(paths: Sequence[Path], options: RunOptions) -> tuple[Path | None
 def _resampling(options: RunOptions) -> Bootstrap | str | None:
     """Return how to resample for intervals: as asked, not at all for 0, and as the library does by default."""
     from jaccard_eval.features.compare.comparison import AUTO
-    from jaccard_eval.options import Bootstrap
 
     settings = given_settings(options)
     if options.bootstrap == 0:

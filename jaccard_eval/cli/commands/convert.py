@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from jaccard_eval.atomic import require_free
 from jaccard_eval.cli import streams
 from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
 from jaccard_eval.cli.options import (
@@ -26,7 +27,9 @@ from jaccard_eval.cli.options import (
 )
 from jaccard_eval.cli.parse import OneOf, RunOptions
 from jaccard_eval.cli.run import report_findings, say_findings
+from jaccard_eval.data.document import to_document
 from jaccard_eval.findings import Finding, FindingLog, Severity
+from jaccard_eval.formats import format_module
 from jaccard_eval.options import SideOptions
 from jaccard_eval.text import printable
 
@@ -56,10 +59,8 @@ def convert(
     force: bool,
 ) -> None:
     """Run the command: what is wrong with the target is reported before anything is read."""
-    from jaccard_eval.atomic import require_free
     from jaccard_eval.evaluation import load_as_in_ground_truth
     from jaccard_eval.features.convert.write import convert_input, target_format
-    from jaccard_eval.formats import format_module
     from jaccard_eval.inputs import Input, needing_boxes, read_alone, read_to_write, with_shapes
 
     _require_ground_truth(options, gt, role)
@@ -107,8 +108,6 @@ def _described(done: Conversion, counts: dict[str, int], findings: Sequence[Find
     """Return what was written, as a line or as a document."""
     dataset = done.dataset
     if as_json:
-        from jaccard_eval.data.document import to_document
-
         document = {
             "input": {"path": dataset.path, "format": dataset.format, "role": dataset.role},
             "output": {"path": str(done.path), "format": done.format},

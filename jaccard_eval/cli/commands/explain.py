@@ -26,8 +26,10 @@ from jaccard_eval.cli.options import (
 )
 from jaccard_eval.cli.parse import RunOptions, WholeNumber
 from jaccard_eval.cli.run import report_findings
+from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Where
+from jaccard_eval.reading.files import is_folder
 from jaccard_eval.text import quoted_value
 from jaccard_eval.version import __version__
 
@@ -77,8 +79,6 @@ def explain(options: RunOptions, *, paths: tuple[str, ...], boxes: int, against:
 
 def _names_result(words: tuple[str, ...]) -> bool:
     """Whether the words are a saved result, or one and a metric, rather than two sides."""
-    from jaccard_eval.data.metricref import MetricRef
-
     if len(words) not in (1, 2) or (len(words) == 2 and os.path.lexists(input_path(words[1]))):
         return False
     path = input_path(words[0])
@@ -98,7 +98,6 @@ def _names_result(words: tuple[str, ...]) -> bool:
 
 def _is_result(path: Path) -> bool:
     """Whether a file is a saved result; a damaged one is, which reading it again reports."""
-    from jaccard_eval.reading.files import is_folder
     from jaccard_eval.runs import is_saved_run, read_document
 
     try:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from jaccard_eval.cli import streams
+from jaccard_eval.cli.config import config_schema
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gating import BASELINE_OPTIONS, RULE_SOURCES, SECTION, VALUE_OPTIONS, Gatekeeper
 from jaccard_eval.cli.inputs import InputPath, note_inputs
@@ -34,8 +35,6 @@ def gate(options: RunOptions, *, result: Path | None, schema: bool) -> ExitCode:
     """Run the command: everything is shown and written before a failed gate ends it."""
     if schema:
         import json
-
-        from jaccard_eval.cli.config import config_schema
 
         streams.write_result(json.dumps(config_schema(), indent=2) + "\n")
         return ExitCode.OK

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from jaccard_eval.atomic import require_free
 from jaccard_eval.cli.delivery import deliver
 from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
 from jaccard_eval.cli.options import (
@@ -19,6 +20,7 @@ from jaccard_eval.cli.options import (
 from jaccard_eval.cli.parse import OneOf, RunOptions
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.findings import FindingLog
+from jaccard_eval.formats import detect_format, format_module, format_writer, write_dataset
 from jaccard_eval.version import __version__
 
 EPILOG = """\b
@@ -38,9 +40,7 @@ def nms(
     force: bool,
 ) -> None:
     """Run the command: what is wrong with the output is reported before anything is read."""
-    from jaccard_eval.atomic import require_free
     from jaccard_eval.features.nms.compute import Suppression, suppress_side
-    from jaccard_eval.formats import detect_format, format_module, format_writer, write_dataset
     from jaccard_eval.inputs import Input, needing_boxes, read_alone, read_to_write, with_shapes
 
     refuse_overwriting([("-o", output)])

@@ -23,8 +23,10 @@ from jaccard_eval.cli.run import report_findings
 from jaccard_eval.data.known_protocols import IOU_TYPES
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog
+from jaccard_eval.formats import in_parts
 from jaccard_eval.options import EngineOptions, SideOptions
 from jaccard_eval.text import pluralise, printable
+from jaccard_eval.version import __version__
 
 if TYPE_CHECKING:
     from jaccard_eval.inputs import Input
@@ -48,11 +50,9 @@ def partition(
     from jaccard_eval.engine.disk import DiskEngine
     from jaccard_eval.engine.scratch import explained
     from jaccard_eval.features.partition.write import partition_sides, require_target
-    from jaccard_eval.formats import in_parts
     from jaccard_eval.inputs import Input, needing_boxes, read_both, unwritten_shapes, with_shapes
     from jaccard_eval.pairing import pair_images
     from jaccard_eval.reading.partitions.manifest import KINDS
-    from jaccard_eval.version import __version__
 
     for path in (gt, pred):
         if in_parts(path):

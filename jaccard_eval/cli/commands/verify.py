@@ -12,6 +12,7 @@ from jaccard_eval.cli.options import SectionedCommand
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.run import as_errors, say_findings
 from jaccard_eval.findings import DataError, Severity
+from jaccard_eval.formats import in_parts
 
 EPILOG = """\b
 Examples:
@@ -27,8 +28,6 @@ numbers. Another version of this program is a warning, a difference exit code 3.
 
 def verify(options: RunOptions, *, result: Path, paths: tuple[Path, ...]) -> None:
     """Run the command: everything is shown and written before a difference ends it."""
-    from jaccard_eval.formats import in_parts
-
     # How many there must be, the result knows.
     n_first = 0 if options.gt or not options.pred else 1
     given = [*options.gt, *paths[:n_first], *options.pred, *paths[n_first:]]

@@ -12,6 +12,7 @@ from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.result import EvaluationResult, InputSummary
 from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.features.bootstrap.report import interval_text, slices_section
+from jaccard_eval.features.errors.report import confidence_chart, detail_sections, types_section
 from jaccard_eval.features.errors.result import BACKGROUND
 from jaccard_eval.features.evaluate.report import (
     class_metrics,
@@ -183,8 +184,6 @@ def _curves(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     charts, steps = recall_charts(result.measured), steps_of(result)
     live = [] if steps is None else live_curves(result.measured, charts, steps)
     if result.errors is not None:
-        from jaccard_eval.features.errors.report import confidence_chart
-
         charts.append(confidence_chart(result.errors.pooled))
     blocks: list[Block] = [*charts, *live]
     if not isinstance(result.measured, DetectionMetrics):
@@ -196,8 +195,6 @@ def _errors(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     """List what each type of error costs."""
     if result.errors is None:
         return []
-    from jaccard_eval.features.errors.report import types_section
-
     section = types_section(result.errors, overlap_name(result.protocol))
     # Bars in the table show what the chart of a figure does.
     blocks = [_with_bars(block) if isinstance(block, Table) else block for block in section.blocks]
@@ -242,8 +239,6 @@ def _details(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     if result.operating_points:
         folded.append(replace(operating_points_section(result.operating_points, measure, per_class=True), key="points"))
     if result.errors is not None:
-        from jaccard_eval.features.errors.report import detail_sections
-
         folded += [replace(section, key=key) for key, section in detail_sections(result.errors, measure).items()]
     return [*found, *(replace(section, folded=True) for section in folded)]
 

@@ -12,6 +12,15 @@ import numpy.typing as npt
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS
 from jaccard_eval.data.result import TARGET_COLUMN
+from jaccard_eval.features.bootstrap.report import (
+    bound_cells,
+    bound_columns,
+    interval_notes,
+    intervals_section,
+    slices_section,
+    target_cells,
+    with_slices,
+)
 from jaccard_eval.features.pixels.counting import MapDifference, MapReader
 from jaccard_eval.features.pixels.result import PixelClassRow, PixelProtocol, PixelsResult
 from jaccard_eval.findings import DataError, FindingLog, Severity
@@ -130,8 +139,6 @@ def build_report(result: PixelsResult, options: ReportOptions) -> Report:
     heads: tuple[Column, ...] = (Column("metric"), Column("value", "metric"), Column("pixels", "count"))
     drawn, notes = result.bootstrap, undefined_notes(result.metrics.items())
     if drawn is not None:
-        from jaccard_eval.features.bootstrap.report import interval_notes
-
         heads = (*heads[:2], *columns("metric", "low", "high"), *heads[2:])
         notes += interval_notes(result.metrics, drawn)
     rows = tuple(
@@ -143,12 +150,8 @@ def build_report(result: PixelsResult, options: ReportOptions) -> Report:
     if options.lists_classes or len(result.per_class) <= FEW_CLASSES:
         sections += _classes(result, options)
     if drawn is not None and options.per_class:
-        from jaccard_eval.features.bootstrap.report import intervals_section
-
         sections.append(intervals_section(result.per_class, drawn))
     if result.slices:
-        from jaccard_eval.features.bootstrap.report import slices_section
-
         sections.append(slices_section(result.slices))
     sections += findings_section(result.findings)
     values = {name: metric.value for name, metric in result.metrics.items()}
@@ -164,13 +167,6 @@ def page_sections(result: PixelsResult, options: ReportOptions) -> list[Section]
 
 def build_data(result: PixelsResult, options: ReportOptions) -> DataTable:
     """Return one row for all classes, then one per class, in the order of `options.sort`; then one for each slice."""
-    from jaccard_eval.features.bootstrap.report import (
-        bound_cells,
-        bound_columns,
-        target_cells,
-        with_slices,
-    )
-
     target = target_cells(result.bootstrap)
     bounded = (*MAP_CLASS_METRICS, *result.metrics) if target else ()
     header = ("class", *COUNTS, *MAP_CLASS_METRICS, *result.metrics, *bound_columns(bounded))

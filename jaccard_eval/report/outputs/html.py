@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from jaccard_eval.data.document import to_document
 from jaccard_eval.errors import UsageError
 from jaccard_eval.fixes import Fix
-from jaccard_eval.report import Reportable, Reporter, ReportOptions
+from jaccard_eval.report import Reportable, Reporter, ReportOptions, boxes_svg, html_rows, svg
 from jaccard_eval.report.model import (
     TEXT_KINDS,
     Chart,
@@ -129,8 +129,6 @@ def _source(text: str) -> str:
 def _environment() -> Environment:
     import jinja2  # only pages are made with it
     from markupsafe import Markup
-
-    from jaccard_eval.report import boxes_svg, html_rows, svg
 
     def inert(value: Any) -> Any:
         # Escaped by jinja2 thereafter: what is left to do are characters that no page may have.
