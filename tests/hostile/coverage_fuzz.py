@@ -127,7 +127,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
     "yolo": functools.partial(of_inputs, "yolo"),
     "tables": functools.partial(of_inputs, "csv", "openimages"),
     "text": functools.partial(of_inputs, "text", "kerasyolo"),
-    "lines": functools.partial(of_inputs, "kitti", "dota", "visdrone", "retinaface", "widerface", "mot"),
+    "lines": functools.partial(of_inputs, "kitti", "dota", "visdrone", "retinaface", "widerface", "mot", "shapetext"),
     "documents": functools.partial(of_inputs, "coco", "cvat"),
 }
 SEEDS: dict[str, tuple[bytes, ...]] = {

@@ -666,8 +666,11 @@ def choose_columns(
     """
     if by_name:
         return _choose_behind_names(lines, numbers, sizes, options)
+    if int((numbers >= MIN_POINTS - 1).sum()) * 2 > len(numbers) and (doubt := _doubted_class(lines, numbers, options)):
+        return doubt
     if int((numbers >= MIN_POINTS).sum()) * 2 > len(numbers):
-        return _doubted_points(lines, numbers, options.role) or _choose_points(lines, numbers, options.role)
+        doubt, chosen = _doubted_points(lines, numbers, options.role), _choose_points(lines, numbers, options.role)
+        return doubt or _doubted_outlines(lines, numbers, chosen, options.role)
     if _ends_with_class(lines, numbers):
         text = "column 1 looks like a coordinate, and column 5 like the class"
         words = "Write the class first, or pass {columns} if column 1 is the class."
@@ -757,6 +760,41 @@ def _place_score(six: FloatArray, frame: Frame, options: ReadOptions) -> ColumnC
     fix = Fix.of_side(options.role, f"Pass {ways}.", columns=choices[0], box=choices[1])
     text = f"{pluralise(len(six), 'box fits', 'boxes fit')} as {looks}: column 2 or column 6 can be the confidence"
     return ColumnChoice(columns, text, is_undecided=True, fix=fix)
+
+
+def _doubted_class(lines: LabelLines, numbers: IntArray, options: ReadOptions) -> ColumnChoice | None:
+    """Return that lines in pixels begin with a coordinate; None where they may begin with a class.
+
+    Only fractions are YOLO's: in pixels, texts of many tools have as many columns.
+    """
+    n, first = int(np.bincount(numbers).argmax()), lines.values[lines.first]
+    block, _ = _block(lines, numbers, n)
+    is_named = options.names is not None and bool((first < len(options.names)).all())
+    if is_named or len(block) < _LEAST_LINES or is_mostly_normalised(block):
+        return None
+    if len(np.unique(first)) * 2 <= len(first) or not first.max() > _MANY_CLASSES:
+        return None
+    text = f"{n + 1} columns in pixels, of which the first looks like a coordinate, and not like the class"
+    layout = _choose_points(lines, numbers, options.role).columns if n >= MIN_POINTS else COLUMNS["box-conf"]
+    return _refused(text, layout, options.role)
+
+
+def _refused(text: str, columns: Columns, role: str) -> ColumnChoice:
+    words = f"Write {columns.fields()}, or pass {{columns}} if that is what they are."
+    return ColumnChoice(columns, text, is_undecided=True, fix=Fix.of_side(role, words, columns=columns.name))
+
+
+def _doubted_outlines(lines: LabelLines, numbers: IntArray, choice: ColumnChoice, role: str) -> ColumnChoice:
+    """Return a choice, refused where outlines in pixels cross themselves: their numbers are something else."""
+    n, columns = int(np.bincount(numbers).argmax()), choice.columns
+    block, _ = _block(lines, numbers, n)
+    if columns.shape != "polygon" or not columns.accepts(np.array([n])).all() or is_mostly_normalised(block):
+        return choice
+    outlines = block[:_MOST_OUTLINES, : n - columns.tail].reshape(min(len(block), _MOST_OUTLINES), -1, 2)
+    if np.count_nonzero(_cross_themselves(outlines)) * 2 <= len(outlines):
+        return choice
+    text = f"{n + 1} columns in pixels, and the outlines that they would draw cross themselves"
+    return _refused(text, columns, role)
 
 
 def _doubted_points(lines: LabelLines, numbers: IntArray, role: str) -> ColumnChoice | None:
