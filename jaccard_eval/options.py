@@ -74,7 +74,7 @@ def spelled_angle(name: str) -> str:
 
 
 # A field with a help is an option of the command line, by its name and its type; a group of them is shown together.
-def _option(help: str, *, default: Any = None, group: str = "rules", **more: Any) -> Any:  # noqa: A002 - as click says
+def _option(help: str, *, default: Any = None, group: str = "rules", **more: Any) -> Any:  # noqa: A002 - the word of click
     return field(default=default, metadata={"help": {group: help}, **more})
 
 

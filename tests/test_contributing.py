@@ -1,4 +1,4 @@
-"""The example of a format in CONTRIBUTING.md works as it stands, from one file."""
+"""The example of a format in docs/adding-a-format.md works as it stands, from one file."""
 
 import importlib
 import re
@@ -13,11 +13,12 @@ from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Peek
 
 ROOT = Path(__file__).parents[1]
+PAGE = "docs/adding-a-format.md"
 
 
 @pytest.fixture
 def boxlist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FormatModule:
-    found = re.search(r"^```python\n(.*?)^```$", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE | re.DOTALL)
+    found = re.search(r"^```python\n(.*?)^```$", (ROOT / PAGE).read_text(), re.MULTILINE | re.DOTALL)
     assert found is not None
     (tmp_path / "boxlist_of_the_guide.py").write_text(found[1])
     monkeypatch.syspath_prepend(tmp_path)

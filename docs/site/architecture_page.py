@@ -24,11 +24,44 @@ INTRODUCTION = """\
 # Architecture
 
 Drawn from the code by `python docs/site/architecture_page.py`; a test compares.
-[Contributing](../CONTRIBUTING.md#architecture) has the rules, and what belongs into which room.
+[Contributing](../CONTRIBUTING.md#architecture) has the rules, and where a change goes.
 
 Loaders read ground truth and predictions of any format into one table of boxes; a matcher pairs them once; every number
-is computed from that one match table; reporters show it. A room is a module or a package directly below `jaccard_eval`.
-Imports lead downwards only, from floor to floor; import-linter holds that in every run of the checks.
+is computed from that one match table; reporters show it.
+
+## From the command line to the AP
+
+`jaccard-eval evaluate gt.json detections.json`, step by step:
+
+1. **Command.** `__main__` calls `cli.run`; `cli/commands/evaluate.py` has the words as `RunOptions`, refuses what is
+   wrong with them, and hands both paths to `api.boxes.evaluate`, which is the library's verb too, and that to
+   `evaluation.evaluate_inputs`. `evaluation.py` is the plot: all that follows are its paragraphs.
+2. **Open.** `formats.opened` makes an `Opened` of each path. Its `Peek` looks at it once (head, keys, first lines,
+   names); every module of `formats/` rates that by `looks_like`, and the surest reads it.
+3. **Read.** `inputs.read_both` calls the format's `read(path, draft, options)`. It adds images, classes and boxes to
+   a `Draft` as the file has them; `Draft.build` converts, checks and counts them, and gives a `Dataset`: a `BoxTable`
+   of arrays, images, labels, findings.
+4. **Align.** `pairing.align_datasets` pairs images and classes of both sides and maps sizes: an `Alignment` with one
+   list of each. `matching.judging.judge` ignores what the rules of the `Protocol` do not judge.
+5. **Match.** `metrics.detection.match_sides` has `similarity` find pairs of boxes at or above the least threshold,
+   and `matching` assign each detection its best free object, for all thresholds and sizes at once: the `MatchTable`.
+   Nothing is matched again.
+6. **Measure.** `metrics/` ranks detections of a class by score and reads precision off the curve at 101 recalls;
+   their mean is the AP.
+7. **Audit.** `features/audit` tries other readings of what was read; what the boxes refute beyond doubt stops the run
+   here.
+8. **Result.** An `EvaluationResult` holds values, findings, signature and what else was asked for (`features/`
+   computes it).
+9. **Show.** Its `reported_by` makes a `Report` of sections and tables; `report/outputs/` writes that by suffix,
+   `report/terminal.py` draws it on a screen, `cli/delivery.py` sends each where it was asked to go, and the exit code
+   is 1 if a gate failed.
+
+With `--engine disk` or Dask, `engine/` gives steps 3 to 6 in portions; the bytes of the result are the same.
+
+## Rooms
+
+A room is a module or a package directly below `jaccard_eval`. Imports lead downwards only, from floor to floor;
+import-linter holds that in every run of the checks.
 
 ![The rooms on their floors, with an arrow for each import that no other explains](architecture.svg)
 

@@ -325,7 +325,7 @@ PATH_OPTIONS: list[click.Parameter] = [
     ),
 ]
 
-# How a text is read, where the type of a field does not say it.
+# How a text is read, where the type of a field does not.
 _BY_TYPE: dict[str, dict[str, Any]] = {
     # Not False: what reads one input takes any option of a side that is given for a word on which side it is.
     "bool": {"is_flag": True, "default": None},

@@ -14,8 +14,6 @@ from jaccard_eval.data.imagekeys import is_image_name
 from jaccard_eval.data.known_protocols import MASKS
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.engine import is_automatic, list_names, path_of
-from jaccard_eval.engine.dask_ import DaskEngine
-from jaccard_eval.engine.disk import DiskEngine
 from jaccard_eval.engine.memory import usable_memory
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import is_address
@@ -96,7 +94,11 @@ def open_engine(
     if lacking:
         raise not_on_disk(lacking, options.scratch)
     if options.engine == "dask" or options.client is not None:
+        from jaccard_eval.engine.dask_ import DaskEngine
+
         return DaskEngine.open(options, iou_type)
+    from jaccard_eval.engine.disk import DiskEngine
+
     return DiskEngine.open(options, iou_type)
 
 

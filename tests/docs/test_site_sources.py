@@ -25,7 +25,7 @@ TESTED_ELSEWHERE = {
 }
 # Blocks that cost more than they prove: each has the reason.
 NOT_RUN = {
-    "CONTRIBUTING.md": "commands of a checkout; the format of the guide runs in test_contributing.py",
+    "CONTRIBUTING.md": "commands of a checkout",
     "benchmarks/README.md": "measurements",
 }
 

@@ -12,10 +12,7 @@ import click
 
 from jaccard_eval.cli import streams
 from jaccard_eval.cli.options import ListedCommand, completed_from, known_formats, section
-from jaccard_eval.extensions import FORMATS, extension_packages
-from jaccard_eval.formats import SHAPES, format_module, format_names, formats_by_shape
-from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import KeyValues, Note, Report, Section
+from jaccard_eval.formats import SHAPES
 
 if TYPE_CHECKING:
     from jaccard_eval.formats import Format
@@ -28,6 +25,9 @@ _MORE = """Maps of classes are compared by 'jaccard-eval pixels', panoptic segme
 
 def formats(name: str | None, as_json: bool) -> None:
     """Run the command."""
+    from jaccard_eval.extensions import FORMATS, extension_packages
+    from jaccard_eval.formats import format_module, format_names, formats_by_shape
+
     packages = dict(extension_packages(FORMATS))
     known = [format_module(known).FORMAT for known in ([name] if name else format_names())]
     if as_json:
@@ -36,6 +36,8 @@ def formats(name: str | None, as_json: bool) -> None:
     elif name:
         streams.write_result(_paragraph(known[0], packages.get(name)))
     elif (width := streams.result_width()) is not None:
+        from jaccard_eval.report import ReportOptions
+        from jaccard_eval.report.model import KeyValues, Note, Report, Section
         from jaccard_eval.report.terminal import lay_out
 
         sections = [Section(words, (KeyValues(tuple(held)),)) for words, held in formats_by_shape()]

@@ -11,28 +11,6 @@ from jaccard_eval.data.known_protocols import LARGEST_AREA
 from jaccard_eval.data.metricref import METRICS, MetricRef
 from jaccard_eval.data.result import TARGET_COLUMN, ClassRow, EvaluationResult, OperatingPoint
 from jaccard_eval.data.signature import overlap_name
-from jaccard_eval.features.bootstrap.report import (
-    bound_cells,
-    bound_columns,
-    interval_notes,
-    intervals_section,
-    slices_section,
-    target_cells,
-    with_slices,
-)
-from jaccard_eval.features.errors.report import (
-    confusion_chart,
-    confusion_section,
-    error_cells,
-    error_charts,
-    error_columns,
-    errors_sections,
-)
-from jaccard_eval.features.images.compute import count_images
-from jaccard_eval.features.images.gallery import DEFAULT_IMAGES
-from jaccard_eval.features.images.gallery import build_album as album_of
-from jaccard_eval.features.images.report import images_section
-from jaccard_eval.metrics.detection import detection_metrics
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.classes import listed_rows
 from jaccard_eval.report.headlines import gates_headline, metrics_headline
@@ -51,7 +29,6 @@ from jaccard_eval.report.model import (
     columns,
 )
 from jaccard_eval.report.numbers import thresholds_text
-from jaccard_eval.report.recall_charts import recall_charts
 from jaccard_eval.report.sections import (
     findings_section,
     gates_section,
@@ -73,19 +50,29 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
     sections = [inputs, summary_section(result, verbose=options.verbose)]
     # What most runs do not ask for is loaded when it is.
     if result.bootstrap is not None and options.per_class:
+        from jaccard_eval.features.bootstrap.report import intervals_section
+
         sections.append(intervals_section(result.per_class, result.bootstrap))
     sections += gates_section(result.gates)
     if options.lists_classes:
         sections += _per_class(result, options)
     if result.slices:
+        from jaccard_eval.features.bootstrap.report import slices_section
+
         sections.append(slices_section(result.slices))
     if result.operating_points:
         sections.append(operating_points_section(result.operating_points, measure, per_class=options.per_class))
     if result.errors is not None:
+        from jaccard_eval.features.errors.report import errors_sections
+
         sections += errors_sections(result.errors, measure, per_class=options.per_class)
     elif result.confusion is not None:
+        from jaccard_eval.features.errors.report import confusion_section
+
         sections.append(confusion_section(result.confusion, measure))
     if result.worst_images is not None:
+        from jaccard_eval.features.images.report import images_section
+
         sections.append(images_section(result.worst_images, measure))
     sections += findings_section(result.findings)
     return Report(rules_title(result), tuple(sections), result.signature, headline=headline(result))
@@ -93,10 +80,16 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
 
 def build_charts(result: EvaluationResult) -> list[Chart]:
     """Return the charts of a figure: precision by recall, then, where errors were analysed, their charts."""
+    from jaccard_eval.report.recall_charts import recall_charts
+
     charts = recall_charts(result.measured)
     if result.errors is not None:
+        from jaccard_eval.features.errors.report import error_charts
+
         charts += error_charts(result.errors, overlap_name(result.protocol))
     elif result.confusion is not None:
+        from jaccard_eval.features.errors.report import confusion_chart
+
         charts.append(confusion_chart(result.confusion, overlap_name(result.protocol)))
     return charts
 
@@ -126,15 +119,27 @@ def headline(result: EvaluationResult) -> Headline:
 
 def build_album(result: EvaluationResult, options: ReportOptions) -> Album:
     """Return the images with the highest cost; `options` change nothing."""
+    from jaccard_eval.features.images.compute import count_images
+    from jaccard_eval.features.images.gallery import DEFAULT_IMAGES, build_album
+    from jaccard_eval.metrics.detection import detection_metrics
+
     counted = result.worst_images or count_images(
         detection_metrics(result), result.options.get("score"), DEFAULT_IMAGES
     )
     threshold = result.protocol.judged_threshold
-    return album_of(result, counted.order[: counted.n].tolist(), threshold=threshold, score=counted.score)
+    return build_album(result, counted.order[: counted.n].tolist(), threshold=threshold, score=counted.score)
 
 
 def build_data(result: EvaluationResult, options: ReportOptions) -> DataTable:
     """Return one row for all classes, then one per class, in the order of `options.sort`; then one for each slice."""
+    from jaccard_eval.features.bootstrap.report import (
+        bound_cells,
+        bound_columns,
+        target_cells,
+        with_slices,
+    )
+    from jaccard_eval.features.errors.report import error_cells, error_columns
+
     classes = sorted_classes(result, options.sort)
     metrics = tuple(dict.fromkeys([*result.metrics, *class_metrics(classes)]))
     bounded, target = metrics if result.bootstrap is not None else (), target_cells(result.bootstrap)
@@ -233,6 +238,8 @@ def summary_section(result: EvaluationResult, *, verbose: bool) -> Section:
     if ranges and verbose:
         notes.append(Note(f"areas in square pixels, both ends included: {', '.join(ranges)}"))
     if drawn is not None:
+        from jaccard_eval.features.bootstrap.report import interval_notes
+
         notes += interval_notes(result.metrics, drawn)
     # Without a single number, only the notes describe what there would be.
     tables = [Table((*heads, Column("gt", "count")), tuple(rows), foldable=True)] if rows else []

@@ -10,10 +10,6 @@ from jaccard_eval.data.metricref import METRICS
 from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.explain.result import MISSED, ExplanationResult, Fix
-from jaccard_eval.features.images.gallery import DEFAULT_IMAGES, gallery_of
-from jaccard_eval.features.images.gallery import build_album as album_of
-from jaccard_eval.features.images.report import gallery_section
-from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Album, Cell, Column, Headline, KeyValues, Note, Report, Section, Span, Table
 from jaccard_eval.report.numbers import UNDEFINED, delta_text, metric_text, side_text, threshold_text
@@ -45,13 +41,20 @@ def build_report(result: ExplanationResult, options: ReportOptions) -> Report:
 
 def build_album(result: ExplanationResult, options: ReportOptions) -> Album:
     """Return the images of the boxes that cost most, in their order; `options` change nothing."""
+    from jaccard_eval.features.images.gallery import build_album
+    from jaccard_eval.metrics.detection import DetectionMetrics
+
     if not isinstance(result.measured, DetectionMetrics):
         raise UsageError("a folder of images needs the boxes: give ground truth and predictions")
-    return album_of(result, **_costly_images(result, result.measured))
+    return build_album(result, **_costly_images(result, result.measured))
 
 
 def page_sections(result: ExplanationResult, options: ReportOptions) -> list[Section]:
     """Return what only a page has: the images of the boxes that cost most."""
+    from jaccard_eval.features.images.gallery import DEFAULT_IMAGES, gallery_of
+    from jaccard_eval.features.images.report import gallery_section
+    from jaccard_eval.metrics.detection import DetectionMetrics
+
     if not isinstance(result.measured, DetectionMetrics):
         return []
     chosen = _costly_images(result, result.measured)

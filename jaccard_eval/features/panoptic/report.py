@@ -12,17 +12,6 @@ import numpy.typing as npt
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.data.document import DataTable, MetricValue
 from jaccard_eval.data.result import TARGET_COLUMN
-from jaccard_eval.features.bootstrap.report import (
-    bound_cells,
-    bound_columns,
-    interval_notes,
-    intervals_section,
-    slices_section,
-    target_cells,
-    with_slices,
-)
-from jaccard_eval.features.compare.report import delta_columns, delta_row, verdict_headline
-from jaccard_eval.features.compare.report import slices_section as compared_slices
 from jaccard_eval.features.panoptic.compute import COUNTS, QUALITIES, VOID, IntArray, Segments
 from jaccard_eval.features.panoptic.counting import (
     CountedImages,
@@ -211,8 +200,12 @@ def build_report(result: PanopticResult, options: ReportOptions) -> Report:
     if options.lists_classes or len(_present(result)) <= FEW_CLASSES:
         sections += _classes(result, options)
     if result.bootstrap is not None and options.per_class:
+        from jaccard_eval.features.bootstrap.report import intervals_section
+
         sections.append(intervals_section(result.per_class, result.bootstrap))
     if result.slices:
+        from jaccard_eval.features.bootstrap.report import slices_section
+
         sections.append(slices_section(result.slices))
     sections += findings_section(result.findings)
     title, usual = f"jaccard-eval {result.version}, panoptic", tuple(PanopticProtocol().signature_parts())
@@ -226,6 +219,13 @@ def page_sections(result: PanopticResult, options: ReportOptions) -> list[Sectio
 
 def build_data(result: PanopticResult, options: ReportOptions) -> DataTable:
     """Return one row for all classes, then one per class, in the order of `options.sort`; then one for each slice."""
+    from jaccard_eval.features.bootstrap.report import (
+        bound_cells,
+        bound_columns,
+        target_cells,
+        with_slices,
+    )
+
     metrics = tuple(result.metrics)
     bounded, target = metrics if result.bootstrap is not None else (), target_cells(result.bootstrap)
 
@@ -247,6 +247,8 @@ def _headline(result: PanopticResult) -> Headline:
         return gates_headline(result.gates)
     against = result.against
     if against is not None:
+        from jaccard_eval.features.compare.report import verdict_headline
+
         return verdict_headline(against.baseline.name, [against.versus], against.resamples)
     values = {name: metric.value for name, metric in result.metrics.items()}
     return metrics_headline(values, result.findings)
@@ -293,6 +295,8 @@ def _summary(result: PanopticResult) -> Section:
     blocks: list[Table | Note] = [Table(tuple(heads), tuple(rows))]
     blocks += [*undefined_notes(result.metrics.items()), Note("n: classes with segments; gt: segments to find")]
     if drawn is not None:
+        from jaccard_eval.features.bootstrap.report import interval_notes
+
         bounds = tuple(
             (name, metric.value, *metric.interval)
             for name, metric in result.metrics.items()
@@ -306,6 +310,8 @@ def _summary(result: PanopticResult) -> Section:
 
 
 def _differences(against: Against, options: ReportOptions) -> list[Section]:
+    from jaccard_eval.features.compare.report import delta_columns, delta_row
+
     drawn, versus = against.resamples, against.versus
     values = delta_columns(against.baseline.name, [versus.contender.name], drawn)
     table = Table(
@@ -323,7 +329,9 @@ def _differences(against: Against, options: ReportOptions) -> list[Section]:
         heads = (Column("class", "name"), *values, Column("gt", "count"))
         sections.append(Section("Classes that changed most in PQ", (Table(heads, tuple(rows)), *more)))
     if versus.slices:
-        sections.append(compared_slices("Difference by slice", against.baseline, [versus], drawn))
+        from jaccard_eval.features.compare.report import slices_section
+
+        sections.append(slices_section("Difference by slice", against.baseline, [versus], drawn))
     return sections
 
 
