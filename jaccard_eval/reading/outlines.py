@@ -121,6 +121,10 @@ class OutlineDraft:
                 self.n_flat += 1
                 value = [value]
             problem = _polygons_problem(value)
+            if problem:
+                # In memory, polygons come as arrays and tuples, too.
+                value = [_in_python(ring) for ring in value]
+                problem = _polygons_problem(value)
             if not problem:
                 self.add_polygons(value)
             return problem
@@ -128,7 +132,7 @@ class OutlineDraft:
             return "is missing" if value is None else f"is {described_json(value)}; expected polygons or RLE"
         problem = _rle_problem(value)
         if problem:
-            # In memory, numbers come as tuples, arrays, tensors and floats; a file has none of these.
+            # So do sizes and runs, and tensors and floats; a file has none of these.
             value = {name: _in_python(value[name]) for name in ("size", "counts") if name in value}
             problem = _rle_problem(value)
         if problem:

@@ -8,6 +8,7 @@ import io
 import json
 import subprocess
 import sys
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ import pycocotools.coco
 import pycocotools.cocoeval
 import pytest
 
-from jaccard_eval.compat.faster_coco_eval import COCO, COCOeval, COCOeval_faster, rleToBoundary, segmToRle
+from jaccard_eval.compat.faster_coco_eval import COCO, COCOeval, COCOeval_faster, Params, rleToBoundary, segmToRle
+from jaccard_eval.compat.pycocotools import cocoeval
 from jaccard_eval.compat.pycocotools.mask import decode, encode, frPyObjects
 
 SCENE = next(kind for kind in cocoscenes.KINDS if kind.name == "crowds and ties")
@@ -83,16 +85,149 @@ def test_ranges_caps_and_scores_are_taken() -> None:
     assert list(evaluation.stats_as_dict) == names
 
 
-@pytest.mark.parametrize("asked", [{"extra_calc": True}, {"lvis_style": True}, {"use_area": False}])
-def test_what_is_not_there_is_refused(asked: dict[str, bool]) -> None:
-    with pytest.raises(NotImplementedError, match=next(iter(asked))):
-        COCOeval_faster(iouType="bbox", **asked)
+def test_lvis_style_is_refused() -> None:
+    with pytest.raises(NotImplementedError, match="lvis_style"):
+        COCOeval_faster(iouType="bbox", lvis_style=True)
+
+
+def square(key: int, left: float, category: int = 1, side: float = 10, **more: Any) -> dict[str, Any]:
+    return {"id": key, "image_id": 1, "category_id": category, "bbox": [left, 0, side, side], **more}
+
+
+def ran(objects: list[dict[str, Any]], found: list[dict[str, Any]], kind: str = "bbox", **options: Any) -> Any:
+    names = [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}]
+    gt = COCO({"images": [{"id": 1, "height": 99, "width": 999}], "categories": names, "annotations": objects})
+    evaluation = COCOeval_faster(gt, gt.loadRes(found), kind, **options)
+    evaluation.run()
+    return evaluation
+
+
+OBJECTS = [square(1, 0), square(2, 100), square(3, 200), square(4, 300, 2)]
+FOUND = [
+    square(1, 0, score=0.9),
+    square(2, 102.5, score=0.8),  # 75 of 125 pixels: IoU .6
+    square(3, 500, score=0.7),
+    square(4, 300, 2, score=0.8),
+    square(5, 600, 2, score=0.2),
+]
+
+
+@pytest.mark.parametrize("by_image", [False, True])
+def test_what_matched_is_written_into_annotations_and_averaged(by_image: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if by_image:  # a method that is replaced
+        monkeypatch.setattr(COCOeval_faster, "computeIoU", partialmethod(cocoeval.COCOeval.computeIoU))
+    evaluation = ran(copy.deepcopy(OBJECTS), copy.deepcopy(FOUND), extra_calc=True)
+    assert (evaluation._match is None) is by_image
+    assert evaluation.eval["matched"] == pytest.approx({"1_1": 1.0, "2_2": 0.6, "4_4": 1.0})
+    found, objects = evaluation.cocoDt.anns, evaluation.cocoGt.anns
+    assert [(found[key].get("tp"), found[key].get("gt_id"), found[key].get("fp")) for key in found] == [
+        (True, 1, None), (True, 2, None), (None, None, True), (True, 4, None), (None, None, True),
+    ]  # fmt: skip
+    assert found[2]["iou"] == pytest.approx(0.6)
+    assert [(ann.get("dt_id"), ann.get("fn")) for ann in objects.values()] == [
+        (1, None), (2, None), (None, True), (4, None),
+    ]  # fmt: skip
+    named = evaluation.stats_as_dict
+    assert named["mIoU"] == pytest.approx(2.6 / 3)
+    # Of the values of all recalls, with those of the three caps behind each other, as many are read as there are
+    # recalls: up to .33, where all caps have found one cat of three, without a false one. No other size has objects.
+    assert named["mAUC_50"] == pytest.approx(1.0)
+    assert len(evaluation.stats) == 12 and list(named)[-2:] == ["mIoU", "mAUC_50"]
+
+
+def test_extended_metrics_are_those_at_the_best_mean_f1() -> None:
+    evaluation = ran(copy.deepcopy(OBJECTS), copy.deepcopy(FOUND))
+    # At .8: cats have 2 hits of 2, 2 of 3 found, F1 .8; dogs 1 of 1, F1 1. At .7 cats have F1 2/3, at .9 1/2.
+    metrics = evaluation.extended_metrics
+    cat, dog, every = metrics["class_map"]
+    assert (cat["class"], cat["precision"], cat["recall"]) == ("cat", 1.0, pytest.approx(2 / 3))
+    assert (dog["class"], dog["precision"], dog["recall"]) == ("dog", 1.0, 1.0)
+    # Two in three objects, the second at .50, .55 and, as .6 is not below it, .60; then one in three.
+    assert cat["map@50"] == pytest.approx(67 / 101)
+    assert cat["map@50:95"] == pytest.approx((3 * 67 + 7 * 34) / 1010)
+    assert every["class"] == "all" and every["precision"] == metrics["precision"] == 1.0
+    assert metrics["recall"] == pytest.approx((2 / 3 + 1) / 2)
+    assert metrics["map"] == every["map@50"] == evaluation.stats_as_dict["AP_50"]
+    evaluation.params.iouThrs = np.array([0.55, 0.75])
+    with pytest.raises(ValueError, match=r"0\.50"):
+        evaluation.extended_metrics  # noqa: B018
+
+
+def test_without_detections_extended_metrics_are_zero() -> None:
+    evaluation = ran(copy.deepcopy(OBJECTS), [square(1, 500, 3, score=0.5)])
+    assert evaluation.extended_metrics["class_map"][-1]["recall"] == 0.0
+
+
+def test_absent_crowds_and_areas_are_zero() -> None:
+    evaluation = ran([square(1, 0, side=50)], [square(1, 0, side=50, score=0.5)])
+    named = evaluation.stats_as_dict
+    assert (named["AP_all"], named["AP_small"], named["AP_medium"]) == (pytest.approx(1.0), pytest.approx(1.0), -1.0)
+
+
+def test_scale_of_a_pose_may_be_a_share_of_its_box_and_images_are_sorted_by_crowding(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """One point with sigma .1, off by d in a box of 100 by 100: OKS is exp(-d² / .04 / 5300 / 2)."""
+    distance = {"easy": 0.0, "medium": np.sqrt(0.65 * 424), "hard": np.sqrt(1.0 * 424)}  # OKS 1, .522 and .368
+    images = [{"id": key, "crowdIndex": crowded} for key, crowded in enumerate((0.1, 0.2, 0.8), start=1)]
+    body = {"category_id": 1, "num_keypoints": 1, "bbox": [0, 0, 100, 100]}
+    objects = [body | {"id": key, "image_id": key, "keypoints": [50, 50, 2]} for key in (1, 2, 3)]
+    found = [
+        {"image_id": key, "category_id": 1, "keypoints": [50 + off, 50, 1], "score": 0.9}
+        for key, off in enumerate(distance.values(), start=1)
+    ]
+    gt = COCO({"images": images, "categories": [{"id": 1, "name": "person"}], "annotations": objects})
+    evaluation = COCOeval_faster(
+        gt, gt.loadRes(found), "keypoints_crowd", kpt_oks_sigmas=[0.1], use_area=False, print_function=print
+    )
+    evaluation.run()
+    named = evaluation.stats_as_dict
+    assert list(named) == ["AP_all", "AP_50", "AP_75", "AR_all", "AR_50", "AR_75", "AP_easy", "AP_medium", "AP_hard"]
+    assert (named["AR_50"], named["AR_75"]) == (pytest.approx(2 / 3), pytest.approx(1 / 3))
+    # Of ten thresholds .522 reaches the first.
+    assert [named[f"AP_{kind}"] for kind in distance] == [1.0, 0.1, 0.0]
+    assert np.array_equal(evaluation.stats, list(named.values()))
+    last = capsys.readouterr().out.splitlines()[-2]
+    assert last == " Average Precision  (AP) @[ IoU=0.50:0.95 | type=medium | maxDets= 20 ] = 0.100"
+
+
+def test_parameters_have_both_spellings() -> None:
+    params = Params("bbox", ranges={"tiny": [0, 9]})
+    params.imgIds, params.maxDets = [3], [7]
+    assert (params.iou_type, params.img_ids, params.max_dets, params.use_cats) == ("bbox", [3], [7], 1)
+    assert (params.area_rng_lbl, params.area_rng[1]) == (["all", "tiny"], [0, 9])
+    assert Params("keypoints", kpt_sigmas=[1, 2]).kpt_oks_sigmas.tolist() == [1, 2]
+    assert params.useSegm == 0
+    params.useSegm = 1
+    assert params.iou_type == "segm"
+    with pytest.raises(TypeError, match="iouType must be one of"):
+        Params("box")
+
+
+def test_methods_have_both_spellings() -> None:
+    gt = COCO(
+        {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [square(1, 0, area=100)]}
+    )
+    assert gt.get_ann_ids(img_ids=[1], area_rng=[0, 101], iscrowd=False) == [1]
+    assert gt.get_cat_ids(cat_names=["cat"]) == gt.get_img_ids(cat_ids=[1]) == [1]
+    assert (gt.load_anns(1), gt.load_cats(ids=[1]), gt.load_imgs(1)) == ([gt.anns[1]], [gt.cats[1]], [gt.imgs[1]])
+    with pytest.raises(TypeError):
+        gt.load_anns()  # type: ignore[call-arg]
+    assert repr(gt).startswith("COCO(annotation_file) # __author__=")
+    assert repr(COCOeval_faster(iouType="bbox")).startswith("COCOeval_faster() # __author__=")
+
+
+@pytest.mark.parametrize("method", ["c++", "py"])
+def test_the_area_below_a_curve_takes_what_is_right_of_each_point(method: str) -> None:
+    # Widths .5, .2 and .3 with the largest precision from their right end on: .9, .9 and .4.
+    area = COCOeval_faster.calc_auc([0.0, 0.5, 0.7, 1.0], [0.1, 0.5, 0.9, 0.4], method=method)
+    assert area == pytest.approx(0.5 * 0.9 + 0.2 * 0.9 + 0.3 * 0.4)
 
 
 def test_polygons_become_rle() -> None:
     square = segmToRle([[0, 0, 0, 2, 2, 2, 2, 0]], 4, 3)
     there = pycocotools.coco.maskUtils.frPyObjects([[0, 0, 0, 2, 2, 2, 2, 0]], 3, 4)[0]
-    assert square == there
+    assert square == segmToRle([np.array([0.0, 0, 0, 2, 2, 2, 2, 0])], 4, 3) == there
     assert segmToRle(square, 4, 3) == square
     assert frPyObjects([np.array([0.0, 0, 0, 2, 2, 2, 2, 0])], 3, 4) == [there]
 

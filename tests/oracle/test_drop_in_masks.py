@@ -9,7 +9,15 @@ import pycocotools.mask as peer
 import pytest
 
 from jaccard_eval import UsageError
-from jaccard_eval.pycocotools import mask
+from jaccard_eval.pycocotools import COCO, mask
+
+
+class Image(COCO):
+    """One image of a height and a width, for polygons."""
+
+    def __init__(self) -> None:
+        super().__init__({"images": [{"id": 1, "height": 9, "width": 8}]}, verbose=False)
+
 
 # Of the peer, with NumPy 2.
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
@@ -82,6 +90,17 @@ def test_what_pycocotools_stops_at_without_a_reason_is_one_mask_or_a_usage_error
         mask.iou([square], [square], [0, 0])
     with pytest.raises(UsageError, match="expected"):
         mask.area({"size": [3, 3], "counts": None})
+    with pytest.raises(ValueError, match="sum to 7, but 3 x 3 are 9 pixels"):  # there, pixels of other memory
+        mask.decode({"size": [3, 3], "counts": b"7"})
+
+
+@pytest.mark.parametrize("counts", [[0, 5, 5, 5, 5, 2, 3, 5, 2, 3, 55], [3, 0, 0, 4], [7], [], [0, 0, 4, 0]])
+def test_listed_runs_are_compressed_whatever_they_sum_to(counts: list[int]) -> None:
+    runs = {"size": [9, 8], "counts": counts}
+    assert mask.frPyObjects(dict(runs), 9, 8) == peer.frPyObjects(dict(runs), 9, 8)
+    outline = [np.array([1.0, 1, 7, 1, 7, 6])]
+    found = mask.frPyObjects([dict(runs)], 9, 8), COCO.annToRLE(Image(), {"image_id": 1, "segmentation": outline})
+    assert found == (peer.frPyObjects([dict(runs)], 9, 8), peer.frPyObjects(outline, 9, 8)[0])
 
 
 SQUARE = mask.encode(np.ones((20, 30), dtype=np.uint8))

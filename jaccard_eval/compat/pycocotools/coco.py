@@ -127,7 +127,7 @@ class COCO:
         if len(areaRng):
             anns = [ann for ann in anns if areaRng[0] < ann["area"] < areaRng[1]]
         if iscrowd is not None:
-            anns = [ann for ann in anns if ann["iscrowd"] == iscrowd]
+            anns = [ann for ann in anns if ann.get("iscrowd", 0) == iscrowd]
         return [ann["id"] for ann in anns]
 
     def getCatIds(self, catNms: Any = (), supNms: Any = (), catIds: Any = ()) -> list[Any]:

@@ -139,8 +139,8 @@ class COCOeval:
         start = time.time()
         self._print("Running per image evaluation...")
         p = self.params
-        if p.useSegm is not None:
-            p.iouType = "segm" if p.useSegm == 1 else "bbox"
+        if (masked := vars(p).get("useSegm")) is not None:
+            p.iouType = "segm" if masked == 1 else "bbox"
             self._print(f"useSegm (deprecated) is not None. Running {p.iouType} evaluation")
         require_known(p.iouType)
         self._print(f"Evaluate annotation type *{p.iouType}*")

@@ -381,6 +381,15 @@ class WholeMatch:
                 }
         return found
 
+    def pairs(self) -> list[tuple[int, int, float]]:
+        """Return ids of detections and objects that match at any threshold in any area range, and their overlaps."""
+        table = self.table
+        chosen = np.unique([table.chosen_pairs(area) for area in range(len(self.params.areaRng))])
+        chosen = chosen[chosen != NO_PAIR]
+        dt_ids = self.pred.ids[table.row[table.pair_detection[chosen]]]
+        columns = dt_ids.astype(np.int64), self.gt.ids[table.pair_gt[chosen]].astype(np.int64)
+        return list(zip(*(column.tolist() for column in (*columns, table.pair_overlap[chosen])), strict=True))
+
     def _groups(self, label: npt.NDArray[np.int64], image: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         return (label * len(self.params.imgIds) if self.params.useCats else 0) + image
 
@@ -391,8 +400,9 @@ def whole_match(groups: Groups) -> WholeMatch | None:
     n_images, n_labels = len(params.imgIds), len(params.catIds)
     if not n_images or not n_labels or len(set(params.catIds)) < n_labels:
         return None
-    # Without categories no keypoints are compared there: see `Groups.overlaps`.
-    if params.iouType == "keypoints" and not params.useCats:
+    # Without categories no keypoints are compared there: see `Groups.overlaps`. Where their scale is a share of the
+    # box, sizes are still those of the areas.
+    if params.iouType == "keypoints" and (not params.useCats or rules_of(params).oks_box_share is not None):
         return None
     try:
         protocol = _protocol(params)

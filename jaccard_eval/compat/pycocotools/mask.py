@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.compat.pycocotools.shapes import Record, decoded, masks_of, rles, rles_of
+from jaccard_eval.compat.pycocotools.shapes import MaskError, Record, decoded, masks_of, rles, rles_of
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.errors import UsageError
 from jaccard_eval.similarity.boxes import Corners, overlapping_pairs
 from jaccard_eval.similarity.masks import Masks, MaskSide, mask_pairs
 from jaccard_eval.similarity.runs import combined, runs_of_pixels
@@ -29,7 +28,7 @@ def encode(bimask: npt.ArrayLike) -> Any:
 
     Raises
     ------
-    UsageError
+    MaskError
         For another number of axes.
 
     Notes
@@ -44,7 +43,7 @@ def encode(bimask: npt.ArrayLike) -> Any:
     """
     pixels = np.asarray(bimask)
     if pixels.ndim not in (2, 3):
-        raise UsageError(f"encode() takes an array (h, w) or (h, w, n), got shape {pixels.shape}")
+        raise MaskError(f"encode() takes an array (h, w) or (h, w, n), got shape {pixels.shape}")
     stacked = pixels.reshape((*pixels.shape[:2], -1))
     height, width, n = stacked.shape
     runs = runs_of_pixels((stacked[:, :, row] != 0, 0, 0, height) for row in range(n))
@@ -66,7 +65,7 @@ def merge(rleObjs: Sequence[Record], intersect: bool = False) -> Record:
     masks = _masks(rleObjs)
     sizes = np.unique(masks.sizes, axis=0)
     if len(sizes) > 1:
-        raise UsageError(f"merge() takes masks of one size, got {sizes.tolist()}")
+        raise MaskError(f"merge() takes masks of one size, got {sizes.tolist()}")
     if not len(masks):
         return {"size": [0, 0], "counts": b""}
     owner = np.zeros(len(masks), dtype=np.int64)
@@ -101,17 +100,17 @@ def iou(dt: Any, gt: Any, pyiscrowd: Any) -> Any:
 
     Raises
     ------
-    UsageError
+    MaskError
         When one side is RLE and the other boxes, or `pyiscrowd` has another length.
     """
     first, second = _compared(dt), _compared(gt)
     if not len(first) or not len(second):
         return []
     if isinstance(first, Masks) is not isinstance(second, Masks):
-        raise UsageError("iou() compares RLE with RLE or boxes with boxes, got one of each")
+        raise MaskError("iou() compares RLE with RLE or boxes with boxes, got one of each")
     crowd = np.asarray(pyiscrowd, dtype=np.uint8).astype(np.bool_)
     if crowd.shape != (len(second),):
-        raise UsageError(f"pyiscrowd must have {len(second)} values, one for each ground truth, got {crowd.shape}")
+        raise MaskError(f"pyiscrowd must have {len(second)} values, one for each ground truth, got {crowd.shape}")
     overlaps = np.zeros((len(first), len(second)), order="F")
     i, j = (grid.ravel().astype(np.int64) for grid in np.indices(overlaps.shape))
     if isinstance(first, Masks) and isinstance(second, Masks):
@@ -138,7 +137,7 @@ def frPyObjects(pyobj: Any, h: Any, w: Any) -> Any:
 
     Raises
     ------
-    UsageError
+    MaskError
         For anything else.
     """
     given = pyobj.tolist() if isinstance(pyobj, np.ndarray) else pyobj
@@ -148,7 +147,7 @@ def frPyObjects(pyobj: Any, h: Any, w: Any) -> Any:
         found: list[Record] = frPyObjects([given], h, w)
         return found[0]
     if not isinstance(given, list):
-        raise UsageError(f"frPyObjects() takes boxes, polygons or RLE with counts, got {quoted_value(pyobj)}")
+        raise MaskError(f"frPyObjects() takes boxes, polygons or RLE with counts, got {quoted_value(pyobj)}")
     rows = [[_outline(one)] if isinstance(one, list | tuple) else one for one in given]
     image = {"height": int(h), "width": int(w)}
     return rles([{"image_id": 0, "segmentation": row} for row in rows], {0: image})
@@ -168,7 +167,7 @@ def _compared(given: Any) -> Masks | FloatArray:
         boxes = np.asarray(given, dtype=np.float64)
         boxes = boxes[None] if boxes.shape == (4,) else boxes
         if boxes.ndim != 2 or boxes.shape[1] != 4:
-            raise UsageError(f"boxes are an array (n, 4) of left, top, width and height, got shape {boxes.shape}")
+            raise MaskError(f"boxes are an array (n, 4) of left, top, width and height, got shape {boxes.shape}")
         return boxes
     return _masks(given)
 

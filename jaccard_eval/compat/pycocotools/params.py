@@ -68,7 +68,8 @@ def rules_of(params: Any) -> Protocol:
     """Return the rules for what is compared, without thresholds, sizes, caps and classes."""
     rules = COCO.comparing(params.iouType)
     if params.iouType == "keypoints":
-        return rules.with_options(sigmas=tuple(float(sigma) for sigma in params.kpt_oks_sigmas))
+        share = getattr(params, "oks_box_share", None)  # which those of faster-coco-eval have
+        return rules.with_options(sigmas=tuple(float(sigma) for sigma in params.kpt_oks_sigmas), oks_box_share=share)
     return rules.with_options(dilation_ratio=getattr(params, "dilation_ratio", rules.dilation_ratio))
 
 

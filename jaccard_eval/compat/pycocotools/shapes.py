@@ -18,10 +18,14 @@ from jaccard_eval.reading.outlines import OutlineDraft
 from jaccard_eval.similarity import KINDS
 from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.similarity.masks import Masks, Outlines
-from jaccard_eval.similarity.runs import Runs, strings_of_runs
+from jaccard_eval.similarity.runs import Runs, encode_counts, offsets_of, strings_of_runs
 from jaccard_eval.text import pluralise, quoted_value
 
 Record = dict[str, Any]
+
+
+class MaskError(UsageError, ValueError):
+    """A mask that is none: a ValueError there."""
 
 
 class ReadMasks:
@@ -59,8 +63,22 @@ def is_compressed(value: Any) -> bool:
 
 
 def rles(anns: Sequence[Record], images: Mapping[Any, Record]) -> list[Record]:
-    """Return the masks of annotations as ``pycocotools.mask`` encodes them; polygons in images of their own size."""
-    return rles_of(masks_of(anns, images))
+    """Return the masks of annotations as ``pycocotools.mask`` encodes them; polygons in images of their own size.
+
+    Listed runs are compressed as they stand, whatever they sum to, as there.
+    """
+    is_listed = [_is_listed(ann.get("segmentation")) for ann in anns]
+    others = iter(rles_of(masks_of([ann for ann, listed in zip(anns, is_listed, strict=True) if not listed], images)))
+    shapes = [ann["segmentation"] for ann, listed in zip(anns, is_listed, strict=True) if listed]
+    counts = np.fromiter(chain.from_iterable(shape["counts"] for shape in shapes), np.int64)
+    texts = encode_counts(counts, offsets_of([len(shape["counts"]) for shape in shapes]))
+    runs = iter([{"size": list(shape["size"]), "counts": text} for shape, text in zip(shapes, texts, strict=True)])
+    return [next(runs if listed else others) for listed in is_listed]
+
+
+def _is_listed(shape: Any) -> bool:
+    counts = shape.get("counts") if isinstance(shape, dict) and "size" in shape else None
+    return isinstance(counts, list) and all(type(run) is int and run >= 0 for run in counts)
 
 
 def rles_of(masks: Masks) -> list[Record]:
@@ -72,7 +90,7 @@ def rles_of(masks: Masks) -> list[Record]:
 def masks_of(anns: Sequence[Record], images: Mapping[Any, Record] | None = None) -> Masks:
     """Return the masks of annotations; polygons need the sizes of their `images`.
 
-    A UsageError names an annotation whose mask is none, where pycocotools stops, hangs or reads other memory.
+    A MaskError names an annotation whose mask is none, where pycocotools stops, hangs or reads other memory.
     """
     outlines = _compiled([ann.get("segmentation") for ann in anns])
     if outlines is None:
@@ -114,7 +132,7 @@ def _compiled(shapes: Sequence[Any]) -> Outlines | None:
 def _refuse(ann: Record, problem: str) -> None:
     if problem:
         name = quoted_value(ann.get("id"))
-        raise UsageError(f"segmentation of annotation {name} on image {quoted_value(ann.get('image_id'))} {problem}")
+        raise MaskError(f"segmentation of annotation {name} on image {quoted_value(ann.get('image_id'))} {problem}")
 
 
 def keypoints_of(anns: Sequence[Record], n_points: int) -> Keypoints:
