@@ -6,9 +6,11 @@ an object draws is found by the names of its fields (`reading.drawn`).
 
 from __future__ import annotations
 
+import base64
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import Drawn, drawn_by, kinds_in, turned_corners
 from jaccard_eval.reading.json import is_number, looks_like_json_lines, parse_json
 from jaccard_eval.reading.peek import Kind, Likeness, Peek
-from jaccard_eval.reading.records import UNKNOWN_SIZE, Record, RecordCollector, documents, line_records
+from jaccard_eval.reading.records import UNKNOWN_SIZE, Record, RecordCollector, documents, line_records, listed_records
 from jaccard_eval.text import quoted_value
 
 FORMAT = Format(
@@ -89,7 +91,7 @@ class Carrier:
     encoding: str = "xywh"
     lacks: str = ""
     likeness: Likeness = Likeness.STRUCTURE
-    mark: bytes = b""  # stands in the document as well
+    mark: bytes = b""  # a pattern that is found in the document as well
 
 
 _IMAGE = ("img_path", "file_name", "filename", "img_info.filename", "img_info.file_name")
@@ -117,6 +119,11 @@ CARRIERS = {
     "coco-text": Carrier(
         keys=frozenset({"imgs", "anns"}), images="imgs", objects=("anns",), name=("file_name", "id"), one_class=_TEXT,
         likeness=Likeness.NAMED, mark=b'"utf8_string"',
+    ),
+    "soda-a": Carrier(
+        keys=frozenset({"images", "annotations"}), objects=("annotations",), name=("images.file_name",),
+        size=("images.width", "images.height"), labels=("category_id",), names=("categories",),
+        likeness=Likeness.NAMED, mark=rb'"images"\s*:\s*\{[^{}]*"file_name"',
     ),
     "funsd": Carrier(
         keys=frozenset({"form"}), objects=("form",), labels=("label",), encoding="xyxy", likeness=Likeness.NAMED,
@@ -162,6 +169,8 @@ CARRIERS = {
         likeness=Likeness.NAMED,
     ),
 }  # fmt: skip
+_NUIMAGES = ("object_ann.json", "sample_data.json", "category.json")  # tables that are joined by tokens
+_OF_TABLES = Carrier(keys=frozenset(), objects=("found",), encoding="xyxy")
 _LISTS = [
     CARRIERS[name]
     for name in ("mmocr, a list", "mmocr, lines", "sam", "mmpose", "openpifpaf", "labelbox", "scale", "prodigy")
@@ -175,6 +184,7 @@ _SCRIPTED = Carrier(
 _SCRIPTED_SHAPES = re.compile(
     rb'"(?:polygons?|segmentation|rle|mask|rbox|rbbox|vertices|contour)"\s*:\s*[\[{]\s*[^\]}\s]'
 )
+_BOX = re.compile(rb'"\w*b?box\w*"')
 _LISTED = Carrier(keys=frozenset(), objects=("found",), one_class=_TEXT)  # lists by the names of images
 _SIDES = {
     ("x", "y", "width", "height"): "xywh",
@@ -208,6 +218,7 @@ _KINDS = {
     ),
     "obb": re.compile(
         rb'"rotation"\s*:\s*(?!0[,}\s]|0\.0+[,}\s])\d|"b?box"\s*:\s*\[(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]'
+        rb'|"poly"\s*:\s*\[(?:[^,\]]*,){7}[^,\]]*\]'
     ),
     "keypoints": re.compile(rb'"type"\s*:\s*"(?:skeleton|points)"|"keypoints"\s*:\s*\[[\s\[]*[-\d]'),
 }  # fmt: skip
@@ -218,7 +229,16 @@ def looks_like(peek: Peek) -> Likeness | None:
     if not peek.is_folder and peek.kind is Kind.TEXT:
         are_words = peek.lines and all(map(_PADDLE.match, peek.lines[:1]))
         return Likeness.NAMED if are_words and '"points"' in peek.text else None
+    if _tables_at(peek.path, peek.files):
+        return Likeness.NAMED
     return peek.rate_documents(_rate)
+
+
+def _tables_at(path: Path, names: Sequence[str]) -> Path | None:
+    """Return the folder of nuImages' tables, given as such or by the one of its objects; None of anything else."""
+    if path.name == _NUIMAGES[0]:
+        path, names = path.parent, [name for name in _NUIMAGES if (path.parent / name).is_file()]
+    return path if {*_NUIMAGES} <= {*names} else None
 
 
 def _rate(document: Peek) -> Likeness | None:
@@ -235,8 +255,12 @@ def _rate(document: Peek) -> Likeness | None:
     keys = document.item_keys
     is_scripted = not keys.isdisjoint(_SCRIPTED.name) and "category_id" not in keys and "data" not in keys
     is_drawn = is_scripted and _SCRIPTED_SHAPES.search(document.head) is not None
-    if not is_drawn or re.search(rb'"\w*b?box\w*"', document.head):
+    if not is_drawn:
         return None
+    if _BOX.search(document.head):  # of records with boxes; where some have a shape instead, these are no table
+        objects = re.findall(rb"\{[^{}]*\}", document.head)
+        shaped = [one for one in objects if _SCRIPTED_SHAPES.search(one)]
+        return Likeness.NAMED if any(not _BOX.search(one) for one in shaped) else None
     return Likeness.CONTENT if keys.isdisjoint(_SCRIPTED.objects) else Likeness.STRUCTURE
 
 
@@ -250,12 +274,14 @@ def _has_form(carrier: Carrier, document: Peek) -> bool:
 
 def _carrier_of(keys: frozenset[str], text: bytes) -> Carrier | None:
     fits = (found for found in CARRIERS.values() if found.keys <= keys and found.lacks not in keys)
-    return next((found for found in fits if found.mark in text), None)
+    return next((found for found in fits if not found.mark or re.search(found.mark, text)), None)
 
 
 def iou_types(peek: Peek) -> set[str]:
     """Return what objects begin with: words of four corners are oriented boxes, others masks."""
     found = peek.documents() if peek.is_folder else [peek]
+    if _tables_at(peek.path, peek.files):
+        return {"bbox", "segm"}
     kinds = kinds_in(found, _KINDS)
     heads = b"".join(document.head for document in found)
     outlines = [len(re.findall(rb"[^\s,\[\]]+", text)) for text in _OUTLINE.findall(heads)]
@@ -276,6 +302,8 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     used: list[Carrier] = []
     seen = set[str]()  # records of a script name their image each
     has_class = False
+    # The bounds of shapes without a box are written as boxes are.
+    given = options.box if options.box in ("xywh", "xyxy") else ""
     for carrier, image, record, names in _images(path, draft):
         used.append(carrier)
         if image not in seen:
@@ -284,7 +312,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         for entry in _objects(record, carrier):
             label = _label(entry, carrier, names, draft)
             has_class = has_class or label is not None
-            drawn = _drawn(entry, carrier.encoding)
+            drawn = _drawn(entry, given or carrier.encoding)
             score = _score(entry) if options.role == "pred" or _value(entry.values, ("score",)) is not None else None
             crowd = _is_ignored(entry)
             usual = carrier.one_class or (options.names[0] if options.names else 0)
@@ -299,12 +327,15 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         from jaccard_eval.reading.tabular.boxes import note_no_class
 
         note_no_class(draft)
-    collector.to_draft(encoding=used[0].encoding, listed=True)
+    collector.to_draft(encoding=given or used[0].encoding, listed=True)
 
 
 def _images(path: Path, draft: Draft) -> Iterator[tuple[Carrier, str, Record, Sequence[str]]]:
     """Yield each image with its carrier and its name, and the names of classes by number."""
     is_folder = files.is_folder(path)
+    if tables := _tables_at(path, files.list_folder(path)[1] if is_folder else ()):
+        yield from _of_tables(tables, draft)
+        return
     text = "" if is_folder else files.read_text(path)
     if text and _PADDLE.match(text):
         for number, line in enumerate(text.splitlines(), 1):
@@ -335,6 +366,38 @@ def _images(path: Path, draft: Draft) -> Iterator[tuple[Carrier, str, Record, Se
         names = [str(name) for name in named]
         for record in _joined(document, found) if found.images else [document]:
             yield found, _name(record, found, key), record, names
+
+
+def _of_tables(folder: Path, draft: Draft) -> Iterator[tuple[Carrier, str, Record, Sequence[str]]]:
+    """Yield the images of nuImages that are annotated, with their objects."""
+    objects, images, classes = (list(listed_records(folder / name, draft)) for name in _NUIMAGES)
+    names = {entry.text("token"): entry.text("name") for entry in classes}
+    by_image: dict[str, list[Any]] = {}
+    for entry in objects:
+        name = names.get(entry.text("category_token"))
+        if name is None:
+            entry.error("class-unknown", "category_token", f"{_NUIMAGES[2]} has no such category")
+        values = {**entry.values, "category_id": name, "mask": _unpacked(entry.values.get("mask"))}
+        by_image.setdefault(entry.text("sample_data_token"), []).append(values)
+    carrier = replace(_OF_TABLES, labels=("category_id",))
+    for image in images:
+        found = by_image.pop(image.text("token"), [])
+        if found or image.values.get("is_key_frame"):
+            values = {**image.values, "found": found}
+            yield carrier, image.text("filename"), replace(image, values=values), ()
+    for token in by_image:
+        where = Where(str(folder / _NUIMAGES[0]), field="sample_data_token")
+        draft.findings.error("image-unknown", where, f"{_NUIMAGES[1]} has no image {quoted_value(token)}")
+
+
+def _unpacked(mask: Any) -> Any:
+    """Return RLE whose runs were packed once more, as base64."""
+    counts = mask.get("counts") if isinstance(mask, dict) else None
+    if not isinstance(counts, str):
+        return mask
+    with suppress(ValueError):
+        return {**mask, "counts": base64.b64decode(counts, validate=True).decode("ascii")}
+    return mask
 
 
 def _listed(

@@ -15,7 +15,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import unknown_sizes
-from jaccard_eval.findings import FindingLog, Where
+from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import Format
 from jaccard_eval.frozen import dataclass
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FORMAT = Format(
     name="shapetext",
-    summary="text of UCAS-AOD, VEDAI, BBox-Label-Tool, bbGt, VATIC, CelebA, CUB; x1 y1 x2 y2 score class",
+    summary="text of UCAS-AOD, VEDAI, BBox-Label-Tool, bbGt, VATIC, CelebA, CUB; box, score and class in pixels",
     source="https://github.com/pdollar/toolbox (bbGt), https://downloads.greyc.fr/vedai, the readme of each data set",
     example="% bbGt version=3\nperson 10 20 100 200 0 0 0 0 0 0 0\nperson 300 40 60 150 0 0 0 0 0 1 0\n",
     carries=("images", "crowd"),
@@ -138,8 +138,8 @@ def _is_tracked(line: Mapping[str, float]) -> bool:
 
 
 def _is_scored(line: Mapping[str, float]) -> bool:
-    """Whether numbers are corners in pixels, a score and a class, as arrays of detectors have them."""
-    return _is_box(line) and 0 <= line["score"] <= 1 and line.get("class", 0) <= _MANY_CLASSES
+    """Whether numbers are a box in pixels, a score and a class, as arrays of detectors have them."""
+    return min(line["n3"], line["n4"]) > 1 and 0 <= line["score"] <= 1 and line.get("class", 0) <= _MANY_CLASSES
 
 
 def _is_classed_quad(line: Mapping[str, float]) -> bool:
@@ -172,7 +172,7 @@ LAYOUTS = {
         start=re.compile(r"\ufeff?\s*\d+\s*\n\s*image_id\s+x_1\s+y_1\s+width\s+height\s*\n"),
     ),
     "VATIC": Layout(columns="track x1 y1 x2 y2 image lost occluded generated class", is_one=_is_tracked),
-    "corners, score, class": Layout(columns="x1 y1 x2 y2 score class", is_one=_is_scored, numbers_classes=True),
+    "box, score, class": Layout(columns="n1 n2 n3 n4 score class", is_one=_is_scored, numbers_classes=True),
     "four corners, class": Layout(
         columns=f"{' '.join(_QUAD)} class", is_one=_is_classed_quad, numbers_classes=True, least=2
     ),
@@ -302,7 +302,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     if layout.box is _QUAD:
         lines.add_quads(draft, coords.reshape(-1, 4, 2), **columns)
         return
-    encoding = _ENCODINGS.get(layout.box) or _supported_encoding(coords, draft)
+    encoding = _ENCODINGS.get(layout.box) or _supported_encoding(coords, draft, is_scored=scores is not None)
     lines.add_to(draft, coords, rows=kept, encoding=encoding, **columns)
 
 
@@ -330,16 +330,22 @@ def _classes(labels: Sequence[str], draft: Draft) -> dict[str, Any]:
     return {"label": numbers}
 
 
-def _supported_encoding(coords: FloatArray, draft: Draft) -> str:
-    """Return what four numbers are by most boxes, and report what was assumed."""
-    from jaccard_eval.formats._yolo.columns import Frame, choose_encoding
+def _supported_encoding(coords: FloatArray, draft: Draft, *, is_scored: bool) -> str:
+    """Return what four numbers are by most boxes, and report what was assumed, or stop where nothing settles it."""
+    from jaccard_eval.formats._yolo.columns import Frame, choose_encoding, spelled
 
     if draft.options.box is not None:
         return draft.options.box
-    choice = choose_encoding(coords, Frame.of(coords, "px", np.full((len(coords), 2), np.nan)), is_scored=False)
-    if choice.assumption:
+    choice = choose_encoding(coords, Frame.of(coords, "px", np.full((len(coords), 2), np.nan)), is_scored=is_scored)
+    where, ways = Where(draft.path), (choice.encoding, *choice.rivals)
+    if choice.severity is Severity.ERROR:
+        detail = f"the boxes fit as {' and as '.join(map(spelled, ways))}"
+        draft.findings.error(
+            "columns-ambiguous", where, detail, fix=Fix.of_side(draft.options.role, "Pass {box}.", box=ways)
+        )
+    elif choice.assumption:
         fix = Fix.of_side(draft.options.role, "Settle it with {box}.", box=None)
-        draft.findings.add_one(choice.severity, "box-assumed", Where(draft.path), choice.assumption, fix=fix)
+        draft.findings.add_one(choice.severity, "box-assumed", where, choice.assumption, fix=fix)
     return choice.encoding
 
 

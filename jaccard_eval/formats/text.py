@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from jaccard_eval.data.imagekeys import is_image_name
@@ -115,6 +116,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 
     images: list[str] = []
     labels: list[str] = []  # a line each, also of those that are blank or wrong, so that line numbers stay
+    tracked: list[Sequence[str]] = []  # five numbers, of which the first may be a track id
     uneven: list[tuple[Where, str]] = []
     unnamed: list[tuple[Where, str]] = []  # without a class
     for number, line in enumerate(files.read_lines(path, empty_ok=True), start=1):
@@ -127,10 +129,22 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             continue
         image, label, numbers = found
         images.append(image)
+        # Where commas separate them, a number beside the class is no part of its name.
+        tracked.append(numbers if "," in line and label and len(numbers) == _BOX_NUMBERS[1] else ())
         labels.append(" ".join((label or str(NO_CLASS), *numbers)))
     if 0 < len(unnamed) == len(images):
         note_no_class(draft)
     else:
         uneven = [*uneven, *unnamed]
+    if options.columns is None and _are_tracked(images, tracked):
+        draft.options = replace(draft.options, columns="track-box")
     draft.findings.add_rows(Severity.ERROR, "columns", range(len(uneven)), uneven.__getitem__, fix=_FIX)
     add_listed_lines(path, images, labels, draft, options)
+
+
+def _are_tracked(images: Sequence[str], numbers: Sequence[Sequence[str]]) -> bool:
+    """Whether whole numbers count objects, as trackers and DarkLabel write them: no image has one twice."""
+    ids = [own[0] if own and own[0].isdecimal() else "" for own in numbers]
+    if not all(ids) or len({*zip(images, ids, strict=True)}) < len(ids):
+        return False
+    return any(int(first) > 1 for first in ids) and any(float(last) > 1 for *_, last in numbers)  # no scores

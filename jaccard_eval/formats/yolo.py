@@ -3,10 +3,10 @@
 A folder of label files (read with its subfolders), Ultralytics' data.yaml, or darknet's obj.data. Boxes are centre-size
 fractions as YOLO has them, or pixels as corners or left-top-size, with class indices or class names; what a set uses is
 detected from all of it. The layouts that ``columns`` names: ``box``, ``box-conf``, ``conf-box``, ``box-track``,
-``box-conf-track``, ``polygon``, ``polygon-conf``, ``polygon-conf-track``, ``obb``, ``obb-conf``, ``obb-conf-track``,
-``xywhr``, ``xywhr-conf``, ``difficult-xywhr``, ``difficult-xywhr-conf``. Polygons and oriented boxes are read as the
-boxes around them unless they are what is compared, polygons among boxes too. The word ``difficult`` may end an object
-of ground truth, as in Cartucho's evaluator.
+``track-box``, ``box-conf-track``, ``polygon``, ``polygon-conf``, ``polygon-conf-track``, ``obb``, ``obb-conf``,
+``obb-conf-track``, ``xywhr``, ``xywhr-conf``, ``difficult-xywhr``, ``difficult-xywhr-conf``. Polygons and
+oriented boxes are read as the boxes around them unless they are what is compared, polygons among boxes too. The word
+``difficult`` may end an object of ground truth, as in Cartucho's evaluator.
 """
 
 from __future__ import annotations

@@ -405,7 +405,7 @@ def test_what_two_formats_recognise_is_left_to_the_user(greedy_formats: tuple[st
     ("name", "line", "advised"),
     [
         ("dets.txt", "a.jpg 1:2:30:40 dog 0.5", "image,class,score,xmin,ymin,xmax,ymax\na.jpg,dog,0.5,1,2,30,40\n"),
-        ("dets/a.txt", "1.5 2 30 40 0.5 7", "dog 0.5 1 2 30 40\ncat 0.25 5 60 70 80\n"),
+        ("dets/a.txt", "1.5 2 30 40 0.5 7 0.25", "dog 0.5 1 2 30 40\ncat 0.25 5 60 70 80\n"),
     ],
 )
 def test_text_that_nobody_writes_is_shown_with_what_to_write(

@@ -915,6 +915,17 @@ def records_of(record: Callable[[str, list[Turned]], Any]) -> list[Any]:
     return [record(name, boxes) for name, boxes in GT.items()]
 
 
+def turi(boxes: list[Turned]) -> list[dict[str, Any]]:
+    centred = [(x + width / 2, y + height / 2, width, height) for x, y, width, height in map(xywh, boxes)]
+    return [
+        {"label": "dog", "coordinates": dict(zip(("x", "y", "width", "height"), box, strict=True))} for box in centred
+    ]
+
+
+def quoted_cell(value: Any) -> str:
+    return '"' + repr(value).replace('"', '""') + '"'
+
+
 CARRIERS_OF_BOXES: dict[str, Callable[[], Any]] = {
     "Labelbox": lambda: records_of(
         lambda name, boxes: {
@@ -966,6 +977,19 @@ CARRIERS_OF_BOXES: dict[str, Callable[[], Any]] = {
             for name, boxes in GT.items()
         )
         + "</images></dataset>"
+    ),
+    "Turi Create, CSV": lambda: "\n".join(
+        ["path,annotations", *(f"a/{name}.jpg,{quoted_cell(turi(boxes))}" for name, boxes in GT.items())]
+    ),
+    "Turi Create": lambda: records_of(lambda name, boxes: {"path": f"a/{name}.jpg", "annotations": turi(boxes)}),
+    "mixed": lambda: records_of(
+        lambda name, boxes: {
+            "image": f"{name}.jpg",
+            "objects": [
+                {"label": "dog"} | ({"polygon": ring(box)} if at else {"bbox": xywh(box)})
+                for at, box in enumerate(boxes)
+            ],
+        }
     ),
     "LISA": lambda: "\n".join(
         [
@@ -1163,3 +1187,75 @@ def test_records_of_scripts_are_read_by_the_shape_that_they_have(tmp_path: Path)
         for name, boxes in SIDES["pred"].items()
     ]
     assert ap(gt, document(tmp_path, "listed.json", listed), MASKS)["iou_type"] == "segm"
+
+
+def test_soda_has_a_document_of_each_image_and_four_corners(tmp_path: Path) -> None:
+    def write(name: str, boxes: list[Turned]) -> dict[str, Any]:
+        return {
+            "images": {"file_name": f"{name}.jpg", "height": HEIGHT, "width": WIDTH, "id": 0},
+            "annotations": [
+                {"poly": ring(box), "category_id": 1, "image_id": 0, "id": at} for at, box in enumerate(boxes)
+            ],
+            "categories": [{"id": 0, "name": "cat"}, {"id": 1, "name": "dog"}],
+        }
+
+    gt = documents(tmp_path, "gt", write)
+    (tmp_path / "pred").mkdir()
+    rows = [joined(name, 0.9, *ring(box), mark=" ") for name, boxes in SIDES["pred"].items() for box in boxes]
+    (tmp_path / "pred/Task1_dog.txt").write_text("\n".join(rows))
+    assert ap(gt, tmp_path / "pred", OBB)["iou_type"] == "obb"
+
+
+def nuimages(folder: Path, *, lost: str = "") -> Path:
+    """The tables of nuImages; a category of one object may be lost."""
+    folder.mkdir()
+    rows = [(name, box) for name, boxes in GT.items() for box in boxes]
+    objects = [
+        {
+            "token": f"o{at}",
+            "category_token": lost if lost and not at else "c1",
+            "bbox": around(box),
+            "mask": {**rle(box), "counts": base64.b64encode(rle(box)["counts"].encode()).decode()},
+            "sample_data_token": name,
+        }
+        for at, (name, box) in enumerate(rows)
+    ]
+    images = [
+        {"token": name, "filename": f"samples/CAM/{name}.jpg", "width": WIDTH, "height": HEIGHT, "is_key_frame": True}
+        for name in GT
+    ]
+    images.append({**images[0], "token": "sweep", "filename": "sweeps/CAM/x.jpg", "is_key_frame": False})
+    tables = {"object_ann": objects, "sample_data": images, "category": [{"token": "c1", "name": "dog"}], "log": []}
+    for name, records in tables.items():
+        (folder / f"{name}.json").write_text(json.dumps(records))
+    return folder
+
+
+def test_tables_of_nuimages_are_joined_by_their_tokens(tmp_path: Path) -> None:
+    tables = nuimages(tmp_path / "v1.0-val")
+    rows = [joined(name, "dog", 0.9, *around(box)) for name, boxes in SIDES["pred"].items() for box in boxes]
+    (tmp_path / "pred.csv").write_text("\n".join(["image,class,score,xmin,ymin,xmax,ymax", *rows]))
+    for given in (tables, tables / "object_ann.json"):
+        assert ap(given, tmp_path / "pred.csv", BOXES)["iou_type"] == "bbox"
+    masks = [
+        {"image": f"{name}.jpg", "label": "dog", "score": 0.9, "polygon": corners(box)}
+        for name, boxes in SIDES["pred"].items()
+        for box in boxes
+    ]
+    assert ap(tables, document(tmp_path, "masks.json", masks), MASKS)["iou_type"] == "segm"
+    assert len(load(tables).images) == 2  # those that are annotated
+    with pytest.raises(DataError, match=r"object_ann\.json: \[0\].category_token: category\.json has no such category"):
+        load(nuimages(tmp_path / "other", lost="c9"))
+
+
+@pytest.mark.parametrize("order", ["{frame},{label},{id},{box}", "{frame},{id},{box},{label}"])
+def test_ids_of_tracks_are_no_part_of_a_class(order: str, tmp_path: Path) -> None:
+    lines = [
+        order.format(frame=frame, label="big dog", id=at, box=joined(*xywh(box)))
+        for frame in range(3)
+        for at, box in enumerate(GT["img_1"], 1)
+    ]
+    (tmp_path / "tracks.txt").write_text("\n".join(lines))
+    data = load(tmp_path / "tracks.txt", options=ReadOptions(box="xywh"))
+    assert (data.format, data.labels.names, data.ignored) == ("text", ("big dog",), {"track_id": 6})
+    assert data.boxes.xywh[:2].tolist() == [xywh(box) for box in GT["img_1"]]

@@ -171,14 +171,21 @@ def test_boxes_of_celeba_and_of_birds_are_joined_to_their_images(tmp_path: Path)
     assert data.boxes.xywh.tolist() == [[60, 27, 325, 304], [139, 30, 153, 264]]
 
 
-def test_arrays_of_detectors_have_corners_a_score_and_the_class(tmp_path: Path) -> None:
+def test_arrays_of_detectors_have_a_box_a_score_and_the_class(tmp_path: Path) -> None:
     for image in ("a", "b"):
-        lines = [f"{10 + at} 20.5 {110 + at} 220.5 0.{9 - at} {at % 2}\n" for at in range(4)]
+        lines = [
+            f"{x + at} {x}.5 {x + at + 30} {x + 30}.5 0.{9 - at} {at % 2}\n" for at, x in enumerate((10, 300, 500, 90))
+        ]
         (tmp_path / f"{image}.txt").write_text("".join(lines))
     data = load(tmp_path, role="pred")
     assert (data.format, data.boxes.label.tolist()) == ("shapetext", [0, 1, 0, 1] * 2)
     assert data.boxes.score is not None and data.boxes.score.tolist() == [0.9, 0.8, 0.7, 0.6] * 2
-    assert data.boxes.xywh[0].tolist() == [10, 20.5, 100, 200]
+    assert data.boxes.xywh[:2].tolist() == [[10, 10.5, 30, 30], [301, 300.5, 30, 30]]
+    for file in tmp_path.iterdir():
+        file.write_text("10 20 110 220 0.5 1\n")
+    with pytest.raises(DataError, match="the boxes fit as"):
+        load(tmp_path, role="pred")
+    assert load(tmp_path, role="pred", options=ReadOptions(box="xyxy")).boxes.xywh[0].tolist() == [10, 20, 100, 200]
 
 
 @pytest.mark.parametrize(

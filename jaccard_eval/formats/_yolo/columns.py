@@ -538,6 +538,7 @@ COLUMNS = {
         Columns(("box", "conf")),
         Columns(("conf", "box")),
         Columns(("box", "track")),
+        Columns(("track", "box")),
         Columns(("box", "conf", "track")),
         Columns(("polygon",)),
         Columns(("polygon", "conf")),

@@ -34,6 +34,7 @@ SINGULAR = {
     "confidences": "confidence", "tags": "tag",
 }  # fmt: skip
 USUAL = ("bbox", "category")  # what objects have where there are none
+_CENTRED = {"x": "cx", "y": "cy", "width": "w", "height": "h"}
 OF_THE_IMAGE = {"width": "image_width", "height": "image_height"}  # with lists of objects they can be nothing else
 
 Place = Callable[[int], Where]
@@ -161,6 +162,10 @@ def inner_fields(box: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(packed, Mapping):
         del fields["bbox"]
         fields |= packed
+    centred = fields.get("coordinates")  # of Turi Create
+    if isinstance(centred, Mapping) and {*_CENTRED} <= centred.keys():
+        del fields["coordinates"]
+        fields |= {name: centred[side] for side, name in _CENTRED.items()}
     return fields
 
 
