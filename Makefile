@@ -156,15 +156,14 @@ $(VENVS)/torch/.installed: $(BUILT)
 	  pytest-randomly
 	@touch $@
 
-# Of no other torchvision are there modules that can be imported without compiled operators, which the registry has for
-# other builds of torch. As it asks for an old torch, it and what asks for it come without what they ask for.
-FRAMEWORKS := accelerate alembic lightning matplotlib mlflow-skinny mmengine opencv-python-headless polars psutil \
-  requests sqlalchemy supervision tensorboard torchmetrics==1.9.0 transformers wandb
+# Of torchvision the registry has builds for graphic cards; without what these ask for, its modules can be imported.
+FRAMEWORKS := accelerate alembic faster-coco-eval lightning matplotlib mlflow-skinny mmengine opencv-python-headless \
+  polars psutil 'pyDeprecate<0.10' requests sqlalchemy supervision tensorboard torchmetrics==1.9.0 transformers wandb
 $(VENVS)/frameworks/.installed: $(BUILT)
 	$(PYTHON) -m venv --clear $(@D)
 	$(@D)/bin/$(PIP) install torch==2.13.0 --editable . $(FRAMEWORKS) hypothesis pytest pytest-randomly \
 	  pytest-timeout
-	$(@D)/bin/$(PIP) install --no-deps torchvision==0.15.2 ultralytics ultralytics-platform ultralytics-thop
+	$(@D)/bin/$(PIP) install --no-deps torchvision==0.28.0 rfdetr ultralytics ultralytics-platform ultralytics-thop
 	@touch $@
 
 # What the tests cannot do without: the other packages of `test` bring optional ones with them.

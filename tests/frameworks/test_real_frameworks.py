@@ -6,10 +6,11 @@
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,9 +32,13 @@ from test_readme import ROOT
 from training_recipes import PAGE, RECIPES
 
 from jaccard_eval import UsageError, evaluate, log_metrics
+from jaccard_eval.pycocotools import init_as_faster_coco_eval
 
 # Theirs, of which there is nothing to learn here.
 pytestmark = pytest.mark.filterwarnings("default")
+
+# The registry's torchvision has its operators for graphic cards alone: what describes these to torch is put aside.
+sys.modules.setdefault("torchvision._meta_registrations", ModuleType("torchvision._meta_registrations"))
 
 Recipe = Callable[[str], dict[str, Any]]
 FOUND_BY_NAME = {image.file_name: image for image in SCENE}
@@ -417,21 +422,37 @@ def test_detections_of_supervision_are_evaluated() -> None:
     assert (result["AP"], result["AP50"]) == pytest.approx(((cat + 0.05) / 2, (cat + 0.5) / 2))
 
 
+def tensors(side: str, last: str, dtype: Any) -> list[dict[str, Any]]:
+    """Return the boxes of each image as torchmetrics takes them."""
+    import torch
+
+    places = {"boxes": (1, np.float32), "labels": (0, np.int64), last: (2, dtype)}
+    return [{name: torch.from_numpy(image.column(side, *at)) for name, at in places.items()} for image in SCENE]
+
+
 @needs("torchmetrics", "torch")
 def test_the_metric_of_torchmetrics_is_one_of_lightning() -> None:
-    import torch
     from torchmetrics import MetricCollection
 
     from jaccard_eval.torchmetrics import MeanAveragePrecision
 
     metrics = MetricCollection({"boxes": MeanAveragePrecision()})
-    tensors: dict[str, list[Any]] = {"found": [], "objects": []}
-    for image in SCENE:
-        for side, last, dtype in (("found", "scores", np.float32), ("objects", "iscrowd", np.int64)):
-            places = {"boxes": (1, np.float32), "labels": (0, np.int64), last: (2, dtype)}
-            tensors[side].append({name: torch.from_numpy(image.column(side, *at)) for name, at in places.items()})
-    metrics.update(tensors["found"], tensors["objects"])
+    metrics.update(tensors("found", "scores", np.float32), tensors("objects", "iscrowd", np.int64))
     assert float(metrics.compute()["map"]) == pytest.approx(AP, abs=1e-6)
+
+
+@needs("rfdetr", "torch")
+def test_the_backend_of_rf_detr_for_faster_coco_eval_is_ours() -> None:
+    init_as_faster_coco_eval()
+    from rfdetr.config import TrainConfig
+    from rfdetr.training.coco_map import OnePassCocoMeanAveragePrecision
+
+    backend = TrainConfig(dataset_dir="dataset", eval_backend="faster_coco_eval").eval_backend
+    metric = OnePassCocoMeanAveragePrecision(class_metrics=True, backend=backend)
+    assert metric._coco_backend.cocoeval.__module__ == "jaccard_eval.compat.faster_coco_eval"
+    metric.update(tensors("found", "scores", np.float32), tensors("objects", "iscrowd", np.int64))
+    found = metric.compute()
+    assert (float(found["map"]), found["map_per_class"].tolist()) == (pytest.approx(AP), pytest.approx([1.0, 0.05]))
 
 
 # Trackers

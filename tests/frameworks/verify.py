@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 VERIFIED = Path(__file__).with_name("verified.toml")
 # What tests here run in, by the name of its package; torch and torchvision are what these run on.
 FRAMEWORKS = ("ultralytics", "lightning", "mmengine", "transformers", "supervision", "torchmetrics", "wandb")
-FRAMEWORKS += ("mlflow-skinny", "tensorboard", "torch", "torchvision")
+FRAMEWORKS += ("rfdetr", "mlflow-skinny", "tensorboard", "torch", "torchvision")
 # Not installed: the recipe of the first runs among stand-ins, in tests/recipes, that of the second in MMEngine alone.
 ABSENT = {"detectron2": "not in the package registry", "mmdet": "its mmcv is not built in the package registry"}
 
