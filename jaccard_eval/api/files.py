@@ -171,6 +171,9 @@ def verify(
     )
 
 
+_ALONE = SideOptions()  # of `convert`, without ground truth
+
+
 def convert(
     source: Source,
     target: str | os.PathLike[str],
@@ -227,7 +230,8 @@ def convert(
     DataError
         When the input cannot be used, or the target cannot carry what it holds.
     UsageError
-        When the target's format is unknown or cannot be written, or its place is not free.
+        When the target's format is unknown or cannot be written, or its place is not free; when an argument is for
+        predictions with their ground truth, and there is no `gt`.
     MachineError
         When the target cannot be written.
 
@@ -241,6 +245,17 @@ def convert(
     """
     from jaccard_eval.features.convert.write import convert_input, target_format
 
+    of_pairs = {
+        "gt_format": gt_format,
+        "gt_options": gt_options,
+        "match_images": match_images,
+        "extra_images": extra_images,
+        "images_in_common": images_in_common,
+        "gt_class_map": gt_class_map,
+    }
+    idle = [name for name, given in of_pairs.items() if given != getattr(_ALONE, name)]
+    if gt is None and idle:
+        raise UsageError(f"{', '.join(idle)}: pass the ground truth with gt")
     options, gt_options = skipping(skip_invalid, options, gt_options)
     path = path_of(target)
     name = target_format(path, to)

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -189,3 +190,20 @@ def expected() -> dict[str, float]:
     sides = SAMPLE / "yolo/labels/val", SAMPLE / "yolo/better"
     result = evaluate(*sides, gt_options=pictures(), pred_options=pictures())
     return {name: value.value for name, value in result.metrics.items()}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"match_images": "stem"},
+        {"extra_images": "ignore"},
+        {"images_in_common": True},
+        {"gt_format": "coco"},
+        {"gt_class_map": {"a": "b"}},
+    ],
+)
+def test_what_pairs_predictions_with_ground_truth_is_refused_without_it(options: Any, tmp_path: Path) -> None:
+    boxes = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]])
+    with pytest.raises(UsageError, match=f"{next(iter(options))}: pass the ground truth with gt"):
+        convert(boxes, tmp_path / "out.csv", **options)
+    assert not (tmp_path / "out.csv").exists()
