@@ -365,11 +365,14 @@ def pixels(
     """
     from jaccard_eval.features.pixels.counting import better_numbering, count_label_maps, note_numbering, pixels_result
     from jaccard_eval.features.pixels.report import WorstMaps
-    from jaccard_eval.reading.labelmaps import maps_from, named_color_table, read_color_table
+    from jaccard_eval.reading.labelmaps import colors_beside, maps_from, named_color_table, read_color_table
 
     sides = maps_from(gt), maps_from(pred)
     if list_file is not None and not all(isinstance(side, Path) for side in sides):
         raise UsageError("list_file names files; choose among arrays by passing those to compare")
+    notes = FindingLog()
+    if colors is None:
+        colors = next(filter(None, (colors_beside(side, notes) for side in sides)), None)
     table = None if colors is None else named_color_table(colors) or read_color_table(path_of(colors))
     rules = PixelProtocol(
         classes=tuple(classes) if classes is not None else table.names if table is not None else None,
@@ -389,14 +392,14 @@ def pixels(
         run=partial(map_in_order, workers=workers),
         by_image=bootstrap is not None or len(slices) > 0,
     )
-    maps, notes = count(rules), FindingLog()
+    maps = count(rules)
     if class_map == AUTO:
         # What is ignored is known by its value in the ground truth, so that all is counted again.
         found = better_numbering(maps.counts)
         note_numbering(found, maps.counts, Where(maps.paths[1]), notes)
         rules = replace(rules, class_map=() if found is None else found.value_map)
         maps = count(rules) if found is not None else maps
-        maps = replace(maps, findings=(*notes.findings(), *maps.findings))
+    maps = replace(maps, findings=(*notes.findings(), *maps.findings))
     are_files = all(isinstance(side, Path) for side in sides)
     result = pixels_result(maps, rules, __version__, doubts=class_map is None, stops=are_files)
     settings = Bootstrap(n_resamples=bootstrap) if isinstance(bootstrap, int) else bootstrap

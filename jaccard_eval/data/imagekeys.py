@@ -31,7 +31,7 @@ _ROLES = (
     "ground_?truth|gt|label|lbl|mask|anno|annotation|target|seg|segmentation|instance|trimap|manual[12]?"
     "|pred|predict|predicted|prediction|res|result|det|detection|output|out"
 )
-_CITYSCAPES = "labelids|labeltrainids|instanceids|instancetrainids|gtfine_(?:color|polygons)|leftimg8bit|gtfine"
+_CITYSCAPES = "labelids|labeltrainids|instanceids|instancetrainids|gtfine_polygons|(?:gtfine_)?color|leftimg8bit|gtfine"
 _BEFORE = re.compile(rf"^(?:{_ROLES})s?_+(?=.)")
 _FEW = "cp_masks|l|test|training"  # of Cellpose, CamVid, DRIVE
 _BEHIND = re.compile(rf"(?<=.)(?:_+|(?:\.(?:jpe?g|png))?\.|(?<=\d))(?:(?:{_ROLES})s?|{_FEW}|{_CITYSCAPES})$")

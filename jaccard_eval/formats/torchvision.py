@@ -1,6 +1,7 @@
 """Dictionaries of boxes, labels and scores, as torchvision's detectors return them, written as JSON.
 
-MMDetection writes its predictions alike, with bboxes in place of boxes. Never pickles: those run code when loaded.
+MMDetection writes its predictions alike, with bboxes in place of boxes; both may have masks or keypoints. Never
+pickles: those run code when loaded.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.drawn import drawn_by, kinds_in
 from jaccard_eval.reading.peek import Kind, Likeness, Peek, rate_keys
 from jaccard_eval.reading.records import Record, RecordCollector, outputs
 
@@ -22,11 +24,17 @@ FORMAT = Format(
     example='{\n  "street": {"boxes": [[10, 20, 110, 220]], "labels": [18], "scores": [0.9]}\n}\n',
     carries=("images", "scores"),
     member=".json",
+    reads={"bbox": "boxes, bboxes", "segm": "masks: RLE or polygons", "keypoints": "keypoints"},
 )
 
 _BOXES = ("boxes", "bboxes")  # of torchvision, of MMDetection
 _IMAGE = ("image", "image_id", "image_name", "image_path", "file", "file_name", "filename", "img_path")
 _BESIDES = (*_BOXES, "scores", "masks", "keypoints", "keypoints_scores")
+_OF_ONE = {"masks": "mask", "keypoints": "keypoints"}  # arrays of shapes, and what one of them is called
+_KINDS = {
+    "segm": re.compile(rb'"masks"\s*:\s*\[\s*[\[{]'),
+    "keypoints": re.compile(rb'"keypoints"\s*:\s*\[\s*\['),
+}
 _ARRAYS = (re.compile(rb'"b?boxes"\s*:\s*\['), re.compile(rb'"labels"\s*:\s*\['))
 
 
@@ -48,11 +56,17 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     collector.to_draft(encoding="xyxy", listed=False)
 
 
+def iou_types(peek: Peek) -> set[str]:
+    """Return what the first dictionaries have: boxes, and perhaps masks or keypoints."""
+    return {"bbox"} | kinds_in(peek.documents() if peek.is_folder else [peek], _KINDS)
+
+
 def _add_boxes(collector: RecordCollector, image: str, output: Record) -> None:
     name = _BOXES[1] if _BOXES[1] in output.values else _BOXES[0]
     rows, labels = output.array(name), output.array("labels")
     scores = output.array("scores") if output.has("scores") else [None] * len(rows)
-    for other, values in (("labels", labels), ("scores", scores)):
+    shapes = {name: output.array(name) for name in _OF_ONE if output.has(name)}
+    for other, values in (("labels", labels), ("scores", scores), *shapes.items()):
         if len(values) != len(rows) and isinstance(output.values.get(other), list):
             output.error("section-type", other, f"has {len(values):,} values for {len(rows):,} boxes")
     # A record for each box, so that every error is reported with the place of that box in its array.
@@ -61,7 +75,13 @@ def _add_boxes(collector: RecordCollector, image: str, output: Record) -> None:
         box = Record({place: row, key: label, rank: score}, output.where, output.findings)
         coords = box.numbers(place, 4)
         rating = box.optional(rank)
-        collector.add_box(image, box.key(key), coords, box.at(place), score=rating)
+        if collector.reads_boxes:
+            collector.add_box(image, box.key(key), coords, box.at(place), score=rating)
+            continue
+        # As one object has them: a mask and keypoints.
+        drawn = {_OF_ONE[name]: of[at] for name, of in shapes.items() if at < len(of)}
+        shape = drawn_by(Record(drawn, box.at(place), output.findings), box=coords, kind="box without a shape")
+        collector.add_drawn(image, box.key(key), shape, box.at(place), score=rating)
 
 
 def _rate(document: Peek) -> Likeness | None:

@@ -39,7 +39,9 @@ from jaccard_eval.options import COLOR_TABLES
 from jaccard_eval.reading import files
 from jaccard_eval.reading.files import list_tree, require_readable
 from jaccard_eval.reading.image_boxes import to_array
+from jaccard_eval.reading.json import parse_json
 from jaccard_eval.reading.npz import PARSING, read_header
+from jaccard_eval.reading.records import Record
 from jaccard_eval.text import pluralise, quoted_value
 
 if TYPE_CHECKING:
@@ -196,12 +198,14 @@ def read_color_table(path: Path) -> ColorTable:
     """Read a table of colours: text with one class a line, in the order of the classes.
 
     A line has a name and a colour, as three numbers from 0 to 255 or as ``#rrggbb``; other lines that start with ``#``
-    are comments. CamVid's ``label_colors.txt``, CVAT's ``labelmap.txt`` and a CSV file ``name,r,g,b`` are such tables.
+    are comments. CamVid's ``label_colors.txt``, CVAT's ``labelmap.txt`` and a CSV file ``name,r,g,b`` are such tables,
+    and Datumaro's ``dataset_meta.json`` has one.
     """
     findings = FindingLog()
     codes: dict[int, int] = {}
     names = []
-    lines = [(number, line.strip()) for number, line in enumerate(files.read_lines(path), start=1)]
+    listed = _meta_lines(path) if path.suffix.lower() == ".json" else files.read_lines(path)
+    lines = [(number, line.strip()) for number, line in enumerate(listed, start=1)]
     lines = [(number, line) for number, line in lines if line and (not line.startswith("#") or _HEX.fullmatch(line))]
     if lines and _NAMED_COLUMNS.fullmatch(lines[0][1]):
         del lines[0]
@@ -220,6 +224,16 @@ def read_color_table(path: Path) -> ColorTable:
         findings.error("color-table", Where(str(path)), "the table has no colours", fix=_COLORS_FIX)
     findings.raise_errors()
     return ColorTable(np.array(list(codes), dtype=np.int64), tuple(names))
+
+
+def _meta_lines(path: Path) -> list[str]:
+    """Return the classes of Datumaro's dataset_meta.json as lines of a table."""
+    document = Record.of(parse_json(path, files.read_text(path)), Where(str(path)), findings := FindingLog())
+    named = document.record("label_map").values
+    colors = document.array("segmentation_colors")
+    findings.raise_errors()
+    texts = (" ".join(map(str, color if isinstance(color, list) else [color])) for color in colors)
+    return [f"{text} {named.get(str(at), '')}" for at, text in enumerate(texts)]
 
 
 def color_text(color: int) -> str:
@@ -497,17 +511,40 @@ def _grey_of(image: Image, where: Where) -> npt.NDArray[np.uint8]:
         return np.ascontiguousarray(red)
     codes = np.unique(channels[..., :3].reshape(-1, 3) @ np.array([1, 1 << 8, 1 << 16]))
     near = (str(folder / name) for folder in [*Path(where.path).parents][:2] for name in _TABLES)
-    known = [name for name in (*COLOR_TABLES, *filter(os.path.isfile, near)) if _knows(name, codes)]
+    # A table beside the maps is meant for them; a few colours may be in another's by chance.
+    tables = [*filter(os.path.isfile, near), *(COLOR_TABLES if len(codes) >= _TELLING else ())]
+    known = [name for name in tables if _knows(name, codes)]
     words = f"Map colours to classes with {{colors}} ({', '.join(COLOR_TABLES)}), or save the classes as one channel."
     fix = Fix.missing(words, colors=None)
-    if known:  # black alone is in all of them
+    if known:
         fix = Fix.missing("Its colours are in a known table. Pass {colors}.", colors=known[0])
     shown = ", ".join(map(color_text, codes[:_SHOWN_COLORS].tolist())) + (", ..." if len(codes) > _SHOWN_COLORS else "")
     raise _mode(where, f"holds colours (RGB), not class numbers: {shown}", fix)
 
 
-_TABLES = ("labelmap.txt", "label_colors.txt", "class_dict.csv")  # of CVAT and CamVid, next to or above their maps
+# Of CVAT, CamVid and Datumaro, next to or above their maps.
+_TABLES = ("labelmap.txt", "label_colors.txt", "class_dict.csv", "class_dict_seg.csv", "dataset_meta.json")
 _SHOWN_COLORS = 4
+_TELLING = 3  # colours of a map that a known data set has, from which they are no chance
+
+
+def colors_beside(side: Path | ArrayMaps, findings: FindingLog) -> str | None:
+    """Return the table that knows the colours of a side's first map, and note it; None where these are no colours."""
+    if not isinstance(side, Path):
+        return None
+    names = list_side("", side, FindingLog()).names if files.is_folder(side) else ("",)
+    try:
+        for name in names[:1]:
+            EncodedImage(side / name).decode(by_color=False)
+    except DataError as error:
+        fixes = [finding.fix.options for finding in error.findings if finding.code == "map-mode" and finding.fix]
+        table = next((options["colors"] for options in fixes if isinstance(options.get("colors"), str)), None)
+        if isinstance(table, str):
+            detail = f"maps hold colours: classes are those of {quoted_value(table)}, which has all of the first map"
+            fix = Fix.missing("If they are others, pass {colors}.", colors=None)
+            findings.note("names-found", Where(str(side)), detail, fix=fix)
+            return table
+    return None
 
 
 def _knows(name: str, codes: npt.NDArray[np.int64]) -> bool:

@@ -19,7 +19,15 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.reading.files import head, is_folder, list_tree, read_text, refuse_result, require_readable
+from jaccard_eval.reading.files import (
+    head,
+    is_folder,
+    list_folder,
+    list_tree,
+    read_text,
+    refuse_result,
+    require_readable,
+)
 from jaccard_eval.reading.json import described_json, is_number, kind_of, parse_json
 from jaccard_eval.reading.labelmaps import ArrayMap, ArrayMaps, EncodedImage, LabelImage
 from jaccard_eval.reading.records import Record
@@ -97,6 +105,7 @@ class SegmentedSide:
 
 COCO_PANOPTIC = "coco-panoptic"
 _SUFFIXES = (".json.gz", ".json")
+_MARK = b'"segments_info"'
 _UNIQUE = "Ids must be unique; drop or renumber the repeated entries."
 _BOXES_FIX = Fix.missing("These are boxes: evaluate them with {command}.", command="evaluate GT PRED")
 _ID_FIX = "Ids of segments are whole numbers from 1 to 16777215, as three bytes of a PNG file can hold them."
@@ -116,7 +125,28 @@ def read_file(role: str, path: Path, masks: Path | ArrayMaps | None, findings: F
         fix = _BOXES_FIX if is_boxes else 'Write {"annotations": [...]}, a record with segments_info for each image.'
         findings.error("record-type", Where(str(path)), detail, fix=fix)
         return None
-    return read_document(role, document, str(path), masks or folder_of(path), findings)
+    return read_document(role, document, str(path), masks or _maps_of(path, document), findings)
+
+
+def _maps_of(path: Path, document: Mapping[str, Any]) -> Path:
+    """Return the folder called like a JSON file, else the one that its first map is in: its own, or the one beside it.
+
+    Where another JSON file lies beside it, maps may be of that one.
+    """
+    named = folder_of(path)
+    records = document.get("annotations")
+    first = (
+        next((record for record in records or () if isinstance(record, dict)), {}) if isinstance(records, list) else {}
+    )
+    name = first.get("file_name")
+    if is_folder(named) or not isinstance(name, str) or not name or name != PurePosixPath(posix(name)).name:
+        return named
+    folders, names = list_folder(path.parent)
+    if sum(name.lower().endswith(_SUFFIXES) for name in names) > 1:
+        return named
+    places = (path.parent, *(path.parent / folder for folder in folders))
+    holding = [folder for folder in places if os.path.isfile(folder / name)]  # noqa: PTH113 - raises for odd names
+    return holding[0] if len(holding) == 1 else named
 
 
 def folder_of(path: Path) -> Path:
@@ -360,12 +390,19 @@ CATEGORIES = tuple(Category(str(key), name, is_thing, colour) for key, name, is_
 _IS_THING = {key: is_thing for key, _, is_thing, _ in _LABELS}
 
 
-def read_folder(path: Path, findings: FindingLog) -> SegmentedSide:
-    """Return the maps of a folder and below it."""
+def read_folder(role: str, path: Path, findings: FindingLog) -> SegmentedSide | None:
+    """Return the maps of a folder and below it, or what its one JSON file of segments lists."""
     require_readable(path)
     files = list_tree(path, findings)
     names = [name for name in files if name.endswith(ENDING)]
-    if not names:
+    listed = [name for name in files if not names and name.lower().endswith(_SUFFIXES)]
+    listed = [name for name in listed if "panoptic" in name.lower() or _MARK in head(path / name)]
+    if len(listed) == 1:
+        return read_file(role, path / listed[0], None, findings)
+    if listed:
+        detail = f"holds {len(listed):,} JSON files with segments_info: {', '.join(listed[:3])}"
+        findings.error("input-ambiguous", Where(str(path)), detail, fix="Pass the one that is meant.")
+    elif not names:
         detail = f"there is no map (*{ENDING}) among the {pluralise(len(files), 'file')} of the folder"
         fix = "Pass the JSON file of COCO's panoptic format, or the folder of Cityscapes' instance maps."
         findings.error("map-none", Where(str(path)), detail, fix=fix)
@@ -443,7 +480,7 @@ def open_side(role: str, source: object, masks: object, findings: FindingLog) ->
         if given is not None:
             words = "{masks} belongs to a JSON file. Remove it."
             raise UsageError(f"{path} is a folder of maps.", fix=Fix.of_side(role, words, masks=None))
-        return read_folder(path, findings)
+        return read_folder(role, path, findings)
     return read_file(role, path, given, findings)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from command_line import write_json
 
-from jaccard_eval import DataError, ReadOptions, load
+from jaccard_eval import DataError, ReadOptions, evaluate, load
 
 DOG = {"boxes": [[10, 20, 40, 60]], "labels": [1], "scores": [0.5]}
 NOTHING: dict[str, list[int]] = {"boxes": [], "labels": [], "scores": []}
@@ -55,3 +55,24 @@ def test_every_problem_is_told_with_its_place(tmp_path: Path) -> None:
         "c.jpg: is 3 (a number); expected an object",
     ):
         assert told in str(caught.value)
+
+
+SQUARE = {"size": [40, 60], "counts": [0, *[20, 20] * 19, 20, 1620]}  # 20 columns, 20 of 40 rows each
+RUNS = {"size": [40, 60], "counts": [0, *[10, 30] * 19, 10, 1630]}
+
+
+def test_masks_and_keypoints_of_dictionaries_are_compared(tmp_path: Path) -> None:
+    gt = {"boxes": [[0, 0, 20, 20]], "labels": [1], "masks": [SQUARE], "keypoints": [[[1, 2, 2], [30, 40, 2]]]}
+    write_json(tmp_path / "gt.json", {"a.jpg": gt})
+    found = {**DOG, "boxes": [[0, 0, 20, 20]], "masks": [RUNS], "keypoints": [[[1, 2, 1], [30, 40, 1]]]}
+    write_json(tmp_path / "pred.json", {"a.jpg": found})
+    sides = tmp_path / "gt.json", tmp_path / "pred.json"
+    # 200 of 400 pixels: found at IoU 0.5 alone, of ten thresholds.
+    assert evaluate(*sides, iou_type="segm")["AP"] == pytest.approx(0.1, abs=1e-12)
+    assert evaluate(*sides, iou_type="keypoints", sigmas=[0.1])["AP"] == 1.0
+    plain = evaluate(*sides)
+    assert plain["AP"] == 1.0
+    assert any(one.code == "iou-type" and "masks" in one.message for one in plain.findings)
+    with pytest.raises(DataError, match=r"a.jpg.masks: has 2 values for 1 boxes"):
+        write_json(tmp_path / "pred.json", {"a.jpg": {**found, "masks": [RUNS, RUNS]}})
+        evaluate(*sides, iou_type="segm")

@@ -92,6 +92,8 @@ def better_numbering(counts: ConfusionCounts) -> Numbering | None:
     A value fits another one if their pixels have IoU .5, and it has next to none with its own.
     """
     counts = counts.take((counts.gt != NO_CLASS) & (counts.pred != NO_CLASS))
+    if _has_void(counts):
+        counts = counts.take(counts.gt != VOID)  # which no value means
     gt_values, pred_values = np.unique(counts.gt), np.unique(counts.pred)
     if not 0 < len(gt_values) <= MOST_VALUES or not 0 < len(pred_values) <= MOST_VALUES:
         return None
@@ -127,6 +129,11 @@ def better_numbering(counts: ConfusionCounts) -> Numbering | None:
     never = len(fits) > 1 and max(own for value, own, *_ in compared if value in fits) <= NEVER
     is_decisive = is_mask or disagree or never or len(fits) >= SURE_VALUES
     return Numbering(changed, rule, is_decisive)
+
+
+def _has_void(counts: ConfusionCounts) -> bool:
+    """Whether 255 marks pixels to ignore: what both sides use is a class, and one of two values is the object."""
+    return VOID in counts.gt and VOID not in counts.pred and len(np.unique(counts.gt)) > 2
 
 
 def _at_half(counts: ConfusionCounts, mask: int) -> Numbering | None:
@@ -321,8 +328,10 @@ def _classes_of(side: _Side, protocol: PixelProtocol, colors: ColorTable | None,
     number = colors.classes_of(side.values) if colors is not None and side.image.is_colored else side.values
     is_gt = side.role == "gt"
     number = renumbered(number, protocol.gt_class_map if is_gt else protocol.class_map)
-    # Ignored values are those of the file, so that they are marked before the values are reduced.
-    is_ignored = np.isin(number, protocol.ignore) if protocol.ignore else np.zeros(len(number), dtype=np.bool_)
+    # Ignored values are those of the file, so that they are marked before the values are reduced; of maps without
+    # colours, none is a colour of no class.
+    ignored = {*protocol.ignore} - {*(() if colors is None or side.image.is_colored else colors.void)}
+    is_ignored = np.isin(number, list(ignored)) if ignored else np.zeros(len(number), dtype=np.bool_)
     if protocol.reduce_zero == "both" or (is_gt and protocol.reduce_zero is not None):
         is_ignored |= number == 0
         number = np.where(number > 0, number - 1, number)
@@ -352,6 +361,9 @@ def _report_unknown(side: _Side, unknown: IntArray, protocol: PixelProtocol, fin
             " {class_map}, or skip them with {ignore}."
         )
         fix = Fix.missing(words, classes=None, gt_class_map=None, class_map=None, ignore=None)
+        if protocol.colors and side.role == "gt" and np.isin(unknown, TRAIN_IDS).all():
+            words = "If these are labelIds of Cityscapes, pass {gt_class_map} and {ignore}."
+            fix = Fix.missing(words, gt_class_map=TO_TRAIN, ignore=str(VOID))
     findings.add_rows(Severity.ERROR, code, range(len(unknown)), describe, fix=fix)
 
 
@@ -542,7 +554,7 @@ def _audit(maps: CountedMaps, protocol: PixelProtocol, given: float, doubts: boo
     findings = FindingLog()
     gt, pred = (Where(path) for path in maps.paths)
     counts = maps.counts.take(maps.counts.gt != NO_CLASS)
-    if doubts and protocol.reduce_zero is None:
+    if doubts and protocol.reduce_zero != "gt":
         _check_numbering(counts, protocol, given, pred, findings, stops=stops)
         findings.raise_errors()
     if protocol.classes is None:
@@ -569,7 +581,8 @@ def _check_numbering(
 ) -> None:
     """Report values that both sides number differently, with the mIoU of either reading."""
     better = better_numbering(counts)
-    if better is None:
+    # Maps are of values as the files have them: of reduced ones, what is said is that they counted from 0 before.
+    if better is None or (protocol.reduce_zero and better.rule != "id+1"):
         return
     mean = _mean_with(better.value_map, counts)
     if not mean > given:
@@ -584,6 +597,12 @@ def _check_numbering(
         after = _mean_with((), evaluated.take(evaluated.gt != VOID))
         options = {"gt_class_map": TO_TRAIN, "ignore": str(VOID)}
         detail += f", {after:.4f} with the ground truth by {TO_TRAIN} and {VOID} ignored"
+    unreached = counts.gt == 0 if better.rule == "id+1" and not protocol.reduce_zero else np.zeros(0, dtype=np.bool_)
+    if unreached.any() and protocol.classes is None and not protocol.ignore and not protocol.gt_class_map:
+        # As ADE20K has it: no prediction can mean 0, which marks what belongs to no class.
+        after = _mean_with(better.value_map, counts.take(~unreached))
+        options |= {"ignore": "0"}
+        detail += f", {after:.4f} without the pixels that are 0 in the ground truth, which no prediction means"
     words = "Rerun {changes}."
     if stops and better.is_decisive:
         words += " To go on as it is, pass {class_map:id}." if "class_map" in options else ""
@@ -619,8 +638,7 @@ def _mean_with(by: ValueMap, counts: ConfusionCounts) -> float:
 def _warn_of_unnamed(counts: ConfusionCounts, given: float, gt: Where, pred: Where, findings: FindingLog) -> None:
     """Warn of values that may be no classes, where no names show which are."""
     void = int(counts.pixels[counts.gt == VOID].sum())
-    # A value that both sides use is a class, and of two values 255 is the object: how images store 0 and 1.
-    if void and len(np.unique(counts.gt)) > 2 and VOID not in counts.pred:
+    if _has_void(counts):
         detail = f"{VOID} counts as a class ({pluralise(void, 'pixel')}), but it usually marks pixels to ignore"
         after = _mean_with((), counts.take(counts.gt != VOID))
         words = "Skip them with {ignore}."

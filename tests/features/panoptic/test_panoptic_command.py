@@ -358,3 +358,20 @@ def test_cityscapes_as_its_converter_writes_it_gives_the_same(tmp_path: Path) ->
     (tmp_path / "none").mkdir()
     with pytest.raises(DataError, match=r"there is no map \(\*_instanceIds.png\)"):
         panoptic(tmp_path / "gt", tmp_path / "none")
+
+
+def test_maps_are_found_where_tools_leave_them(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    expected = panoptic(GT, WORSE)["PQ"]
+    for name, folder in (("own", "."), ("beside", "panoptic_png")):
+        shutil.copytree(SAMPLE / "worse", tmp_path / name / folder)
+        shutil.copy(WORSE, tmp_path / name / "predictions.json")
+        assert panoptic(GT, tmp_path / name / "predictions.json")["PQ"] == expected
+        assert panoptic(GT, tmp_path / name)["PQ"] == expected  # whose one JSON file lists segments
+    # Those beside may be of another file beside.
+    (tmp_path / "beside" / "gt.json").write_text("{}")
+    assert (
+        "Pass the folder of the PNG files with --pred-masks"
+        in run(capsys, GT, tmp_path / "beside" / "predictions.json", code=3)[1]
+    )
+    shutil.copy(WORSE, tmp_path / "own" / "again.json")
+    assert "holds 2 JSON files with segments_info" in run(capsys, GT, tmp_path / "own", code=3)[1]

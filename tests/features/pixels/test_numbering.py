@@ -176,6 +176,43 @@ def test_labels_of_cityscapes_that_nobody_evaluates_are_warned_of_with_the_measu
     assert not [note for note in advised.findings if note.code == "map-void"]
 
 
+def test_zero_that_no_prediction_means_is_ignored_by_the_advice(tmp_path: Path) -> None:
+    # As ADE20K has it: 0 is of no class, and models number the others from 0.
+    gt = numbered(BANDS, {0: 1, 1: 2, 2: 3, 3: 4})
+    gt[:2] = 0
+    found = poor(BANDS)
+    for folder, values in (("gt", gt), ("pred", found)):
+        (tmp_path / folder).mkdir()
+        Image.fromarray(values.astype(np.uint8)).save(tmp_path / folder / "a.png")
+    sides = tmp_path / "gt", tmp_path / "pred"
+    with pytest.raises(DataError, match="class-mapping") as caught:
+        pixels(*sides)
+    fix = caught.value.findings[0].fix
+    kept = gt != 0
+    ious = [
+        (kept & (gt == a + 1) & (found == a)).sum() / (kept & ((gt == a + 1) | (found == a))).sum() for a in range(4)
+    ]
+    assert fix is not None and fix.options == {"class_map": "id+1", "ignore": "0"}
+    assert fix.after == pytest.approx(np.mean(ious), abs=1e-12)
+    assert pixels(*sides, class_map="id+1", ignore=[0])["mIoU"] == fix.after == pixels(*sides, reduce_zero="gt")["mIoU"]
+    # Both sides reduced, which the predictions need no more.
+    with pytest.raises(DataError, match="class-mapping") as caught:
+        pixels(*sides, reduce_zero="both")
+    fix = caught.value.findings[0].fix
+    assert fix is not None and (fix.options, fix.after) == (
+        {"class_map": "id+1"},
+        pytest.approx(np.mean(ious), abs=1e-12),
+    )
+    assert pixels(*sides, reduce_zero="both", class_map="id+1")["mIoU"] == pytest.approx(fix.after, abs=1e-12)
+
+
+def test_no_value_means_void(tmp_path: Path) -> None:
+    # A model has a class for what the ground truth does not judge.
+    gt, found = numbered(BANDS, SAME | {3: 255}), numbered(BANDS, SAME | {3: 100})
+    result = compare(tmp_path, gt, found)
+    assert [one.code for one in result.findings if one.code == "class-mapping"] == []
+
+
 def test_auto_names_its_evidence(tmp_path: Path) -> None:
     first, second = NUMBERINGS["Cityscapes"]
     result = compare(tmp_path, numbered(BANDS, first), numbered(poor(BANDS), second), class_map="auto")
