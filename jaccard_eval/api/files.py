@@ -365,14 +365,14 @@ def pixels(
     """
     from jaccard_eval.features.pixels.counting import better_numbering, count_label_maps, note_numbering, pixels_result
     from jaccard_eval.features.pixels.report import WorstMaps
-    from jaccard_eval.reading.labelmaps import colors_beside, maps_from, named_color_table, read_color_table
+    from jaccard_eval.reading.labelmaps import colors_found, maps_from, named_color_table, read_color_table
 
     sides = maps_from(gt), maps_from(pred)
     if list_file is not None and not all(isinstance(side, Path) for side in sides):
         raise UsageError("list_file names files; choose among arrays by passing those to compare")
     notes = FindingLog()
     if colors is None:
-        colors = next(filter(None, (colors_beside(side, notes) for side in sides)), None)
+        colors = next(filter(None, (colors_found(side, notes) for side in sides)), None)
     table = None if colors is None else named_color_table(colors) or read_color_table(path_of(colors))
     rules = PixelProtocol(
         classes=tuple(classes) if classes is not None else table.names if table is not None else None,

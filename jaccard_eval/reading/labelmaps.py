@@ -511,7 +511,7 @@ def _grey_of(image: Image, where: Where) -> npt.NDArray[np.uint8]:
         return np.ascontiguousarray(red)
     codes = np.unique(channels[..., :3].reshape(-1, 3) @ np.array([1, 1 << 8, 1 << 16]))
     near = (str(folder / name) for folder in [*Path(where.path).parents][:2] for name in _TABLES)
-    # A table beside the maps is meant for them; a few colours may be in another's by chance.
+    # A table next to the maps is meant for them; a few colours may be in another's by accident.
     tables = [*filter(os.path.isfile, near), *(COLOR_TABLES if len(codes) >= _TELLING else ())]
     known = [name for name in tables if _knows(name, codes)]
     words = f"Map colours to classes with {{colors}} ({', '.join(COLOR_TABLES)}), or save the classes as one channel."
@@ -525,11 +525,11 @@ def _grey_of(image: Image, where: Where) -> npt.NDArray[np.uint8]:
 # Of CVAT, CamVid and Datumaro, next to or above their maps.
 _TABLES = ("labelmap.txt", "label_colors.txt", "class_dict.csv", "class_dict_seg.csv", "dataset_meta.json")
 _SHOWN_COLORS = 4
-_TELLING = 3  # colours of a map that a known data set has, from which they are no chance
+_TELLING = 3  # colours of a map that a known data set has, from which its table is meant
 
 
-def colors_beside(side: Path | ArrayMaps, findings: FindingLog) -> str | None:
-    """Return the table that knows the colours of a side's first map, and note it; None where these are no colours."""
+def colors_found(side: Path | ArrayMaps, findings: FindingLog) -> str | None:
+    """Return the table that knows the colours of a side's first map, and note it; else None."""
     if not isinstance(side, Path):
         return None
     names = list_side("", side, FindingLog()).names if files.is_folder(side) else ("",)

@@ -129,16 +129,14 @@ def read_file(role: str, path: Path, masks: Path | ArrayMaps | None, findings: F
 
 
 def _maps_of(path: Path, document: Mapping[str, Any]) -> Path:
-    """Return the folder called like a JSON file, else the one that its first map is in: its own, or the one beside it.
+    """Return the folder called like a JSON file, else the one that its first map is in: its own, or the one next to it.
 
-    Where another JSON file lies beside it, maps may be of that one.
+    Where another JSON file lies next to it, maps may be of that one.
     """
     named = folder_of(path)
     records = document.get("annotations")
-    first = (
-        next((record for record in records or () if isinstance(record, dict)), {}) if isinstance(records, list) else {}
-    )
-    name = first.get("file_name")
+    first = records[0] if isinstance(records, list) and records else None
+    name = first.get("file_name") if isinstance(first, dict) else None
     if is_folder(named) or not isinstance(name, str) or not name or name != PurePosixPath(posix(name)).name:
         return named
     folders, names = list_folder(path.parent)

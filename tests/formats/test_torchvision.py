@@ -69,9 +69,9 @@ def test_masks_and_keypoints_of_dictionaries_are_compared(tmp_path: Path) -> Non
     sides = tmp_path / "gt.json", tmp_path / "pred.json"
     # 200 of 400 pixels: found at IoU 0.5 alone, of ten thresholds.
     assert evaluate(*sides, iou_type="segm")["AP"] == pytest.approx(0.1, abs=1e-12)
-    assert evaluate(*sides, iou_type="keypoints", sigmas=[0.1])["AP"] == 1.0
+    assert evaluate(*sides, iou_type="keypoints", sigmas=[0.1])["AP"] == pytest.approx(1.0)
     plain = evaluate(*sides)
-    assert plain["AP"] == 1.0
+    assert plain["AP"] == pytest.approx(1.0)
     assert any(one.code == "iou-type" and "masks" in one.message for one in plain.findings)
     with pytest.raises(DataError, match=r"a.jpg.masks: has 2 values for 1 boxes"):
         write_json(tmp_path / "pred.json", {"a.jpg": {**found, "masks": [RUNS, RUNS]}})

@@ -581,7 +581,7 @@ def _check_numbering(
 ) -> None:
     """Report values that both sides number differently, with the mIoU of either reading."""
     better = better_numbering(counts)
-    # Maps are of values as the files have them: of reduced ones, what is said is that they counted from 0 before.
+    # Maps are of values as the files have them: reduced ones can only have counted from 0 before.
     if better is None or (protocol.reduce_zero and better.rule != "id+1"):
         return
     mean = _mean_with(better.value_map, counts)
