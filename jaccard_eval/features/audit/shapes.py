@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -256,6 +257,9 @@ def _mirrored(pred: BoxTable, sizes: FloatArray) -> BoxTable | None:
 
 # Oriented boxes
 
+_CERTAIN = 3.0  # standard errors by which the mean IoU of pairs must gain
+_LEAST_MEAN_GAIN = 0.005
+
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
@@ -328,6 +332,7 @@ def check_angles(context: AuditContext, findings: FindingLog) -> None:
         ),
     )
     if best.overlap - given < CLEAR_GAIN:
+        _check_both_directions(context, pairs, findings)
         return
     side, tables = sides[best.role], {"gt": context.aligned.gt, "pred": context.aligned.pred}
     tables[best.role] = tables[best.role].mapped(partial(_turned, turn=best, given=side.reading.angle))
@@ -336,6 +341,35 @@ def check_angles(context: AuditContext, findings: FindingLog) -> None:
         as_given, right, pooled = gain
         detail = f"angles look wrong: AP50{pooled} {as_given:.3f} as given, {right:.3f} {best.name}"
         findings.warning("angle-convention", Where(side.path, field="angle"), detail, fix=best.fix(as_given, right))
+
+
+def _check_both_directions(context: AuditContext, pairs: Mapping[str, Quads], findings: FindingLog) -> None:
+    """Warn where angles of both sides, which nobody named, overlap clearly more when both turn the other way.
+
+    Of two sides in one convention a wrong direction mirrors each box on its own: most overlaps change a little.
+    """
+    sides: dict[str, Dataset] = {"gt": context.gt, "pred": context.pred}
+    if any(not side.reading.angle or "angle" in side.reading.named for side in sides.values()):
+        return
+    units = {role: side.reading.angle.partition("-")[0] for role, side in sides.items()}
+    turns = {
+        role: _Turn(role, f"{units[role]}-{'ccw' if _sign(side.reading.angle) > 0 else 'cw'}")
+        for role, side in sides.items()
+    }
+    reread = {role: turn.apply(pairs[role], sides[role].reading.angle) for role, turn in turns.items()}
+    gains = _overlaps(reread["pred"], reread["gt"]) - _overlaps(pairs["pred"], pairs["gt"])
+    if gains.mean() < max(_LEAST_MEAN_GAIN, _CERTAIN * float(gains.std()) / math.sqrt(len(gains))):
+        return
+    tables = {"gt": context.aligned.gt, "pred": context.aligned.pred}
+    for role, turn in turns.items():
+        tables[role] = tables[role].mapped(partial(_turned, turn=turn, given=sides[role].reading.angle))
+    before = average_precision(context, context.aligned.gt, context.aligned.pred, iou=IOU)
+    after = average_precision(context, tables["gt"], tables["pred"], iou=IOU)
+    if after > before:
+        detail = f"angles may be wrong on both sides: AP50 {before:.3f} as given, {after:.3f} {turns['pred'].name}"
+        options = {f"{role}_angle": turn.angle for role, turn in turns.items()}
+        fix = Fix.reading(options, metric="AP50", before=before, after=after, words="Rerun {changes}.")
+        findings.warning("angle-convention", Where(context.gt.path, field="angle"), detail, fix=fix)
 
 
 def _check_upright(context: AuditContext, findings: FindingLog) -> None:
@@ -383,9 +417,17 @@ def _squared(boxes: BoxTable, quads: Quads) -> BoxTable:
     return freeze(replace(boxes, xywh=np.concatenate((quads.corners.mean(axis=1) - side / 2, side, side), axis=1)))
 
 
-def _mean_overlap(pred: Quads, gt: Quads) -> float:
+def _overlaps(pred: Quads, gt: Quads) -> FloatArray:
+    """Return the IoU of each pair, (n,)."""
     rows = np.arange(len(gt))
-    return float(quad_pairs(QuadSide.of(pred), QuadSide.of(gt), rows, rows)[2].sum()) / len(gt)
+    first, _, iou = quad_pairs(QuadSide.of(pred), QuadSide.of(gt), rows, rows)
+    overlaps = np.zeros(len(gt))
+    overlaps[first] = iou
+    return overlaps
+
+
+def _mean_overlap(pred: Quads, gt: Quads) -> float:
+    return float(_overlaps(pred, gt).mean())
 
 
 THIN_AT_ONCE = 256  # objects whose boundaries are made at once

@@ -105,7 +105,7 @@ _USUAL_SCORE = ("score", "scores", "confidence", "conf", "probability", "prob", 
 # come to mean something else because another column has a name that is listed here.
 IMAGE = (
     *_USUAL_IMAGE, "image_file", "image_filename", "image_uri", "img_name", "img_path", "img_file", "img_filename",
-    "fname", "frame_name", "frame_image", "frame_id",
+    "fname", "name_id", "frame_name", "frame_image", "frame_id",
 )  # fmt: skip
 CLASS = (
     *_USUAL_CLASS, "class_label", "category_label", "cls_name", "cls_label", "object_class", "object_category",
