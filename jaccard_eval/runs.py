@@ -6,7 +6,7 @@ import importlib.util
 import os
 import pkgutil
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,8 +18,8 @@ import numpy.typing as npt
 from jaccard_eval import features
 from jaccard_eval.data.boxtable import FLAGS, BoxTable
 from jaccard_eval.data.dataset import unknown_sizes
-from jaccard_eval.data.document import DIGEST, PANOPTIC, RUN_ENTRY, SCHEMA, Part, Rows, document_digest, in_order
-from jaccard_eval.data.from_document import MISSING, Fault, find_faults, find_run_faults, from_document
+from jaccard_eval.data.document import DIGEST, PANOPTIC, RUN_ENTRY, SCHEMA, Rows, document_digest, in_order
+from jaccard_eval.data.from_document import MISSING, Fault, check_of, find_faults, from_document, made
 from jaccard_eval.data.protocol import PROTOCOLS, Protocol
 from jaccard_eval.data.result import (
     Correspondence,
@@ -52,6 +52,7 @@ from jaccard_eval.reading.thumbnails import ImageFiles
 from jaccard_eval.report.outputs.npz import (
     BOX_COLUMNS,
     PAIR_COLUMNS,
+    RUN,
     RUN_SCHEMA,
     SUFFIXES,
     Arrays,
@@ -97,8 +98,9 @@ def require_result(path: Path, document: Any, kinds: Sequence[str]) -> None:
     # To Python, true is 1.
     if document.get("schema") != SCHEMA or isinstance(document["schema"], bool):
         raise invalid_document(path, f"has schema {shown_json(document.get('schema'))}; expected {SCHEMA}")
-    _require(path, find_faults(document), RESULT_FIX)
-    _require_unedited(path, document, document_digest(document), RESULT_FIX)
+    fix = RESULT_FIX if kind == EvaluationResult.kind else f"Write it again with 'jaccard-eval ... -o {path.name}'."
+    _require(path, find_faults(document, *classes_of(document)), fix)
+    _require_unedited(path, document, document_digest(document), fix)
     sides = (side for side in document.get("inputs", {}).values() if isinstance(side, dict))
     old = [
         str(side["fingerprint"])
@@ -169,10 +171,8 @@ def load_result(path: str | os.PathLike[str]) -> Result:
 
 
 def _load_result(path: Path) -> Result:
-    kinds, parts = _result_classes()
-    document = read_result(path, tuple(kinds))
-    faults: list[Fault] = []
-    kind = kinds[document["kind"]]
+    document = read_result(path, tuple(_result_classes()[0]))
+    kind, parts = classes_of(document)
     given: dict[str, Any] = {}
     if kind is EvaluationResult:
         try:
@@ -184,20 +184,31 @@ def _load_result(path: Path) -> Result:
             raise invalid_document(path, f"cannot be read back: {error}") from None
         given |= {"measured": None, "boxes": None}  # the former follows
     if issubclass(kind, WithParts):
-        # A field of the result may bear the name of a part, as the confusions of label maps do.
-        own = {item.name for item in fields(kind)}
-        others = {name: part for name, part in parts.items() if name not in own}
-        given["parts"] = tuple(_parts(document, others, faults))
-    result: Any = from_document(kind, document, faults, **given)
-    _require(path, faults, f"Write it again with 'jaccard-eval ... -o {path.name}'.")
+        # A list that is always there is a part where it has rows.
+        rows = [(name, row) for name, row in _ROWS.items() if document.get(name)]
+        listed = (Rows(name, check_of(tuple[row, ...]).make(document[name])) for name, row in rows)  # type: ignore[valid-type]
+        given["parts"] = (*listed, *(made(part, document[name]) for name, part in parts.items()))
+    result: Result = made(kind, document, **given)
     return _with_values(result, path, document) if isinstance(result, EvaluationResult) else result
 
 
-def _result_classes() -> tuple[dict[str, Any], dict[str, Any]]:
+def classes_of(document: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return the class of a result, and those of the parts that its document has, by kind."""
+    name = document["kind"]
+    kinds, parts = _result_classes(name)  # for what is gated, no other feature is loaded
+    kind = kinds.get(name) or _result_classes()[0][name]
+    if document.keys() - {*parts, *check_of(kind).schema["properties"], "schema", "kind", DIGEST}:
+        parts = _result_classes()[1]
+    # A field of the result may bear the name of a part, as the confusions of label maps do.
+    own = {item.name for item in fields(kind)}
+    return kind, {key: part for key, part in parts.items() if key in document and key not in own}
+
+
+def _result_classes(within: str | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the classes of results, and those of their parts, by kind: they are found by listing the features."""
-    names = ("jaccard_eval.data.result", "jaccard_eval.data.result")
-    features_ = (f"{features.__name__}.{info.name}.result" for info in pkgutil.iter_modules(features.__path__))
-    modules = [importlib.import_module(name) for name in (*names, *filter(importlib.util.find_spec, features_))]
+    listed = [info.name for info in pkgutil.iter_modules(features.__path__) if within in (None, info.name)]
+    found = filter(importlib.util.find_spec, (f"{features.__name__}.{name}.result" for name in listed))
+    modules = [importlib.import_module(name) for name in ("jaccard_eval.data.result", *found)]
     classes: list[Any] = [kind for module in modules for kind in vars(module).values() if is_dataclass(kind)]
     by_kind = {kind.kind: kind for kind in classes if isinstance(getattr(kind, "kind", None), str)}
     results = {name: kind for name, kind in by_kind.items() if hasattr(kind, "reported_by")}
@@ -205,19 +216,6 @@ def _result_classes() -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 _ROWS = {"slices": SliceRow, "operating_points": OperatingPoint, "gates": GateVerdict}  # the parts that are lists
-
-
-def _parts(document: Mapping[str, Any], parts: Mapping[str, Any], faults: list[Fault]) -> Iterator[Part]:
-    """Yield what a document has besides its metrics; a list that is always there is a part where it has rows."""
-    for name, kind in _ROWS.items():
-        if document.get(name):
-            rows = [from_document(kind, row, faults) for row in document[name]]
-            yield Rows(name, tuple(rows))
-    for name, kind in parts.items():
-        if name in document:
-            found = from_document(kind, document[name], faults)
-            if found is not None:
-                yield found
 
 
 def _with_values(result: EvaluationResult, path: Path, document: Mapping[str, Any]) -> EvaluationResult:
@@ -292,7 +290,7 @@ def read_run(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, An
     except DataError:
         raise invalid_document(path, f"cannot be read back: {RUN_ENTRY} in it is damaged", RUN_FIX) from None
     _require_sound(path, run)
-    _require(path, find_run_faults(run), RUN_FIX)
+    _require(path, check_of(RUN).find(run, ""), RUN_FIX)
     if type(run["run_schema"]) is not int or run["run_schema"] != RUN_SCHEMA:
         detail = f"has run schema {shown_json(run['run_schema'])}; expected {RUN_SCHEMA}"
         raise invalid_document(path, detail, RUN_FIX)
@@ -368,9 +366,9 @@ def _load_run(path: Path) -> EvaluationResult:
         protocol=protocol,
         signature=document["signature"],
         version=document["tool"]["version"],
-        gt=_known_fields(InputSummary, document["inputs"]["gt"]),
-        pred=_known_fields(InputSummary, document["inputs"]["pred"]),
-        correspondence=_known_fields(Correspondence, document["correspondence"]),
+        gt=made(InputSummary, document["inputs"]["gt"]),
+        pred=made(InputSummary, document["inputs"]["pred"]),
+        correspondence=made(Correspondence, document["correspondence"]),
         metrics={str(ref): metrics.value(ref) for ref in summary_refs(protocol)},
         per_class=metrics.per_class(),
         findings=(),
@@ -378,13 +376,6 @@ def _load_run(path: Path) -> EvaluationResult:
         boxes=boxes,
         options=document["options"],
     )
-
-
-def _known_fields(kind: type[Any], given: Mapping[str, Any]) -> Any:
-    """Make a record of what a document has of it; lists become tuples."""
-    # A later release may have added some, which this one can do without.
-    names = {field.name for field in fields(kind)}
-    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in given.items() if k in names})
 
 
 Run = Mapping[str, Any]

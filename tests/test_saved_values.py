@@ -13,8 +13,9 @@ from command_line import repeat_images, run_here, write_json, write_pair
 
 from jaccard_eval import DataError, UsageError, evaluate, gate
 from jaccard_eval.data.document import RUN_ENTRY
-from jaccard_eval.data.from_document import find_faults
+from jaccard_eval.data.from_document import Fault, find_faults
 from jaccard_eval.features.gates.rules import Gates, Rule
+from jaccard_eval.runs import classes_of
 
 Document = dict[str, Any]
 RULE = ("--fail-under", "AP50=0.1")
@@ -104,6 +105,8 @@ def refused_by_all(folder: Path, text: str, field: str) -> None:
         ("gates[0].cells[0].value", -0.5),
         ("inputs.gt.images", None),
         ("bootstrap.n_resamples", -3),
+        ("gates[0].cells[0].metric", "text"),
+        ("protocol.iou_thresholds", [0.9, "much"]),
     ],
     ids=str,
 )
@@ -162,9 +165,13 @@ def test_no_shape_of_any_field_gets_a_message_of_more_than_plain_words(folder: P
                 assert not PYTHON.search(line.replace(str(folder), "")), (place, value, line)
 
 
+def faults_of(document: Document) -> list[Fault]:
+    return find_faults(document, *classes_of(document))
+
+
 def test_all_that_is_wrong_is_said_at_once(whole: Document) -> None:
     changed = put(put(put(whole, "metrics.AP", 7), "support.AP", -1), "per_class[0].gt", "2")
-    assert find_faults(changed) == [
+    assert faults_of(changed) == [
         ("metrics.AP", "expected a number from 0 to 1, got 7"),
         ("per_class[0].gt", "expected a whole number >= 0, got the string '2'"),
         ("support.AP", "expected a whole number >= 0, got -1"),
@@ -175,14 +182,14 @@ def test_rates_and_counts_have_no_upper_bound(whole: Document) -> None:
     cell = whole["gates"][0]["cells"][0]
     for metric, value in (("FPPI[score=0.5]", 12.5), ("TP[score=0.5]", 1e9), ("external.loss", -3.5)):
         cell |= {"metric": metric, "value": value}
-        assert find_faults(whole) == []
+        assert faults_of(whole) == []
     cell |= {"metric": "FPPI[score=0.5]", "value": -0.5}
-    assert find_faults(whole) == [("gates[0].cells[0].value", "expected a number >= 0, got -0.5")]
+    assert faults_of(whole) == [("gates[0].cells[0].value", "expected a number >= 0, got -0.5")]
 
 
 def test_a_share_may_exceed_1_by_rounding(whole: Document) -> None:
-    assert find_faults(put(whole, "metrics.AP", 1 + 2**-50)) == []
-    assert find_faults(put(whole, "intervals.AP", [0.5, 0.5 - 2**-50])) == []
+    assert faults_of(put(whole, "metrics.AP", 1 + 2**-50)) == []
+    assert faults_of(put(whole, "intervals.AP", [0.5, 0.5 - 2**-50])) == []
 
 
 def test_two_classes_of_one_name_have_two_rows(folder: Path) -> None:
@@ -190,9 +197,9 @@ def test_two_classes_of_one_name_have_two_rows(folder: Path) -> None:
     gt["categories"][1]["name"] = "dog"
     result = evaluate(write_json(folder / "twins.json", gt), folder / "pred.json", score=0.5).to_dict()
     assert [row["class"] for row in result["per_class"]] == ["dog", "dog"]
-    assert find_faults(result) == []
+    assert faults_of(result) == []
     result["per_class"].append(result["per_class"][0])
-    assert find_faults(result) == [("per_class[2].class", "the string 'dog' has two rows")]
+    assert faults_of(result) == [("per_class[2].class", "the string 'dog' has two rows")]
 
 
 def test_a_saved_run_is_held_to_the_same(folder: Path) -> None:
@@ -237,7 +244,7 @@ def test_a_count_of_pixels_is_held_to_its_values(tmp_path: Path) -> None:
     argv = ("pixels", tmp_path / "gt", tmp_path / "pred", "--classes", "road,car", "-o", tmp_path / "pixels.json")
     assert run_here(*argv).returncode == 0
     whole = json.loads((tmp_path / "pixels.json").read_text())
-    assert find_faults(whole) == []
+    assert faults_of(whole) == []
     for field, value in (
         ("metrics.mIoU", 1.5),
         ("per_class[0].Dice", "1"),

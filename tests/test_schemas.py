@@ -13,20 +13,24 @@ import pytest
 
 from jaccard_eval import evaluate, pixels
 from jaccard_eval.data.from_document import find_faults, json_schema
+from jaccard_eval.data.result import EvaluationResult, Resamples
 from jaccard_eval.features.gates.rules import build_schema
+from jaccard_eval.features.images.result import WorstImages
+from jaccard_eval.features.panoptic.result import PanopticResult
+from jaccard_eval.features.pixels.result import PixelsResult
 from jaccard_eval.options import Bootstrap, Slice
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs/schema"
 SCHEMAS = {
     "config-1.json": build_schema,
-    "evaluation-1.json": lambda: json_schema("evaluation"),
-    "panoptic-1.json": lambda: json_schema("panoptic"),
-    "pixels-1.json": lambda: json_schema("pixels"),
+    "evaluation-1.json": lambda: json_schema(EvaluationResult, {"bootstrap": Resamples, "worst_images": WorstImages}),
+    "panoptic-1.json": lambda: json_schema(PanopticResult, {"bootstrap": Resamples}),
+    "pixels-1.json": lambda: json_schema(PixelsResult, {"bootstrap": Resamples}),
 }
 SAMPLE = ROOT / "sample_data/coco"
 # Parts with an own reader, from the types of their fields.
-PARTS = {"errors", "signature_short", "part"}
+PARTS = {"errors", "part"}
 
 
 def written(name: str) -> str:
@@ -69,7 +73,7 @@ def problems(document: dict[str, Any]) -> list[str]:
 
 def test_what_is_written_is_valid_and_described(fresh: dict[str, Any]) -> None:
     assert problems(fresh) == []
-    assert set(fresh) - set(json_schema("evaluation")["properties"]) <= PARTS
+    assert set(fresh) - set(SCHEMAS["evaluation-1.json"]()["properties"]) <= PARTS
     maps = ROOT / "tests/golden/given/inputs/maps"
     assert problems(pixels(maps / "gt", maps / "pred").to_dict()) == []
 
@@ -85,7 +89,7 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 def test_schema_and_reader_refuse_the_same_types(fresh: dict[str, Any]) -> None:
     from jsonschema import Draft202012Validator
 
-    validator = Draft202012Validator(json_schema("evaluation"))
+    validator = Draft202012Validator(SCHEMAS["evaluation-1.json"]())
     refused = 0
     for path in leaves(
         {name: fresh[name] for name in ("metrics", "per_class", "operating_points", "inputs", "slices")}
@@ -95,7 +99,8 @@ def test_schema_and_reader_refuse_the_same_types(fresh: dict[str, Any]) -> None:
         for key in path[:-1]:
             place = place[key]
         place[path[-1]] = {"odd": True}
-        by_schema, by_reader = next(validator.iter_errors(damaged), None) is not None, bool(find_faults(damaged))
+        by_schema = next(validator.iter_errors(damaged), None) is not None
+        by_reader = bool(find_faults(damaged, EvaluationResult, {}))
         assert by_schema == by_reader, path
         refused += by_schema
     assert refused > 50

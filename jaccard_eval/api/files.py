@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.codes import STOPS
 from jaccard_eval.data.document import EVALUATION, PANOPTIC, PIXELS
-from jaccard_eval.data.from_document import Fault, from_document
+from jaccard_eval.data.from_document import made
 from jaccard_eval.data.metricref import MAP_METRICS, MetricRef
 from jaccard_eval.data.result import GateResult, GateVerdict, Result
 from jaccard_eval.engine import path_of
@@ -567,11 +567,7 @@ def made_again(path: Path, inputs: Sequence[Path]) -> tuple[Saved, Result]:
     make, usage, counts = _AGAIN[document["kind"]]
     if len(inputs) not in counts:
         raise UsageError(f"a result of kind {document['kind']} is verified with {usage}; got {len(inputs)} paths")
-    faults: list[Fault] = []
-    verdicts = [from_document(GateVerdict, row, faults) for row in document.get("gates", ())]
-    if faults:
-        raise invalid_document(path, f"cannot be run again: gates: {' '.join(faults[0])}")
-    saved = Saved(document, tuple(filter(None, verdicts)), inputs)
+    saved = Saved(document, tuple(made(GateVerdict, row) for row in document.get("gates", ())), inputs)
     try:
         return saved, make(saved)
     except UsageError as error:  # the call is the saved result's, not the user's

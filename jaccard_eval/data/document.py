@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, fields, is_dataclass
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 from typing import Protocol as TypingProtocol
 
 from jaccard_eval.data.metricref import MetricRef, canonical
@@ -18,8 +18,30 @@ from jaccard_eval.findings import Finding
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import did_you_mean, quoted_value
 
-Interval = tuple[float, float]
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a number of a document can be, where its type does not say all of it."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    known: bool = False  # never null, which is how documents write what is undefined
+
+
+# In the annotation of a number, or of an interval: the metric that it stands at decides about its bounds.
+BY_METRIC = "by metric"
+
+Count = Annotated[int, Bounds(0)]
+Share = Annotated[float, Bounds(0.0, 1.0)]
+KnownShare = Annotated[float, Bounds(0.0, 1.0, known=True)]
+Known = Annotated[float, Bounds(known=True)]
+Interval = tuple[Known, Known]
+Measure = Annotated[float, BY_METRIC]
 Also = tuple[Callable[[Any], Mapping[str, Any]], ...]  # see `fields_document`
+# Types of what documents have besides the fields of a class, by keys; `OTHERS` of keys that are not named. In the place
+# of a type there may be an object of types, or a list with the type of its items.
+Beside = Mapping[str, Any]
+OTHERS = "*"
 
 SCHEMA = 1
 RUN_ENTRY = "jaccard_eval_run"  # of the archive of a saved run: the document; by its name a run is known
@@ -29,6 +51,8 @@ PIXELS, PANOPTIC, EVALUATION = "pixels", "panoptic", "evaluation"
 # Where documents of results have these fields, of whatever kind they are.
 OF_RESULTS = {"version": "tool.version", "findings": "warnings"}
 ABSENT: Any = object()  # in the place of what a document does not have
+# By which sums of shares may exceed 1, and percentiles each other.
+ROUNDING = 1e-9
 _FORM = "document"  # in the metadata of a field
 
 
@@ -196,14 +220,15 @@ def fields_document(value: Any) -> dict[str, Any]:
     for item, form in forms_of(type(value)):  # type: ignore[arg-type]
         if form.key is not None and form.written:
             held = getattr(value, item.name)
-            _put(document, form.key, to_document(form.write(held) if form.write else held))
+            put(document, form.key, to_document(form.write(held) if form.write else held))
     for further in getattr(value, "also", ()):
         for key, held in further(value).items():
-            _put(document, key, to_document(held))
+            put(document, key, to_document(held))
     return document
 
 
-def _put(document: dict[str, Any], key: str, value: Any) -> None:
+def put(document: dict[str, Any], key: str, value: Any) -> None:
+    """Set what stands at a key, which may lead through objects."""
     *outer, last = key.split(".") if "." in key else (key,)
     for name in outer:
         document = document.setdefault(name, {})

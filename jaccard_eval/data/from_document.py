@@ -1,7 +1,8 @@
-"""Documents of results: what they can hold, as a check and a JSON Schema, and the way back to results by their types.
+"""Documents of results: what they can hold, as a check and a JSON Schema, and the way back, all by the types of fields.
 
-Where and how a field stands in documents is its `Form`. `read` of that takes the object and returns the document of
-the value; what is not there, or of another type, is reported here, not there.
+Where and how a field stands in documents is its `Form`. What documents have besides is `beside` of its class, and
+`required` are the keys of fields with a default that they always have. A field that is read from more than its key is
+checked as what it is read as, unless `beside` says what it is read from.
 """
 
 from __future__ import annotations
@@ -12,84 +13,98 @@ import math
 import types
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import is_dataclass
-from functools import cache
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from functools import cache, partial
+from typing import Annotated, Any, Literal, NotRequired, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from jaccard_eval.data.document import (
     ABSENT,
-    CHECKS,
+    BY_METRIC,
     DIGEST,
-    EVALUATION,
+    OTHERS,
     PANOPTIC,
     PIXELS,
+    ROUNDING,
     SCHEMA,
-    SEVERITIES,
-    SIGNIFICANCES,
-    Status,
+    Bounds,
+    Count,
     dig,
     forms_of,
     in_order,
+    put,
 )
-from jaccard_eval.data.metricref import (
-    EXTERNAL,
-    MAP_CLASS_METRICS,
-    METRICS,
-    SEGMENT_CLASS_METRICS,
-    MetricRef,
-    metric_bounds,
-    split_ref,
-)
+from jaccard_eval.data.metricref import EXTERNAL, METRICS, MetricRef, metric_bounds, split_ref
+from jaccard_eval.data.result import WithParts, require_ascending
 from jaccard_eval.data.signature import signature_fields
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, Severity, parse_finding
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import quoted_value
 
-# By which sums of shares may exceed 1, and percentiles each other.
-ROUNDING = 1e-9
+MISSING = "is missing"  # the fault of a field
 
+T = TypeVar("T")
 Fault = tuple[str, str]  # the field, and what is wrong with it
 Finder = Callable[[Any, str], Iterator[Fault]]  # of a value and the field that it is from
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a value can be: what finds its faults, and the same as JSON Schema, as far as that can express it."""
+    """What the document of a value can be: what finds its faults, the same as JSON Schema, and the way back.
+
+    A schema says as much of it as can be said in one.
+    """
 
     find: Finder
     schema: Mapping[str, Any]
-
-    def __call__(self, value: Any, place: str) -> Iterator[Fault]:
-        """Yield what is wrong with a value."""
-        return self.find(value, place)
+    make: Callable[[Any], Any] = lambda value: value  # of a document without faults
 
 
-def find_faults(document: Mapping[str, Any]) -> list[Fault]:
-    """Return the fields of a result that gates judge that are missing or have a value that they cannot have.
+def from_document(kind: type[T], document: Any, faults: list[Fault], **given: Any) -> T | None:
+    """Return the value that a document was made of; None where `faults` got what it cannot be made of.
+
+    Fields that are `given` are taken as they are.
+    """
+    found = list(_record(kind, frozenset(given)).find(document, ""))  # type: ignore[arg-type]
+    if not found:
+        try:
+            return made(kind, document, **given)
+        except UsageError as error:
+            found.append(("", str(error)))
+    faults += found
+    return None
+
+
+def made(kind: type[T], document: Mapping[str, Any], **given: Any) -> T:
+    """Return the value that a document without faults was made of; fields that are `given` are taken as they are."""
+    hints, values = _type_hints(kind), given  # type: ignore[arg-type]
+    for item, form in forms_of(kind):  # type: ignore[arg-type]
+        if item.name not in given and (form.read or form.key):
+            held = form.read(document) if form.read else dig(document, form.key or "")
+            if held is not ABSENT:
+                values[item.name] = check_of(hints[item.name]).make(in_order(held, form.order))
+    return kind(**values)
+
+
+def find_faults(document: Mapping[str, Any], kind: type, parts: Mapping[str, type]) -> list[Fault]:
+    """Return the fields of a result, and of parts of it, that are missing or have a value that they cannot have.
 
     The document is as it stands in a file; its kind is known.
     """
-    known = _KINDS.get(document["kind"])
-    faults = list((known or _ANY)(document, ""))
-    if faults or not known:  # what other kinds hold shows when they are read back
+    faults = list(check_of(kind).find(document, ""))
+    faults += [fault for name, part in parts.items() for fault in check_of(part).find(document[name], name)]
+    if faults or not issubclass(kind, WithParts):
         return faults
     # Rules across fields are checked once each field is valid on its own.
     missing = [name for name in ("gt", "pred", "v") if name not in signature_fields(document["signature"])]
     if missing:
         what = f"{described_type(document['signature'])} is not a signature: there is no {'= and no '.join(missing)}="
         faults.append(("signature", what))
-    faults += [(f"support.{name}", "is missing") for name in document["metrics"] if name not in document["support"]]
+    faults += [(f"support.{name}", MISSING) for name in document["metrics"] if name not in document["support"]]
     for i, row in enumerate(document.get("slices", ())):
-        faults += [(f"slices[{i}].{name}", "is missing") for name in row["support"] if name not in row]
+        faults += [(f"slices[{i}].{name}", MISSING) for name in row["support"] if name not in row]
     return [*faults, *_repeated_rows(document)]
-
-
-def find_run_faults(run: Any) -> list[Fault]:
-    """Return what is wrong with a saved run outside its match table; its result is checked elsewhere."""
-    return list(_RUN(run, ""))
 
 
 def _repeated_rows(document: Mapping[str, Any]) -> Iterator[Fault]:
@@ -111,149 +126,20 @@ def _repeated_rows(document: Mapping[str, Any]) -> Iterator[Fault]:
                 yield f"{part}[{i}].{keys[0]}", f"{described_type(row[keys[0]])} has two rows"
 
 
-def _find_nothing(_value: Any, _place: str) -> Iterator[Fault]:
-    """Check nothing: what reads it does."""
-    return iter(())
-
-
-def _find_no_text(value: Any, place: str) -> Iterator[Fault]:
-    if not isinstance(value, str):
-        yield place, f"expected a string, got {described_type(value)}"
-
-
-def _find_no_flag(value: Any, place: str) -> Iterator[Fault]:
-    if not isinstance(value, bool):
-        yield place, f"expected true or false, got {described_type(value)}"
-
-
-def _choice(choices: Sequence[str]) -> Check:
-    def find(value: Any, place: str) -> Iterator[Fault]:
-        if value not in choices:
-            yield place, f"expected one of {', '.join(choices)}, got {described_type(value)}"
-
-    return Check(find, {"type": "string", "enum": list(choices)})
-
-
-def _count_from(least: int) -> Check:
-    def find(value: Any, place: str) -> Iterator[Fault]:
-        # True and False are whole numbers to Python, and not to JSON.
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            yield place, f"expected a whole number >= {least}, got {described_type(value)}"
-
-    return Check(find, {"type": "integer", "minimum": least})
-
-
-def _number(low: float = -math.inf, high: float = math.inf) -> Check:
-    def find(value: Any, place: str) -> Iterator[Fault]:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        # Asked this way round, NaN fails as well.
-        if not is_number or not low - ROUNDING <= value <= high + ROUNDING:
-            bounds = "" if math.isinf(low) else f" >= {low:g}" if math.isinf(high) else f" from {low:g} to {high:g}"
-            yield place, f"expected a number{bounds}, got {described_type(value)}"
-
-    ends = {name: end for name, end in (("minimum", low), ("maximum", high)) if math.isfinite(end)}
-    return Check(find, {"type": "number", **ends})
-
-
-def _nullable(check: Check) -> Check:
-    kind = check.schema.get("type")
-    return Check(
-        lambda value, place: iter(()) if value is None else check(value, place),
-        {**check.schema, "type": [kind, "null"]} if kind else check.schema,
-    )
-
-
-def _list(check: Check) -> Check:
-    def find(value: Any, place: str) -> Iterator[Fault]:
-        if not isinstance(value, list):
-            yield place, f"expected a list, got {described_type(value)}"
-            return
-        for i, item in enumerate(value):
-            yield from check(item, f"{place}[{i}]")
-
-    return Check(find, {"type": "array", "items": check.schema})
-
-
-def _pair(check: Check) -> Check:
-    both = _list(check)
-
-    def find(value: Any, place: str) -> Iterator[Fault]:
-        if isinstance(value, list) and len(value) == 2:
-            yield from both(value, place)
-        else:
-            yield place, f"expected a list of two, got {described_type(value)}"
-
-    return Check(find, {**both.schema, "minItems": 2, "maxItems": 2})
-
-
-def _table(
-    required: Mapping[str, Check],
-    optional: Mapping[str, Check] | None = None,
-    others: Callable[[str], Check] | None = None,
-) -> Check:
-    """Check an object: `others` gives the check of a field by its name, where it is not one of those that are named."""
-    named = {**(optional or {}), **required}
-
-    def find(value: Any, place: str) -> Iterator[Fault]:
-        if not isinstance(value, dict):
-            yield place, f"expected an object, got {described_type(value)}"
-            return
-        yield from ((_inner(place, name), "is missing") for name in required if name not in value)
-        for name, item in value.items():
-            check = named.get(name) or (others(name) if others else _any)
-            yield from check(item, _inner(place, name))
-
-    schema: dict[str, Any] = {"type": "object"}
-    if named:
-        schema["properties"] = {name: check.schema for name, check in named.items()}
-    if required:
-        schema["required"] = list(required)
-    if others:
-        # Whatever the name: bounds that depend on it are beyond a schema.
-        schema["additionalProperties"] = others("").schema
-    return Check(find, schema)
-
-
-def _mapping_of(check: Check) -> Check:
-    return _table({}, others=lambda _: check)
-
-
-def _measured(metric: str) -> Check:
-    """Check the value of a metric; null where it is undefined."""
-    return _nullable(_number(*metric_bounds(metric)))
-
-
-def _interval(metric: str) -> Check:
-    ends = _pair(_number(*metric_bounds(metric)))
-
-    def find(value: Any, place: str) -> Iterator[Fault]:
-        faults = list(ends(value, place))
-        yield from faults or _ascending(value, place)
-
-    return Check(find, ends.schema)
-
-
-def _find_in_cell(value: Any, place: str) -> Iterator[Fault]:
-    """Check one value that a gate was judged by, by the metric that it names."""
-    faults = list(_CELL(value, place))
-    yield from faults or _measured(value["metric"])(value["value"], _inner(place, "value"))
-
-
-def _find_in_spread(value: Any, place: str) -> Iterator[Fault]:
-    faults = list(_SPREAD(value, place))
-    # An end is null where no resample defines the value; then there is nothing to compare.
-    ends = [] if faults else [value["low"], value["high"]]
-    yield from faults if None in ends or not ends else _ascending(ends, place)
-
-
-def _ascending(ends: Sequence[float], place: str) -> Iterator[Fault]:
-    low, high = ends
-    if low > high + ROUNDING:
-        yield place, f"the interval ends at {high}, below its start {low}"
-
-
-def _inner(place: str, name: str) -> str:
-    return f"{place}.{name}" if place else name
+def json_schema(kind: type, parts: Mapping[str, type]) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of the documents of a result, and of parts that it may have."""
+    content = check_of(kind).schema
+    name: str = kind.kind  # type: ignore[attr-defined]
+    head: dict[str, Any] = {"schema": {"const": SCHEMA}, "kind": {"const": name}}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"jaccard-eval: result of kind {name}",
+        "type": "object",
+        "properties": head
+        | content["properties"]
+        | {key: check_of(part).schema for key, part in ({**parts, DIGEST: str}).items()},
+        "required": [*head, *content["required"], DIGEST],
+    }
 
 
 def described_type(value: Any) -> str:
@@ -267,283 +153,265 @@ def described_type(value: Any) -> str:
     return "null" if value is None else quoted_value(value).lower() if isinstance(value, bool) else quoted_value(value)
 
 
-_any = Check(_find_nothing, {})
-_text = Check(_find_no_text, {"type": "string"})
-_flag = Check(_find_no_flag, {"type": "boolean"})
-_count = _count_from(0)
-_real = _number()
-_SHARE = _number(0.0, 1.0)
-_MAYBE_TEXT, _MAYBE_NUMBER, _MAYBE_SHARE = _nullable(_text), _nullable(_real), _nullable(_SHARE)
-_TEXTS, _COUNTS, _INTERVALS = _list(_text), _mapping_of(_count), _table({}, others=_interval)
-_RESAMPLING: dict[str, Check] = {
-    "n_resamples": _count_from(1),
-    "confidence_level": _SHARE,
-    "rng": _count,
-    "unit": _text,
-    "n_units": _count,
-}
-_SIZE = _table({"halves": _real, "population": _nullable(_pair(_real)), "reason": _MAYBE_TEXT, "biased": _flag})
-_BOOTSTRAP = _table(
-    _RESAMPLING,
-    {
-        **{"method": _text, "target": _text, "metrics": _mapping_of(_SIZE)},
-        **{"group_by": _MAYBE_TEXT, "grouping": _MAYBE_TEXT},
-    },
-)
-_NOISE: dict[str, Check] = {"intervals": _INTERVALS, "refused": _mapping_of(_text)}
-_REST = _table(
-    {
-        "n_units": _count,
-        **dict.fromkeys(("value", "rest", "delta", "p_value"), _MAYBE_NUMBER),
-        "interval": _nullable(_pair(_real)),
-        **dict.fromkeys(("verdict", "refused"), _MAYBE_TEXT),
-    }
-)
-_CELL = _table({"metric": _text, "value": _MAYBE_NUMBER, "n": _count, "reason": _MAYBE_TEXT})
-_SPREAD = _table(
-    {**_RESAMPLING, "low": _MAYBE_NUMBER, "high": _MAYBE_NUMBER},
-    {"probability": _MAYBE_SHARE, "detectable": _MAYBE_NUMBER, "of": _choice(("value", "delta"))},
-)
-_GATE = _table(
-    {
-        **dict.fromkeys(("rule", "metric", "reason", "slice", "slice_digest"), _text),
-        **{"check": _choice(CHECKS), "severity": _choice(SEVERITIES), "status": _choice(tuple(Status))},
-        **dict.fromkeys(("value", "limit", "margin", "baseline", "delta"), _MAYBE_NUMBER),
-        "n": _count,
-        "cells": _list(Check(_find_in_cell, _CELL.schema)),
-    },
-    {
-        "spread": _nullable(Check(_find_in_spread, _SPREAD.schema)),
-        "significance": _nullable(_choice(SIGNIFICANCES)),
-        **{"class": _MAYBE_TEXT, "ties": _nullable(_pair(_real)), "asked": _mapping_of(_any)},
-    },
-)
-_TOOL = _table({"name": _text, "version": _text})
-_FIX = _table(
-    {"kind": _text, "words": _text, "options": _mapping_of(_any)}
-    | {"metric": _text, "before": _MAYBE_NUMBER, "after": _MAYBE_NUMBER, "allow": _text}
-)
-_FINDING = _table(
-    {"code": _text, "message": _text, "count": _count, "severity": _choice(tuple(Severity)), "examples": _TEXTS}
-    | {"table": _list(_TEXTS), "fix": _nullable(_FIX)}
-)
-_ANY = _table({"tool": _TOOL}, {"gates": _list(_GATE), "warnings": _list(_FINDING)})
-_HEAD: dict[str, Check] = {
-    "tool": _TOOL,
-    "signature": _text,
-    "signature_fields": _mapping_of(_text),
-    "metrics": _table({}, others=_measured),
-    "undefined": _mapping_of(_MAYBE_TEXT),
-    "support": _COUNTS,
-    "gates": _list(_GATE),
-    "warnings": _list(_FINDING),
-}
-_INPUT: dict[str, Check] = {
-    **dict.fromkeys(("path", "format", "fingerprint"), _text),
-    **dict.fromkeys(("images", "classes"), _count),
-}
-_BOXES = _table(
-    {**_INPUT, "units": _text, "boxes": _count}, {"details": _TEXTS, "ignored": _COUNTS, "unmatched_images": _count}
-)
-_MAPS = _table({**_INPUT, "pixels": _count}, {"ignored": _COUNTS})
-_CORRESPONDENCE = _table(
-    {
-        **dict.fromkeys(("image_strategy", "class_strategy"), _text),
-        **dict.fromkeys(("matched_images", "n_gt_only_images", "n_pred_only_images"), _count),
-        **dict.fromkeys(("gt_only_images", "pred_only_images", "gt_only_classes", "pred_only_classes"), _TEXTS),
-        "classes": _list(_pair(_text)),
-    }
-)
-_CLASS_ROW = _table(
-    {"class": _text, "gt": _count, "ignored": _count, "pred": _count},
-    {**_NOISE, "frequency": _text, "sizes": _table({}, others=_measured)},
-    others=_measured,
-)
-_POINT = _table(
-    {
-        "class": _MAYBE_TEXT,
-        "iou": _SHARE,
-        "score": _MAYBE_NUMBER,
-        **dict.fromkeys(("tp", "fp", "fn"), _count),
-        **dict.fromkeys(("precision", "recall", "f1"), _MAYBE_SHARE),
-    }
-)
-_SLICE_ROW = _table(
-    {"slice": _text, "digest": _text, "images": _count, "support": _COUNTS},
-    {**_NOISE, "unit": _text, "n_units": _count, "rest": _mapping_of(_REST)},
-    others=_measured,
-)
-_IMAGE_ROW = _table(
-    {
-        "image": _text,
-        **dict.fromkeys(("gt", "tp", "fp", "fn"), _count),
-        **dict.fromkeys(("precision", "recall", "f1", "AP", "mean_IoU"), _MAYBE_SHARE),
-        "cost": _real,
-    }
-)
-_WORST_IMAGES = _table(
-    {
-        "iou": _SHARE,
-        "score": _MAYBE_NUMBER,
-        "images": _count,
-        "undefined": _mapping_of(_text),
-        "rows": _list(_IMAGE_ROW),
-    }
-)
-_EVALUATION = _table(
-    {
-        **_HEAD,
-        "protocol": _mapping_of(_any),
-        "options": _mapping_of(_any),
-        "inputs": _table({"gt": _BOXES, "pred": _BOXES}),
-        "correspondence": _CORRESPONDENCE,
-        "per_class": _list(_CLASS_ROW),
-        "operating_points": _list(_POINT),
-    },
-    {
-        "bootstrap": _BOOTSTRAP,
-        **_NOISE,
-        "slices": _list(_SLICE_ROW),
-        "worst_images": _WORST_IMAGES,
-    },
-)
-_RUN = _table(
-    {
-        "run_schema": _any,
-        "result": _mapping_of(_any),
-        "area_known": _flag,
-        "class_names": _TEXTS,
-        "image_names": _TEXTS,
-    },
-    {"class_frequency": _TEXTS},
-)
-_PIXEL_ROW = _table(
-    {
-        "class": _text,
-        "gt_pixels": _count,
-        "pred_pixels": _count,
-        **{name: _measured(name) for name in MAP_CLASS_METRICS},
-    },
-    _NOISE,
-)
-_PIXELS = _table(
-    {
-        **_HEAD,
-        "protocol": _table({}, {"classes": _nullable(_TEXTS)}),
-        "inputs": _table({"gt": _MAPS, "pred": _MAPS}),
-        "per_class": _list(_PIXEL_ROW),
-        "confusion": _list(_table({"gt": _text, "pred": _MAYBE_TEXT, "pixels": _count})),
-    },
-    {"bootstrap": _BOOTSTRAP, **_NOISE, "slices": _list(_SLICE_ROW), "options": _mapping_of(_any)},
-)
-_SEGMENTS = _table(
-    {**_INPUT, "masks": _text, "segments": _count, "crowds": _count},
-    {"ignored": _COUNTS},
-)
-_SEGMENT_ROW = _table(
-    {
-        "class": _text,
-        "isthing": _flag,
-        **dict.fromkeys(("gt", "pred", "TP", "FP", "FN"), _count),
-        **{name: _measured(name) for name in SEGMENT_CLASS_METRICS if name not in ("TP", "FP", "FN")},
-    },
-    _NOISE,
-)
-_PANOPTIC = _table(
-    {
-        **_HEAD,
-        "protocol": _mapping_of(_any),
-        "inputs": _table({"gt": _SEGMENTS, "pred": _SEGMENTS}),
-        "per_class": _list(_SEGMENT_ROW),
-    },
-    {"bootstrap": _BOOTSTRAP, **_NOISE, "slices": _list(_SLICE_ROW), "options": _mapping_of(_any)},
-)
-_KINDS = {PIXELS: _PIXELS, PANOPTIC: _PANOPTIC, EVALUATION: _EVALUATION}
+def _refused(value: Any, place: str, expected: str) -> Fault:
+    return place, f"expected {expected}, got {described_type(value)}"
 
 
-def json_schema(kind: str) -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of the documents of a kind that gates judge."""
-    content = _KINDS[kind].schema
-    head = {"schema": {"const": SCHEMA}, "kind": {"const": kind}}
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"jaccard-eval: result of kind {kind}",
-        "type": "object",
-        "properties": {**head, **content["properties"], DIGEST: _text.schema},
-        "required": [*head, *content["required"], DIGEST],
-    }
+def _inner(place: str, name: str) -> str:
+    return f"{place}.{name}" if place else name
 
 
-T = TypeVar("T")
-_type_hints = cache(get_type_hints)  # slow, and asked for each row of a list
-MISSING = "is missing"  # the fault of a field
-_PLAIN = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}
+def check_of(kind: Any) -> Check:
+    """Return what the document of a value of a type can be; in the place of a type there may be what `Beside` has."""
+    if isinstance(kind, Mapping):
+        return _object(kind)
+    if isinstance(kind, Check):
+        return kind
+    return _list(check_of(kind[0])) if isinstance(kind, list) else _check_of_type(kind)
 
 
-def from_document(kind: type[T], document: Any, faults: list[Fault], **given: Any) -> T | None:
-    """Return the value that a document was made of; None where `faults` got what it cannot be made of.
-
-    Fields that are `given` are taken as they are.
-    """
-    return _record(kind, document, "", faults, given)
-
-
-def _record(kind: type[T], document: Any, place: str, faults: list[Fault], given: Mapping[str, Any]) -> T | None:
-    if not isinstance(document, Mapping):
-        faults.append((place, f"expected an object, got {described_type(document)}"))
-        return None
-    n_faults, values = len(faults), dict(given)
-    hints = _type_hints(kind)  # type: ignore[arg-type]
-    for item, form in forms_of(kind):  # type: ignore[arg-type]
-        if item.name in given:
-            continue
-        key = form.key or item.name
-        value = ABSENT if form.key is None else dig(document, key)
-        value = in_order(form.read(document) if form.read else value, form.order)
-        if value is not ABSENT:
-            values[item.name] = _value(hints[item.name], value, f"{place}.{key}" if place else key, faults)
-        # What a later release added is missing in what an earlier one wrote.
-        elif item.default is item.default_factory is dataclasses.MISSING:
-            faults.append((f"{place}.{key}" if place else key, MISSING))
-    if len(faults) > n_faults:
-        return None
-    try:
-        return kind(**values)
-    except UsageError as error:
-        faults.append((place, str(error)))
-        return None
-
-
-def _value(kind: Any, value: Any, place: str, faults: list[Fault]) -> Any:  # noqa: PLR0911 - one per type
+@cache
+def _check_of_type(kind: Any) -> Check:  # noqa: PLR0911 - one per type
+    kind, notes = _with_notes(kind)
     origin, inner = get_origin(kind), get_args(kind)
     if hasattr(origin, "__value__"):  # an alias, which NDArray is from NumPy 2.5 on
         kind = origin.__value__[inner]
         origin, inner = get_origin(kind), get_args(kind)
     if kind is Any:
-        return value
+        return _ANY
+    if kind in (int, float):
+        return _number(kind, next((note for note in notes if isinstance(note, Bounds)), Bounds()))
+    if kind in (str, bool):
+        return _choice(notes[0]) if notes else _TEXT if kind is str else _FLAG
+    if origin is Literal or (isinstance(kind, type) and issubclass(kind, enum.Enum)):
+        return _choice(inner) if inner else _choice([member.value for member in kind], make=kind)
     if origin in (Union, types.UnionType):
-        return _one_of(inner, value, place, faults)
-    if origin is Literal:
-        return _checked(value in inner, value, f"one of {', '.join(map(str, inner))}", place, faults)
-    if kind in _PLAIN:
-        return _plain(kind, value, place, faults)
-    if origin is Sequence:
-        origin, inner = tuple, (*inner, ...)
+        return _one_of(inner)
+    if origin is Sequence or (origin is tuple and inner[1:] == (...,)):
+        return _list(check_of(inner[0]))
     if origin is tuple:
-        return _tuple(inner, value, place, faults)
+        return _tuple([check_of(item) for item in inner], is_interval=bool(notes))
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return _mapping(inner, value, place, faults)
+        return _mapping(*inner)
     if origin is np.ndarray:
-        return _array(get_args(inner[1])[0], value, place, faults)
-    if kind is Finding or kind is MetricRef or issubclass(kind, enum.Enum):
-        parse: Callable[[Any], Any] = {Finding: parse_finding, MetricRef: _parse_ref}.get(kind, kind)
+        return _parsed(partial(_array, get_args(inner[1])[0]), "expected a list of numbers", _list(_ANY))
+    if kind is Finding:
+        return _parsed(parse_finding, "cannot be read as Finding", _object(_FINDING))
+    return _parsed(_parse_ref, "cannot be read as MetricRef", _TEXT) if kind is MetricRef else _record(kind)
+
+
+def _with_notes(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return a type without what its annotation says besides, and that."""
+    inner = get_args(kind)
+    return (inner[0], inner[1:]) if get_origin(kind) is Annotated else (kind, ())
+
+
+def _check(fits: Callable[[Any], bool], expected: str, schema: Mapping[str, Any], **way_back: Any) -> Check:
+    def find(value: Any, place: str) -> Iterator[Fault]:
+        if not fits(value):
+            yield _refused(value, place, expected)
+
+    return Check(find, schema, **way_back)
+
+
+_ANY = Check(lambda _value, _place: iter(()), {})
+_TEXT = _check(lambda value: isinstance(value, str), "a string", {"type": "string"})
+_FLAG = _check(lambda value: isinstance(value, bool), "true or false", {"type": "boolean"})
+
+
+def _choice(choices: Sequence[Any], **way_back: Any) -> Check:
+    expected = f"one of {', '.join(map(str, choices))}"
+    return _check(lambda value: value in choices, expected, {"type": "string", "enum": list(choices)}, **way_back)
+
+
+def _number(kind: type, bounds: Bounds) -> Check:
+    low, high = bounds.low, bounds.high
+    ends = "" if math.isinf(low) else f" >= {low:g}" if math.isinf(high) else f" from {low:g} to {high:g}"
+    may_be_null = kind is float and not bounds.known  # how documents write what is undefined
+    numbers = int if kind is int else (int, float)  # whole numbers are written without a point
+
+    def fits(value: Any) -> bool:
+        # To Python, true is 1. Asked this way round, NaN fails as well.
+        is_number = isinstance(value, numbers) and not isinstance(value, bool)
+        return (value is None and may_be_null) or (is_number and low - ROUNDING <= value <= high + ROUNDING)
+
+    name = "integer" if kind is int else "number"
+    limits = {key: end for key, end in (("minimum", low), ("maximum", high)) if math.isfinite(end)}
+    schema = {"type": [name, "null"] if may_be_null else name, **limits}
+    if kind is int:
+        return _check(fits, f"a whole number{ends}", schema)
+    return _check(fits, f"a number{ends}", schema, make=lambda value: math.nan if value is None else float(value))
+
+
+def _one_of(kinds: Sequence[Any]) -> Check:
+    """Check a value by the first type that it can be; what is wrong is reported of the last one."""
+    *others, last = (check_of(kind) for kind in kinds if kind is not type(None))
+    may_be_null = type(None) in kinds
+
+    def fitting(value: Any) -> Check:
+        return next((check for check in others if not any(check.find(value, ""))), last)
+
+    def find(value: Any, place: str) -> Iterator[Fault]:
+        return iter(()) if value is None and may_be_null else fitting(value).find(value, place)
+
+    def make(value: Any) -> Any:
+        return None if value is None and may_be_null else fitting(value).make(value)
+
+    schema = last.schema
+    if others:
+        schema = {"anyOf": [check.schema for check in (*others, last)] + [{"type": "null"}] * may_be_null}
+    elif may_be_null and isinstance(schema.get("type"), str):
+        schema = {**schema, "type": [schema["type"], "null"]}
+    return Check(find, schema, make)
+
+
+def _list(check: Check) -> Check:
+    def find(value: Any, place: str) -> Iterator[Fault]:
+        if not isinstance(value, list):
+            yield _refused(value, place, "a list")
+            return
+        for i, item in enumerate(value):
+            yield from check.find(item, f"{place}[{i}]")
+
+    return Check(find, {"type": "array", "items": check.schema}, lambda value: tuple(map(check.make, value)))
+
+
+def _tuple(checks: Sequence[Check], *, is_interval: bool) -> Check:
+    n = len(checks)
+
+    def find(value: Any, place: str) -> Iterator[Fault]:
+        if not isinstance(value, list) or len(value) != n:
+            yield _refused(value, place, f"a list of {'two' if n == 2 else n}")
+            return
+        faults = [fault for i, check in enumerate(checks) for fault in check.find(value[i], f"{place}[{i}]")]
+        yield from faults
+        if is_interval and not faults:
+            yield from _found_by(require_ascending, value, place)
+
+    # All of one type, in all documents that have a schema.
+    schema = {"type": "array", "items": checks[0].schema, "minItems": n, "maxItems": n}
+    return Check(find, schema, lambda value: tuple(check.make(item) for check, item in zip(checks, value, strict=True)))
+
+
+def _found_by(make: Callable[[Any], Any], value: Any, place: str) -> Iterator[Fault]:
+    """Yield the error of what cannot be made of a value."""
+    try:
+        make(value)
+    except UsageError as error:
+        yield place, str(error)
+
+
+def _mapping(key: Any, kind: Any) -> Check:
+    check, inner = _object({OTHERS: kind}), check_of(kind)
+
+    def make(value: Any) -> Any:
+        found = {name: inner.make(item) for name, item in value.items()}
+        # Thresholds and distances ascend.
+        return dict(sorted((float(name), item) for name, item in found.items())) if key is float else found
+
+    if key is float:
+        return _parsed(make, "expected an object with numbers as keys", check)
+    return Check(check.find, check.schema, make)
+
+
+def _object(kinds: Mapping[str, Any]) -> Check:
+    """Check an object by the types of its keys, those of a metric by what that can be."""
+    named = {name: get_args(kind)[0] if get_origin(kind) is NotRequired else kind for name, kind in kinds.items()}
+    measured = {name: _with_notes(kind)[0] for name, kind in named.items() if BY_METRIC in _with_notes(kind)[1]}
+    checks = {name: check_of(kind) for name, kind in named.items()}
+    required = [name for name, kind in kinds.items() if name != OTHERS and get_origin(kind) is not NotRequired]
+
+    def find(value: Any, place: str) -> Iterator[Fault]:
+        if not isinstance(value, Mapping):
+            yield _refused(value, place, "an object")
+            return
+        yield from ((_inner(place, name), MISSING) for name in required if name not in value)
+        for name, item in value.items():
+            key = name if name in checks else OTHERS
+            metric = str(value.get("metric")) if name == "value" else name  # one that the object names, or each of many
+            check = _bounded(measured[key], metric) if key in measured else checks.get(key, _ANY)
+            yield from check.find(item, _inner(place, name))
+
+    known = {name: _bounded(kind, name) for name, kind in measured.items() if name in METRICS}
+    schemas = {name: check.schema for name, check in (checks | known).items()}
+    # Whatever the name: bounds that depend on it are beyond a schema.
+    others = {"additionalProperties": schemas.pop(OTHERS)} if OTHERS in schemas else {}
+    stated = {name: content for name, content in (("properties", schemas), ("required", required)) if content}
+    return Check(find, {"type": "object", **stated, **others})
+
+
+def _bounded(kind: Any, metric: str) -> Check:
+    """Check a value of a metric, or an interval of it."""
+    bounds = metric_bounds(metric)
+    if kind is float:
+        return _check_of_type(Annotated[float, Bounds(*bounds)])
+    end = Annotated[float, Bounds(*bounds, known=True)]
+    return _check_of_type(Annotated[tuple[end, end], BY_METRIC])
+
+
+_type_hints = cache(partial(get_type_hints, include_extras=True))  # slow, and asked for each row of a list
+
+
+@cache
+def _record(kind: Any, given: frozenset[str] = frozenset()) -> Check:
+    """Check the document of a dataclass, without fields that are `given`."""
+    hints, required, beside = _type_hints(kind), getattr(kind, "required", ()), getattr(kind, "beside", {})
+    content: dict[str, Any] = {}
+    read = []
+    for item, form in forms_of(kind):
+        # What a later release added is missing in what an earlier one wrote.
+        has_default = not item.default is item.default_factory is dataclasses.MISSING
+        if form.read and item.name not in given and not (beside and form.key in {None, *beside}):
+            read.append((form.key or item.name, form.read, check_of(hints[item.name]), has_default))
+        elif form.key and item.name not in given:
+            is_optional = has_default and form.key not in required
+            put(content, form.key, NotRequired[hints[item.name]] if is_optional else hints[item.name])
+    of_results = {"tool.name": str} if hasattr(kind, "reported_by") else {}
+    for key, held in (of_results | beside).items():
+        put(content, key, held)
+    table = _object(content)
+
+    def find(value: Any, place: str) -> Iterator[Fault]:
+        faults = [*table.find(value, place)]
+        if not faults:
+            for key, held_in, check, has_default in read:
+                held = held_in(value)
+                if held is not ABSENT:
+                    faults += check.find(held, _inner(place, key))
+                elif not has_default:
+                    faults.append((_inner(place, key), MISSING))
+        yield from faults
+        if hasattr(kind, "__post_init__") and not faults and not given:
+            yield from _found_by(partial(made, kind), value, place)
+
+    return Check(find, table.schema, partial(made, kind))
+
+
+def _parsed(parse: Callable[[Any], Any], fault: str, check: Check) -> Check:
+    """Check what only what reads it knows to be right."""
+
+    def find(value: Any, place: str) -> Iterator[Fault]:
+        faults = [*check.find(value, place)]
+        yield from faults
         try:
-            return parse(value)
-        except (UsageError, ValueError, TypeError, KeyError, AttributeError):
-            faults.append((place, f"cannot be read as {kind.__name__}, got {described_type(value)}"))
-            return None
-    assert is_dataclass(kind), kind
-    return _record(kind, value, place, faults, {})  # type: ignore[arg-type]
+            if not faults:
+                parse(value)
+        except (UsageError, ValueError, TypeError, KeyError, AttributeError, OverflowError):
+            yield place, f"{fault}, got {described_type(value)}"
+
+    return Check(find, check.schema, parse)
+
+
+# Findings lie below what documents are made of.
+_FIX = {
+    **dict.fromkeys(("kind", "words", "metric", "allow"), str),
+    **{"options": Mapping[str, Any], "before": float, "after": float},
+}
+_FINDING = {
+    **{"code": str, "message": str, "count": Count, "severity": Severity, "examples": tuple[str, ...]},
+    "table": tuple[tuple[str, ...], ...],
+    "fix": _one_of((_FIX, type(None))),
+}
 
 
 def _parse_ref(text: str) -> MetricRef:
@@ -559,65 +427,10 @@ def _parse_ref(text: str) -> MetricRef:
         return MetricRef(name=head, class_name=str(items["class"]) if "class" in items else None)
 
 
-def _checked(holds: bool, value: Any, expected: str, place: str, faults: list[Fault]) -> Any:
-    if not holds:
-        faults.append((place, f"expected {expected}, got {described_type(value)}"))
-    return value
-
-
-def _plain(kind: type, value: Any, place: str, faults: list[Fault]) -> Any:
-    if kind is float and value is None:  # how documents write what is undefined
-        return np.nan
-    # To Python, true is 1; and whole numbers are written without a point.
-    fits = isinstance(value, (int, float) if kind is float else kind) and (kind is bool) is isinstance(value, bool)
-    checked = _checked(fits, value, _PLAIN[kind], place, faults)
-    return float(checked) if fits and kind is float else checked
-
-
-def _one_of(kinds: Sequence[Any], value: Any, place: str, faults: list[Fault]) -> Any:
-    """Return the value of the first type that it can be; what is wrong is reported of the last one."""
-    if value is None and type(None) in kinds:
-        return None
-    others = [kind for kind in kinds if kind is not type(None)]
-    for kind in others[:-1]:
-        tried: list[Fault] = []
-        found = _value(kind, value, place, tried)
-        if not tried:
-            return found
-    return _value(others[-1], value, place, faults)
-
-
-def _tuple(inner: Sequence[Any], value: Any, place: str, faults: list[Fault]) -> Any:
-    is_open = inner[1:] == (...,)
-    length = "" if is_open else f" of {len(inner)}"
-    if not isinstance(value, list) or not (is_open or len(value) == len(inner)):
-        return _checked(False, value, f"a list{length}", place, faults)
-    kinds = [inner[0]] * len(value) if is_open else inner
-    return tuple(
-        _value(kind, item, f"{place}[{i}]", faults) for i, (kind, item) in enumerate(zip(kinds, value, strict=True))
-    )
-
-
-def _mapping(inner: Sequence[Any], value: Any, place: str, faults: list[Fault]) -> Any:
-    if not isinstance(value, Mapping):
-        return _checked(False, value, "an object", place, faults)
-    key, kind = inner
-    found = {name: _value(kind, item, f"{place}.{name}", faults) for name, item in value.items()}
-    if key is not float:
-        return found
-    try:  # thresholds and distances, which ascend
-        return dict(sorted((float(name), item) for name, item in found.items()))
-    except ValueError:
-        return _checked(False, value, "an object with numbers as keys", place, faults)
-
-
-def _array(kind: Any, value: Any, place: str, faults: list[Fault]) -> Any:
-    try:
-        found = np.array(value)
-        if found.dtype == object or not found.size:  # None: NaN
-            found = np.array(value, dtype=kind)
-        if found.dtype.kind in "iuf":
-            return found.astype(kind, casting="same_kind" if kind is not np.float64 else "unsafe")
-    except (TypeError, ValueError, OverflowError):
-        pass
-    return _checked(False, value, "a list of numbers", place, faults)
+def _array(kind: Any, value: Any) -> Any:
+    found = np.array(value)
+    if found.dtype == object or not found.size:  # None: NaN
+        found = np.array(value, dtype=kind)
+    if found.dtype.kind not in "iuf":
+        raise TypeError(found.dtype)
+    return found.astype(kind, casting="same_kind" if kind is not np.float64 else "unsafe")

@@ -6,18 +6,31 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NotRequired, Self, overload
 from typing import Protocol as TypingProtocol
 
 from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.data.document import (
+    BY_METRIC,
+    CHECKS,
     EVALUATION,
+    OTHERS,
+    ROUNDING,
+    SEVERITIES,
+    SIGNIFICANCES,
     Also,
+    Beside,
+    Bounds,
+    Count,
     DataTable,
     Form,
     Interval,
+    Known,
+    KnownShare,
+    Measure,
     MetricValue,
     Part,
+    Share,
     dig,
     each,
     fields_document,
@@ -149,8 +162,30 @@ class PairedDelta:
     refused: str | None = None
 
 
+# How images were drawn.
+RESAMPLING: Beside = {
+    "n_resamples": Annotated[int, Bounds(1)],
+    "confidence_level": KnownShare,
+    "rng": Count,
+    "unit": str,
+    "n_units": Count,
+}
+# Of measured values: intervals, and why some have none.
+NOISE: Beside = {
+    "intervals": NotRequired[Mapping[str, Annotated[Interval, BY_METRIC]]],
+    "refused": NotRequired[Mapping[str, str]],
+}
+
+
 def _ends(spread: Mapping[str, Any]) -> list[Any]:
     return [spread.get("low"), spread.get("high")]
+
+
+def require_ascending(ends: Sequence[float]) -> None:
+    """Raise a UsageError where an interval ends below its start."""
+    low, high = ends
+    if low > high + ROUNDING:
+        raise UsageError(f"the interval ends at {high}, below its start {low}")
 
 
 def _drawn(spread: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,7 +202,19 @@ class Spread:
     # How images were resampled, as `Resamples.to_document` has it.
     drawn: Mapping[str, Any] = field(metadata=written_as(None, read=_drawn))
     # The difference from the baseline, where that is what the interval is of.
-    paired: PairedDelta | None = None
+    paired: PairedDelta | None = field(
+        default=None, metadata=written_as(None, read=lambda spread: dig(spread, "paired"))
+    )
+
+    beside: ClassVar[Beside] = {
+        **RESAMPLING,
+        **{"low": float, "high": float},
+        **{"probability": NotRequired[Share], "detectable": NotRequired[float]},
+        "of": NotRequired[Annotated[str, ("value", "delta")]],
+    }
+
+    def __post_init__(self) -> None:
+        require_ascending(self.interval)
 
     @property
     def half_width(self) -> float:
@@ -262,12 +309,12 @@ class GateVerdict:
 
     rule: str
     metric: str
-    check: str
+    check: Annotated[str, CHECKS]
     status: Status
-    severity: str
+    severity: Annotated[str, SEVERITIES]
     value: float
     limit: float
-    n: int
+    n: Count
     margin: float = math.nan
     class_name: str | None = field(default=None, metadata=written_as("class"))
     baseline: float = math.nan
@@ -279,10 +326,16 @@ class GateVerdict:
         default=(), metadata=written_as("cells", write=_cells_document, read=_cell_values)
     )
     where: Where | None = field(default=None, metadata=written_as(None))
-    significance: str | None = None
+    significance: Annotated[str, SIGNIFICANCES] | None = None
     spread: Spread | None = field(default=None, metadata=written_as("spread", read=_paired_spread))
     ties: Interval | None = None
     asked: Mapping[str, Any] = field(default_factory=dict)
+
+    beside: ClassVar[Beside] = {
+        "cells": [{"metric": MetricRef, "value": Measure, "n": Count, "reason": str | None}],
+        "spread": NotRequired[Spread | None],
+    }
+    required: ClassVar[tuple[str, ...]] = ("margin", "baseline", "delta", "reason", "slice", "slice_digest")
 
     @property
     def failed(self) -> bool:
@@ -424,9 +477,9 @@ class ClassRow:
 
     # Not unique: there are files that give two classes one name.
     name: str = field(metadata=written_as("class"))
-    gt: int
-    ignored: int
-    pred: int
+    gt: Count
+    ignored: Count
+    pred: Count
     values: Mapping[str, MetricValue] = field(metadata=written_as(None, read=lambda row: _values_of_class(row, row)))
     # The rest of the summary, such as AP by size, which only files for machines have of a class.
     sizes: Mapping[str, MetricValue] = field(
@@ -435,6 +488,7 @@ class ClassRow:
     # How frequent it is among the images, where the ground truth has that and it counts.
     frequency: str | None = field(default=None, metadata=written_as("frequency", written=False))
 
+    beside: ClassVar[Beside] = {**NOISE, "sizes": NotRequired[Mapping[str, Measure]], OTHERS: Measure}
     also: ClassVar[Also] = (
         lambda row: {} if row.frequency is None else {"frequency": row.frequency},
         lambda row: values_document(row.values),
@@ -446,7 +500,7 @@ class ClassRow:
 class RestDifference:
     """How a slice differs from the rest of the images in one metric, both at as many images as the smaller part has."""
 
-    n_units: int  # images, or groups, of either part
+    n_units: Count  # images, or groups, of either part
     # value, rest: of the slice and the rest on so many images; the mean of draws without repeats where a part has more
     value: float
     rest: float
@@ -460,6 +514,8 @@ class RestDifference:
         """How much higher the metric is on the slice."""
         return self.value - self.rest
 
+    beside: ClassVar[Beside] = {"delta": float}
+    required: ClassVar[tuple[str, ...]] = ("interval", "p_value", "verdict", "refused")
     also: ClassVar[Also] = (lambda row: {"delta": row.delta},)
 
 
@@ -469,18 +525,19 @@ class SliceRow:
 
     name: str = field(metadata=written_as("slice"))
     digest: str
-    images: int
+    images: Count
     values: Mapping[str, MetricValue] = field(
         metadata=written_as(None, read=lambda row: read_values(row, row["support"]))
     )
     # unit, n_units: what was drawn for intervals, and how many of these there are
     unit: str = field(default="image", metadata=written_as("unit", written=False))
-    n_units: int = field(default=0, metadata=written_as("n_units", written=False))
+    n_units: Count = field(default=0, metadata=written_as("n_units", written=False))
     # By metric, where there are intervals
     rest: Mapping[str, RestDifference] = field(
         default_factory=dict, metadata=written_as("rest", written=False, order=METRICS)
     )
 
+    beside: ClassVar[Beside] = {"support": Mapping[str, Count], **NOISE, OTHERS: Measure}
     also: ClassVar[Also] = (
         lambda row: {"support": {name: value.n for name, value in row.values.items()}},
         lambda row: values_document(row.values),
@@ -493,14 +550,14 @@ class OperatingPoint:
     """Counts at a score threshold: detections with score >= `score`; `class_name` None pools all classes."""
 
     class_name: str | None = field(metadata=written_as("class"))
-    iou: float
+    iou: KnownShare
     score: float
-    tp: int
-    fp: int
-    fn: int
-    precision: float
-    recall: float
-    f1: float
+    tp: Count
+    fp: Count
+    fn: Count
+    precision: Share
+    recall: Share
+    f1: Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -522,13 +579,16 @@ class Shown:
 class Estimate:
     """What halves of the images show of a metric; NaN and None where they show nothing."""
 
-    interval: Interval | None = None
-    refused: str | None = None  # why there is no interval of a value that is defined
-    halves: float = math.nan  # mean of the halves
+    interval: Interval | None = field(default=None, metadata=written_as(None))
+    # Why there is no interval of a value that is defined.
+    refused: str | None = field(default=None, metadata=written_as(None))
+    halves: Known = math.nan  # mean of the halves
     error: float = field(default=math.nan, metadata=written_as(None))  # standard error
     population: Interval | None = None  # where the value for all such images may lie
     unknown: str | None = field(default=None, metadata=written_as("reason"))  # why that cannot be known
     biased: bool = False  # whether it depends on the number of images
+
+    required: ClassVar[tuple[str, ...]] = ("halves", "population", "reason", "biased")
 
 
 TARGET_COLUMN = "intervals_for"  # of tables for machines: what the bounds of a row are for
@@ -550,7 +610,7 @@ class Resamples:
     method: str  # "halves", or "percentile" of draws with repeats, for differences
     # What is drawn, "image" or what images are grouped by, and how many of those there are.
     unit: str
-    n_units: int
+    n_units: Count
     refs: tuple[str, ...] = field(metadata=_NOT_KEPT)
     # On the images as they are, (F,), and at each draw, (n_resamples, F), none of too few units: NaN where undefined,
     # such as for a class none of whose images was drawn.
@@ -563,6 +623,7 @@ class Resamples:
     estimates: Mapping[str, Estimate] = field(default_factory=dict, metadata=written_as("metrics"))
 
     kind: ClassVar[str] = "bootstrap"
+    beside: ClassVar[Beside] = {**RESAMPLING, "group_by": NotRequired[str | None], "target": NotRequired[str]}
 
     @property
     def sets(self) -> str:
@@ -590,11 +651,11 @@ class Resamples:
 
     def to_document(self) -> dict[str, Any]:
         """Return how it was done, and what an interval is for; the intervals are stored with the metrics."""
-        overall = {
-            ref: row for ref, row in self.estimates.items() if "class=" not in ref and not math.isnan(row.halves)
+        found = {
+            ref: to_document(row)
+            for ref, row in self.estimates.items()
+            if "class=" not in ref and not math.isnan(row.halves)
         }
-        shown = ("halves", "population", "reason", "biased")
-        found = {ref: {name: to_document(row)[name] for name in shown} for ref, row in overall.items()}
         target = {"target": TARGET} if self.method == "halves" else {}
         return self.drawn_document() | target | ({"metrics": found} if found else {})
 
@@ -610,12 +671,14 @@ class InputSummary:
     path: str
     format: str
     units: str
-    images: int
-    boxes: int
-    classes: int
+    images: Count
+    boxes: Count
+    classes: Count
     fingerprint: str
     details: tuple[str, ...] = ()
-    ignored: Mapping[str, int] = field(default_factory=dict)
+    ignored: Mapping[str, Count] = field(default_factory=dict)
+
+    beside: ClassVar[Beside] = {"unmatched_images": NotRequired[Count]}  # which evaluations write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -625,10 +688,10 @@ class Correspondence:
     # One of `imagekeys.STRATEGIES` ("id", "name", "stem", ...), and "name", "id" or "map".
     image_strategy: str
     class_strategy: str
-    matched_images: int
+    matched_images: Count
     # Images on one side only are counted, and named up to a few.
-    n_gt_only_images: int
-    n_pred_only_images: int
+    n_gt_only_images: Count
+    n_pred_only_images: Count
     gt_only_images: tuple[str, ...]
     pred_only_images: tuple[str, ...]
     # A class of the ground truth, and that of the predictions which was taken to be the same.
@@ -747,6 +810,13 @@ class WithParts(Result):
     parts: tuple[Part, ...] = field(default=(), metadata=written_as(None))
 
     always: ClassVar[tuple[str, ...]] = ("gates",)  # lists that are there without being asked for
+    beside: ClassVar[Beside] = {
+        **{"signature_fields": Mapping[str, str], "signature_short": NotRequired[str]},
+        **{"metrics": Mapping[str, Measure], "undefined": Mapping[str, str | None], "support": Mapping[str, Count]},
+        **NOISE,
+        "gates": tuple[GateVerdict, ...],
+        "slices": NotRequired[tuple[SliceRow, ...]],
+    }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document, schema 1: plain types, None where undefined."""
@@ -841,6 +911,8 @@ class EvaluationResult(WithParts):
     reported_by: ClassVar[str] = "evaluate.report"
     # Readers of the first schema rely on both lists.
     always: ClassVar[tuple[str, ...]] = ("operating_points", "gates")
+    beside: ClassVar[Beside] = {**WithParts.beside, "operating_points": tuple[OperatingPoint, ...]}
+    required: ClassVar[tuple[str, ...]] = ("options",)
     also: ClassVar[Also] = (
         other_signatures,
         metrics_document,

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.data.document import Also, DataTable, Form, dig, each, fields_document, written_as
+from jaccard_eval.data.document import Also, Beside, DataTable, Form, Measure, dig, each, fields_document, written_as
 from jaccard_eval.data.metricref import ERROR_TYPES, MetricRef
 from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
@@ -190,6 +190,7 @@ class ErrorReport:
     )
 
     kind: ClassVar[str] = "errors"
+    beside: ClassVar[Beside] = {"metrics": Mapping[str, Measure]}
     also: ClassVar[Also] = (
         lambda report: {
             "types": [_with_names(kind, report) for kind in report.types],

@@ -15,7 +15,7 @@ from typing import Protocol as TypingProtocol
 import numpy as np
 
 from jaccard_eval.data.document import PANOPTIC, PIXELS, MetricValue
-from jaccard_eval.data.from_document import described_type
+from jaccard_eval.data.from_document import described_type, made
 from jaccard_eval.data.metricref import (
     BOX_METRICS,
     EXTERNAL,
@@ -31,7 +31,7 @@ from jaccard_eval.data.metricref import (
     split_ref,
     suggest_metric,
 )
-from jaccard_eval.data.protocol import COCO, AreaRange
+from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.result import (
     NOT_VALUES,
     TARGET,
@@ -206,7 +206,10 @@ class SavedAnswers:
         self.signature: str = document["signature"]
         self.class_names = tuple(str(row["class"]) for row in document["per_class"])
         self._table: Answers | None = None
-        self._axes = _axes(document, self.class_names) if self.kind == EvaluationResult.kind else None
+        self._axes = None
+        if self.kind == EvaluationResult.kind:
+            rules, score = made(Protocol, document["protocol"]), document["options"].get("score")
+            self._axes = Axes(rules, self.class_names, score=score)
         summary = (
             _measured(self._parsed(name), value, document["support"][name], document["undefined"].get(name))
             for name, value in document["metrics"].items()
@@ -373,26 +376,6 @@ def _measured(ref: MetricRef, value: float | None, n: int, reason: str | None) -
     if not isinstance(value, int | float):
         raise UsageError(f"expected a number for {ref}, got {described_type(value)}")
     return MetricValue(ref=ref, value=float(value), n=int(n))
-
-
-def _axes(document: Mapping[str, Any], class_names: tuple[str, ...]) -> Axes:
-    """Return the axes of the saved evaluation; JSON has no infinities."""
-    protocol = document["protocol"]
-    areas = (
-        AreaRange(
-            area["name"],
-            -math.inf if area["low"] is None else area["low"],
-            math.inf if area["high"] is None else area["high"],
-        )
-        for area in protocol["areas"]
-    )
-    rules = COCO.with_options(
-        iou_thresholds=tuple(protocol["iou_thresholds"]),
-        areas=tuple(areas),
-        max_dets=tuple(protocol["max_dets"]),
-        frequencies=tuple(protocol.get("frequencies", ())),
-    )
-    return Axes(rules, class_names, score=document["options"].get("score"))
 
 
 BROKEN = {"error": Status.FAIL, "warning": Status.WARN, "info": Status.INFO}

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.data.document import Also, DataTable, Form, dig, written_as
+from jaccard_eval.data.document import Also, Beside, Count, DataTable, Form, Known, KnownShare, Share, dig, written_as
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import IntArray, descending_order
 
@@ -46,7 +46,7 @@ class WorstImages:
         Misses plus the sum of the scores of the false positives.
     """
 
-    iou: float
+    iou: KnownShare
     score: float
     n: int = field(metadata=written_as(None, read=lambda document: len(document["rows"])))
     names: tuple[str, ...] = field(metadata=_of_rows("image"))
@@ -64,6 +64,16 @@ class WorstImages:
     )
 
     kind: ClassVar[str] = "worst_images"
+    beside: ClassVar[Beside] = {
+        "images": Count,
+        "undefined": Mapping[str, str],
+        "rows": [
+            {
+                **{"image": str, "gt": Count, "tp": Count, "fp": Count, "fn": Count, "cost": Known},
+                **dict.fromkeys(("precision", "recall", "f1", "AP", "mean_IoU"), Share),
+            }
+        ],
+    }
     also: ClassVar[Also] = (
         lambda images: {
             "images": len(images.names) + images.unlisted,

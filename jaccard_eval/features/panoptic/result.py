@@ -9,7 +9,10 @@ from typing import Any, ClassVar
 from jaccard_eval.data.document import (
     PANOPTIC,
     Also,
+    Beside,
+    Count,
     DataTable,
+    Measure,
     MetricValue,
     in_order,
     value_of,
@@ -17,6 +20,7 @@ from jaccard_eval.data.document import (
 )
 from jaccard_eval.data.metricref import SEGMENT_METRICS, MetricRef
 from jaccard_eval.data.result import (
+    NOISE,
     Resamples,
     SliceRow,
     WithParts,
@@ -91,10 +95,12 @@ class PanopticClassRow:
 
     name: str = field(metadata=written_as("class"))
     is_thing: bool = field(metadata=written_as("isthing"))
-    tp: int = field(metadata=written_as("TP"))
-    fp: int = field(metadata=written_as("FP"))
-    fn: int = field(metadata=written_as("FN"))
+    tp: Count = field(metadata=written_as("TP"))
+    fp: Count = field(metadata=written_as("FP"))
+    fn: Count = field(metadata=written_as("FN"))
     values: Mapping[str, MetricValue] = field(metadata=written_as(None, read=_values))
+
+    beside: ClassVar[Beside] = {"gt": Count, "pred": Count, **NOISE, **dict.fromkeys(QUALITIES, Measure)}
 
     also: ClassVar[Also] = (lambda row: {"gt": row.gt, "pred": row.pred}, lambda row: values_document(row.values))
 
@@ -128,13 +134,13 @@ class SegmentsSummary:
     path: str  # the input as the user named it
     masks: str  # the folder of its maps
     format: str  # "coco-panoptic" or "cityscapes"
-    images: int  # that were compared
-    segments: int  # in them
-    crowds: int  # among these
-    classes: int
+    images: Count  # that were compared
+    segments: Count  # in them
+    crowds: Count  # among these
+    classes: Count
     fingerprint: str  # digest of names, classes and maps
     # What was ignored, counted by reason
-    ignored: Mapping[str, int] = field(default_factory=dict)
+    ignored: Mapping[str, Count] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

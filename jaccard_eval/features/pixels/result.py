@@ -7,9 +7,21 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar
 
-from jaccard_eval.data.document import PIXELS, Also, MetricValue, dig, each, value_of, written_as
+from jaccard_eval.data.document import (
+    PIXELS,
+    Also,
+    Beside,
+    Count,
+    Measure,
+    MetricValue,
+    dig,
+    each,
+    value_of,
+    written_as,
+)
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS, MAP_METRICS, MetricRef
 from jaccard_eval.data.result import (
+    NOISE,
     SliceRow,
     WithParts,
     metrics_document,
@@ -130,9 +142,11 @@ class PixelClassRow:
     """One class: its pixels on both sides and its values by metric."""
 
     name: str = field(metadata=written_as("class"))
-    gt_pixels: int
-    pred_pixels: int
+    gt_pixels: Count
+    pred_pixels: Count
     values: Mapping[str, MetricValue] = field(metadata=written_as(None, read=_values))
+
+    beside: ClassVar[Beside] = {**NOISE, **dict.fromkeys(MAP_CLASS_METRICS, Measure)}
 
     also: ClassVar[Also] = (lambda row: values_document(row.values),)
 
@@ -143,12 +157,12 @@ class MapsSummary:
 
     path: str  # the input as the user named it
     format: str  # "png", "npy", or both
-    images: int  # label maps that were counted
-    pixels: int  # pixels in them
-    classes: int  # classes that occur
+    images: Count  # label maps that were counted
+    pixels: Count  # pixels in them
+    classes: Count  # classes that occur
     fingerprint: str  # digest of the names and bytes of the files
     # What was ignored, counted by reason
-    ignored: Mapping[str, int] = field(default_factory=dict)
+    ignored: Mapping[str, Count] = field(default_factory=dict)
 
 
 def _cells_document(cells: tuple[tuple[str, str | None, int], ...]) -> list[dict[str, Any]]:
@@ -195,6 +209,10 @@ class PixelsResult(WithParts):
 
     kind: ClassVar[str] = PIXELS
     reported_by: ClassVar[str] = "pixels.report"
+    beside: ClassVar[Beside] = {
+        **WithParts.beside,
+        "confusion": [{"gt": str, "pred": str | None, "pixels": Count}],
+    }
     also: ClassVar[Also] = (
         other_signatures,
         metrics_document,

@@ -10,9 +10,9 @@ import hashlib
 import io
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired
 
-from jaccard_eval.data.document import DIGEST, RUN_ENTRY, document_digest
+from jaccard_eval.data.document import DIGEST, RUN_ENTRY, Beside, document_digest
 from jaccard_eval.errors import UsageError
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 
@@ -24,6 +24,11 @@ RUN_SCHEMA = 2
 # The columns of a run, listed here so that a new column of a table in memory does not change what files hold.
 BOX_COLUMNS = ("image", "label", "xywh", "score", "area", "crowd", "difficult", "group_of", "ignore", "source")
 PAIR_COLUMNS = ("pair_detection", "pair_gt", "pair_overlap")
+# What it holds besides its arrays.
+RUN: Beside = {
+    **{"run_schema": Any, "result": Mapping[str, Any], "area_known": bool},
+    **{"class_names": tuple[str, ...], "image_names": tuple[str, ...], "class_frequency": NotRequired[tuple[str, ...]]},
+}
 
 Arrays = Mapping[str, Any]  # of ndarrays; what needs NumPy is loaded when a run is written, not by the help of -o
 
