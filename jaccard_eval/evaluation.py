@@ -268,13 +268,14 @@ def evaluate_inputs(
     A DataError means that an input cannot be used, or the two do not belong together, or that the protocol needs sizes
     that are unknown.
     """
-    with at_work(gt, pred, engine, protocol.iou_type, lacking_on_disk(options)) as store:
+    with at_work(gt, pred, engine, protocol.iou_type, lacking_on_disk(options, protocol)) as store:
         return _evaluate(gt, pred, protocol, options, version=version, found=findings, store=store)
 
 
-def lacking_on_disk(options: EvaluateOptions) -> list[str]:
+def lacking_on_disk(options: EvaluateOptions, protocol: Protocol) -> list[str]:
     """Return what of that which is asked for needs the match of every detection, all of it at once."""
     asked = {
+        f"protocol {protocol.name}": bool(protocol.metrics) or protocol.interpolation.startswith("linear"),
         "bootstrap": options.bootstrap is not None,
         "errors": options.errors,
         "worst_images": options.worst_images is not None,

@@ -274,6 +274,63 @@ _OPENIMAGES_CHALLENGE: dict[str, Any] = _OPENIMAGES | {
     },
 }
 
+_VAL = "Ultralytics"
+
+# What ``yolo val`` prints, from its boxes; a label that several detections choose, and the tail of the curve, are
+# treated otherwise by earlier releases.
+_ULTRALYTICS: dict[str, Any] = _COCO | {
+    "areas": {"all": (-math.inf, math.inf)},
+    "max_dets": (300,),
+    "max_dets_per": "image",
+    "iou_ties": "first",
+    "crowd_overlap": "iou",
+    "ignored_flags": (),
+    "reusable_flags": (),
+    "dropped_flags": ("crowd",),
+    "interpolation": "linear",
+    "precision_epsilon": 0.0,
+    "single_precision": True,
+    "union_epsilon": 1e-7,
+    "metrics": ("P", "R"),
+    "sources": {
+        "iou_thresholds": f"{_VAL} 8.4.190 engine/validator.py: linspace(.5, .95, 10), in 32 bits",
+        "areas": f"{_VAL} has no size ranges",
+        "max_dets": f"{_VAL} 8.4.190 cfg/default.yaml: max_det, 300",
+        "max_dets_per": f"{_VAL} 8.4.190 utils/nms.py: the best of an image over all classes",
+        "assignment": f"{_VAL} 8.4.190 utils/metrics.py, match_predictions: since 8.4.176 the best label that is free",
+        "iou_ties": f"{_VAL} 8.4.190 utils/metrics.py, match_predictions: argmax, the first wins",
+        "score_ties": f"{_VAL} 8.4.190 utils/metrics.py, ap_per_class: argsort, unstable; here by image",
+        "pixel_offset": f"{_VAL} 8.4.190 utils/metrics.py, box_iou: no pixel is added",
+        "crowd_overlap": f"{_VAL} has no crowds",
+        "ignored_flags": f"{_VAL} ignores no label",
+        "reusable_flags": f"{_VAL}: each label is taken once",
+        "dropped_flags": f"{_VAL} 8.4.190 data/converter.py, convert_coco: annotations with iscrowd are not labels",
+        "interpolation": f"{_VAL} 8.4.190 utils/metrics.py, compute_ap: since 8.4.37 precision ends at the last recall",
+        "recall_points": f"{_VAL} 8.4.190 utils/metrics.py, compute_ap: linspace(0, 1, 101), trapezoids",
+        "precision_epsilon": f"{_VAL} 8.4.190 utils/metrics.py, ap_per_class: tp / (tp + fp)",
+        "single_precision": f"{_VAL} 8.4.190 utils/metrics.py, box_iou: tensors of 32 bits",
+        "union_epsilon": f"{_VAL} 8.4.190 utils/metrics.py, box_iou: eps=1e-7",
+        "metrics": f"{_VAL} 8.4.190 utils/metrics.py, ap_per_class: P and R at the maximum of the smoothed mean F1",
+    },
+}
+
+_ULTRALYTICS_8_4_37: dict[str, Any] = _ULTRALYTICS | {
+    "assignment": "best_any",
+    "iou_ties": "last",
+    "sources": _ULTRALYTICS["sources"]
+    | {
+        "assignment": f"{_VAL} 8.4.37 engine/validator.py, match_predictions: a detection keeps its best label, a label"
+        " goes to the first detection that kept it",
+        "iou_ties": f"{_VAL} 8.4.37 engine/validator.py, match_predictions: argsort reversed, the last wins",
+    },
+}
+
+_ULTRALYTICS_8_0: dict[str, Any] = _ULTRALYTICS_8_4_37 | {
+    "interpolation": "linear to 1",
+    "sources": _ULTRALYTICS_8_4_37["sources"]
+    | {"interpolation": f"{_VAL} 8.4.36 utils/metrics.py, compute_ap: a last line from the last recall to (1, 0)"},
+}
+
 # What is listed here is accepted by name, in the order of the help; `data.protocol.Protocol` explains each rule.
 RULES: dict[str, dict[str, Any]] = {
     "coco": _COCO,
@@ -286,6 +343,9 @@ RULES: dict[str, dict[str, Any]] = {
     "lvis-fixed": _LVIS_FIXED,
     "openimages": _OPENIMAGES,
     "openimages-challenge": _OPENIMAGES_CHALLENGE,
+    "ultralytics": _ULTRALYTICS,
+    "ultralytics-8.4.37": _ULTRALYTICS_8_4_37,
+    "ultralytics-8.0": _ULTRALYTICS_8_0,
 }
 
 # What a protocol has besides for a kind of similarity, by the names of both.
@@ -302,4 +362,6 @@ RULES_BY_KIND: dict[tuple[str, str], dict[str, Any]] = {
         "crowd_overlap": "iou",
         "ignored_flags": ("crowd", "ignore"),
     },
+    # Ultralytics 8.4.190 models/yolo/pose/val.py: the area of a pose is .53 of its box.
+    **{(name, "keypoints"): {"oks_box_share": 0.53} for name in RULES if name.startswith("ultralytics")},
 }

@@ -26,6 +26,7 @@ ANY = "every result"
 # What a metric of boxes is measured on, and which keys name what to measure.
 KEYS: dict[str, tuple[str, ...]] = {
     "curves": ("iou", "area", "max_dets", "class"),
+    "mean F1": ("iou", "class"),  # the one score where the mean F1 of the classes is highest
     "point": ("iou", "score", "class"),  # detections with at least a score
     "matches": ("iou", "score", "class"),  # the same, or without a score all of them
     "errors": ("iou", "class"),
@@ -61,6 +62,8 @@ class Metric:
         return (-1.0, 1.0) if self.kind == "change" else ends.get(self.kind, (0.0, 1.0))
 
 
+# What is measured of every class, and averaged over them.
+AVERAGED = ("curves", "mean F1")
 # Types of errors by the names that TIDE gives them.
 ERROR_TYPES = {
     "Cls": "classification",
@@ -77,6 +80,9 @@ _ALL = (
            " classes", number="iou", on="curves", aliases=("mAP", "mean average precision")),
     Metric("AR", "average", (BOXES,), "recall over all detections, mean over thresholds and classes",
            number="max_dets", on="curves", aliases=("mAR", "mean average recall")),
+    Metric("P", "average", (BOXES,), "precision at the score with the highest mean F1 of the classes; their mean",
+           on="mean F1"),
+    Metric("R", "average", (BOXES,), "recall at that score; mean of the classes", on="mean F1"),
     Metric("PQ", "ratio", (SEGMENTS, SEGMENT_CLASS), "sum of the IoU of matches / (TP + FP / 2 + FN / 2); mean of the"
            " classes", aliases=("panoptic quality",)),
     Metric("SQ", "ratio", (SEGMENTS, SEGMENT_CLASS), "mean IoU of the matches", aliases=("segmentation quality",)),

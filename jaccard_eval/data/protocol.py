@@ -30,6 +30,10 @@ LATER_RULES: dict[str, Any] = {
     "drop_empty": False,
     "judging": EVERY_CLASS,
     "frequencies": (),
+    "dropped_flags": (),
+    "single_precision": False,
+    "union_epsilon": 0.0,
+    "metrics": (),
 }
 USUAL_IOU = 0.5  # of AP50; PASCAL VOC's only one
 # Rules that only one kind of similarity has.
@@ -90,8 +94,10 @@ class Protocol:
     reusable_flags : tuple of str
         Ground truth with any of these flags can absorb any number of detections. Where objects come first and it is not
         ignored, the best of these detections is a true positive, and the others are ignored.
-    interpolation : {"grid", "area"}
-        Average precision as the mean of interpolated precision at `recall_points`, or as the area below it.
+    interpolation : {"grid", "area", "linear", "linear to 1"}
+        Average precision as the mean of interpolated precision at `recall_points`, or as the area below it; or as the
+        area below straight lines between its corners, by trapezoids of `recall_points`, that ends where recall does,
+        or falls in a last line to (1, 0).
     recall_points : int
         How many equally spaced recall values from 0 to 1.
     precision_epsilon : float
@@ -121,6 +127,14 @@ class Protocol:
         for "verified".
     frequencies : tuple of str
         How frequent classes are ("r", "c", "f"), as the ground truth has it, where AP of each is in the summary.
+    dropped_flags : tuple of str
+        Ground truth with any of these flags is removed, as if it were not in the file.
+    single_precision : bool
+        Whether overlaps of boxes are computed, and all are compared with thresholds, in 32 bits.
+    union_epsilon : float
+        px² that are added to the union of two boxes.
+    metrics : tuple of str
+        Metrics of the summary besides AP and AR.
     sources : tuple of (field, text)
         Where each rule comes from.
 
@@ -143,7 +157,7 @@ class Protocol:
     crowd_overlap: Literal["ioa", "iou"]
     ignored_flags: tuple[str, ...]
     reusable_flags: tuple[str, ...]
-    interpolation: Literal["grid", "area"]
+    interpolation: Literal["grid", "area", "linear", "linear to 1"]
     recall_points: int
     precision_epsilon: float
     class_agnostic: bool = False
@@ -156,6 +170,10 @@ class Protocol:
     drop_empty: bool = False
     judging: str = EVERY_CLASS
     frequencies: tuple[str, ...] = ()
+    dropped_flags: tuple[str, ...] = ()
+    single_precision: bool = False
+    union_epsilon: float = 0.0
+    metrics: tuple[str, ...] = ()
     sources: tuple[tuple[str, str], ...] = field(default=(), metadata=written_as(None))
 
     def __post_init__(self) -> None:
@@ -246,12 +264,12 @@ def _require_valid(protocol: Protocol) -> None:
             f"protocol {protocol.name} caps detections per {protocol.max_dets_per}: name one cap,"
             f" got {list(protocol.max_dets)}"
         )
-    least = 2 if protocol.interpolation == "grid" else 0
+    least = 0 if protocol.interpolation == "area" else 2
     if not least <= protocol.recall_points <= MAX_RECALL_POINTS:
         raise UsageError(f"recall_points must be from {least} to {MAX_RECALL_POINTS:,}, got {protocol.recall_points:,}")
     if not all(0 < sigma < math.inf for sigma in protocol.sigmas):
         raise UsageError(f"sigmas must be above 0, got {list(protocol.sigmas)}")
-    for name in ("pixel_offset", "precision_epsilon", "dilation_ratio"):
+    for name in ("pixel_offset", "precision_epsilon", "dilation_ratio", "union_epsilon"):
         if not 0 <= getattr(protocol, name) <= 1:
             raise UsageError(f"{name} must be between 0 and 1, got {getattr(protocol, name):g}")
 

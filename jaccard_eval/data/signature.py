@@ -292,7 +292,7 @@ def signature(protocol: Protocol, *, selection: Sequence[str], gt: str, pred: st
     parts = [
         quoted(protocol.name),
         f"iou={_spaced(protocol.iou_thresholds)}",
-        f"ap={protocol.recall_points if protocol.interpolation == 'grid' else 'area'}",
+        f"ap={_averaged(protocol)}",
         f"max_dets={','.join(map(str, protocol.max_dets)) or 'none'}",
         f"areas={','.join(areas)}",
         f"match={protocol.assignment}",
@@ -313,6 +313,13 @@ def signature(protocol: Protocol, *, selection: Sequence[str], gt: str, pred: st
         f"v={version}",
     ]
     return "|".join(parts)
+
+
+def _averaged(protocol: Protocol) -> str:
+    """Return how the area below a curve is had: by its recall values, or by name, with these where it has some."""
+    points = [str(protocol.recall_points)] if protocol.recall_points else []
+    named = [] if protocol.interpolation == "grid" else [protocol.interpolation.replace(" ", "-")]
+    return "-".join([*named, *points])
 
 
 def _later_rules(protocol: Protocol) -> list[str]:

@@ -176,7 +176,7 @@ class ReducedCurves:
         highest = np.maximum.accumulate(until_next[:, :, ::-1], axis=2)[:, :, ::-1]
         return self._undefined(area, np.ascontiguousarray(highest.transpose(0, 2, 1)))
 
-    def area_under_envelope(self, area: int, cap: int) -> FloatArray:
+    def area_under_curve(self, area: int, cap: int) -> FloatArray:
         """Area below the interpolated precision of each class, shape (T, K)."""
         return self.steps(area, cap).area_under_envelope()
 

@@ -87,6 +87,8 @@ def _judged(sides: Sides, protocol: Protocol) -> Sides:
     aligned, findings = sides.aligned, FindingLog()
     gt, cap, n_labels = aligned.gt, _cap(sides, protocol), len(aligned.class_names)
     pred = aligned.pred if cap is None else aligned.pred.mapped(cap)
+    if protocol.dropped_flags:
+        gt = gt.mapped(partial(_without_flags, flags=protocol.dropped_flags))
     if protocol.drop_empty:
         gt, pred = gt.mapped(_with_area), pred.mapped(_with_area)
     if protocol.judging in EXPANDING and not protocol.class_agnostic:  # pooled classes are none above another
@@ -172,7 +174,7 @@ def choose_alike(first: Protocol, second: Protocol) -> bool:
 
     def choice(rules: Protocol) -> tuple[object, ...]:
         caps = rules.max_dets[-1:] if rules.max_dets_per != "image and class" else ()
-        return rules.judging, rules.drop_empty, rules.max_dets_per, caps, rules.frequencies
+        return rules.judging, rules.drop_empty, rules.dropped_flags, rules.max_dets_per, caps, rules.frequencies
 
     return choice(first) == choice(second)
 
@@ -180,7 +182,7 @@ def choose_alike(first: Protocol, second: Protocol) -> bool:
 def chooses(protocol: Protocol) -> bool:
     """Whether a protocol chooses boxes by what else is on their image, or of their class."""
     capped = protocol.max_dets_per != "image and class" and bool(protocol.max_dets)
-    return capped or protocol.drop_empty or protocol.judging != EVERY_CLASS
+    return bool(capped or protocol.drop_empty or protocol.dropped_flags or protocol.judging != EVERY_CLASS)
 
 
 def _order_at_cap(sides: Sides, protocol: Protocol, judged: BoxTable, cap: Cap | None = None) -> tuple[str, ...]:
@@ -282,6 +284,11 @@ def ranks_within(key: RowArray, score: FloatArray) -> IntArray:
 
 def _scores(boxes: BoxTable) -> FloatArray:
     return np.zeros(len(boxes)) if boxes.score is None else boxes.score
+
+
+def _without_flags(boxes: BoxTable, *, flags: Sequence[str]) -> BoxTable:
+    marked = [marks for flag in flags if (marks := getattr(boxes, flag)) is not None]
+    return boxes.take(~np.logical_or.reduce(marked)) if marked else boxes
 
 
 def _with_area(boxes: BoxTable) -> BoxTable:

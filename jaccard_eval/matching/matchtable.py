@@ -64,7 +64,7 @@ def candidate_pairs(
     compares, unless a similarity is given.
     """
     similarity = similarity or KINDS[protocol.iou_type]
-    in_core = partial(_compiled_pairs, similarity=similarity, offset=protocol.pixel_offset)
+    in_core = partial(_compiled_pairs, similarity=similarity, protocol=protocol)
     compiled = in_core(det, np.arange(len(det)), gt, blocks, crowd=crowd, threshold=threshold)
     if compiled is not None:
         return Pairs(*compiled)
@@ -94,7 +94,7 @@ def keyed_pairs(
 ) -> Pairs:
     """Return what `candidate_pairs` does, of detections in any order and ground truth by ascending key."""
     similarity = similarity or KINDS[protocol.iou_type]
-    in_core = partial(_compiled_pairs, similarity=similarity, offset=protocol.pixel_offset)
+    in_core = partial(_compiled_pairs, similarity=similarity, protocol=protocol)
     truth = gt.boxes.take(gt.rows)
     second = similarity.prepare(truth, protocol)
     # Shapes are larger than boxes by far: they are looked up where they are, and not brought into another order.
@@ -131,15 +131,15 @@ def _compiled_pairs(
     blocks: Blocks,
     *,
     similarity: Similarity,
-    offset: float,
+    protocol: Protocol,
     crowd: BoolArray | None,
     threshold: float,
 ) -> tuple[IntArray, IntArray, FloatArray] | None:
     """Pair some rows of boxes with their blocks by the compiled core; None without it, or of another similarity."""
-    if similarity.name != BOXES:
+    if similarity.name != BOXES or protocol.single_precision or protocol.union_epsilon:
         return None
     within = blocks.start, blocks.stop
-    return native.pair_boxes(det.xywh, rows, gt.xywh, within, crowd, threshold=threshold, offset=offset)
+    return native.pair_boxes(det.xywh, rows, gt.xywh, within, crowd, threshold=threshold, offset=protocol.pixel_offset)
 
 
 def expand(blocks: Blocks) -> Iterator[tuple[IntArray, IntArray]]:
@@ -177,6 +177,8 @@ PairChoice = npt.NDArray[np.unsignedinteger]
 def least_overlaps(protocol: Protocol) -> FloatArray:
     """Return the smallest overlap that matches at each threshold, (T,)."""
     thresholds = np.minimum(protocol.iou_thresholds, LARGEST_THRESHOLD)
+    if protocol.single_precision:
+        thresholds = thresholds.astype(np.float32).astype(np.float64)
     return np.nextafter(thresholds, 1.0) if protocol.above_threshold else thresholds
 
 

@@ -378,8 +378,8 @@ class CurveSource(TypingProtocol):
     def interpolated_precision(self, area: int, cap: int) -> FloatArray:
         """Highest precision at or beyond each recall value, shape (T, R, K)."""
 
-    def area_under_envelope(self, area: int, cap: int) -> FloatArray:
-        """Area below the interpolated precision, shape (T, K)."""
+    def area_under_curve(self, area: int, cap: int) -> FloatArray:
+        """Area below the curve as the protocol draws it between its corners, shape (T, K)."""
 
     def final_recall(self, area: int, cap: int) -> FloatArray:
         """Recall over all detections, shape (T, K)."""
@@ -461,6 +461,34 @@ class Steps:
             return (steps.interpolated_precision(grid) if len(kept) else np.zeros(shape)), kept
         precision = self.interpolated_precision(grid)
         return np.ascontiguousarray(precision[..., kept]) if others.any() else precision, kept
+
+    def area_under_lines(self, detections: IntArray, grid: FloatArray, *, tail: bool) -> FloatArray:
+        """Area below straight lines between the corners of each curve, by trapezoids between recall values; (T, K).
+
+        Of `detections` (T, K), those of each cell that count, the last one stands where recall ends. Behind it a line
+        falls to (1, 0), the `tail`; without it, precision is 0 from the last recall on.
+
+        Source: the rules of Ultralytics, ``compute_ap`` of its ``utils/metrics.py``: ``numpy.interp`` on the envelope.
+        """
+        area = np.zeros(self.start.shape)
+        weights, precision = np.diff(self.total), self.precision
+        for t, k in zip(*np.nonzero(np.broadcast_to(self.positives > 0, area.shape)), strict=True):
+            rows = np.arange(self.start[t, k], self.stop[t, k])
+            rows = rows[weights[rows] > 0]
+            weight, before, n = weights[rows], self.before[rows], self.positives[k]
+            reached = np.cumsum(weight)
+            envelope = np.maximum.accumulate(precision[rows][::-1])[::-1]
+            # A line to a hit begins at the hit in front; where something else counts between the two, it is level.
+            is_level = before - weight > np.append(0, before[:-1])
+            begin = np.where(is_level, envelope, np.append(1.0, envelope[:-1]))
+            # A hit of some weight is that many of weight 1, all but the first of them level.
+            recall = np.stack((reached - weight, reached - weight + 1, reached), axis=1).ravel() / n
+            height = np.stack((begin, envelope, envelope), axis=1).ravel()
+            last = reached[-1] if len(rows) else 0
+            end = last / max(detections[t, k], 1) if tail else 0.0
+            line = np.interp(grid, np.append(recall, (last / n, 1.0)), np.append(height, (end, 0.0)))
+            area[t, k] = (np.diff(grid) * (line[1:] + line[:-1]) / 2.0).sum()
+        return self.undefined_without_truth(area)
 
     def area_under_envelope(self) -> FloatArray:
         """Area below the interpolated precision of each class, shape (T, K).
@@ -598,15 +626,22 @@ class Curves:
         hits, total = self._hits(area, cap), self._total(area, cap)
         return np.asarray(total[hits.stop] - total[hits.start])
 
-    def detection_counts(self) -> IntArray:
-        """Count the detections that are true or false positives over all sizes, by threshold and class (T, K)."""
-        ranking = self.ranking
-        n, in_range = ranking.n_labels, ranking.in_range[ALL_SIZES]
-        label = ranking.label[ranking.candidate]
+    def detection_counts(self, area: int = ALL_SIZES, cap: int = -1) -> IntArray:
+        """Count the detections that are true or false positives, over all sizes by default, (T, K)."""
+        ranking, most = self.ranking, self.caps[cap]
+        within = slice(None) if most is None else ranking.rank < most
+        candidates = ranking.candidate
+        weights = np.ones(ranking.n_images, dtype=np.int64) if self._weights is None else self._weights
+
+        def count(rows: IntArray) -> IntArray:
+            found = np.bincount(ranking.label[rows], weights[ranking.image[rows]], minlength=ranking.n_labels)
+            return found.astype(np.int64)
+
         # A detection that is not a candidate counts alike at every threshold, so that it is counted once.
-        unmatched = np.bincount(ranking.label[in_range], minlength=n)
-        unmatched -= np.bincount(label[in_range[ranking.candidate]], minlength=n)
-        return unmatched + np.stack([np.bincount(label[counts], minlength=n) for counts in ranking.counts[ALL_SIZES]])
+        in_range, kept = np.zeros((2, len(ranking)), dtype=np.bool_)
+        in_range[within], kept[within] = ranking.in_range[area][within], True
+        unmatched = count(np.flatnonzero(in_range)) - count(candidates[in_range[candidates]])
+        return unmatched + np.stack([count(candidates[at & kept[candidates]]) for at in ranking.counts[area]])
 
     def final_recall(self, area: int, cap: int) -> FloatArray:
         """Recall over all detections within a cap, shape (T, K)."""
@@ -622,9 +657,42 @@ class Curves:
         """Return the same of the classes with ground truth, (T, R, k), and which these are, (k,), ascending."""
         return self.steps(area, cap).defined_precision(self.recall_grid)
 
-    def area_under_envelope(self, area: int, cap: int) -> FloatArray:
-        """Area below the interpolated precision of each class, shape (T, K)."""
-        return self.steps(area, cap).area_under_envelope()
+    def area_under_curve(self, area: int, cap: int) -> FloatArray:
+        """Area below the curve of each class, as the protocol draws it between its corners; shape (T, K)."""
+        steps, kind = self.steps(area, cap), self.protocol.interpolation
+        if kind == "area":
+            return steps.area_under_envelope()
+        return steps.area_under_lines(self.detection_counts(area, cap), self.recall_grid, tail=kind == "linear to 1")
+
+    def at_best_mean_f1(self, threshold: int) -> tuple[FloatArray, FloatArray]:
+        """Return precision and recall of each class (K,) at the score where the mean F1 of the classes is highest.
+
+        Over 1,000 scores from 0 to 1, each class is read off straight lines between its detections, and the mean is
+        smoothed over 101 of them. NaN without ground truth.
+
+        Source: the rules of Ultralytics, ``ap_per_class`` and ``smooth`` of its ``utils/metrics.py``.
+        """
+        ranking, positives = self.ranking, self.positives[ALL_SIZES]
+        scores = np.linspace(0.0, 1.0, 1000)
+        precision, recall = np.zeros((2, ranking.n_labels, len(scores)))
+        hit, counts = self._plan.outcomes(threshold)
+        weights = np.ones(ranking.n_images, dtype=np.int64) if self._weights is None else self._weights
+        for k in np.flatnonzero(positives).tolist():
+            rows = np.arange(len(ranking))[self._plan.rows(k)]
+            rows = rows[counts[rows] & (weights[ranking.image[rows]] > 0)]
+            if len(rows):
+                weight = weights[ranking.image[rows]]
+                tp, counted = np.cumsum(hit[rows] * weight), np.cumsum(weight)
+                recall[k] = np.interp(-scores, -ranking.score[rows], tp / positives[k], left=0)
+                precision[k] = np.interp(-scores, -ranking.score[rows], tp / counted, left=1)
+        f1 = (2 * precision * recall / (precision + recall + 1e-16))[positives > 0]
+        precision[positives == 0] = recall[positives == 0] = np.nan
+        if not len(f1):
+            return precision[:, 0], recall[:, 0]
+        width = 101
+        padded = np.pad(f1.mean(axis=0), width // 2, mode="edge")
+        best = int(np.convolve(padded, np.full(width, 1 / width), mode="valid").argmax())
+        return precision[:, best], recall[:, best]
 
     def recall_scores(self, area: int, cap: int, grid: FloatArray | None = None) -> FloatArray:
         """Score of the detection that reaches each recall value, those of the curves or a grid from 0; (T, R, K)."""
@@ -866,6 +934,10 @@ class ScoredHits:
         )
         if protocol.interpolation == "area":
             return np.asarray(steps.area_under_envelope()[0])
+        if protocol.interpolation != "grid":
+            counted = np.bincount(label, minlength=len(self.positives))[None]
+            tail = protocol.interpolation == "linear to 1"
+            return np.asarray(steps.area_under_lines(counted, protocol.recall_grid, tail=tail)[0])
         # Class by class in memory: the sum of a mean over another axis adds up in another order, and ends otherwise.
         precision = steps.interpolated_precision(protocol.recall_grid)[0]  # (R, K)
         return np.asarray(np.ascontiguousarray(precision.T).mean(axis=1))

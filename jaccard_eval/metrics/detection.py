@@ -21,7 +21,7 @@ import numpy.typing as npt
 from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, freeze
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.metricref import KEYS, METRICS, MetricRef
+from jaccard_eval.data.metricref import AVERAGED, KEYS, METRICS, MetricRef
 from jaccard_eval.data.protocol import COCO, EVERY_CLASS, USUAL_IOU, Protocol
 from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint, SliceRow
 from jaccard_eval.data.sides import Sides
@@ -171,6 +171,7 @@ class Averages:
         # AP, AP50, AP75 and the table of classes are averages of the same arrays: (T, R, k) and the k classes.
         self._precision: dict[tuple[int, int], tuple[FloatArray, IntArray]] = {}
         self._class_means: dict[MetricRef, FloatArray] = {}
+        self._mean_f1: dict[int, tuple[FloatArray, FloatArray]] = {}  # by threshold
 
     def mean(self, ref: MetricRef) -> float:
         """Average of an AP or AR; classes without ground truth do not count, NaN if none has any."""
@@ -198,6 +199,13 @@ class Averages:
             self._class_means[ref] = means
         return self._class_means[ref].copy()
 
+    def _at_best_mean_f1(self, threshold: int) -> tuple[FloatArray, FloatArray]:
+        if not isinstance(self.curves, Curves):
+            raise UsageError(NO_TABLE)
+        if threshold not in self._mean_f1:
+            self._mean_f1[threshold] = self.curves.at_best_mean_f1(threshold)
+        return self._mean_f1[threshold]
+
     @property
     def _objects(self) -> IntArray:
         positives: IntArray = self.curves.positives[0]
@@ -208,8 +216,11 @@ class Averages:
         area, cap, chosen = self.axes.area(ref), self.axes.cap(ref), self.axes.thresholds(ref)
         if ref.name == "AR":
             return self.curves.final_recall(area, cap)[chosen], np.arange(len(self._objects))
-        if self.axes.protocol.interpolation == "area":
-            return self.curves.area_under_envelope(area, cap)[chosen], np.arange(len(self._objects))
+        if METRICS[ref.name].on == "mean F1":
+            precision, recall = self._at_best_mean_f1(self.axes.single_threshold(ref))
+            return (precision if ref.name == "P" else recall)[None], np.arange(len(self._objects))
+        if self.axes.protocol.interpolation != "grid":
+            return self.curves.area_under_curve(area, cap)[chosen], np.arange(len(self._objects))
         if (area, cap) not in self._precision:
             if any(values.size > LARGE for values, _ in self._precision.values()):
                 self._precision.clear()  # before others are made: of thousands of classes one is kept
@@ -382,7 +393,7 @@ class DetectionMetrics:
         """Measure any metric reference; raise a UsageError for what is not part of this evaluation."""
         # Names are looked up before anything is computed, so that a misspelt one fails at once.
         label, ref = self.axes.label(ref), self.axes.resolved(ref)
-        if METRICS[ref.name].on != "curves":
+        if METRICS[ref.name].on not in AVERAGED:
             return self._point_value(ref, label)
         area = self.axes.area(ref)
         positives = self.source.positives[area]
@@ -395,7 +406,7 @@ class DetectionMetrics:
     def class_values(self, ref: MetricRef) -> tuple[MetricValue, ...]:
         """Measure a metric of every class, in class order; of the reference, which names no class."""
         labels, ref = range(len(self.class_names)), self.axes.resolved(ref)
-        if METRICS[ref.name].on != "curves":
+        if METRICS[ref.name].on not in AVERAGED:
             return tuple(self._point_value(ref, label) for label in labels)
         area, means = self.axes.area(ref), self._averages.class_means(ref)
         unknown = self._of_area(ref, area)
@@ -565,13 +576,15 @@ def summary_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
     if protocol.iou_type == "keypoints":  # the ten of poses: one cap, and recall by threshold as well
         by_cap = [replace(ref, name="AR") for ref in _threshold_refs(protocol)]
     by_frequency = [MetricRef(name="AP", area=name) for name in protocol.frequencies]
-    return (*_threshold_refs(protocol), *by_area[: len(areas)], *by_frequency, *by_cap, *by_area[len(areas) :])
+    also = [MetricRef(name=name) for name in protocol.metrics]
+    return (*_threshold_refs(protocol), *also, *by_area[: len(areas)], *by_frequency, *by_cap, *by_area[len(areas) :])
 
 
 def class_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
     """Return the metrics of the per-class table."""
     cap = protocol.max_dets[-1] if protocol.max_dets else None
-    return (*_threshold_refs(protocol), MetricRef(name="AR", max_dets=cap))
+    also = [MetricRef(name=name) for name in protocol.metrics]
+    return (*_threshold_refs(protocol), *also, MetricRef(name="AR", max_dets=cap))
 
 
 def _threshold_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
@@ -592,11 +605,12 @@ def match_sides(
     """
     aligned, findings = sides.aligned, FindingLog()
     # A pixel has no size in fractions of an image: the +1 of VOC cannot be added to them.
-    if protocol.pixel_offset and aligned.units == "norm":
+    if (protocol.pixel_offset or protocol.union_epsilon) and aligned.units == "norm":
+        added = "a pixel to every side" if protocol.pixel_offset else f"{protocol.union_epsilon:g} px² to every union"
         raise DataError.single(
             "size-unknown",
             Where(sides.gt.path),
-            f"protocol {protocol.name} adds a pixel to every side, but boxes are normalised and image sizes unknown",
+            f"protocol {protocol.name} adds {added}, but boxes are normalised and image sizes unknown",
             fix=IMAGE_FOLDER,
         )
     # These know more than shares of areas, which are the same in fractions: distances, widths, angles.

@@ -5,6 +5,9 @@ x2 = x + w, area = w·h, union = (a + b) - i.
 
 from __future__ import annotations
 
+from dataclasses import field, replace
+from typing import Any
+
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
@@ -105,6 +108,7 @@ class Corners:
     right: FloatArray
     bottom: FloatArray
     area: FloatArray
+    union_epsilon: float = field(default=0.0, kw_only=True)  # px², added to the union with other boxes
 
     @classmethod
     def of(cls, xywh: FloatArray, pixel_offset: float = 0.0) -> Corners:
@@ -118,8 +122,14 @@ class Corners:
 
     @classmethod
     def prepare(cls, boxes: BoxTable, protocol: Protocol) -> Corners:
-        """Make corners of a table under the rules of a protocol."""
-        return cls.of(boxes.xywh, protocol.pixel_offset)
+        """Make corners of a table under the rules of a protocol; in 32 bits, areas are those of the rounded corners."""
+        made = cls.of(boxes.xywh, protocol.pixel_offset)
+        if not protocol.single_precision:
+            return replace(made, union_epsilon=protocol.union_epsilon) if protocol.union_epsilon else made
+        edges: Any = [side.astype(np.float32) for side in (made.left, made.top, made.right, made.bottom)]
+        left, top, right, bottom = edges
+        area = (right - left) * (bottom - top)
+        return cls(left, top, right, bottom, area, union_epsilon=protocol.union_epsilon)
 
 
 def overlapping_pairs(
@@ -135,6 +145,8 @@ def overlapping_pairs(
     i, j, intersection = _intersecting(first, second, i, j)
     # In this order, as in C there: a + (b - i) may differ in the last bit.
     union = (first.area[i] + second.area[j]) - intersection
+    if first.union_epsilon:
+        union += first.union_epsilon
     if crowd is not None and crowd.any():
         union = np.where(crowd[j], first.area[i], union)
     return _reaching(i, j, intersection, union, threshold)
@@ -169,7 +181,7 @@ def _reaching(
     with np.errstate(invalid="ignore"):
         overlap = intersection / whole
     reach = np.flatnonzero(overlap >= threshold)
-    return i[reach], j[reach], overlap[reach]
+    return i[reach], j[reach], overlap[reach].astype(np.float64, copy=False)
 
 
 # px; edges that are k px apart in decimals differ by more in binary.

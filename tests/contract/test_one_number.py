@@ -10,6 +10,7 @@ import pytest
 from jaccard_eval import EvaluationResult, evaluate
 from jaccard_eval.api.results import log_metrics
 from jaccard_eval.data.metricref import BOX_METRICS, FINDING_METRICS, KEYS, METRICS, MetricRef, canonical
+from jaccard_eval.data.protocol import COCO
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.gates.judging import SavedAnswers, answers_of
 
@@ -20,7 +21,8 @@ NAMES = (*BOX_METRICS, *FINDING_METRICS)
 
 @pytest.fixture(scope="module", params=SCORES, ids=str)
 def result(request: pytest.FixtureRequest) -> EvaluationResult:
-    return evaluate(SAMPLE / "gt.json", SAMPLE / "worse.json", score=request.param, errors=True)
+    rules = COCO.with_options(metrics=("P", "R"))  # a document has what its protocol names
+    return evaluate(SAMPLE / "gt.json", SAMPLE / "worse.json", protocol=rules, score=request.param, errors=True)
 
 
 def spellings(name: str, score: float | str | None) -> Iterator[str]:

@@ -125,12 +125,12 @@ def test_detections_outside_the_size_range_that_match_do_count() -> None:
 def test_the_area_below_the_envelope_weighs_each_step_of_recall() -> None:
     # Ranks hit, stray, hit, of 4: precision 1, 1/2, 2/3; recall steps of 1/4: (1 + 2/3) / 4.
     one = drawn(hit(0, 0.9), stray(0.8), hit(1, 0.7), miss(2), miss(3), protocol=VOC2012)
-    assert one.area_under_envelope(0, 0).tolist() == [[pytest.approx(float(Fraction(5, 12)), abs=1e-15)]]
+    assert one.area_under_curve(0, 0).tolist() == [[pytest.approx(float(Fraction(5, 12)), abs=1e-15)]]
 
 
 def test_the_area_below_the_envelope_is_zero_without_hits_and_undefined_without_ground_truth() -> None:
     truth, detections = [gt("cat 0 0 10 10")], [det("dog 0 0 10 10", 0.9)]
-    area = curves(truth, detections, VOC2012).area_under_envelope(0, 0)
+    area = curves(truth, detections, VOC2012).area_under_curve(0, 0)
     assert area[0, 0] == 0.0
     assert math.isnan(area[0, 1])
 

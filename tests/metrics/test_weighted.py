@@ -44,7 +44,7 @@ def test_a_weighted_precision_by_hand() -> None:
     truth = [gt("cat 0 0 10 10", "a"), gt("cat 0 0 10 10", "b")]
     ranking = [det("cat 0 0 10 10", 0.9, "a"), det("cat 50 50 10 10", 0.8, "b"), det("cat 0 0 10 10", 0.7, "b")]
     weighted = curves(truth, ranking, VOC2012).weighted(np.array([1, 3]))
-    assert weighted.area_under_envelope(0, 0)[0, 0] == pytest.approx(1 / 4 + 3 / 4 * 4 / 7, abs=1e-12)
+    assert weighted.area_under_curve(0, 0)[0, 0] == pytest.approx(1 / 4 + 3 / 4 * 4 / 7, abs=1e-12)
     assert weighted.final_recall(0, 0)[0, 0] == 1.0
 
 

@@ -157,7 +157,7 @@ def test_any_partition_of_the_images_merges_to_the_same_curves(
     whole = _curves(_match(gt, pred, protocol))
     assert merged.positives.tolist() == whole.positives.tolist()
     for area, cap in itertools.product(range(len(protocol.areas)), range(len(whole.caps))):
-        for name in ("interpolated_precision", "area_under_envelope", "final_recall"):
+        for name in ("interpolated_precision", "area_under_curve", "final_recall"):
             values = [getattr(source, name)(area, cap) for source in (whole, merged)]
             assert values[0].tobytes() == values[1].tobytes(), (name, area, cap)
 

@@ -76,13 +76,14 @@ def evaluate(
     gates = keeper.gating.gates if keeper.gating is not None else None
 
     def lacking() -> list[str]:
+        from jaccard_eval.data.protocol import get_protocol
         from jaccard_eval.evaluation import lacking_on_disk
 
         asked = EvaluateOptions(bootstrap=bootstrap, errors=bool(errors), worst_images=worst_images)
         return [
             *files_of_matches(outputs, errors=errors is not False),
             *rules_of_matches(gates),
-            *lacking_on_disk(asked),
+            *lacking_on_disk(asked, get_protocol(options.protocol)),
         ]
 
     where = choose_engine(gt, pred, options, lacking)

@@ -423,15 +423,16 @@ def costliest_counted(costs: Costs, n: int, name: str, label: int | None = None)
 
 
 RULES = (  # the order of the steps, and the fields that only make sense together
-    ("crowd and ignored boxes", ("ignored_flags", "reusable_flags", "crowd_overlap")),
+    ("crowd and ignored boxes", ("ignored_flags", "reusable_flags", "crowd_overlap", "dropped_flags")),
     ("empty boxes", ("drop_empty",)),
     ("classes judged on an image", ("judging", "frequencies")),
     ("caps on detections", ("max_dets", "max_dets_per")),
     ("area ranges", ("areas",)),
     ("pixels added to sides", ("pixel_offset",)),
+    ("rounding of overlaps", ("single_precision", "union_epsilon")),
     ("assignment", ("assignment", "iou_ties")),
     ("order of equal scores", ("score_ties",)),
-    ("interpolation", ("interpolation", "recall_points", "precision_epsilon")),
+    ("interpolation", ("interpolation", "recall_points", "precision_epsilon", "metrics")),
     ("IoU thresholds", ("iou_thresholds", "above_threshold")),
     ("distances between keypoints", ("sigmas", "oks_box_share")),
     ("width of boundaries", ("dilation_ratio",)),

@@ -17,6 +17,7 @@ import numpy as np
 from jaccard_eval.data.document import PANOPTIC, PIXELS, MetricValue
 from jaccard_eval.data.from_document import described_type, made
 from jaccard_eval.data.metricref import (
+    AVERAGED,
     BOX_METRICS,
     EXTERNAL,
     FINDING_METRICS,
@@ -904,7 +905,7 @@ def _drawn(cases: Sequence[_Case], runs: PairedRuns) -> Drawn | None:
 
 def _is_resampled(ref: MetricRef) -> bool:
     # With other images, a score that is found would be another one.
-    return not isinstance(ref.score, str) and (ref.name not in METRICS or METRICS[ref.name].on in ("curves", "point"))
+    return not isinstance(ref.score, str) and (ref.name not in METRICS or METRICS[ref.name].on in (*AVERAGED, "point"))
 
 
 def _why(delta: PairedDelta, allowed: float, *, is_broken: bool) -> str:
