@@ -636,8 +636,8 @@ SHAPE_OPTIONS: list[click.Parameter] = [
         "--sigmas",
         metavar="S,...|NAME",
         callback=parsed_by(parse_sigmas),
-        help="Sigma of each keypoint, where they are not COCO's 17: numbers, one for all, or ap10k, crowdpose,"
-        " humanart, wholebody.",
+        help="Sigma of each keypoint, where they are not COCO's 17: numbers, one for all, or a name: aic,"
+        " animalpose, ap10k, atrw, crowdpose, halpe, halpe26, humanart, jhmdb, mhp, posetrack18, wholebody.",
     ),
     _rule(
         "--dilation-ratio",

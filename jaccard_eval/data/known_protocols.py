@@ -99,7 +99,7 @@ _VOC2007: dict[str, Any] = _VOC2012 | {
 }
 
 # Sigmas of other points than COCO's 17, by names: how far annotators are apart at each, in the order of the data sets.
-# Sources: CrowdPose's own tool; mmpose 1.3 ``configs/_base_/datasets``: ap10k, humanart and coco_wholebody.
+# Sources: CrowdPose's own tool; mmpose 1.3 ``configs/_base_/datasets`` of all others.
 # COCO's are those of pycocotools 2.0.11 ``cocoeval.py``, ``setKpParams``, to the last bit.
 _BODY = tuple(
     value / 10
@@ -122,14 +122,34 @@ _ANIMAL = (
     0.089,
 )  # fmt: skip
 SIGMAS = {
+    "aic": (
+        0.01388152, 0.01515228, 0.01057665, 0.01417709, 0.01497891, 0.01402144, 0.03909642, 0.03686941, 0.01981803,
+        0.03843971, 0.03412318, 0.02415081, 0.01291456, 0.01236173,
+    ),
+    "animalpose": (
+        0.025, 0.025, 0.026, 0.035, 0.035, *(0.1,) * 3, *(0.107,) * 4, *(0.087,) * 4, *(0.089,) * 4,
+    ),
     "ap10k": _ANIMAL,
+    "atrw": (
+        0.0277, 0.0823, 0.0831, 0.0202, 0.0716, 0.0263, 0.0646, 0.0302, 0.0440, 0.0316, 0.0333, 0.0547, 0.0263, 0.0683,
+        0.0539,
+    ),
     "coco": _BODY,
     "crowdpose": tuple(
         value / 10 for value in (0.79, 0.79, 0.72, 0.72, 0.62, 0.62, 1.07, 1.07, 0.87, 0.87, 0.89, 0.89, 0.79, 0.79)
     ),
+    "halpe": (*_BODY, *(0.08,) * 3, *(0.089,) * 6, *(0.015,) * 110),
+    "halpe26": (*_BODY, 0.026, 0.026, 0.066, *(0.079,) * 6),
     "humanart": _BODY,
+    "jhmdb": (
+        0.025, 0.107, 0.025, 0.079, 0.079, 0.107, 0.107, 0.072, 0.072, 0.087, 0.087, 0.062, 0.062, 0.089, 0.089,
+    ),
+    "mhp": (
+        0.089, 0.083, 0.107, 0.107, 0.083, 0.089, 0.026, 0.026, 0.026, 0.026, 0.062, 0.072, 0.179, 0.179, 0.072, 0.062,
+    ),
+    "posetrack18": _BODY,
     "wholebody": (*_BODY, *_FEET, *_FACE, *_HAND, *_HAND),
-}
+}  # fmt: skip
 
 _CROWDPOSE_SOURCE = "CrowdPose at 86fe5e11, crowdpose-api/PythonAPI/crowdposetools/cocoeval.py"
 

@@ -92,7 +92,8 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         reader.add_track(number, track, video, f"{track.get('task_id', '')}/" if len(tasks) > 1 else "")
     for frame in sorted(reader.frames):
         reader.add_frame(frame, video)
-    classes = [text_of(label, "name") for label in root.iterfind("meta//labels/label")]
+    labels = root.iterfind("meta//labels/label")
+    classes = [text_of(label, "name") for label in labels if not text_of(label, "parent")]  # points of skeletons have
     reader.collector.to_draft(encoding="xyxy", listed=not reader.frames, classes=classes, fields=_CORNERS)
     where = Where(draft.path)
     if reader.n_around:

@@ -127,11 +127,14 @@ def _with_maps(peek: Peek) -> Peek:
     return peek.at(peek.path / _OF_OBJECTS) if has_both else peek
 
 
+_TRACKS = "res_track.txt"  # of the Cell Tracking Challenge, next to the maps
+
+
 def _are_map_names(names: Sequence[str]) -> bool:
     """Whether files are maps by their suffix; the images that maps are named after may lie next to them."""
     maps = [name for name in names if name.lower().endswith(MAP_SUFFIXES)]
     others = [_stem(name) for name in names if name not in maps and not name.startswith(".") and is_image_name(name)]
-    n_hidden = sum(name.startswith(".") for name in names)
+    n_hidden = sum(name.startswith(".") or name == _TRACKS for name in names)
     images = {form for name in maps for form in (_stem(name), _without_ending(_stem(name)))}
     return images.issuperset(others) and len(maps) + len(others) + n_hidden == len(names)
 

@@ -154,6 +154,27 @@ CARRIERS = {
         name=("image.path", "media.path", "id"), size=("image.size", "media.size"), labels=("label_id",),
         names=("categories.label.labels",), likeness=Likeness.NAMED,
     ),
+    "darwin": Carrier(
+        keys=frozenset({"version", "item", "annotations"}), objects=("annotations",), name=("item.name",),
+        size=("item.slots.0.width", "item.slots.0.height"), labels=("name",), likeness=Likeness.NAMED,
+    ),
+    "superannotate": Carrier(
+        keys=frozenset({"metadata", "instances"}), objects=("instances",), name=("metadata.name",),
+        size=("metadata.width", "metadata.height"), labels=("className",), encoding="xyxy", likeness=Likeness.NAMED,
+    ),
+    "hubmap": Carrier(
+        keys=frozenset({"id", "annotations"}), objects=("annotations",), name=("id",), labels=("type",),
+        likeness=Likeness.NAMED, mark=b'"coordinates"',
+    ),
+    "hover-net": Carrier(
+        keys=frozenset({"nuc"}), objects=("nuc.*",), labels=("type_name", "type"), likeness=Likeness.NAMED,
+        mark=b'"contour"',
+    ),
+    "deepfashion2": Carrier(
+        keys=frozenset({"source", "pair_id"}), objects=("*",), labels=("category_name",), encoding="xyxy",
+        likeness=Likeness.NAMED,
+    ),
+    "tensorflow.js": Carrier(keys=frozenset({"keypoints", "score"}), lacks="image_id", likeness=Likeness.NAMED),
     "sam": Carrier(keys=frozenset({"segmentation", "predicted_iou"}), likeness=Likeness.NAMED),
     "sa-1b": Carrier(
         keys=frozenset({"image", "annotations"}), objects=("annotations",), name=("image.file_name",),
@@ -173,7 +194,18 @@ _NUIMAGES = ("object_ann.json", "sample_data.json", "category.json")  # tables t
 _OF_TABLES = Carrier(keys=frozenset(), objects=("found",), encoding="xyxy")
 _LISTS = [
     CARRIERS[name]
-    for name in ("mmocr, a list", "mmocr, lines", "sam", "mmpose", "openpifpaf", "labelbox", "scale", "prodigy")
+    for name in (
+        "mmocr, a list",
+        "mmocr, lines",
+        "sam",
+        "mmpose",
+        "openpifpaf",
+        "labelbox",
+        "scale",
+        "prodigy",
+        "hubmap",
+        "tensorflow.js",
+    )
 ]
 # What scripts write: records that name their image and have a shape and no box, or images with lists of such.
 _SCRIPTED = Carrier(
@@ -191,8 +223,18 @@ _SIDES = {
     ("left", "top", "width", "height"): "xywh",
     ("x", "y", "w", "h"): "xywh",
     ("x0", "y0", "x1", "y1"): "xyxy",
+    ("x1", "y1", "x2", "y2"): "xyxy",
 }
-_SCORES = ("score", "bbox_score", "predicted_iou", "attributes.score", "attributes.confidence", "scores", "confidence")
+_SCORES = (
+    "score",
+    "bbox_score",
+    "predicted_iou",
+    "attributes.score",
+    "attributes.confidence",
+    "scores",
+    "confidence",
+    "type_prob",
+)
 _PADDLE = re.compile(r"[^\t\n]+\t\s*\[\s*(?:\{|\])")  # an image, and its words as JSON
 _BY_NAME = re.compile(rb'\{\s*(?:"[^"]+"\s*:\s*\[\s*\]\s*,\s*)*"[^"]+"\s*:\s*\[\s*\{[^{}]*"points"\s*:\s*\[\s*\[')
 # Corners, a word and a score, as readers return them.
@@ -214,13 +256,13 @@ _KINDS = {
     "bbox": re.compile(rb'"b?box"\s*:\s*\[(?:[^,\]]*,){3}[^,\]]*\]|"(?:bounding_box|left|x0)"\s*:|"type"\s*:\s*"rect"'),
     "segm": re.compile(
         rb'"(?:rle|segmentation|mask)"\s*:\s*\{'
-        rb'|"(?:polygon|segmentation|mask|det_polygons|boundary_result)"\s*:\s*\[\s*[^\]\s]|"type"\s*:\s*"polygon"|"(?:points|vertices)"\s*:\s*\[\s*\['
+        rb'|"(?:polygon|segmentation|mask|det_polygons|boundary_result)"\s*:\s*\[\s*[^\]\s]|"type"\s*:\s*"polygon"|"(?:points|vertices|contour|coordinates|paths?)"\s*:\s*\[\s*\['
     ),
     "obb": re.compile(
         rb'"rotation"\s*:\s*(?!0[,}\s]|0\.0+[,}\s])\d|"b?box"\s*:\s*\[(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]'
         rb'|"poly"\s*:\s*\[(?:[^,\]]*,){7}[^,\]]*\]'
     ),
-    "keypoints": re.compile(rb'"type"\s*:\s*"(?:skeleton|points)"|"keypoints"\s*:\s*\[[\s\[]*[-\d]'),
+    "keypoints": re.compile(rb'"type"\s*:\s*"(?:skeleton|points)"|"keypoints"\s*:\s*\[[\s\[]*[-\d{]'),
 }  # fmt: skip
 
 
@@ -345,8 +387,9 @@ def _images(path: Path, draft: Draft) -> Iterator[tuple[Carrier, str, Record, Se
                 yield _LISTED, name, Record({"found": parse_json(path, words)}, where, draft.findings), ()
         return
     if looks_like_json_lines(text):
+        start = files.head(path)
         for record in line_records(path, text, draft):
-            carrier = _carrier_of(frozenset(record.values), b"") or CARRIERS["mmocr, lines"]
+            carrier = _carrier_of(frozenset(record.values), start) or CARRIERS["mmocr, lines"]
             yield carrier, _name(record, carrier, path.stem), record, ()
         return
     for key, file, value in documents(path, draft):
@@ -442,7 +485,10 @@ def _value(values: Mapping[str, Any], paths: Sequence[str]) -> Any:
     for path in paths:
         found: Any = values
         for key in path.split("."):
-            found = found.get(key) if isinstance(found, Mapping) else None
+            if isinstance(found, list) and key.isdecimal():
+                found = dict(enumerate(found)).get(int(key))
+            else:
+                found = found.get(key) if isinstance(found, Mapping) else None
         if found is not None:
             return found
     return None
@@ -476,7 +522,7 @@ def _objects(record: Record, carrier: Carrier) -> Iterator[Record]:
     elif not carrier.objects:
         yield from Record.list_of(record.values[""], record.where, record.findings)
     else:
-        field = next((name for name in carrier.objects if record.has(name.partition(".")[0])), "")
+        field = next((name for name in carrier.objects if name == "*" or record.has(name.partition(".")[0])), "")
         if field:
             inner = [record]
             for part in field.split("."):
@@ -488,7 +534,8 @@ def _objects(record: Record, carrier: Carrier) -> Iterator[Record]:
 
 def _inside(outer: Record, part: str) -> Iterator[Record]:
     """Yield the objects in a field, or in all where it is a star."""
-    for name in [*outer.values] if part == "*" else [part] if outer.has(part) else []:
+    every = [name for name, value in outer.values.items() if isinstance(value, dict | list)]
+    for name in every if part == "*" else [part] if outer.has(part) else []:
         yield from outer.records(name) if isinstance(outer.values[name], list) else [outer.record(name)]
 
 
@@ -528,7 +575,8 @@ def _is_ignored(entry: Record) -> bool:
 def _named_sides(values: Mapping[str, Any], encoding: str) -> list[float] | None:
     """Return the box of an object that names its sides, in an encoding; None of one that does not."""
     inner = next(
-        (values[name] for name in ("bounding_box", "bbox", "box") if isinstance(values.get(name), dict)), values
+        (values[name] for name in ("bounding_box", "bbox", "box", "points") if isinstance(values.get(name), dict)),
+        values,
     )
     for keys, kind in _SIDES.items():
         if all(is_number(inner.get(key)) and math.isfinite(inner[key]) for key in keys):
@@ -543,7 +591,7 @@ def _drawn(entry: Record, encoding: str) -> Drawn:
     box = entry.values.get("bbox")
     if isinstance(box, list) and len(box) == 1:  # MMPose
         entry = replace(entry, values={**entry.values, "bbox": box[0]})
-    name = next((name for name in ("bbox", "box") if _four(entry.values.get(name))), "")
+    name = next((name for name in ("bbox", "box", "bounding_box") if _four(entry.values.get(name))), "")
     box = entry.numbers(name, 4) if name else _named_sides(entry.values, encoding)
     kind = entry.values.get("type")
     if not isinstance(kind, str) or entry.values.get("label_id", entry.values.get("group")) is None:

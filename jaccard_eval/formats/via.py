@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,15 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         elif kind:
             collector.count_shape(kind)
     name = _class_attribute([region for _, region, _ in boxes], draft)
+    if boxes and not name:
+        from jaccard_eval.reading.tabular.boxes import NO_CLASS, note_no_class
+
+        note_no_class(draft)
+        one_class = {"": options.names[0] if options.names else str(NO_CLASS)}
+        boxes = [
+            (image, replace(region, values={**region.values, _ATTRIBUTES: one_class}), shape)
+            for image, region, shape in boxes
+        ]
     for image, region, shape in boxes:
         if collector.reads_masks:
             ring = _ring(shape)
@@ -216,7 +226,8 @@ def _class_attribute(regions: list[Record], draft: Draft) -> str:
         name for attributes in given if isinstance(attributes, dict) for name in attributes
     )
     if len(names) <= 1:
-        return next(iter(names), _USUAL[0])
+        # Where one object is drawn, nobody names it.
+        return next(iter(names), "")
     usual = [name for wanted in _USUAL for name in names if name.lower() == wanted]
     if usual:
         draft.details.append(f"class: attribute {quoted_value(usual[0])}")

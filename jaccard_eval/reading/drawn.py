@@ -52,6 +52,7 @@ _POLYGON_KEYS = (
     "vertices",
     "pts",
     "contour",
+    "coordinates",
     "mask",
 )
 _TURNED_KEYS = ("rbox", "rbbox", "rotated_bbox", "obb", "bbox", "box")  # the last where it has more than four numbers
@@ -329,6 +330,8 @@ def _are_numbers(value: Any) -> TypeGuard[list[float]]:
 
 def rings_of(value: Any) -> list[list[float]]:
     """Return polygons, however their points are written: flat, as pairs, as objects, as lists of x and of y."""
+    if isinstance(value, dict) and isinstance(value.get("paths", value.get("path")), list):
+        value = value.get("paths", value.get("path"))  # of Darwin
     if isinstance(value, dict):
         xs, ys = value.get("x"), value.get("y")
         if _are_numbers(xs) and _are_numbers(ys) and len(xs) == len(ys):
@@ -370,15 +373,22 @@ def points_of(record: Record, name: str = "keypoints") -> Points:
     if not found or any(point is None or not _are_numbers([*point]) for point in found):
         record.error("keypoints-invalid", name, "has points without x and y", "Write x, y, v for each, in one list.")
         return {}
-    numbers = [point.get("class_id") if isinstance(point, dict) else None for point in value]
-    keys = numbers if all(isinstance(number, int) for number in numbers) else range(len(found))
+    keys: Sequence[Any] = range(len(found))
+    for kind, names in ((int, ("class_id",)), (str, ("name", "part"))):
+        given = [
+            next((point[key] for key in names if key in point), None) for point in value if isinstance(point, dict)
+        ]
+        if len(given) == len(found) and all(isinstance(key, kind) for key in given):
+            keys = given
+            break
     return {key: [*map(float, point)] for key, point in zip(keys, found, strict=True)}
 
 
 def _point(point: Any) -> Sequence[Any] | None:
     if isinstance(point, dict):
-        seen = next((point[key] for key in ("visible", "v", "visibility", "confidence") if key in point), 1.0)
-        point = [point.get("x"), point.get("y"), seen]
+        seen = next((point[key] for key in ("visible", "v", "visibility", "confidence", "score") if key in point), 1.0)
+        placed = point["position"] if isinstance(point.get("position"), dict) else point  # of tensorflow.js
+        point = [placed.get("x"), placed.get("y"), seen]
     if not isinstance(point, list) or len(point) not in (2, 3):
         return None
     return [*point, 1.0] if len(point) == 2 else point

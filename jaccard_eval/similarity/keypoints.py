@@ -178,11 +178,9 @@ def no_sigmas(poses: Keypoints, protocol: Protocol) -> str:
 def _remedy(poses: Keypoints) -> Fix:
     known = [name for name, sigmas in SIGMAS.items() if len(sigmas) == poses.points.shape[1]]
     words, options = "Pass {sigmas}, one per keypoint, or one number for all.", dict[str, Value](sigmas=None)
-    if len(known) == 1 and known[0] in RULES:
-        words = f"{words} If the points are those of {known[0]}, pass {{protocol}}."
-        options["protocol"] = known[0]
-    elif len(known) == 1:
-        words = f"{words} If the points are those of {known[0]}, pass {{sigmas:{known[0]}}}."
+    for name in known:
+        words += f" If the points are those of {name}, pass {{{'protocol' if name in RULES else f'sigmas:{name}'}}}."
+        options |= {"protocol": name} if name in RULES else {}
     return Fix.missing(words, **options)
 
 

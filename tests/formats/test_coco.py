@@ -672,3 +672,20 @@ def test_a_dict_of_results_is_read_as_their_list() -> None:
     for key in LISTS:
         for pred in (results, {key: results}):
             assert jaccard_eval.evaluate(gt, pred)["AP"] == pytest.approx(1.0)  # one box, found exactly
+
+
+def test_annotations_may_be_keyed_by_their_ids(tmp_path: Path) -> None:
+    images, categories = [{"id": 1, "width": 64, "height": 48}], [{"id": 3, "name": "cell"}]
+    record = {"id": 7, "image_id": 1, "category_id": 3, "bbox": [1, 2, 3, 4], "area": 12, "iscrowd": 0}
+    (tmp_path / "gt.json").write_text(
+        json.dumps({"images": images, "categories": categories, "annotations": {"7": record}})
+    )
+    assert jaccard_eval.load(tmp_path / "gt.json").boxes.xywh.tolist() == [[1, 2, 3, 4]]
+
+
+def test_results_without_a_class_are_of_the_only_category_of_their_file(tmp_path: Path) -> None:
+    record = {"image_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}
+    document = {"categories": [{"id": 3, "name": "cell"}], "annotations": [record]}
+    (tmp_path / "pred.json").write_text(json.dumps(document))
+    dataset = jaccard_eval.load(tmp_path / "pred.json", role="pred")
+    assert (dataset.labels.keys, [one.code for one in dataset.findings]) == ((3,), ["csv-one-class"])

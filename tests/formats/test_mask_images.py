@@ -201,6 +201,14 @@ def test_what_cellpose_pickles_is_not_opened_and_a_way_out_is_named(tmp_path: Pa
     assert "allow_pickle=True).item()['masks']" in str(caught.value)
 
 
+def test_tracks_next_to_maps_of_cells_do_not_hide_them(tmp_path: Path) -> None:
+    image = np.zeros((30, 40), dtype=np.uint16)
+    image[5:15, 5:20] = 1
+    Image.fromarray(image).save(tmp_path / "mask000.tif")
+    (tmp_path / "res_track.txt").write_text("1 0 3 0\n")
+    assert load(tmp_path).format == "instances"
+
+
 def test_photos_in_folders_are_not_taken_for_maps(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     for folder in ("cat", "dog"):

@@ -1259,3 +1259,103 @@ def test_ids_of_tracks_are_no_part_of_a_class(order: str, tmp_path: Path) -> Non
     data = load(tmp_path / "tracks.txt", options=ReadOptions(box="xywh"))
     assert (data.format, data.labels.names, data.ignored) == ("text", ("big dog",), {"track_id": 6})
     assert data.boxes.xywh[:2].tolist() == [xywh(box) for box in GT["img_1"]]
+
+
+def darwin(name: str, boxes: list[Turned]) -> Any:
+    paths = [[[{"x": x, "y": y} for x, y in corners(box)]] for box in boxes]
+    slots = [{"slot_name": "0", "width": WIDTH, "height": HEIGHT}]
+    objects = [
+        {"name": "dog", "bounding_box": dict(zip("xywh", xywh(box), strict=True)), "polygon": {"paths": path}}
+        for box, path in zip(boxes, paths, strict=True)
+    ]
+    return {"version": "2.0", "item": {"name": f"{name}.jpg", "slots": slots}, "annotations": objects}
+
+
+def superannotate(name: str, boxes: list[Turned]) -> Any:
+    objects = [{"type": "polygon", "className": "dog", "points": ring(box)} for box in boxes]
+    return {"metadata": {"name": f"{name}.jpg", "width": WIDTH, "height": HEIGHT}, "instances": objects}
+
+
+def hubmap(name: str, boxes: list[Turned]) -> Any:
+    return {"id": name, "annotations": [{"type": "dog", "coordinates": [corners(box)]} for box in boxes]}
+
+
+def hover_net(name: str, boxes: list[Turned]) -> Any:
+    def nucleus(box: Turned) -> dict[str, Any]:
+        left, top, right, bottom = around(box)
+        outline = {"contour": corners(box), "bbox": [[top, left], [bottom, right]], "centroid": box[:2]}
+        return {**outline, "type": 1, "type_name": "dog", "type_prob": 0.9}
+
+    return {"mag": 40, "nuc": {str(at): nucleus(box) for at, box in enumerate(boxes, 1)}}
+
+
+def fashion(name: str, boxes: list[Turned]) -> Any:
+    objects = {
+        f"item{at}": {
+            "category_name": "dog",
+            "bounding_box": around(box),
+            "landmarks": [0],
+            "segmentation": [ring(box)],
+        }
+        for at, box in enumerate(boxes, 1)
+    }
+    return {"source": "shop", "pair_id": 1, **objects}
+
+
+@pytest.mark.parametrize("make", [darwin, superannotate, hover_net, fashion], ids=lambda make: make.__name__)
+def test_polygons_of_tools_for_annotation_are_masks(make: Callable[[str, list[Turned]], Any], tmp_path: Path) -> None:
+    images = tmp_path / "images"
+    images.mkdir()
+    for name in GT:
+        Image.new("L", (WIDTH, HEIGHT)).save(images / f"{name}.png")
+    pred = results(tmp_path, lambda box: {"segmentation": [ring(box)]})
+    gt = documents(tmp_path, "gt", make)
+    found = ap(gt, pred, MASKS, iou_type="segm", gt_options=ReadOptions(images=images))
+    assert found["iou_type"] == "segm"
+    boxes = results(tmp_path, lambda box: {"bbox": xywh(box)}, "boxes.json")
+    assert ap(gt, boxes, BOXES)["iou_type"] == "bbox"
+
+
+def test_outlines_of_lines_are_masks_with_scores_that_their_tool_has(tmp_path: Path) -> None:
+    (tmp_path / "gt.jsonl").write_text("\n".join(json.dumps(hubmap(name, boxes)) for name, boxes in GT.items()))
+    pred = documents(tmp_path, "pred", hover_net)
+    (tmp_path / "images").mkdir()
+    for name in GT:
+        Image.new("L", (WIDTH, HEIGHT)).save(tmp_path / "images" / f"{name}.png")
+    options = ReadOptions(images=tmp_path / "images")
+    assert ap(tmp_path / "gt.jsonl", pred, MASKS, iou_type="segm", gt_options=options)["iou_type"] == "segm"
+
+
+def test_points_with_names_and_scores_are_poses(tmp_path: Path) -> None:
+    names = ["a", "b", "c", "d"]
+    points = lambda box: [number for x, y in corners(box) for number in (x, y, 2)]  # noqa: E731
+    gt = truth(tmp_path, lambda box: {"keypoints": points(box), "num_keypoints": 4})
+
+    def found(box: Turned, part: bool) -> dict[str, Any]:
+        placed = [({"x": x, "y": y}, name) for (x, y), name in zip(corners(box), names, strict=True)]
+        rows = [
+            {"position": at, "part": name, "score": 0.9} if part else {**at, "name": name, "score": 0.9}
+            for at, name in reversed(placed)
+        ]
+        return {"score": 0.8, "keypoints": rows}
+
+    # 10 px at each point, a tenth of the square root of the area: OKS exp(-100 / (2 * 5000 * (2 * .1)**2)) = .7788.
+    for part in (True, False):
+        pred = documents(
+            tmp_path / str(part), "pred", lambda name, boxes, part=part: [found(box, part) for box in boxes]
+        )
+        assert ap(gt, pred, 0.6, iou_type="keypoints", sigmas=[0.1] * 4)["iou_type"] == "keypoints"
+
+
+def test_labels_of_points_in_skeletons_are_no_classes(tmp_path: Path) -> None:
+    labels = "<label><name>dog</name></label><label><name>nose</name><parent>dog</parent></label>"
+    boxes = "".join(
+        f'<image id="{at}" name="{name}.jpg" width="{WIDTH}" height="{HEIGHT}">'
+        + "".join('<box label="dog" xtl="{}" ytl="{}" xbr="{}" ybr="{}"></box>'.format(*around(box)) for box in boxes)
+        + "</image>"
+        for at, (name, boxes) in enumerate(GT.items())
+    )
+    (tmp_path / "gt.xml").write_text(
+        f"<annotations><meta><task><labels>{labels}</labels></task></meta>{boxes}</annotations>"
+    )
+    assert load(tmp_path / "gt.xml").labels.names == ("dog",)

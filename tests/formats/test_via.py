@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jaccard_eval import DataError, load
+from jaccard_eval import DataError, ReadOptions, load
 
 HEADER = "filename,file_size,file_attributes,region_count,region_id,region_shape_attributes,region_attributes\n"
 
@@ -119,3 +119,10 @@ def test_problems_of_a_project_of_version_three_are_told_with_their_region(tmp_p
     path.write_text(text.replace('"fid_list": ["1"]', '"fid_list": ["9"]'))
     with pytest.raises(DataError, match=r"metadata\.1_0\.vid: does not lead to a file"):
         load(path)
+
+
+def test_regions_without_attributes_are_of_one_class(tmp_path: Path) -> None:
+    path = write(tmp_path / "via.json", files(a=[region(10, 20, 30, 40)], b=[]))
+    dataset = load(path)
+    assert (dataset.labels.names, [one.code for one in dataset.findings]) == (("0",), ["csv-one-class"])
+    assert load(path, options=ReadOptions(names=("balloon",))).labels.names == ("balloon",)

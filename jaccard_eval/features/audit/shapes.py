@@ -146,8 +146,8 @@ def _doubt_sigmas(context: AuditContext, findings: FindingLog) -> None:
     given, usual = quoted_value(context.gt.point_names[other]), parts[other]
     detail = f"point {other + 1} is {given}, where COCO has {usual}: its sigmas are not those of these points"
     fix = Fix.missing("Pass {sigmas}, one per keypoint, or a name.", sigmas=None)
-    if is_animal:
-        fix = Fix.missing("Pass {sigmas}.", sigmas="ap10k")
+    if is_animal or "head_bottom" in names:
+        fix = Fix.missing("Pass {sigmas}.", sigmas="ap10k" if is_animal else "posetrack18")
     findings.warning("keypoints-sigmas", Where(context.gt.path, field="keypoints"), detail, fix=fix)
 
 

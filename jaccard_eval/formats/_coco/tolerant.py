@@ -152,6 +152,8 @@ def refuse_list(path: Path, n_values: int, expected: str = _TRUTH_LAYOUT) -> Dat
 def _section(outermost: Record, name: str) -> list[Record]:
     """Return the objects of a section that must be there."""
     values = _required(outermost, name, _SECTIONS.get(name, _WHOLE), code="section-missing")
+    if isinstance(values, dict) and values and all(isinstance(value, dict) for value in values.values()):
+        values = [*values.values()]  # by their ids, as LIVECell has them
     if isinstance(values, list):
         return _objects(_placed(outermost.where, name, values), outermost.findings, "an object")
     if name in outermost.values:
@@ -179,7 +181,7 @@ def _objects(placed: list[tuple[Where, Any]], findings: FindingLog, expected: st
 def _result_object(outermost: Record, scores_optional: bool, boxes: Boxes) -> Content[ResultRecord]:
     name = _result_section(outermost)
     outermost.refuse_repeated((*_SECTIONS, name))
-    found = _results(_section(outermost, name), scores_optional, boxes)
+    found = _results(_of_one_category(_section(outermost, name), outermost), scores_optional, boxes)
     # Unlike ground truth, detections need neither images nor categories.
     images = map(_image, _section(outermost, "images")) if outermost.has("images") else None
     categories = map(_category, _section(outermost, "categories")) if outermost.has("categories") else None
@@ -217,6 +219,18 @@ def _result_section(outermost: Record) -> str:
         f"Rename {quoted_value(others[0])} to 'predictions'." if len(others) == 1 else "Pass only the array of results."
     )
     raise DataError.single("layout", outermost.where, detail, fix=fix)
+
+
+def _of_one_category(records: list[Record], outermost: Record) -> list[Record]:
+    """Return records that have a class: the only category that their file has, where none of them names any."""
+    listed = outermost.values.get("categories")
+    only = listed[0] if isinstance(listed, list) and len(listed) == 1 else None
+    names = {"category_id", *_ALIASES["category_id"]}
+    if not isinstance(only, dict) or "id" not in only or any(names & {*record.values} for record in records):
+        return records
+    detail = f"records name no class: all are of the only category, {quoted_value(only.get('name', only['id']))}"
+    outermost.findings.note("csv-one-class", outermost.where, detail)
+    return [replace(record, values={**record.values, "category_id": only["id"]}) for record in records]
 
 
 def _classed(records: list[Record], draft: Draft) -> list[Record]:

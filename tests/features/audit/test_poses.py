@@ -116,6 +116,10 @@ def test_sigmas_have_names() -> None:
         17,
         133,
     ]
+    counts = {
+        name: len(named_sigmas(name)) for name in ("aic", "animalpose", "atrw", "halpe", "halpe26", "jhmdb", "mhp")
+    }
+    assert list(counts.values()) == [14, 20, 15, 136, 26, 15, 16]
     assert named_sigmas("coco") == COCO_SIGMAS == named_sigmas("humanart") == named_sigmas("wholebody")[:17]
     assert named_sigmas("wholebody")[-21:] == named_sigmas("wholebody")[-42:-21]  # two hands
     with pytest.raises(UsageError, match="Did you mean 'ap10k'"):
