@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import textwrap
@@ -11,6 +12,7 @@ from pathlib import Path
 import click
 
 from jaccard_eval.codes import CODES, STOPS
+from jaccard_eval.errors import UsageError
 from jaccard_eval.extensions import METRICS as ADDED_METRICS
 from jaccard_eval.extensions import PROTOCOLS, REPORTERS, SIMILARITIES, extension_packages
 from jaccard_eval.frozen import dataclass
@@ -81,25 +83,66 @@ def _write_metrics(formatter: click.HelpFormatter) -> None:
         )
 
 
-def _write_protocols(formatter: click.HelpFormatter) -> None:
+def _facts(protocol: str) -> str:
+    """Return the rules of a protocol that people ask for, in one line."""
     from jaccard_eval.data.known_protocols import RULES
 
     def spread(numbers: Sequence[float]) -> str:
         return f"{numbers[0]:g}" if len(numbers) == 1 else f"{numbers[0]:g}:{numbers[-1]:g} ({len(numbers)})"
 
-    rows = []
-    for name, rules in RULES.items():
-        points, caps = rules["recall_points"], ", ".join(map(str, rules["max_dets"]))
-        areas = ", ".join(area for area, (_, high) in rules["areas"].items() if high < math.inf)
-        facts = (
-            f"IoU {spread(rules['iou_thresholds'])}",
-            f"{points or 'all'} recall points",
-            f"max dets {caps or 'none'}",
-            f"areas {areas}" if areas not in ("", "all") else "",
-            f"ignored: boxes flagged {', '.join(rules['ignored_flags'])}",
-        )
-        rows.append((name, "; ".join(filter(None, facts))))
-    formatter.write_dl(rows)
+    rules = RULES[protocol]
+    points, caps = rules["recall_points"], ", ".join(map(str, rules["max_dets"]))
+    areas = ", ".join(area for area, (_, high) in rules["areas"].items() if high < math.inf)
+    facts = (
+        f"IoU {spread(rules['iou_thresholds'])}",
+        f"{points or 'all'} recall points",
+        f"max dets {caps or 'none'}",
+        f"areas {areas}" if areas not in ("", "all") else "",
+        f"ignored: boxes flagged {', '.join(rules['ignored_flags'])}" if rules["ignored_flags"] else "",
+        f"also {', '.join(rules['metrics'])}" if rules.get("metrics") else "",
+    )
+    return "; ".join(filter(None, facts))
+
+
+def named(word: str) -> list[tuple[str, str]]:
+    """Return what a word names besides topics, commands and findings: protocols, metrics, formats, kinds, options."""
+    from jaccard_eval.cli import COMMAND_TABLE
+    from jaccard_eval.data.known_protocols import KINDS, RULES
+    from jaccard_eval.data.metricref import METRICS, MetricRef
+    from jaccard_eval.formats import format_module, format_names
+
+    asked, found = word.casefold(), []
+    if asked in RULES:
+        found.append((f"--protocol {asked}", _facts(asked)))
+    for metric in METRICS.values():
+        if asked in (name.casefold() for name in (metric.name, *metric.aliases)):
+            best = "higher is better" if metric.higher_is_better else "lower is better"
+            found.append((f"metric {metric.name}", f"{metric.meaning}; {best}; of {metric.of[0]}"))
+    if not found:
+        with contextlib.suppress(UsageError):
+            ref = MetricRef.parse(word)
+            ends = RULES["coco"]["areas"].get(ref.area or "")
+            parts = [METRICS[ref.name].meaning]
+            parts += [f"at IoU {ref.iou:g}"] if ref.iou is not None else []
+            parts += [f"within {ref.max_dets} detections of an image and class"] if ref.max_dets else []
+            parts += [f"of objects of the area range {ref.area}"] if ref.area else []
+            parts += [f"which is {ends[0]:,.0f} to {ends[1]:,.0f} px² by coco"] if ends else []
+            found.append((f"metric {ref}", ", ".join(parts)))
+    if asked in format_names():
+        about = f"{format_module(asked).FORMAT.summary}; 'jaccard-eval formats {asked}' has an example"
+        found.append((f"format {asked}", about))
+    if asked in KINDS:
+        found.append((f"--iou-type {asked}", KINDS[asked]))
+    evaluate = COMMAND_TABLE.get_command(click.Context(COMMAND_TABLE), "evaluate")
+    options = [option for option in evaluate.params if isinstance(option, click.Option)] if evaluate is not None else []
+    found += [(f"option --{asked}", option.help or "") for option in options if f"--{asked}" in option.opts]
+    return found
+
+
+def _write_protocols(formatter: click.HelpFormatter) -> None:
+    from jaccard_eval.data.known_protocols import RULES
+
+    formatter.write_dl([(name, _facts(name)) for name in RULES])
     formatter.write_paragraph()
     formatter.write_text("Choose one with --protocol; --iou, --max-dets and --areas replace its rules.")
     _write_added(formatter, PROTOCOLS)

@@ -6,9 +6,17 @@ import math
 from typing import Any
 
 # What can be compared, in the order of the help; other packages add kinds by their names.
+KINDS = {
+    "bbox": "boxes: intersection over union",
+    "segm": "masks: pixels in common over pixels of either",
+    "boundary": "masks: the same of the pixels near their boundaries",
+    "keypoints": "poses: object keypoint similarity (OKS), by the distance of each point",
+    "obb": "oriented boxes and other quadrilaterals: intersection over union of their areas",
+    "probiou": "oriented boxes as Gaussians: 1 - Hellinger distance, as Ultralytics has it",
+}
+IOU_TYPES = tuple(KINDS)
 MASKS = ("segm", "boundary")
 ORIENTED = ("obb", "probiou")  # quadrilaterals
-IOU_TYPES = ("bbox", *MASKS, "keypoints", *ORIENTED)
 
 SMALL_MAX_AREA = 32.0**2  # px², COCO detection evaluation
 MEDIUM_MAX_AREA = 96.0**2  # px², COCO detection evaluation

@@ -12,7 +12,11 @@ from command_line import run_here, write_pair
 from jaccard_eval.cli import COMMAND_TABLE, GROUPS, run
 from jaccard_eval.cli.options import ListedCommand, SectionOption
 from jaccard_eval.codes import CODES
+from jaccard_eval.data.known_protocols import IOU_TYPES
+from jaccard_eval.data.known_protocols import RULES as PROTOCOLS
+from jaccard_eval.data.metricref import METRICS
 from jaccard_eval.errors import ExitCode
+from jaccard_eval.formats import format_names
 
 CONTEXT = click.Context(COMMAND_TABLE)
 COMMANDS = {name: COMMAND_TABLE.get_command(CONTEXT, name) for name in COMMAND_TABLE.list_commands(CONTEXT)}
@@ -213,3 +217,36 @@ def test_nothing_to_do_shows_the_help_and_ends_with_2(capsys: pytest.CaptureFixt
     assert shown_text.out == ""
     assert shown_text.err.startswith("Usage: jaccard-eval ")
     assert "error:" not in shown_text.err
+
+
+@pytest.mark.parametrize(
+    ("word", "heads"),
+    [
+        ("lvis", ["--protocol lvis"]),
+        ("ultralytics", ["--protocol ultralytics", "format ultralytics"]),
+        ("widerface", ["format widerface"]),
+        ("yolo", ["format yolo"]),
+        ("oLRP", ["metric oLRP"]),
+        ("ECE", ["metric ECE"]),
+        ("fppi", ["metric FPPI"]),
+        ("map", ["metric AP"]),
+        ("mAP50", ["metric AP50"]),
+        ("recall", ["metric recall"]),
+        ("iou", ["metric IoU", "option --iou"]),
+        ("obb", ["--iou-type obb"]),
+        ("score-min", ["option --score-min"]),
+    ],
+)
+def test_any_name_is_explained_from_the_list_that_has_it(word: str, heads: list[str], shown: Shown) -> None:
+    text = shown("help", word)
+    assert re.findall(r"^(\S.*?)  ", text, re.MULTILINE) == heads
+
+
+def test_every_protocol_metric_format_kind_and_option_has_an_answer(shown: Shown) -> None:
+    options = [name.lstrip("-") for option in COMMANDS["evaluate"].params for name in option.opts if name[:2] == "--"]
+    for word in (*PROTOCOLS, *METRICS, *format_names(), *IOU_TYPES, *options):
+        assert shown("help", word)
+
+
+def test_a_size_is_explained_with_its_ends(shown: Shown) -> None:
+    assert "1,024 to 9,216 px²" in " ".join(shown("help", "AP_medium").split())

@@ -6,7 +6,7 @@ import click
 
 from jaccard_eval.cli import COMMAND_TABLE, streams
 from jaccard_eval.cli.options import ListedCommand, completed_from
-from jaccard_eval.cli.topics import TOPICS, finding_page
+from jaccard_eval.cli.topics import TOPICS, finding_page, named
 from jaccard_eval.codes import CODES
 from jaccard_eval.errors import UsageError
 from jaccard_eval.text import did_you_mean, quoted_value
@@ -25,8 +25,12 @@ def show_help(topic: str | None) -> None:
         text = command.get_help(click.Context(command, info_name=topic, parent=root))
     elif topic in CODES:
         text = finding_page(topic, width=root.make_formatter().width)
+    elif rows := named(topic):
+        formatter = root.make_formatter()
+        formatter.write_dl(rows)
+        text = formatter.getvalue().rstrip("\n")
     else:
-        known = f" Topics: {', '.join(TOPICS)}, a command, or the code of a finding."
+        known = f" Topics: {', '.join(TOPICS)}, a command, a metric, protocol, format, kind or option, or a finding."
         raise UsageError(f"no help on {quoted_value(topic)}.{did_you_mean(topic, _known_words()) or known}")
     streams.write_result(f"{text}\n")
 
@@ -39,12 +43,10 @@ COMMAND = ListedCommand(
     "help",
     group="Help",
     callback=show_help,
-    help="Explain a topic, a command, or the code of a finding.\n\nWithout TOPIC, show the commands and topics.",
-    short_help="Explain a topic, a command, or the code of a finding.",
+    help="Explain a topic, a command, a finding, or any other name.\n\n"
+    "Names are those of metrics, protocols, formats, kinds of shapes and options. Without NAME, show the commands and"
+    " topics.",
+    short_help="Explain a topic, a command, a finding, or any other name.",
     options_metavar="[OPTIONS]",
-    params=[
-        click.Argument(
-            ["topic"], required=False, metavar="[TOPIC|COMMAND|CODE]", shell_complete=completed_from(_known_words)
-        )
-    ],
+    params=[click.Argument(["topic"], required=False, metavar="[NAME]", shell_complete=completed_from(_known_words))],
 )
