@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import BOXES, AreaRange, Protocol, ProtocolOptions
 from jaccard_eval.data.result import EvaluationResult
+from jaccard_eval.engine import session
 from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import evaluate_inputs, explain_inputs, in_every, load_and_trust
 from jaccard_eval.findings import DataError, Finding
@@ -163,6 +164,7 @@ def nms(
 # The features are imported where they are used: most callers use one verb, and each brings modules of its own.
 
 
+@session()
 def evaluate(
     gt: Source,
     pred: Source | None = None,
@@ -330,6 +332,7 @@ def evaluate(
     return evaluate_inputs(gt, pred, rules, options, version=__version__, engine=where, findings=found)
 
 
+@session()
 def compare(
     gt: Source | None,
     *preds: Source | Sequence[Source],
@@ -437,6 +440,7 @@ def compare(
     return compare_results(results, options or CompareOptions(), version=__version__, run=map_in_order, names=names)
 
 
+@session()
 def inspect(
     path: Source,
     pred: Source | None = None,
@@ -604,6 +608,7 @@ def sensitivity(
     return analyse_sides(sides, rules, scale or ScaleOptions(), version=__version__)
 
 
+@session()
 def explain(
     gt: Source | EvaluationResult,
     pred: Source | None = None,

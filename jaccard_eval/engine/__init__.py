@@ -6,6 +6,7 @@ A run without any of it passes what stands here, and nothing behind it. No task 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -148,6 +149,13 @@ def session() -> Iterator[None]:
 def _forget() -> None:
     for forget in AT_ENDS:
         forget()
+
+
+def remembered(read: Callable[[Path], Made]) -> Callable[[Path], Made]:
+    """Return a reader of files that reads each of them once in a session."""
+    known = functools.cache(read)
+    AT_ENDS.append(known.cache_clear)
+    return lambda path: known(path) if _sessions[0] else read(path)
 
 
 def is_automatic(options: EngineOptions) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from jaccard_eval.engine import remembered
 from jaccard_eval.findings import DataError, Where
 from jaccard_eval.reading import files
 from jaccard_eval.text import quoted_value, shown_json
@@ -18,6 +19,7 @@ MAX_DEPTH = 20  # nested lists and mappings
 _PLAIN_TAGS = "tag:yaml.org,2002:"  # !!str, !!int and their like; !!python/... is under it and refused by name
 
 
+@remembered  # a data.yaml is asked for by whoever looks, for its labels, its names and its poses
 def read_yaml_mapping(path: Path) -> dict[str, Any]:
     """Return the top-level mapping of a YAML file; values are texts, lists and mappings of texts."""
     import yaml

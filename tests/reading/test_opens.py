@@ -71,3 +71,9 @@ def test_a_configuration_is_looked_for_once(tmp_path: Path, monkeypatch: pytest.
     opened.clear()
     assert run_here("evaluate", gt, pred).returncode == 0
     assert most(opened, tmp_path / "pyproject.toml") == 2  # whether it has a table of this tool, and the reading
+
+
+@pytest.mark.parametrize("described", ["yolo", "yolo/data.yaml"])
+def test_a_description_is_read_once_by_all_who_ask_it(described: str, opened: list[str]) -> None:
+    evaluate(SAMPLE / described, SAMPLE / "yolo/better")
+    assert opened.count(str(SAMPLE / "yolo/data.yaml")) == LOOK_AND_READING
