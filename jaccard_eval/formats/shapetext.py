@@ -44,6 +44,7 @@ _FOUR = ("n1", "n2", "n3", "n4")  # corners, or left, top and sizes: what the bo
 _ENCODINGS: dict[tuple[str, ...], str] = {_CORNERS: "xyxy", _SIDES: "xywh"}
 _MANY_CLASSES = 100
 _LOOKED_AT = 1000  # lines
+_FEW = 5
 _FLAGS = ("ignore", "lost")
 _NUMERIC = ("cx", "cy", "score", "track", "occluded", "generated", *_FLAGS)
 _CLOSE = 0.1  # of the extent of corners, by which their middle may differ from the one that is written
@@ -104,8 +105,8 @@ class Layout:
     def fields(self, line: str) -> dict[str, str] | None:
         """Return the columns of a line; None where it has others."""
         text = line.strip()
-        values = _SPLIT.split(text.replace('"', ""))
         names = self.names
+        values = _SPLIT.split(text.replace('"', ""), maxsplit=2 * len(names))
         # A class may have blanks where it is the last.
         if len(values) > len(names) and names[-1] == "class" and not is_numeral(values[len(names) - 1]):
             values = [*values[: len(names) - 1], " ".join(values[len(names) - 1 :])]
@@ -221,6 +222,10 @@ def _layout_of(texts: Sequence[str], *, has_images: bool) -> Layout | None:
         if layout.start is not None and sum(map(bool, map(layout.start.match, filled))) * 2 <= len(filled):
             continue
         lines = [line for text in filled for line in _lines(text, layout)]
+        # Most texts are others: a few lines show that.
+        few = lines[:: max(len(lines) // _FEW, 1)]
+        if len(few) >= _FEW and not any(map(layout.fields, few)):
+            continue
         rows = [layout.fields(line) for line in lines[:_LOOKED_AT]]
         fitting = [row for row in rows if row is not None]
         labels = [row.get("class", "") for row in fitting]

@@ -64,7 +64,9 @@ def _split(line: str) -> tuple[str, str, Sequence[str]] | None:
         line = line.replace("|", " ")
     # Asked only where it may be: most lines have no field with so many commas.
     n_commas = line.count(",")
-    if 2 < n_commas <= _MOST_COMMAS and (packed := _PACKED.fullmatch(line)) is not None:
+    if n_commas > _MOST_COMMAS:
+        return None
+    if n_commas > 2 and (packed := _PACKED.fullmatch(line)) is not None:
         return _around_box(*map(str.strip, packed.groups()))
     image, *rest = [field.strip() for field in line.split(",")] if n_commas > 4 else [*line.split(), ""]
     rest = [field for field in rest if field]
@@ -116,7 +118,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 
     images: list[str] = []
     labels: list[str] = []  # a line each, also of those that are blank or wrong, so that line numbers stay
-    tracked: list[Sequence[str]] = []  # five numbers, of which the first may be a track id
+    tracked: list[tuple[str, Sequence[str]]] = []  # images, and five numbers of which the first may be a track id
     uneven: list[tuple[Where, str]] = []
     unnamed: list[tuple[Where, str]] = []  # without a class
     for number, line in enumerate(files.read_lines(path, empty_ok=True), start=1):
@@ -130,21 +132,22 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         image, label, numbers = found
         images.append(image)
         # Where commas separate them, a number beside the class is no part of its name.
-        tracked.append(numbers if "," in line and label and len(numbers) == _BOX_NUMBERS[1] else ())
+        if len(numbers) == _BOX_NUMBERS[1] and label and "," in line:
+            tracked.append((image, numbers))
         labels.append(" ".join((label or str(NO_CLASS), *numbers)))
     if 0 < len(unnamed) == len(images):
         note_no_class(draft)
     else:
         uneven = [*uneven, *unnamed]
-    if options.columns is None and _are_tracked(images, tracked):
+    if options.columns is None and 0 < len(images) == len(tracked) and _are_tracked(tracked):
         draft.options = replace(draft.options, columns="track-box")
     draft.findings.add_rows(Severity.ERROR, "columns", range(len(uneven)), uneven.__getitem__, fix=_FIX)
     add_listed_lines(path, images, labels, draft, options)
 
 
-def _are_tracked(images: Sequence[str], numbers: Sequence[Sequence[str]]) -> bool:
+def _are_tracked(lines: Sequence[tuple[str, Sequence[str]]]) -> bool:
     """Whether whole numbers count objects, as trackers and DarkLabel write them: no image has one twice."""
-    ids = [own[0] if own and own[0].isdecimal() else "" for own in numbers]
-    if not all(ids) or len({*zip(images, ids, strict=True)}) < len(ids):
+    ids = {(image, numbers[0]) for image, numbers in lines if numbers[0].isdecimal()}
+    if len(ids) < len(lines):
         return False
-    return any(int(first) > 1 for first in ids) and any(float(last) > 1 for *_, last in numbers)  # no scores
+    return any(int(first) > 1 for _, first in ids) and any(float(numbers[-1]) > 1 for _, numbers in lines)  # no scores
