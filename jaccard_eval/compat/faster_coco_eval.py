@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +67,7 @@ class COCO(coco.COCO):
     def __repr__(self) -> str:
         return _signed(self, "annotation_file")
 
-    def loadRes(self, resFile: Any, min_score: float = 0) -> Self:
+    def loadRes(self, resFile: Any, min_score: float = 0) -> coco.COCO:
         """Return detections as annotations of the same images, those of at least a score."""
         if min_score:  # what scores less may be of other images
             given = self.loadNumpyAnnotations(resFile) if isinstance(resFile, np.ndarray) else self.load_json(resFile)
@@ -98,8 +98,8 @@ class COCO(coco.COCO):
                     record[key] = int(record[key])
         super()._index()
 
-    def _empty(self) -> Self:
-        return type(self)(print_function=self.print_function)
+    def _empty(self) -> COCO:
+        return COCO(print_function=self.print_function)
 
     def _print(self, text: object) -> None:
         self.print_function(text)
@@ -109,10 +109,18 @@ class COCO(coco.COCO):
         """The annotations by image."""
         return self.imgToAnns
 
+    @img_ann_map.setter
+    def img_ann_map(self, groups: Any) -> None:
+        self.imgToAnns = groups
+
     @property
     def cat_img_map(self) -> Any:
         """The images by category."""
         return self.catToImgs
+
+    @cat_img_map.setter
+    def cat_img_map(self, groups: Any) -> None:
+        self.catToImgs = groups
 
     def get_ann_ids(self, img_ids: Any = (), cat_ids: Any = (), area_rng: Any = (), iscrowd: Any = None) -> list[Any]:
         """Return the ids of annotations, as `getAnnIds`."""
@@ -176,9 +184,9 @@ class Params(params.Params):
             self.areaRngLbl = ["all", *ranges]
 
     @property
-    def useSegm(self) -> int:
-        """Whether masks are compared; writing 1 or 0 chooses masks or boxes, None neither."""
-        return int(self.iouType == "segm")
+    def useSegm(self) -> int | None:
+        """Whether masks are compared, or boxes; None where neither are, as callers read 0 as boxes."""
+        return {"segm": 1, "bbox": 0}.get(self.iouType)
 
     @useSegm.setter
     def useSegm(self, value: int | None) -> None:
@@ -370,7 +378,7 @@ class COCOeval_faster(cocoeval.COCOeval):
         """AP of each class and of all, with precision and recall at the score at which the mean F1 of classes is best.
 
         Detections that match at IoU .50 are hits. Of equal means the lowest score is taken. Classes without objects or
-        without AP are left out.
+        without AP are skipped.
 
         Raises
         ------

@@ -203,13 +203,16 @@ class LVISEval:
             for side in (self.lvis_gt, self.lvis_dt)
         )
         kept = ("image_id", "category_id", "score", "bbox" if p.iou_type == BOXES else "segmentation")
+        shown = self.lvis_gt.load_imgs(p.img_ids)
         if p.iou_type != BOXES:
-            for ann, run in zip(found, rles(found, self.lvis_gt.imgs), strict=True):
+            for ann, run in zip((*document, *found), rles((*document, *found), self.lvis_gt.imgs), strict=True):
                 ann["segmentation"] = run
+            # Masks that are alike are compared, whatever the size of their image.
+            shown = [{name: image[name] for name in image.keys() - {"height", "width"}} for image in shown]
         areas = [AreaRange(name, *limits) for name, limits in zip(p.area_rng_lbl, p.area_rng, strict=True)]
         result = evaluate(
             {
-                "images": self.lvis_gt.load_imgs(p.img_ids),
+                "images": shown,
                 "annotations": document,
                 "categories": self.lvis_gt.load_cats(p.cat_ids),
             },

@@ -6,13 +6,15 @@ import contextlib
 import copy
 import inspect
 import io
+import json
 import subprocess
 import sys
+import tempfile
 import textwrap
 import types
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import cocoscenes
@@ -27,108 +29,230 @@ from jaccard_eval.compat.pycocotools import coco as our_coco
 from jaccard_eval.compat.pycocotools import cocoeval as our_cocoeval
 
 Record = dict[str, Any]
-MODULES = {
-    "peer": {"pycocotools.coco": pycocotools.coco, "pycocotools.cocoeval": pycocotools.cocoeval},
-    "drop-in": {"pycocotools.coco": our_coco, "pycocotools.cocoeval": our_cocoeval},
-}
 BY_IMAGE = [kind for kind in cocoscenes.KINDS if kind.name in ("plain", "crowds and ties", "mostly empty")]
 
 
-class Tensor:
-    """As much of a tensor of boxes as the caller uses."""
-
-    def __init__(self, values: Any) -> None:
-        self.values = np.asarray(values, dtype=np.float64)
-
-    def unbind(self, axis: int) -> list[np.ndarray]:
-        return list(np.moveaxis(self.values, axis, 0))
-
-    def tolist(self) -> Any:
-        return self.values.tolist()
-
-
-class Ranks:
-    """All-gather of processes that run one after the other: the parts of all, by whether they are ids or results."""
-
-    def __init__(self) -> None:
-        self.ids: list[Any] = []
-        self.results: list[Any] = []
-
-    def all_gather(self, part: Any) -> list[Any]:
-        return self.ids if isinstance(part, list) else self.results
-
-
-@pytest.fixture
-def detr_source(shared_data: Path) -> str:
-    path = shared_data.parent / "reference/callers/detr_coco_eval.py"
-    if not path.is_file():
-        pytest.skip("needs the source of DETR's coco_eval.py beside the checkout")
-    return path.read_text()
-
-
-def run_detr(source: str, peer: str, document: Record, shares: list[list[Record]], patch: pytest.MonkeyPatch) -> Any:
-    """Evaluate the images of each rank by DETR's evaluator, one rank after the other; return that of the first."""
-    ranks = Ranks()
-    torch, util, misc = ModuleType("torch"), ModuleType("util"), ModuleType("util.misc")
-    torch.stack = lambda columns, dim: Tensor(np.stack(columns, axis=dim))  # type: ignore[attr-defined]
-    misc.all_gather = ranks.all_gather  # type: ignore[attr-defined]
-    for name, module in {**MODULES[peer], "torch": torch, "util": util, "util.misc": misc}.items():
-        patch.setitem(sys.modules, name, module)
-    namespace: Record = {"__name__": "detr_coco_eval"}
-    exec(compile(source, "detr_coco_eval.py", "exec"), namespace)
-    gt = sys.modules["pycocotools.coco"].COCO()
+def indexed(coco: Any, document: Record) -> Any:
+    gt = coco()
     gt.dataset = copy.deepcopy(document)
     gt.createIndex()
-    evaluators = [namespace["CocoEvaluator"](gt, ["bbox"]) for _ in shares]
-    for evaluator, batches in zip(evaluators, shares, strict=True):
-        for predictions in batches:
-            evaluator.update(predictions)
-    ranks.ids = [evaluator.img_ids for evaluator in evaluators]
-    ranks.results = [np.concatenate(evaluator.eval_imgs["bbox"], 2) for evaluator in evaluators]
-    evaluators[0].synchronize_between_processes()
-    evaluators[0].accumulate()
-    evaluators[0].summarize()
-    return evaluators[0].coco_eval["bbox"]
+    return gt
 
 
-def by_image(document: Record, detections: list[Record]) -> list[Record]:
-    """Return what a loop hands over, one batch an image: corners, scores and labels, or nothing."""
-    batches = []
-    for image in document["images"]:
-        found = [record for record in detections if record["image_id"] == image["id"]]
-        boxes = np.array([record["bbox"] for record in found]).reshape(-1, 4)
-        boxes[:, 2:] += boxes[:, :2]
-        prediction = {
-            "boxes": Tensor(boxes),
-            "scores": Tensor([record["score"] for record in found]),
-            "labels": np.array([record["category_id"] for record in found]),
-        }
-        batches.append({image["id"]: prediction if found else {}})
-    return batches
+def common_class(document: Record) -> Any:
+    return Counter(ann["category_id"] for ann in document["annotations"] if not ann["iscrowd"]).most_common(1)[0][0]
 
 
-@pytest.mark.parametrize("n_ranks", [1, 3])
+# How projects call pycocotools, in a few lines each, from reading what they do. Each takes its classes, objects and
+# detections of a scene, and returns evaluations, lines or masks, which must be equal.
+Caller = Callable[[Any, Any, Record, list[Record]], list[Any]]
+
+
+def by_parts(evaluation: Any) -> Any:
+    """DETR, and torchvision before 0.10: the steps of `evaluate` one by one, without what it prints."""
+    params = evaluation.params
+    assert params.useSegm is None
+    params.imgIds, params.catIds = list(np.unique(params.imgIds)), list(np.unique(params.catIds))
+    params.maxDets = sorted(params.maxDets)
+    evaluation.params = params
+    evaluation._prepare()
+    keys = [(image, category) for image in params.imgIds for category in params.catIds]
+    evaluation.ious = {key: evaluation.computeIoU(*key) for key in keys}
+    found = [
+        evaluation.evaluateImg(image, category, area, params.maxDets[-1])
+        for category in params.catIds
+        for area in params.areaRng
+        for image in params.imgIds
+    ]
+    evaluation._paramsEval = copy.deepcopy(params)
+    return found
+
+
+def at_once(evaluation: Any) -> Any:
+    """torchvision's references of today."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        evaluation.evaluate()
+    return evaluation.evalImgs
+
+
+def batches(step: Callable[[Any], Any], n_ranks: int) -> Caller:
+    """Evaluate batches of an image or two on every rank, the first image on each; then merge what all have."""
+
+    def run(coco: Any, cocoeval: Any, document: Record, detections: list[Record]) -> list[Any]:
+        gt = indexed(coco, document)
+        ids = [image["id"] for image in document["images"]]
+        images, parts = [], []
+        for rank in range(n_ranks):
+            evaluation = cocoeval(gt, iouType="bbox")
+            own = [ids[0], *ids[rank::n_ranks]]
+            for batch in (own[start : start + 2] for start in range(0, len(own), 2)):
+                rows = [copy.deepcopy(row) for row in detections if row["image_id"] in batch]
+                with contextlib.redirect_stdout(io.StringIO()):
+                    evaluation.cocoDt = coco.loadRes(gt, rows) if rows else coco()
+                evaluation.params.imgIds = list(np.unique(batch))
+                found = np.asarray(step(evaluation), dtype=object)
+                images += evaluation.params.imgIds
+                parts.append(found.reshape(-1, len(evaluation.params.areaRng), len(evaluation.params.imgIds)))
+        merged, first = np.unique(images, return_index=True)
+        evaluation.evalImgs = list(np.concatenate(parts, 2)[..., first].flatten())
+        evaluation.params.imgIds = list(merged)
+        evaluation._paramsEval = copy.deepcopy(evaluation.params)
+        evaluation.accumulate()
+        evaluation.summarize()
+        return [evaluation]
+
+    return run
+
+
+def polygons_to_masks(coco: Any, cocoeval: Any, document: Record, detections: list[Record]) -> list[Any]:
+    """Data sets of DETR and torchvision: an object is where any of its polygons is."""
+    del cocoeval, detections
+    mask = sys.modules[coco.__module__].maskUtils
+    shapes = [np.array([4.0, 3, 17, 5, 9, 19]).tolist(), [1, 1, 6, 1, 6, 5, 1, 5]]
+    height, width = 24, 20
+    decoded = mask.decode(mask.frPyObjects(shapes, height, width))
+    return [decoded.any(axis=2), mask.merge(mask.frPyObjects(shapes, height, width)), len(document)]
+
+
+def own_index(coco: Any, cocoeval: Any, document: Record, detections: list[Record]) -> list[Any]:
+    """MMDetection: a subclass with other arguments and names, chosen classes, images and caps, AP by class."""
+
+    class Api(coco):  # type: ignore[misc]
+        def __init__(self, annotation_file: str | None = None) -> None:
+            super().__init__(annotation_file=annotation_file)
+            self.img_ann_map, self.cat_img_map = self.imgToAnns, self.catToImgs
+
+        def get_cat_ids(self, cat_names: Any = (), sup_names: Any = (), cat_ids: Any = ()) -> Any:
+            return self.getCatIds(cat_names, sup_names, cat_ids)
+
+    gt = indexed(Api, document)
+    evaluation = cocoeval(gt, gt.loadRes(copy.deepcopy(detections)), "bbox")
+    evaluation.params.catIds = gt.get_cat_ids(cat_names=[gt.cats[common_class(document)]["name"]])
+    evaluation.params.imgIds = gt.getImgIds()[::-1]
+    evaluation.params.maxDets = [100, 300, 1000]
+    evaluation.params.iouThrs = np.array([0.5, 0.75])
+    evaluation.evaluate()
+    evaluation.accumulate()
+    evaluation.summarize()
+    again = cocoeval(gt, gt.loadRes(copy.deepcopy(detections)), "bbox")  # proposals
+    again.params.useCats = 0
+    again.evaluate()
+    again.accumulate()
+    again.summarize()
+    return [evaluation, again]
+
+
+def copied_and_written(coco: Any, cocoeval: Any, document: Record, detections: list[Record]) -> list[Any]:
+    """detectron2: results of a list that is copied, a box less for masks, other caps, precision by class."""
+    gt = indexed(coco, document)
+    found = gt.loadRes(copy.deepcopy(detections))
+    evaluation = cocoeval(gt, found, "bbox")
+    evaluation.params.maxDets = [1, 10, 100]
+    evaluation.evaluate()
+    evaluation.accumulate()
+    evaluation.summarize()
+    precision = evaluation.eval["precision"][:, :, :, 0, -1]
+    return [evaluation, [precision[:, :, k][precision[:, :, k] > -1] for k in range(precision.shape[2])]]
+
+
+def of_a_file(coco: Any, cocoeval: Any, document: Record, detections: list[Record]) -> list[Any]:
+    """YOLOX and EfficientDet: sections removed, results through a file, with an empty list for a mask."""
+    gt = indexed(coco, {**document, "info": {}, "licenses": []})
+    for name in ("info", "licenses"):
+        gt.dataset.pop(name, None)
+    for image in gt.dataset["images"]:
+        image.pop("file_name", None)
+    rows = [row | {"segmentation": []} for row in detections]
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "found.json").write_text(json.dumps(rows))
+        found = gt.loadRes(f"{folder}/found.json")
+    evaluation = cocoeval(gt, found, "bbox")
+    evaluation.params.imgIds = [image["id"] for image in document["images"]][::2]
+    evaluation.evaluate()
+    evaluation.accumulate()
+    evaluation.summarize()
+    return [evaluation, [gt.cats[key]["name"] for key in sorted(gt.cats)]]
+
+
+def of_thresholds(coco: Any, cocoeval: Any, document: Record, detections: list[Record]) -> list[Any]:
+    """SAHI: other thresholds and areas; and, for errors, categories mixed with a supercategory and ignored objects."""
+    gt = indexed(coco, document)
+    found = gt.loadRes(copy.deepcopy(detections))
+    evaluation = cocoeval(copy.deepcopy(gt), copy.deepcopy(found), "bbox")
+    evaluation.params.iouThrs = [0.75, 0.5, 0.1]
+    evaluation.params.maxDets = [100]
+    evaluation.params.areaRng = [[0, 1e10], [0, 400]]
+    evaluation.params.areaRngLbl = ["all", "small"]
+    evaluation.evaluate()
+    evaluation.accumulate()
+    one, others, kept = copy.deepcopy(gt), copy.deepcopy(found), common_class(document)
+    for ann in one.dataset["annotations"]:
+        ann["ignore"] = ann["iscrowd"] = int(ann["category_id"] != kept)
+        ann["category_id"] = kept
+    others.dataset["annotations"] = [ann for ann in others.dataset["annotations"] if ann["category_id"] == kept]
+    for side in (one, others):
+        side.createIndex()
+    mixed = cocoeval(one, others, "bbox")
+    mixed.params.iouThrs, mixed.params.maxDets, mixed.params.useCats = [0.1], [100], 0
+    mixed.evaluate()
+    mixed.accumulate()
+    return [evaluation, mixed]
+
+
+CALLERS: dict[str, Caller] = {
+    "DETR": batches(by_parts, 1),
+    "DETR on three ranks": batches(by_parts, 3),
+    "torchvision": batches(at_once, 1),
+    "torchvision on three ranks": batches(at_once, 3),
+    "masks of data sets": polygons_to_masks,
+    "MMDetection": own_index,
+    "detectron2": copied_and_written,
+    "YOLOX and EfficientDet": of_a_file,
+    "SAHI": of_thresholds,
+}
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of pycocotools under NumPy 2
+@pytest.mark.parametrize("caller", CALLERS)
 @pytest.mark.parametrize("kind", BY_IMAGE, ids=lambda kind: kind.name)
-def test_the_evaluator_of_detr_runs_unchanged(
-    kind: cocoscenes.Kind, n_ranks: int, detr_source: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_callers_get_what_pycocotools_gives(kind: cocoscenes.Kind, caller: str) -> None:
     document, detections = cocoscenes.draw(kind, seed=1)
-    batches = by_image(document, detections)
-    # The first image is met twice, as a sampler that fills the last batch does it.
-    shares = [[*batches[rank::n_ranks], batches[0]] for rank in range(n_ranks)]
-    evaluations, printed = [], []
-    for peer in MODULES:
+    got, printed = [], []
+    peers = (pycocotools.coco.COCO, pycocotools.cocoeval.COCOeval), (drop_in.COCO, drop_in.COCOeval)
+    for coco, cocoeval in peers:
         with contextlib.redirect_stdout(io.StringIO()) as output:
-            evaluations.append(run_detr(detr_source, peer, document, shares, monkeypatch))
+            got.append(CALLERS[caller](coco, cocoeval, copy.deepcopy(document), copy.deepcopy(detections)))
         printed.append([line for line in output.getvalue().splitlines() if "t=" not in line])
-    theirs, ours = evaluations
-    assert isinstance(ours, drop_in.COCOeval)
-    assert isinstance(theirs, pycocotools.cocoeval.COCOeval)
-    assert ours.stats[0] >= 0
-    assert same_bits(ours.stats, theirs.stats)
-    for name in ("precision", "recall", "scores"):
-        assert same_bits(ours.eval[name], theirs.eval[name])
     assert printed[0] == printed[1]
+    for theirs, ours in zip(*got, strict=True):
+        if not isinstance(theirs, pycocotools.cocoeval.COCOeval):
+            np.testing.assert_equal(ours, theirs)
+            continue
+        assert isinstance(ours, drop_in.COCOeval)
+        assert ours.eval["precision"].max() > 0
+        assert same_bits(ours.stats, theirs.stats)
+        for name in ("precision", "recall", "scores"):
+            assert same_bits(ours.eval[name], theirs.eval[name])
+
+
+@pytest.mark.parametrize("kind", ["bbox", "segm", "keypoints"])
+def test_without_objects_the_shapes_of_detections_need_not_be_there(kind: str) -> None:
+    document = {"images": [{"id": 1, "height": 9, "width": 9}], "categories": [{"id": 1}], "annotations": []}
+    found = [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}]
+    precision = []
+    for coco, cocoeval in ((pycocotools.coco, pycocotools.cocoeval), (our_coco, our_cocoeval)):
+        with contextlib.redirect_stdout(io.StringIO()):
+            gt = indexed(coco.COCO, document)
+            evaluation = cocoeval.COCOeval(
+                gt, gt.loadRes([found[0] | {"segmentation": {"size": [9, 9], "counts": "Q2"}}]), kind
+            )
+            evaluation.evaluate()
+            evaluation.accumulate()
+        precision.append(evaluation.eval["precision"])
+        evaluation.params.maxDets = []
+        with contextlib.redirect_stdout(io.StringIO()), pytest.raises(IndexError):
+            evaluation.evaluate()
+    assert same_bits(*precision)
 
 
 # pycocoEvalDemo of the COCO API, for boxes, with paths in place of its own.

@@ -10,10 +10,12 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from exact import decode, same_bits
 
 from jaccard_eval.compat.lvis import LVIS, LVISEval, LVISResults
+from jaccard_eval.compat.pycocotools.mask import encode
 
 ARCHIVES = {"cases.tar.xz": ("cases_pub/lvis/", "bbox", 75), "cases_ext.tar.xz": ("cases_ext/lvis_segm/", "segm", 20)}
 PROGRAM = """
@@ -123,3 +125,14 @@ def test_a_program_runs_without_a_change_of_its_lines(files: tuple[Path, Path], 
     results, same = done.stdout.rsplit(" ", 1)
     assert json.loads(results)["AP50"] == pytest.approx(51 / 101)
     assert same.strip() == "True"
+
+
+def test_masks_of_another_size_than_their_image_are_compared_with_each_other() -> None:
+    """As MMDetection's own test has them, of 10 by 10 pixels in an image of 200 by 200."""
+    square = {"size": [10, 10], "counts": [0, 50, 50]}
+    document = TRUTH | {"annotations": [TRUTH["annotations"][0] | {"segmentation": square}]}
+    found = [{"image_id": 1, "category_id": 3, "segmentation": encode(np.eye(10) + np.tri(10)), "score": 0.5}]
+    found.append(found[0] | {"segmentation": {"size": [10, 10], "counts": b"0b1b1"}, "score": 0.9})
+    evaluation = LVISEval(LVIS(document), found, "segm")
+    evaluation.run()
+    assert evaluation.get_results()["AP"] == pytest.approx(1.0)

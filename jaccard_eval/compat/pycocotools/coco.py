@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -164,7 +164,7 @@ class COCO:
         return _load(self.imgs, ids)
 
     @without_collection()
-    def loadRes(self, resFile: Any) -> Self:
+    def loadRes(self, resFile: Any) -> COCO:
         """Return detections as annotations of the same images; ids count from 1.
 
         Parameters
@@ -223,8 +223,9 @@ class COCO:
         rows = None if self._unread is None else self._unread[0]
         return rows if rows is not None and iou_type in (rows.kind, "bbox") else None
 
-    def _empty(self) -> Self:
-        return type(self)(verbose=self.verbose)
+    def _empty(self) -> COCO:
+        # Of this class, as there: a subclass may be made with other arguments.
+        return COCO(verbose=self.verbose)
 
     def loadNumpyAnnotations(self, data: npt.NDArray[Any]) -> list[Record]:
         """Return rows (N, 7) of image id, left, top, width, height, score and category id as records."""

@@ -398,7 +398,7 @@ def whole_match(groups: Groups) -> WholeMatch | None:
     """Match all groups at once; None where only pycocotools' own procedure defines the outcome."""
     params = groups.params
     n_images, n_labels = len(params.imgIds), len(params.catIds)
-    if not n_images or not n_labels or len(set(params.catIds)) < n_labels:
+    if not n_images or not n_labels or not len(params.maxDets) or len(set(params.catIds)) < n_labels:
         return None
     # Without categories no keypoints are compared there: see `Groups.overlaps`. Where their scale is a share of the
     # box, sizes are still those of the areas.
@@ -412,8 +412,9 @@ def whole_match(groups: Groups) -> WholeMatch | None:
             return None
         ignored = {"ignore": [bool(ann["ignore"]) for ann in gt.anns]} if params.iouType == "keypoints" else {}
         truth, found = gt.table(crowd=np.trunc(gt.last) != 0, **ignored), pred.table(score=pred.last)
-    except UsageError:
-        # Numbers that are not finite, or thresholds in no order: defined there, and refused here.
+    except (KeyError, UsageError):
+        # Numbers that are not finite, thresholds in no order, shapes that are compared with nothing: defined there, and
+        # refused here.
         return None
     if isinstance(truth.shapes, Masks) and isinstance(found.shapes, Masks):
         # Masks of other sizes than the rest of their image are refused where they are compared.
