@@ -105,9 +105,10 @@ def _facts(protocol: str) -> str:
 
 
 def named(word: str) -> list[tuple[str, str]]:
-    """Return what a word names besides topics, commands and findings: protocols, metrics, formats, kinds, options."""
+    """Return what a word names: protocols, metrics, tools, formats, kinds of shapes and options, with what each is."""
     from jaccard_eval.cli import COMMAND_TABLE
     from jaccard_eval.data.known_protocols import KINDS, RULES
+    from jaccard_eval.data.known_tools import TOOLS
     from jaccard_eval.data.metricref import METRICS, MetricRef
     from jaccard_eval.formats import format_module, format_names
 
@@ -128,6 +129,11 @@ def named(word: str) -> list[tuple[str, str]]:
             parts += [f"of objects of the area range {ref.area}"] if ref.area else []
             parts += [f"which is {ends[0]:,.0f} to {ends[1]:,.0f} px² by coco"] if ends else []
             found.append((f"metric {ref}", ", ".join(parts)))
+    found += [
+        (tool.name, f"prints {tool.prints}; --protocol {tool.protocol}: {tool.close}")
+        for tool in TOOLS
+        if asked in (tool.name.casefold(), tool.name.casefold().partition(" ")[0].removesuffix("'s"))
+    ]
     if asked in format_names():
         about = f"{format_module(asked).FORMAT.summary}; 'jaccard-eval formats {asked}' has an example"
         found.append((f"format {asked}", about))

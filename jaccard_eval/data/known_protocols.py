@@ -359,6 +359,49 @@ _ULTRALYTICS_8_0: dict[str, Any] = _ULTRALYTICS_8_4_37 | {
     | {"interpolation": f"{_VAL} 8.4.36 utils/metrics.py, compute_ap: a last line from the last recall to (1, 0)"},
 }
 
+# Tools that take PASCAL VOC's rules with a change or two.
+_MMDET_SOURCE = "mmdet 3.3.0 evaluation/functional/mean_ap.py"
+
+_MMDET: dict[str, Any] = _VOC2012 | {
+    "pixel_offset": 0.0,
+    "single_precision": True,
+    "sources": {rule: source.replace("PASCAL VOC", "mmdet, as PASCAL VOC,") for rule, source in _VOC_SOURCES.items()}
+    | {
+        "pixel_offset": f"{_MMDET_SOURCE}, eval_map: use_legacy_coordinate=False",
+        "single_precision": f"{_MMDET_SOURCE}: boxes are arrays of 32 bits, as detectors give them",
+        "interpolation": f"{_MMDET_SOURCE}, average_precision: mode='area'",
+    },
+}
+
+_DETECTRON2_SOURCE = "detectron2 e6b3a96d evaluation/pascal_voc_evaluation.py"
+
+_DETECTRON2_VOC: dict[str, Any] = _VOC2012 | {
+    "iou_thresholds": tuple(hundredths / 100 for hundredths in range(50, 100, 5)),
+    "above_threshold": True,
+    "sources": _VOC2012["sources"]
+    | {
+        "iou_thresholds": f"{_DETECTRON2_SOURCE}, PascalVOCDetectionEvaluator: 50 to 95 by 5, divided by 100",
+        "above_threshold": f"{_DETECTRON2_SOURCE}, voc_eval: 'ovmax > ovthresh'",
+    },
+}
+
+_KERAS_SOURCE = "keras-retinanet 1.0.0 utils/eval.py"
+
+_KERAS_RETINANET: dict[str, Any] = _VOC2012 | {
+    "pixel_offset": 0.0,
+    "ignored_flags": (),
+    "reusable_flags": (),
+    "sources": {
+        rule: source.replace("PASCAL VOC", "keras-retinanet, as PASCAL VOC,") for rule, source in _VOC_SOURCES.items()
+    }
+    | {
+        "pixel_offset": f"{_KERAS_SOURCE}, evaluate: compute_overlap adds no pixel",
+        "ignored_flags": f"{_KERAS_SOURCE}, evaluate: every annotation counts",
+        "reusable_flags": f"{_KERAS_SOURCE}, evaluate: each annotation is taken once",
+        "interpolation": f"{_KERAS_SOURCE}, _compute_ap: area below the envelope",
+    },
+}
+
 # What is listed here is accepted by name, in the order of the help; `data.protocol.Protocol` explains each rule.
 RULES: dict[str, dict[str, Any]] = {
     "coco": _COCO,
@@ -371,6 +414,9 @@ RULES: dict[str, dict[str, Any]] = {
     "lvis-fixed": _LVIS_FIXED,
     "openimages": _OPENIMAGES,
     "openimages-challenge": _OPENIMAGES_CHALLENGE,
+    "mmdet": _MMDET,
+    "detectron2-voc": _DETECTRON2_VOC,
+    "keras-retinanet": _KERAS_RETINANET,
     "ultralytics": _ULTRALYTICS,
     "ultralytics-8.4.37": _ULTRALYTICS_8_4_37,
     "ultralytics-8.0": _ULTRALYTICS_8_0,

@@ -14,6 +14,7 @@ from jaccard_eval.cli.options import ListedCommand, SectionOption
 from jaccard_eval.codes import CODES
 from jaccard_eval.data.known_protocols import IOU_TYPES
 from jaccard_eval.data.known_protocols import RULES as PROTOCOLS
+from jaccard_eval.data.known_tools import TOOLS
 from jaccard_eval.data.metricref import METRICS
 from jaccard_eval.errors import ExitCode
 from jaccard_eval.formats import format_names
@@ -219,11 +220,15 @@ def test_nothing_to_do_shows_the_help_and_ends_with_2(capsys: pytest.CaptureFixt
     assert "error:" not in shown_text.err
 
 
+ULTRALYTICS = [tool.name for tool in TOOLS if tool.name.startswith("Ultralytics")]
+
+
 @pytest.mark.parametrize(
     ("word", "heads"),
     [
         ("lvis", ["--protocol lvis"]),
-        ("ultralytics", ["--protocol ultralytics", "format ultralytics"]),
+        ("ultralytics", ["--protocol ultralytics", *ULTRALYTICS, "format ultralytics"]),
+        ("mmdet", ["--protocol mmdet", "mmdet 3.3.0"]),
         ("widerface", ["format widerface"]),
         ("yolo", ["format yolo"]),
         ("oLRP", ["metric oLRP"]),

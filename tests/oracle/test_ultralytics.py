@@ -1,7 +1,7 @@
 """Numbers of Ultralytics' validator on drawn sets, and ours by the protocol of its release.
 
-`ultralytics.json` has what `box_iou`, `match_predictions` and `ap_per_class` of three wheels returned on the sets that
-`drawn` makes: 8.4.36, 8.4.37 (which 8.4.175 equals) and 8.4.176 (which 8.4.190 equals).
+`ultralytics.json` has what `box_iou`, `match_predictions` and `ap_per_class` of three wheels returned on drawn
+sets: 8.4.36, 8.4.37 (which 8.4.175 equals) and 8.4.176 (which 8.4.190 equals).
 """
 
 import json
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn_boxes import columns, drawn_images
 
 from jaccard_eval import Bootstrap, BoxTable, EvaluationResult, Slice, UsageError, evaluate, get_protocol
 
@@ -21,41 +22,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::jaccard_eval.JaccardEvalWarning
 
 
 def drawn(seed: int) -> tuple[BoxTable, BoxTable]:
-    """Draw crowded labels, and detections around them, of one to four classes; each score occurs once."""
-    rng = np.random.default_rng(seed)
-    n_images, n_classes = int(rng.integers(2, 9)), int(rng.integers(1, 5))
-    scores = list(rng.permutation(9000) / 9000 + 0.00005)
-    rows: tuple[list[Any], list[Any]] = ([], [])
-    for image in range(n_images):
-        n = int(rng.integers(0, 9))
-        boxes = np.concatenate([rng.uniform(0, 200, (n, 2)), rng.uniform(8, 90, (n, 2))], 1)
-        if n > 2:
-            boxes[1] = boxes[0] + rng.normal(0, 4, 4)
-        boxes[:, 2:] = np.abs(boxes[:, 2:]) + 1
-        classes = rng.integers(0, n_classes, n)
-        found: list[Any] = []
-        for k in range(n):
-            for _ in range(int(rng.integers(0, 4))):
-                moved = boxes[k] + rng.normal(0, rng.choice([1, 6, 15]), 4)
-                found.append((*moved, classes[k] if rng.random() < 0.85 else rng.integers(0, n_classes)))
-        found += [
-            (*rng.uniform(0, 200, 2), *rng.uniform(8, 90, 2), rng.integers(0, n_classes))
-            for _ in range(int(rng.integers(0, 5)))
-        ]
-        detections = np.array(found).reshape(-1, 5)
-        detections[:, 2:4] = np.abs(detections[:, 2:4]) + 1
-        score = np.array([scores.pop() for _ in detections])
-        order = np.argsort(-score)
-        rows[0].extend((image, label, box) for label, box in zip(classes, np.round(boxes, 3), strict=True))
-        # Scores are tensors of 32 bits there.
-        seen = np.round(score[order], 5).astype(np.float32).astype(np.float64)
-        rows[1].extend(
-            (image, int(row[4]), np.round(row[:4], 3), at) for row, at in zip(detections[order], seen, strict=True)
-        )
-    gt, pred = ([[row[i] for row in side] for i in range(len(side[0]))] for side in rows)
+    """Return drawn sets as tables; scores are tensors of 32 bits there."""
+    labels, detected = (columns(images) for images in drawn_images(seed))
+    score = detected[3].astype(np.float32).astype(np.float64)
     return (
-        BoxTable.from_arrays(*gt[:2], np.array(gt[2]), encoding="xywh"),
-        BoxTable.from_arrays(*pred[:2], np.array(pred[2]), score=np.array(pred[3]), encoding="xywh"),
+        BoxTable.from_arrays(*labels, encoding="xywh"),
+        BoxTable.from_arrays(*detected[:3], score=score, encoding="xywh"),
     )
 
 

@@ -1,0 +1,125 @@
+"""What other tools print, and which protocol here gives the same number: one list, for the help and the docs."""
+
+from __future__ import annotations
+
+from jaccard_eval.frozen import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A number of another tool, and how it is had here; `shown` by tests, or what is known to differ."""
+
+    name: str
+    prints: str
+    protocol: str
+    close: str  # to how many digits, and of what
+    shown: str
+
+
+TOOLS = (
+    Tool(
+        name="pycocotools 2.0.11",
+        prints="the twelve numbers of COCOeval.summarize, ten of poses",
+        protocol="coco",
+        close="to the last bit; poses 1e-12",
+        shown="tests/oracle/test_against_pycocotools.py, run against it",
+    ),
+    Tool(
+        name="torchmetrics 1.9",
+        prints="map, map_50, map_75 and the like of MeanAveragePrecision",
+        protocol="coco",
+        close="its thresholds and recalls are 32-bit: equal with jaccard_eval.torchmetrics, strict=True",
+        shown="tests/test_torchmetrics_metric.py, run against it",
+    ),
+    Tool(
+        name="supervision 0.31",
+        prints="map50_95, map50, map75 of metrics.MeanAveragePrecision",
+        protocol="coco",
+        close="the same rules, read in its source",
+        shown="not run on drawn sets",
+    ),
+    Tool(
+        name="Ultralytics 8.4.176 and later",
+        prints="P, R, mAP50 and mAP50-95 of yolo val",
+        protocol="ultralytics",
+        close="2e-16 of arrays; of files see Exactness",
+        shown="tests/oracle/test_ultralytics.py, numbers of its functions on drawn sets",
+    ),
+    Tool(
+        name="Ultralytics 8.4.37 to 8.4.175",
+        prints="the same",
+        protocol="ultralytics-8.4.37",
+        close="2e-16 of arrays",
+        shown="tests/oracle/test_ultralytics.py",
+    ),
+    Tool(
+        name="Ultralytics 8.0 to 8.4.36",
+        prints="the same",
+        protocol="ultralytics-8.0",
+        close="2e-16 of arrays, of 8.4.36",
+        shown="tests/oracle/test_ultralytics.py",
+    ),
+    Tool(
+        name="YOLOv5 from 6.1 on",
+        prints="P, R, mAP50 and mAP50-95 of val.py",
+        protocol="ultralytics-8.0",
+        close="the same functions",
+        shown="not run here",
+    ),
+    Tool(
+        name="mmdet 3.3.0",
+        prints="mAP of eval_map (VOCMetric)",
+        protocol="mmdet",
+        close="1e-7: its averages are 32-bit",
+        shown="tests/oracle/test_other_tools.py, numbers of eval_map on drawn sets",
+    ),
+    Tool(
+        name="detectron2 e6b3a96d",
+        prints="AP, AP50, AP75 of PascalVOCDetectionEvaluator (2012)",
+        protocol="detectron2-voc",
+        close="2e-16",
+        shown="tests/oracle/test_other_tools.py, numbers of voc_eval on drawn sets",
+    ),
+    Tool(
+        name="keras-retinanet 1.0.0",
+        prints="mAP of evaluate; it drops scores up to .05 first: --score-min",
+        protocol="keras-retinanet",
+        close="2e-16",
+        shown="tests/oracle/test_other_tools.py, numbers of evaluate on drawn sets",
+    ),
+    Tool(
+        name="Cartucho mAP",
+        prints="mAP and the AP of each class",
+        protocol="voc2012",
+        close="as published, to two decimals of a per cent",
+        shown="tests/realdata/test_published_numbers.py, its own example",
+    ),
+    Tool(
+        name="Padilla's toolkit",
+        prints="AP by every point",
+        protocol="voc2012",
+        close="as published",
+        shown="tests/realdata/test_published_numbers.py, its own examples",
+    ),
+    Tool(
+        name="lvis-api 0.5.3",
+        prints="AP, APr, APc, APf and the like of LVISEval",
+        protocol="lvis",
+        close="to the last bit",
+        shown="tests/oracle/test_lvis.py, run against it",
+    ),
+    Tool(
+        name="TensorFlow Object Detection API",
+        prints="mAP of its Open Images evaluators",
+        protocol="openimages, openimages-challenge",
+        close="to the last bit of its recorded cases",
+        shown="tests/oracle/test_openimages_cases.py",
+    ),
+    Tool(
+        name="FiftyOne",
+        prints="mAP of evaluate_detections, method='coco'",
+        protocol="coco",
+        close="equal scores stand otherwise there: true positives first",
+        shown="read in its source",
+    ),
+)

@@ -1,0 +1,49 @@
+"""Drawn sets whose numbers other tools computed: crowded labels, detections around them; each score occurs once."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+# By image: boxes (n, 4) as left, top, width, height with three decimals, classes, and of detections scores.
+Images = list[tuple[Array, ...]]
+
+
+def drawn_images(seed: int) -> tuple[Images, Images]:
+    """Draw labels and detections of one to four classes on two to eight images, detections by descending score."""
+    rng = np.random.default_rng(seed)
+    n_images, n_classes = int(rng.integers(2, 9)), int(rng.integers(1, 5))
+    scores = list(rng.permutation(9000) / 9000 + 0.00005)
+    labels: Images = []
+    detected: Images = []
+    for _ in range(n_images):
+        n = int(rng.integers(0, 9))
+        boxes = np.concatenate([rng.uniform(0, 200, (n, 2)), rng.uniform(8, 90, (n, 2))], 1)
+        if n > 2:
+            boxes[1] = boxes[0] + rng.normal(0, 4, 4)
+        boxes[:, 2:] = np.abs(boxes[:, 2:]) + 1
+        classes = rng.integers(0, n_classes, n)
+        found: list[Any] = []
+        for k in range(n):
+            for _ in range(int(rng.integers(0, 4))):
+                moved = boxes[k] + rng.normal(0, rng.choice([1, 6, 15]), 4)
+                found.append((*moved, classes[k] if rng.random() < 0.85 else rng.integers(0, n_classes)))
+        found += [
+            (*rng.uniform(0, 200, 2), *rng.uniform(8, 90, 2), rng.integers(0, n_classes))
+            for _ in range(int(rng.integers(0, 5)))
+        ]
+        rows = np.array(found).reshape(-1, 5)
+        rows[:, 2:4] = np.abs(rows[:, 2:4]) + 1
+        score = np.array([scores.pop() for _ in rows])
+        order = np.argsort(-score)
+        labels.append((np.round(boxes, 3), classes))
+        detected.append((np.round(rows[order, :4], 3), rows[order, 4].astype(int), np.round(score[order], 5)))
+    return labels, detected
+
+
+def columns(images: Images) -> list[Array]:
+    """Return image, class, boxes and what else there is, one row a box."""
+    image = np.concatenate([np.full(len(boxes), row) for row, (boxes, *_) in enumerate(images)])
+    boxes, label, *others = (np.concatenate(parts) for parts in zip(*images, strict=True))
+    return [image, label, boxes, *others]
