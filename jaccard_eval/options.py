@@ -479,12 +479,14 @@ class Needs:
 
 # JSON documents of one data set: they have no splits, and their fields have names.
 _DOCUMENTS = ("bdd100k", "coco", "crowdhuman", "labelme", "labelstudio", "sagemaker", "supervisely", "via")
+# What has neither fields that could be called otherwise nor columns.
+_WITHOUT_COLUMNS = ("instances", "mots", "openpose", "roboflow", "torchvision")
 NEEDS = (  # one list, of which the checks, the page and its test are made
     Needs(options=("sigmas", "keypoint_order"), kinds=("keypoints",)),
     Needs(options=("dilation_ratio",), kinds=("boundary",)),
     Needs(options=("angle",), kinds=("bbox", "obb", "probiou")),
     Needs(options=("mask_axes",), kinds=("bbox", "segm", "boundary", "obb", "probiou")),
-    Needs(options=("columns",), not_formats=(*_DOCUMENTS, "cvat", "voc")),
+    Needs(options=("columns",), not_formats=(*_DOCUMENTS, *_WITHOUT_COLUMNS, "cvat", "voc")),
     Needs(options=("split",), not_formats=_DOCUMENTS),
     Needs(options=("hierarchy", "image_labels", "class_descriptions"), formats=("openimages",)),
     Needs(options=("scratch", "keep_scratch"), engines=("auto", "disk", "dask")),

@@ -1223,6 +1223,10 @@ def _report(
     plain = _in_other_units(view, role, reading.encoding)
     if any(measured(whole.reread(other, one))[0] >= (AS_GOOD if found.unsure else 1) * right for other, one in plain):
         return
+    # An encoding that explains as much without numbers that are fitted is the simpler reading, which others report.
+    alone = replace(reading, resized=side.reading.resized)
+    if reading.encoding != side.reading.encoding and measured(whole.reread(role, alone)) >= [right, strict_right]:
+        return
     classes = " (classes pooled)" if any_class else ""
     how = "read without it" if reading.resized is None else f"mapped back from {reading.resized}"
     text = f"AP50{classes} {given:.3f} as given, {right:.3f} {how}; AP75 {strict_given:.3f} and {strict_right:.3f}"

@@ -74,3 +74,13 @@ def test_numbers_of_any_size_are_read_without_a_warning_of_numpy(scale: float) -
     far = (np.array(OBJECTS) * scale).tolist()
     said_of_boxes(OBJECTS, far, *CODES)
     said_of_boxes(far, OBJECTS, *CODES, size=None)
+
+
+def test_corners_go_before_corners_that_are_shifted_as_well() -> None:
+    # Twenty-four boxes that are found a few pixels away: two numbers that are fitted explain it no better at IoU .75.
+    rng = np.random.default_rng(3)
+    objects = np.concatenate([rng.uniform(50, 300, (24, 2)), rng.uniform(80, 160, (24, 2))], axis=1).round(1)
+    corners = np.concatenate([objects[:, :2], objects[:, :2] + objects[:, 2:]], axis=1)
+    found = said_of_boxes(corners.tolist(), (objects + [2, 1, 0, 0]).tolist(), *CODES, "box-resized")
+    assert [one.code for one in found] == ["box-encoding"]
+    assert "as xyxy" in found[0].message
