@@ -80,6 +80,8 @@ class Layout:
     likeness : Likeness
     numbers_classes : bool
         Whether the class may be a number.
+    are_all : callable
+        Whether the lines together can be what they should.
     least : int
         How many classes there must be, which repeat: words differ, and what is always the same may be a score.
     """
@@ -91,6 +93,7 @@ class Layout:
     likeness: Likeness = Likeness.NAMED
     numbers_classes: bool = False
     least: int = 0
+    are_all: Callable[[Sequence[Mapping[str, str]]], bool] = lambda rows: True
 
     @property
     def names(self) -> Sequence[str]:
@@ -148,6 +151,21 @@ def _is_classed_quad(line: Mapping[str, float]) -> bool:
     return is_quad(corners) and max(corners) > 1 and line.get("class", np.inf) <= _MANY_CLASSES
 
 
+def _have_fractions(rows: Sequence[Mapping[str, str]]) -> bool:
+    """Whether scores are not all whole, as classes are."""
+    return any(float(row["score"]) % 1 for row in rows)
+
+
+def _has_index(line: Mapping[str, float]) -> bool:
+    return min(line["n3"], line["n4"]) > 1 and line.get("class", np.inf) <= _MANY_CLASSES
+
+
+def _begin_with_coordinates(rows: Sequence[Mapping[str, str]]) -> bool:
+    """Whether the first numbers of lines are too many and too large for classes, which may be the last as well."""
+    first = [row["n1"] for row in rows]
+    return len(rows) >= _FEW and len({*first}) * 2 > len(first) and max(map(float, first)) > _MANY_CLASSES
+
+
 _UCAS = f"{' '.join(_QUAD)} angle {' '.join(_SIDES)}"
 _VEDAI_CORNERS = "x1 x2 x3 x4 y1 y2 y3 y4"
 LAYOUTS = {
@@ -173,11 +191,16 @@ LAYOUTS = {
         start=re.compile(r"\ufeff?\s*\d+\s*\n\s*image_id\s+x_1\s+y_1\s+width\s+height\s*\n"),
     ),
     "VATIC": Layout(columns="track x1 y1 x2 y2 image lost occluded generated class", is_one=_is_tracked),
-    "box, score, class": Layout(columns="n1 n2 n3 n4 score class", is_one=_is_scored, numbers_classes=True),
+    "box, score, class": Layout(
+        columns="n1 n2 n3 n4 score class", is_one=_is_scored, numbers_classes=True, are_all=_have_fractions
+    ),
     "four corners, class": Layout(
         columns=f"{' '.join(_QUAD)} class", is_one=_is_classed_quad, numbers_classes=True, least=2
     ),
     "class last": Layout(columns="n1 n2 n3 n4 class", likeness=Likeness.STRUCTURE, least=1),
+    "class last, numbers": Layout(
+        columns="n1 n2 n3 n4 class", is_one=_has_index, numbers_classes=True, least=1, are_all=_begin_with_coordinates
+    ),
 }  # fmt: skip
 
 
@@ -234,7 +257,7 @@ def _layout_of(texts: Sequence[str], *, has_images: bool) -> Layout | None:
         if not rows and layout.start is not None and layout.start is not _COUNT:
             return layout  # nothing in any image
         is_likely = len(fitting) * 2 > len(rows) and most(map(_as_numbers, fitting), layout.is_one)  # type: ignore[arg-type]
-        if is_likely:
+        if is_likely and layout.are_all(fitting):
             return layout
     return None
 
@@ -386,13 +409,14 @@ def _read_cub(path: Path, draft: Draft) -> None:
         place: Place = (str(path / _CUB[1]), number)
         if len(fields) == 5 and fields[0] in names:
             label = label_of.get(fields[0], "")
-            lines.add(place, names[fields[0]], class_names.get(label, label or "0"), fields[1:])
+            lines.add(place, names[fields[0]], class_names.get(label, label), fields[1:])
         elif fields:
             is_known = fields[0] in names
             why = f"got {len(fields)} columns" if is_known else f"{_CUB[0]} has no image {quoted_value(fields[0])}"
             lines.refuse(place, f"expected image x y width height; {why}")
     _set_images([*names.values()], draft)
-    lines.add_to(draft, lines.read(draft.findings, fix=_FIX), encoding="xywh")
+    table = lines.read(draft.findings, fix=_FIX)
+    lines.add_to(draft, table, encoding="xywh", **_classes(lines.labels, draft))
 
 
 def _numbered(path: Path) -> dict[str, str]:

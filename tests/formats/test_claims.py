@@ -184,8 +184,11 @@ def test_a_flag_before_an_oriented_box_marks_what_is_difficult(tmp_path: Path) -
 
 def test_a_class_that_stands_last_is_not_read_as_a_coordinate(tmp_path: Path) -> None:
     path = folder(tmp_path, [f"{100 + 9 * i} {50 + i} {150 + 9 * i} {90 + 2 * i} {i % 2}" for i in range(12)])
+    data = load(path)
+    assert (data.format, data.labels.keys, data.boxes.label.tolist()) == ("shapetext", (0, 1), [0, 1] * 6)
+    assert data.boxes.xywh[0].tolist() == [100, 50, 50, 40]
     with pytest.raises(DataError, match=r"columns-ambiguous.*column 5 like the class"):
-        load(path)
+        load(path, format_name="yolo")
 
 
 @pytest.mark.parametrize(

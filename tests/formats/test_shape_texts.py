@@ -169,6 +169,11 @@ def test_boxes_of_celeba_and_of_birds_are_joined_to_their_images(tmp_path: Path)
         ("001.Albatross", "002.Auklet"),
     )
     assert data.boxes.xywh.tolist() == [[60, 27, 325, 304], [139, 30, 153, 264]]
+    (birds / "image_class_labels.txt").unlink()
+    assert [one.code for one in load(birds).findings] == ["csv-one-class"]
+    (birds / "bounding_boxes.txt").write_text("1 60.0 27.0 325.0 304.0\n3 139.0 30.0 153.0 264.0\n")
+    with pytest.raises(DataError, match=r"bounding_boxes\.txt:2: .* images\.txt has no image '3'"):
+        load(birds)
 
 
 def test_arrays_of_detectors_have_a_box_a_score_and_the_class(tmp_path: Path) -> None:
@@ -219,6 +224,7 @@ PIXELS: dict[str, tuple[Callable[[int, int], str], str]] = {
         lambda x, y: " ".join(map(str, (1, *corners(x, y), x, y, SIDE, SIDE))),
         "cross themselves",
     ),
+    "corners, class and flag": (lambda x, y: f"{x} {y} {x + 9} {y + 9} {x % 2} 0", "looks like a coordinate"),
     "corners and two more": (lambda x, y: f"{x} {y} {x + 9} {y + 9} 3 7", "looks like a coordinate"),
 }
 
@@ -230,7 +236,7 @@ def test_lines_in_pixels_are_not_polygons_of_yolo(kind: str, tmp_path: Path) -> 
         rows = [line(101 + 7 * at + 40 * image, 30 + 11 * at) for at in range(4)]
         (tmp_path / f"{image}.txt").write_text("".join(f"{row}\n" for row in rows))
     with pytest.raises(DataError, match=told):
-        load(tmp_path, format_name="yolo")
+        load(tmp_path)
 
 
 def test_polygons_in_pixels_behind_a_class_are_still_read(tmp_path: Path) -> None:
