@@ -1224,8 +1224,9 @@ def _report(
     if any(measured(whole.reread(other, one))[0] >= (AS_GOOD if found.unsure else 1) * right for other, one in plain):
         return
     # An encoding that explains as much without numbers that are fitted is the simpler reading, which others report.
-    alone = replace(reading, resized=side.reading.resized)
-    if reading.encoding != side.reading.encoding and measured(whole.reread(role, alone)) >= [right, strict_right]:
+    if reading.encoding != side.reading.encoding and measured(
+        whole.reread(role, replace(reading, resized=side.reading.resized))
+    ) >= [right, strict_right]:
         return
     classes = " (classes pooled)" if any_class else ""
     how = "read without it" if reading.resized is None else f"mapped back from {reading.resized}"

@@ -81,6 +81,6 @@ def test_corners_go_before_corners_that_are_shifted_as_well() -> None:
     rng = np.random.default_rng(3)
     objects = np.concatenate([rng.uniform(50, 300, (24, 2)), rng.uniform(80, 160, (24, 2))], axis=1).round(1)
     corners = np.concatenate([objects[:, :2], objects[:, :2] + objects[:, 2:]], axis=1)
-    found = said_of_boxes(corners.tolist(), (objects + [2, 1, 0, 0]).tolist(), *CODES, "box-resized")
+    found = said_of_boxes(corners.tolist(), (objects + np.array([2, 1, 0, 0])).tolist(), *CODES, "box-resized")
     assert [one.code for one in found] == ["box-encoding"]
     assert "as xyxy" in found[0].message
