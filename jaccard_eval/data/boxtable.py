@@ -223,7 +223,7 @@ class BoxTable:
         shapes = joined_shapes([table.shapes for table in tables])
         return freeze(replace(tables[0], **joined, shapes=shapes))
 
-    # What alignment and checks ask of boxes, which may lie on the disk: see `engine.stored`.
+    # As `Boxes`.
 
     def counts(self, column: str, n: int) -> npt.NDArray[np.int64]:
         """Count the boxes of each image or each class ("image", "label"), shape (n,)."""
@@ -237,7 +237,7 @@ class BoxTable:
         """Yield the boxes in tables that fit into memory."""
         yield self
 
-    def arranged(self, n_images: int, other: BoxTable | None = None) -> BoxTable:
+    def arranged(self, n_images: int, other: Boxes | None = None) -> BoxTable:
         """Return the boxes so that each image is in one table, for what looks at all of its boxes.
 
         With the `other` side, whose images are arranged alike, an image is in the same table of either.
@@ -256,6 +256,33 @@ class BoxTable:
         """Return all columns of numbers and flags by name; None for scores that there are none of."""
         beside = ("shapes", "image_names", "class_names")
         return {column.name: getattr(self, column.name) for column in fields(self) if column.name not in beside}
+
+
+class Boxes(Protocol):
+    """What alignment and checks ask of the boxes of one side: those of a `BoxTable`, or on a disk (`engine.stored`)."""
+
+    def __len__(self) -> int: ...
+
+    def counts(self, column: str, n: int) -> npt.NDArray[np.int64]:
+        """Count the boxes of each image or each class ("image", "label"), shape (n,)."""
+
+    def mapped(self, change: Callable[[BoxTable], BoxTable]) -> Boxes:
+        """Return the boxes after a change of each row, or of each image where boxes are `arranged`."""
+
+    def tables(self) -> Iterator[BoxTable]:
+        """Yield the boxes in tables that fit into memory."""
+
+    def arranged(self, n_images: int, other: Boxes | None = None) -> Boxes:
+        """Return the boxes so that each image is in one table, for what looks at all of its boxes.
+
+        With the `other` side, whose images are arranged alike, an image is in the same table of either.
+        """
+
+    def settled(self) -> Boxes:
+        """Return the boxes after all changes, which are not made again at each reading."""
+
+    def whole(self) -> BoxTable:
+        """Return one table of all boxes."""
 
 
 class Chosen:

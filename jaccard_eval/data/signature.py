@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import FLAGS, BoxTable, RowArray, Words
+from jaccard_eval.data.boxtable import FLAGS, Boxes, BoxTable, RowArray, Words
 from jaccard_eval.data.dataset import ClassFacts, NumberedNames
 from jaccard_eval.data.imagekeys import bare_names
 from jaccard_eval.data.protocol import BOXES, LATER_RULES, PROTOCOLS, Protocol
@@ -75,7 +75,7 @@ class RowHasher:
 
 @staged("fingerprinting")
 def fingerprint(
-    boxes: BoxTable,
+    boxes: Boxes,
     names: tuple[Sequence[str], Sequence[str]],
     kind: str,
     units: str,

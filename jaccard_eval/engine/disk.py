@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 from itertools import count
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.boxtable import Boxes
 from jaccard_eval.data.protocol import BOXES, Protocol
 from jaccard_eval.engine.memory import release_memory, usable_memory
 from jaccard_eval.engine.reduced import BUCKET_ROWS, ReducedCurves, Runs
 from jaccard_eval.engine.scratch import ScratchPlace, explained, make_scratch, remove_scratch
-from jaccard_eval.engine.stored import Found, Item, StoredBoxes, Tables
+from jaccard_eval.engine.stored import Found, Item, Tables, on_disk
 from jaccard_eval.engine.tasks import CountConfusion, MatchPart, TableChange
 from jaccard_eval.engine.threads import map_in_order, usable_processors
 from jaccard_eval.frozen import dataclass
@@ -103,8 +103,8 @@ class DiskEngine:
 
     def measure(
         self,
-        gt: BoxTable,
-        pred: BoxTable,
+        gt: Boxes,
+        pred: Boxes,
         protocol: Protocol,
         *,
         n_labels: int,
@@ -119,7 +119,7 @@ class DiskEngine:
         return ReducedCurves(
             Runs(
                 protocol=protocol,
-                n_images=int(cast("StoredBoxes", pred).arranged_bounds[-1]),
+                n_images=int(on_disk(pred).arranged_bounds[-1]),
                 n_labels=1 if protocol.class_agnostic else n_labels,
                 runs=tuple(runs),
                 engine=self,
@@ -127,7 +127,7 @@ class DiskEngine:
         )
 
     def confusion(
-        self, gt: BoxTable, pred: BoxTable, protocol: Protocol, threshold: int, score: float, *, n_labels: int
+        self, gt: Boxes, pred: Boxes, protocol: Protocol, threshold: int, score: float, *, n_labels: int
     ) -> npt.NDArray[np.int64]:
         """Count which classes are predicted as which by detections with at least a score; see `match_any_class`."""
         size = 2 if protocol.class_agnostic else n_labels + 1
@@ -141,12 +141,12 @@ class DiskEngine:
         self,
         kind: Callable[..., Callable[[int], tuple[Found, int]]],
         name: str,
-        gt: BoxTable,
-        pred: BoxTable,
+        gt: Boxes,
+        pred: Boxes,
         **rules: Any,
     ) -> Iterator[Found]:
         """Yield what a kind of `PartTask` makes of each part, in their order."""
-        sides = cast("StoredBoxes", gt), cast("StoredBoxes", pred)
+        sides = on_disk(gt), on_disk(pred)
         bounds = sides[1].arranged_bounds
         task = kind(
             bounds=bounds,
@@ -162,7 +162,7 @@ class DiskEngine:
                 release_memory(n)
 
 
-def _rows_of_parts(boxes: BoxTable, bounds: IntArray) -> IntArray:
+def _rows_of_parts(boxes: Boxes, bounds: IntArray) -> IntArray:
     """Return how many boxes each part of images holds."""
     ends = np.concatenate(([0], np.cumsum(boxes.counts("image", int(bounds[-1])))))
     return np.asarray(np.diff(ends[bounds]))

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Protocol, TypeVar, cast
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import FLAGS, BoxTable, RowArray, Shapes, freeze, joined_shapes
+from jaccard_eval.data.boxtable import FLAGS, Boxes, BoxTable, RowArray, Shapes, freeze, joined_shapes
 from jaccard_eval.engine.scratch import ScratchPlace, StorePlace, explained, read_bytes
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import IntArray, stable_order
@@ -149,25 +149,25 @@ class StoredBoxes:
         counts[: len(known)] = known
         return counts
 
-    def mapped(self, change: Change) -> BoxTable:
+    def mapped(self, change: Change) -> StoredBoxes:
         """Return the boxes after a change."""
         parts, changes = self.parts, (*self.parts.changes, change)
-        return as_table(StoredBoxes(parts.files, self._store, scored=parts.scored, changes=changes, bounds=self.bounds))
+        return StoredBoxes(parts.files, self._store, scored=parts.scored, changes=changes, bounds=self.bounds)
 
-    def arranged(self, n_images: int, other: BoxTable | None = None) -> BoxTable:
+    def arranged(self, n_images: int, other: Boxes | None = None) -> StoredBoxes:
         """Return the boxes so that each image is in one table, in the same one of the `other` side.
 
         Pieces that lie so are used where they are; else the boxes are written anew.
         """
         bounds = self._bounds_of_pieces(n_images, other)
         if bounds is None:
-            return as_table(by_image(self, self._bounds(n_images, other), self._store))
+            return by_image(self, self._bounds(n_images, other), self._store)
         parts = self.parts
         found = StoredBoxes(parts.files, self._store, scored=parts.scored, changes=parts.changes, bounds=bounds)
         found._counts = self._counts
-        return as_table(found)
+        return found
 
-    def _bounds_of_pieces(self, n_images: int, other: BoxTable | None) -> IntArray | None:
+    def _bounds_of_pieces(self, n_images: int, other: Boxes | None) -> IntArray | None:
         """Return where pieces of both sides begin, and the end, if images ascend from piece to piece; else None."""
         spans = [side.spans() for side in (self, other) if isinstance(side, StoredBoxes)]
         if (other is not None and len(spans) < 2) or len({len(span) for span in spans}) > 1 or not len(spans[0]):
@@ -192,7 +192,7 @@ class StoredBoxes:
             self._spans = spans
         return self._spans
 
-    def _bounds(self, n_images: int, other: BoxTable | None) -> IntArray:
+    def _bounds(self, n_images: int, other: Boxes | None) -> IntArray:
         """Return where tables begin, and where the last one ends; both sides get the same."""
         counts = self.counts("image", n_images)[:n_images]
         if other is not None:
@@ -209,7 +209,7 @@ class StoredBoxes:
         """Yield the boxes table by table; there may be empty ones."""
         yield from map(self.parts.__getitem__, range(len(self.parts)))
 
-    def settled(self) -> BoxTable:
+    def settled(self) -> StoredBoxes:
         """Return the boxes written once more, so that changes which cost much are not made at each reading."""
         folder = self._store.folder()
         files = tuple(folder / f"boxes-{place:05}" for place in range(len(self.parts)))
@@ -217,7 +217,7 @@ class StoredBoxes:
             with explained(folder.parent), path.open("wb") as file:
                 write_boxes(file, table)
         scored, counts = self.parts.scored, self._counts
-        return as_table(StoredBoxes(files, self._store, scored=scored, bounds=self.bounds, counts=counts))
+        return StoredBoxes(files, self._store, scored=scored, bounds=self.bounds, counts=counts)
 
     def whole(self) -> BoxTable:
         """Return one table of all boxes, in the order of the input: for few of them."""
@@ -233,15 +233,19 @@ def added_counts(counts: RowArray, more: IntArray) -> RowArray:
     return counts
 
 
-def as_table(boxes: StoredBoxes) -> BoxTable:
-    """Pass stored boxes where a table is asked for no more than its length, counts, changes and tables."""
+def as_table(boxes: Boxes) -> BoxTable:
+    """Pass boxes on the disk as those of a data set: of these, no more than `Boxes` is asked before they are measured.
+
+    For users, whose data sets are in memory, their type is that of tables.
+    """
     return cast("BoxTable", boxes)
 
 
-def stored(boxes: BoxTable) -> StoredBoxes | None:
-    """Return the boxes if they are stored ones."""
-    given: object = boxes
-    return given if isinstance(given, StoredBoxes) else None
+def on_disk(boxes: Boxes) -> StoredBoxes:
+    """Return boxes as those on the disk, which they are where an engine measures them."""
+    if not isinstance(boxes, StoredBoxes):
+        raise TypeError("the boxes do not lie on the disk")
+    return boxes
 
 
 def write_boxes(file: BinaryIO, boxes: BoxTable) -> None:

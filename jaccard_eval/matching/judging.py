@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, freeze
+from jaccard_eval.data.boxtable import BoolArray, Boxes, BoxTable, FloatArray, RowArray, freeze
 from jaccard_eval.data.dataset import ABSENT, NOT_EXHAUSTIVE, ClassFacts, ImageLabels
 from jaccard_eval.data.protocol import EVERY_CLASS, Protocol
 from jaccard_eval.data.sides import Sides
@@ -246,7 +246,7 @@ def _cap(sides: Sides, protocol: Protocol) -> Cap | None:
     return find_cap(aligned.pred, "label", len(aligned.class_names), protocol.max_dets[-1])
 
 
-def find_cap(boxes: BoxTable, per: Literal["image", "label"], n: int, most: int) -> Cap | None:
+def find_cap(boxes: Boxes, per: Literal["image", "label"], n: int, most: int) -> Cap | None:
     """Return where the predictions of each image or class are cut; None where there is room for all."""
     full = boxes.counts(per, n) > most
     if not full.any():  # of most files no image reaches the cap
@@ -370,7 +370,7 @@ def _copied(boxes: BoxTable, *, lists: Sequence[RowArray]) -> BoxTable:
     return freeze(replace(boxes.take(rows), label=of_class[np.arange(len(rows)) + first[rows]]))
 
 
-def object_keys(gt: BoxTable, n_labels: int) -> IntArray:
+def object_keys(gt: Boxes, n_labels: int) -> IntArray:
     """Return on which images which classes have objects, ascending."""
     keys = [np.unique(image_class_keys(table.image, table.label, n_labels)) for table in gt.tables()]
     return keys[0] if len(keys) == 1 else np.unique(np.concatenate(keys))
