@@ -20,7 +20,7 @@ from jaccard_eval.features.audit.agreement import (
     ways_to_match,
 )
 from jaccard_eval.features.audit.boxes import LARGEST_FRACTION
-from jaccard_eval.features.audit.class_maps import COUNTINGS, Confusion, judge, rerun_with
+from jaccard_eval.features.audit.class_maps import COUNTINGS, Candidate, Confusion, judge, rerun_with
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.fixes import Fix, Value
 from jaccard_eval.options import ENCODINGS, IMAGE_WAYS, MASK_AXES, SideOptions
@@ -183,6 +183,7 @@ def _extended(finding: Finding, detail: str, fix: Fix) -> Finding:
     return replace(finding, examples=(told, *finding.examples[1:]), fix=fix)
 
 
+_OF_ONE_CLASS = 0.9  # share of objects in one place that must be of the class that is mapped to the only one
 FEWEST_PAIRS = 3  # objects in one place from which a map is suggested where nothing else is known
 
 
@@ -214,9 +215,15 @@ def _explain_classes(finding: Finding, gt: Dataset, pred: Dataset, options: Side
     is_counting = best.agreement == 1 and isinstance(best.class_map, str) and best.class_map in COUNTINGS
     if confusion.pairs < (1 if is_counting else FEWEST_PAIRS):
         return finding
-    if verdict.better is None and best.agreement < 1:
-        return replace(finding, table=verdict.table())
-    return replace(finding, table=verdict.table(), fix=rerun_with(verdict.better or best, verdict.given))
+    if len(gt.labels) == 1 and best.agreement < _OF_ONE_CLASS:
+        # Of several classes that lie on objects of one, whichever is mapped to it, the others would be lost.
+        found = [pred.labels.names[row] for row in sorted({*confusion.pred.tolist()})]
+        merged = Candidate(dict.fromkeys(found, gt.labels.names[0]), given, 1.0)
+        detail = f"{len(found)} of its classes lie on objects of the only one of the ground truth, and may all be that"
+        return _extended(finding, detail, rerun_with(merged, verdict.given, "If they are, pass {class_map}."))
+    is_clear = verdict.better is not None or best.agreement >= 1
+    fix = rerun_with(verdict.better or best, verdict.given) if is_clear else finding.fix
+    return replace(finding, table=verdict.table(), fix=fix)
 
 
 _EXPLAINERS = {"class-none": _explain_classes, "image-unknown": explain_images, "image-ambiguous": explain_images}

@@ -83,3 +83,17 @@ def test_images_and_boxes_that_are_both_read_wrongly_are_named_in_one_stop(tmp_p
     assert dict(finding.fix.options) == {"match_images": "id+1", f"{role}_box": "xyxy"}
     options = {f"{role}_options": ReadOptions(box="xyxy")}
     assert evaluate(tmp_path / "gt.json", tmp_path / "pred.json", match_images="id+1", **options)["AP"] == 1.0
+
+
+def test_several_classes_on_objects_of_the_only_one_are_merged_and_not_counted(tmp_path: Path) -> None:
+    # By their order one of the two would be the class of the ground truth, and the other would be lost.
+    gt, pred = tmp_path / "gt.csv", tmp_path / "pred.csv"
+    rows = [f"{at}.jpg,word,10,20,60,90" for at in range(8)]
+    gt.write_text("\n".join(["image,class,xmin,ymin,xmax,ymax", *rows]))
+    found = [f"{at}.jpg,{('car', 'plane')[at % 2]},0.5,10,20,60,90" for at in range(8)]
+    pred.write_text("\n".join(["image,class,score,xmin,ymin,xmax,ymax", *found]))
+    with pytest.raises(DataError) as caught:
+        evaluate(gt, pred)
+    assert "2 of its classes lie on objects of the only one of the ground truth" in str(caught.value)
+    assert "If they are, pass class_map" in str(caught.value)
+    assert evaluate(gt, pred, class_map={"car": "word", "plane": "word"}).metrics["AP"].value == 1
