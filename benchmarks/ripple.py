@@ -26,7 +26,7 @@ from typing import Any
 
 PACKAGE = "jaccard_eval"
 USAGE = 2  # exit code
-PARTS = (PACKAGE, "sample_data", "CONTRIBUTING.md")  # of the checkout, that additions and proofs need
+PARTS = (PACKAGE, "sample_data", "docs")  # of the checkout, that additions and proofs need
 
 
 class BrokenError(Exception):
@@ -238,7 +238,7 @@ OPTION = Addition(
 
 
 def format_of_the_guide(root: Path) -> str:
-    guide = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    guide = (root / "docs" / "adding-a-format.md").read_text(encoding="utf-8")
     blocks: list[str] = re.findall(r"^```python\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
     (text,) = (block for block in blocks if '"boxlist"' in block)
     return text

@@ -218,10 +218,12 @@ class ReadOptions:
     role: str = "gt"
     box: str | None = _side("Box encoding: " + ", ".join(ENCODINGS) + ".", choices=ENCODINGS, basic=True)
     units: str | None = _side("Pixels, or fractions of the image size.", choices=("px", "norm"))
-    names: tuple[str, ...] | None = _both("Class names by index.", side="Like --names, for this side only.", basic=True)
+    names: tuple[str, ...] | None = _both(
+        "Class names by index.", side="Class names by index, of this side.", basic=True
+    )
     images: PathText | None = _both(
         "Image folder, for the list of images, their sizes, and to show them.",
-        side="Like --images, for this side only.",
+        side="Image folder of this side.",
         basic=True,
     )
     columns: str | None = _side(

@@ -773,7 +773,7 @@ def read_options(options: RunOptions, log: FindingLog) -> tuple[ReadOptions, Rea
                 known.name: value
                 for known in fields(ReadOptions)
                 for value in (given.get(f"{role}_{known.name}", given.get(known.name)),)
-                if value is not None and known.name not in not_of[role]
+                if value is not None and known.metadata and known.name not in not_of[role]
             }
             | {"role": role, "names": loaded[names[role]], "images": indexed[folders[role]]}
         )

@@ -82,7 +82,7 @@ TOOLS = (
     ),
     Tool(
         name="keras-retinanet 1.0.0",
-        prints="mAP of evaluate; it drops scores up to .05 first: --score-min",
+        prints="mAP of evaluate, which drops scores up to .05 first",
         protocol="keras-retinanet",
         close="2e-16",
         shown="tests/oracle/test_other_tools.py, numbers of evaluate on drawn sets",

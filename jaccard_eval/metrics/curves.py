@@ -626,16 +626,18 @@ class Curves:
         hits, total = self._hits(area, cap), self._total(area, cap)
         return np.asarray(total[hits.stop] - total[hits.start])
 
+    def _of(self, rows: IntArray) -> IntArray:
+        """Return the weight of detections, (r,)."""
+        return np.ones_like(rows) if self._weights is None else self._weights[self.ranking.image[rows]]
+
     def detection_counts(self, area: int = ALL_SIZES, cap: int = -1) -> IntArray:
         """Count the detections that are true or false positives, over all sizes by default, (T, K)."""
         ranking, most = self.ranking, self.caps[cap]
         within = slice(None) if most is None else ranking.rank < most
         candidates = ranking.candidate
-        weights = np.ones(ranking.n_images, dtype=np.int64) if self._weights is None else self._weights
 
         def count(rows: IntArray) -> IntArray:
-            found = np.bincount(ranking.label[rows], weights[ranking.image[rows]], minlength=ranking.n_labels)
-            return found.astype(np.int64)
+            return np.bincount(ranking.label[rows], self._of(rows), minlength=ranking.n_labels).astype(np.int64)
 
         # A detection that is not a candidate counts alike at every threshold, so that it is counted once.
         in_range, kept = np.zeros((2, len(ranking)), dtype=np.bool_)
@@ -676,12 +678,11 @@ class Curves:
         scores = np.linspace(0.0, 1.0, 1000)
         precision, recall = np.zeros((2, ranking.n_labels, len(scores)))
         hit, counts = self._plan.outcomes(threshold)
-        weights = np.ones(ranking.n_images, dtype=np.int64) if self._weights is None else self._weights
         for k in np.flatnonzero(positives).tolist():
             rows = np.arange(len(ranking))[self._plan.rows(k)]
-            rows = rows[counts[rows] & (weights[ranking.image[rows]] > 0)]
+            rows = rows[counts[rows] & (self._of(rows) > 0)]
             if len(rows):
-                weight = weights[ranking.image[rows]]
+                weight = self._of(rows)
                 tp, counted = np.cumsum(hit[rows] * weight), np.cumsum(weight)
                 recall[k] = np.interp(-scores, -ranking.score[rows], tp / positives[k], left=0)
                 precision[k] = np.interp(-scores, -ranking.score[rows], tp / counted, left=1)

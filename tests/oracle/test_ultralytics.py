@@ -12,11 +12,21 @@ import numpy as np
 import pytest
 from drawn_boxes import columns, drawn_images
 
-from jaccard_eval import Bootstrap, BoxTable, EvaluationResult, Slice, UsageError, evaluate, get_protocol
+from jaccard_eval import (
+    Bootstrap,
+    BoxTable,
+    EvaluationResult,
+    Slice,
+    UsageError,
+    evaluate,
+    get_protocol,
+    sensitivity,
+)
 
 RECORDED: dict[str, list[dict[str, float]]] = json.loads(
     Path(__file__).with_name("ultralytics.json").read_text(encoding="utf-8")
 )
+SAMPLE = Path(__file__).parents[2] / "sample_data" / "coco"
 METRICS = ("AP", "AP50", "AP75", "P", "R")
 pytestmark = pytest.mark.filterwarnings("ignore::jaccard_eval.JaccardEvalWarning")
 
@@ -108,3 +118,11 @@ def test_single_precision_needs_boxes_in_pixels() -> None:
     gt, pred = drawn(2)
     with pytest.raises(UsageError, match="disk"):
         evaluate(gt, pred, protocol="ultralytics", engine="disk", extra_images="empty")
+
+
+@pytest.mark.parametrize("protocol", RECORDED)
+def test_what_each_size_loses_adds_up_by_straight_lines_too(protocol: str) -> None:
+    rows = sensitivity(SAMPLE / "gt.json", SAMPLE / "worse.json", protocol=protocol).losses
+    for row in rows:
+        assert min(row.localisation, row.false_positives, row.misses) >= -1e-12
+        assert row.ap + row.localisation + row.false_positives + row.misses == pytest.approx(1, abs=1e-12)

@@ -29,7 +29,7 @@ from jaccard_eval.fixes import IMAGE_FOLDER
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.judging import judge
 from jaccard_eval.matching.matchtable import MatchTable, any_flag, match_boxes
-from jaccard_eval.metrics.curves import required_hits
+from jaccard_eval.metrics.curves import ScoredHits, required_hits
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.progress import staged
 from jaccard_eval.similarity import Similarity
@@ -326,6 +326,10 @@ def _reach(found: DetectionMetrics, area: int) -> float:
     hits = curves.hit_counts(area, len(curves.caps) - 1)[0]  # (K,)
     if found.protocol.interpolation == "area":
         reached = hits / np.maximum(positives, 1)
+    elif found.protocol.interpolation != "grid":
+        label = np.repeat(np.arange(len(hits)), hits)
+        alone = ScoredHits(label, np.zeros(len(label)), np.ones(len(label), dtype=np.bool_), positives)
+        reached = alone.class_precisions(found.protocol)
     else:
         # Precision is 1 up to the recall that is reached, and 0 beyond: AP is the share of grid points up to there.
         reached = (required_hits(positives, grid) <= hits[:, None]).mean(axis=1)
