@@ -32,7 +32,8 @@ _ROLES = (
     "|pred|predict|predicted|prediction|res|result|det|detection|output|out"
 )
 _CITYSCAPES = "labelids|labeltrainids|instanceids|instancetrainids|gtfine_polygons|(?:gtfine_)?color|leftimg8bit|gtfine"
-_BEFORE = re.compile(rf"^(?:{_ROLES})s?_+(?=.)")
+_CELLS = "man_seg|man_track"  # of the Cell Tracking Challenge, whose results are mask000
+_BEFORE = re.compile(rf"^(?:(?:{_ROLES})s?|{_CELLS})(?:_+(?=.)|(?=\d+$))")
 _FEW = "cp_masks|l|test|training"  # of Cellpose, CamVid, DRIVE
 _BEHIND = re.compile(rf"(?<=.)(?:_+|(?:\.(?:jpe?g|png))?\.|(?<=\d))(?:(?:{_ROLES})s?|{_FEW}|{_CITYSCAPES})$")
 
@@ -108,8 +109,8 @@ def without_affixes(path: str) -> str:
 
     Examples
     --------
-    >>> without_affixes("val/res_img_1"), without_affixes("00mask")
-    ('val/img_1', '00')
+    >>> without_affixes("val/res_img_1"), without_affixes("00mask"), without_affixes("man_seg007")
+    ('val/img_1', '00', '007')
     """
     folder, slash, name = path.rpartition("/")
     before = ""

@@ -72,6 +72,11 @@ def _rate(peek: Peek) -> Likeness | None:
     return Likeness.STRUCTURE if peek.top_keys >= {"type", "geometry"} else None
 
 
+def reads_name(name: str) -> bool:
+    """Whether a file in a folder is read with it: QuPath writes both suffixes."""
+    return name.lower().endswith(_SUFFIXES)
+
+
 def iou_types(_: Peek) -> set[str]:
     """Return what there is: boxes around polygons are compared only where they are asked for."""
     return {"segm"}

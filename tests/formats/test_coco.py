@@ -681,6 +681,14 @@ def test_annotations_may_be_keyed_by_their_ids(tmp_path: Path) -> None:
         json.dumps({"images": images, "categories": categories, "annotations": {"7": record}})
     )
     assert jaccard_eval.load(tmp_path / "gt.json").boxes.xywh.tolist() == [[1, 2, 3, 4]]
+    record["segmentation"] = [[1, 2, 4, 2, 4, 6, 1, 6]]
+    (tmp_path / "gt.json").write_text(
+        json.dumps({"images": images, "categories": categories, "annotations": {"7": record}})
+    )
+    found = {name: record[name] for name in ("image_id", "category_id", "segmentation")} | {"score": 0.5}
+    (tmp_path / "pred.json").write_text(json.dumps([found]))
+    result = jaccard_eval.evaluate(tmp_path / "gt.json", tmp_path / "pred.json", iou_type="segm")
+    assert result["AP"] == pytest.approx(1.0)
 
 
 def test_results_without_a_class_are_of_the_only_category_of_their_file(tmp_path: Path) -> None:

@@ -1359,3 +1359,14 @@ def test_labels_of_points_in_skeletons_are_no_classes(tmp_path: Path) -> None:
         f"<annotations><meta><task><labels>{labels}</labels></task></meta>{boxes}</annotations>"
     )
     assert load(tmp_path / "gt.xml").labels.names == ("dog",)
+
+
+def test_lists_of_features_are_a_file_of_each_image(tmp_path: Path) -> None:
+    def features(name: str, boxes: list[Turned]) -> Any:
+        rings = [[*corners(box), corners(box)[0]] for box in boxes]
+        about = {"classification": {"name": "dog"}, "measurements": []}
+        geometries = [{"type": "Polygon", "coordinates": [ring]} for ring in rings]
+        return [{"type": "Feature", "geometry": geometry, "properties": about} for geometry in geometries]
+
+    dataset = load(documents(tmp_path, "gt", features), options=ReadOptions(iou_type="bbox"))
+    assert (dataset.format, dataset.images.keys, len(dataset.boxes)) == ("geojson", ("img_1", "img_2"), 3)

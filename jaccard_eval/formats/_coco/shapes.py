@@ -100,6 +100,7 @@ def _whole_records(path: Path, data: bytes, layout: Layout, section: str) -> lis
     else:
         document = parse_json(path, text)
         values = document[section] if section else document
+        values = [*values.values()] if isinstance(values, dict) else values  # by their ids
     return [value if isinstance(value, dict) else {} for value in values]
 
 
