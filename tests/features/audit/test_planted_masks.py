@@ -405,3 +405,36 @@ def test_masks_that_contradict_their_images_are_evidence_where_boxes_are_compare
         assert f"{size[1]} x {size[0]} pixels" in warned[0].message
     resized = evaluate(gt, pred, pred_options=ReadOptions(role="pred", resized="stretch:320x240"))
     assert "mask-size" not in {finding.code for finding in resized.findings}
+
+
+def test_boxes_that_show_how_they_were_resized_go_before_the_size_of_a_mask(tmp_path: Path) -> None:
+    # Images of 640 x 480 in squares of 512: a factor of .8 and borders of 64 px, which a stretched mask would not have.
+    rng = np.random.default_rng(3)
+    objects = [
+        (image, *rng.uniform((5, 5, 40, 30), (500, 350, 120, 100)).round(1)) for image in range(1, 9) for _ in range(4)
+    ]
+    images = [{"id": image, "file_name": f"{image}.jpg", "width": 640, "height": 480} for image in range(1, 9)]
+    truths = [
+        {"id": at, "image_id": image, "category_id": 1, "bbox": box, "area": box[2] * box[3], "iscrowd": 0}
+        for at, (image, *box) in enumerate(objects)
+    ]
+    found = [
+        {
+            "image_id": image,
+            "category_id": 1,
+            "score": 0.5,
+            "bbox": [0.8 * x, 0.8 * y + 64, 0.8 * w, 0.8 * h],
+            "segmentation": {"size": [512, 512], "counts": "0"},
+        }
+        for image, x, y, w, h in objects
+    ]
+    gt = write_json(
+        tmp_path / "gt.json", {"images": images, "annotations": truths, "categories": [{"id": 1, "name": "a"}]}
+    )
+    pred = write_json(tmp_path / "pred.json", found)
+    with pytest.raises(DataError) as caught:
+        evaluate(gt, pred, iou_type="bbox")
+    assert [finding.code for finding in caught.value.findings if "resized" in str(finding.fix)] == ["box-resized"]
+    assert "letterbox:512" in str(caught.value)
+    right = evaluate(gt, pred, iou_type="bbox", pred_options=ReadOptions(role="pred", resized="letterbox:512"))
+    assert right.metrics["AP"].value == pytest.approx(1)
