@@ -203,6 +203,11 @@ class LVISEval:
             for side in (self.lvis_gt, self.lvis_dt)
         )
         kept = ("image_id", "category_id", "score", "bbox" if p.iou_type == BOXES else "segmentation")
+        rows = [{name: ann[name] for name in kept} for ann in found]
+        for row, ann in zip(rows, found, strict=True):
+            # Masks of results that had boxes are of the size of these, which is then their area.
+            if p.iou_type != BOXES and ann["area"] == ann["bbox"][2] * ann["bbox"][3]:
+                row["bbox"] = [float(number) for number in ann["bbox"]]
         shown = self.lvis_gt.load_imgs(p.img_ids)
         if p.iou_type != BOXES:
             for ann, run in zip((*document, *found), rles((*document, *found), self.lvis_gt.imgs), strict=True):
@@ -216,7 +221,7 @@ class LVISEval:
                 "annotations": document,
                 "categories": self.lvis_gt.load_cats(p.cat_ids),
             },
-            [{name: ann[name] for name in kept} for ann in found],
+            rows,
             protocol="lvis",
             iou_type=p.iou_type,
             iou=[float(iou) for iou in p.iou_thrs],

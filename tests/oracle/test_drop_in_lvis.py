@@ -15,7 +15,7 @@ import pytest
 from exact import decode, same_bits
 
 from jaccard_eval.compat.lvis import LVIS, LVISEval, LVISResults
-from jaccard_eval.compat.pycocotools.mask import encode
+from jaccard_eval.compat.pycocotools.mask import encode, frPyObjects
 
 ARCHIVES = {"cases.tar.xz": ("cases_pub/lvis/", "bbox", 75), "cases_ext.tar.xz": ("cases_ext/lvis_segm/", "segm", 20)}
 PROGRAM = """
@@ -136,3 +136,25 @@ def test_masks_of_another_size_than_their_image_are_compared_with_each_other() -
     evaluation = LVISEval(LVIS(document), found, "segm")
     evaluation.run()
     assert evaluation.get_results()["AP"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("has_boxes", "medium"), [(True, 0.5), (False, 1.0)])
+def test_the_size_of_a_mask_is_that_of_the_box_it_came_with(has_boxes: bool, medium: float) -> None:
+    """A false alarm of 700 pixels in a box of 40 by 40: medium with its box (above 1,024), and alone small."""
+    square = [[60, 60, 110, 60, 110, 110, 60, 110]]
+    truth = TRUTH["annotations"][0] | {"segmentation": square, "bbox": [60, 60, 50, 50], "area": 2500}
+    shapes = ([[10, 10, 50, 10, 50, 20, 20, 20, 20, 50, 10, 50]], [10, 10, 40, 40], 0.9), (square, truth["bbox"], 0.5)
+    found = []
+    for outline, box, score in shapes:
+        mask = frPyObjects(outline, 200, 200)[0]
+        found.append(
+            {"image_id": 1, "category_id": 3, "score": score, "segmentation": mask}
+            | ({"bbox": box} if has_boxes else {})
+        )
+    evaluation = LVISEval(LVIS(TRUTH | {"annotations": [truth]}), found, "segm")
+    assert evaluation.lvis_dt.anns[1]["area"] == (1600 if has_boxes else 700)
+    evaluation.run()
+    assert (evaluation.get_results()["APm"], evaluation.get_results()["AP"]) == (
+        pytest.approx(medium),
+        pytest.approx(0.5),
+    )
