@@ -93,9 +93,10 @@ def _dense(pixels: npt.NDArray[Any], place: str) -> Masks:
     if pixels.ndim != 3:
         raise UsageError(f"{place} has shape {pixels.shape}; expected (n, height, width), or a list of RLE")
     if pixels.dtype != np.bool_:
-        if not ((pixels == 0) | (pixels == 1)).all():
+        is_byte = pixels.dtype == np.uint8  # of which one look is enough, and no copy
+        if pixels.max(initial=0) > 1 if is_byte else not ((pixels == 0) | (pixels == 1)).all():
             raise UsageError(f"{place} must be booleans, or 0 and 1; threshold the masks first, as in masks > 0.5")
-        pixels = pixels != 0
+        pixels = pixels.view(np.bool_) if is_byte else pixels != 0
     _, height, width = pixels.shape
     runs = runs_of_pixels((mask, 0, 0, height) for mask in pixels)
     return Masks(runs, np.full((len(pixels), 2), (height, width)))

@@ -165,18 +165,21 @@ def runs_of_pixels(masks: Iterable[tuple[BoolArray, int, int, int]]) -> Runs:
     """
     found: list[IntArray] = []
     for pixels, left, top, height in masks:
-        h, w = pixels.shape
-        if h == height and not left and not top:  # whole images: a run goes on from one column into the next
-            flat = np.ascontiguousarray(pixels.T).reshape(-1)
-            edges = np.flatnonzero(flat[1:] != flat[:-1]) + 1
-            ends = [[0]] * bool(flat[:1].any()), [[len(flat)]] * bool(flat[-1:].any())
-            found.append(np.concatenate([*ends[0], edges, *ends[1]]).astype(np.int64))
+        # Only what is around the pixels is turned into columns: looking for it goes along the rows, as memory does.
+        rows = np.flatnonzero(pixels.any(axis=1))
+        if not len(rows):
+            found.append(rows)
             continue
+        filled = pixels[rows[0] : rows[-1] + 1]
+        across = np.flatnonzero(filled.any(axis=0))
+        filled = filled[:, across[0] : across[-1] + 1]
+        h, w = filled.shape
         # Down the columns, with background above and below: an edge is where two neighbours differ.
         columns = np.zeros((w, h + 2), dtype=np.bool_)
-        columns[:, 1:-1] = pixels.T
-        column, row = np.nonzero(columns[:, 1:] != columns[:, :-1])
-        found.append((left + column) * height + top + row)
+        columns[:, 1:-1] = filled.T
+        flat = columns.reshape(-1)
+        column, row = np.divmod(np.flatnonzero(flat[1:] != flat[:-1]) + 1, h + 2)
+        found.append((left + across[0] + column) * height + top + rows[0] + row - 1)
     edges = np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
     return without_empty_runs(Runs(edges, offsets_of([len(part) for part in found])))
 
