@@ -50,7 +50,7 @@ _NUMERIC = ("cx", "cy", "score", "track", "occluded", "generated", *_FLAGS)
 _CLOSE = 0.1  # of the extent of corners, by which their middle may differ from the one that is written
 _SPLIT = re.compile(r"[,\s]+")
 _COUNT = re.compile(r"\ufeff?\s*\d{1,8}\s*\n")  # of the lines that follow
-_INDEX = re.compile(r"[0-9]{1,9}")
+_MOST_INDEX = 10**9
 _NUMBER = r"\s*(-?[\d.]+)\s*"
 _PAIR = rf"\({_NUMBER},{_NUMBER}\)"
 _PASCAL_BOX = re.compile(
@@ -116,9 +116,10 @@ class Layout:
         found = dict(zip(names, values, strict=False))
         numeric = {*self.box, *_NUMERIC} & found.keys()
         is_line = len(values) == len(names) and all(is_numeral(found[name]) for name in numeric)
-        # Where nothing else shows what numbers are, a class has a name.
-        label = found.get("class", "")
-        is_line = is_line and (not is_numeral(label) or (self.numbers_classes and bool(_INDEX.fullmatch(label))))
+        # Where nothing else shows what numbers are, a class has a name. NumPy writes 1 as 1.000000000000000000e+00.
+        if is_line and is_numeral(label := found.get("class", "")):
+            is_line = self.numbers_classes and 0 <= float(label) < _MOST_INDEX and float(label) % 1 == 0
+            found["class"] = f"{float(label):.0f}"
         return found if is_line else None
 
 
@@ -349,7 +350,7 @@ def _classes(labels: Sequence[str], draft: Draft) -> dict[str, Any]:
         names = draft.options.names or (str(NO_CLASS),)
         draft.set_classes([NO_CLASS], names[:1], named=bool(draft.options.names))
         return {"label": np.full(len(labels), NO_CLASS)}
-    if not labels or not all(map(_INDEX.fullmatch, labels)):
+    if not labels or not all(map(str.isdecimal, labels)):
         return {}
     numbers = np.array([*map(int, labels)], dtype=np.int64)
     given = draft.options.names

@@ -7,6 +7,7 @@ which is reached at 7 of 10 thresholds, so that AP is .7. A fourth prediction, o
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from jaccard_eval import DataError, ReadOptions, evaluate, load
@@ -186,8 +187,13 @@ def test_arrays_of_detectors_have_a_box_a_score_and_the_class(tmp_path: Path) ->
     assert (data.format, data.boxes.label.tolist()) == ("shapetext", [0, 1, 0, 1] * 2)
     assert data.boxes.score is not None and data.boxes.score.tolist() == [0.9, 0.8, 0.7, 0.6] * 2
     assert data.boxes.xywh[:2].tolist() == [[10, 10.5, 30, 30], [301, 300.5, 30, 30]]
-    for file in tmp_path.iterdir():
+    table = np.array([[10, 10.5, 40, 40.5, 0.9, 0], [301, 300.5, 331, 330.5, 0.8, 1]])
+    (tmp_path / "numpy").mkdir()
+    np.savetxt(tmp_path / "numpy/a.txt", np.concatenate((table, table[::-1])))
+    assert load(tmp_path / "numpy", role="pred", options=ReadOptions(box="xyxy")).boxes.label.tolist() == [0, 1, 1, 0]
+    for file in tmp_path.glob("*.txt"):
         file.write_text("10 20 110 220 0.5 1\n")
+    (tmp_path / "numpy/a.txt").unlink()
     with pytest.raises(DataError, match="the boxes fit as"):
         load(tmp_path, role="pred")
     assert load(tmp_path, role="pred", options=ReadOptions(box="xyxy")).boxes.xywh[0].tolist() == [10, 20, 100, 200]
