@@ -65,6 +65,7 @@ def replace_file(path: Path, data: bytes) -> None:
     with contextlib.ExitStack() as cleanup, explained(path):
         if target.is_dir():
             raise IsADirectoryError(0, "it is a folder; pass a file inside it")
+        make_folders(target, cleanup)
         write_aside(target, data, cleanup).replace(target)
 
 
@@ -88,6 +89,7 @@ def replace_folder(path: Path, files: Mapping[str, bytes]) -> None:
         # A link is no folder, wherever it leads: replacing the folder would lose it.
         held = (entry for entry in target.rglob("*") if entry.is_symlink() or not entry.is_dir())
         _refuse_loss(path, (entry.relative_to(target).as_posix() for entry in held), files)
+        make_folders(target, cleanup)
         write_folder_aside(target, files, cleanup)()
 
 
@@ -129,20 +131,16 @@ def write_aside(target: Path, data: bytes, cleanup: contextlib.ExitStack) -> Pat
     return temporary
 
 
-def missing_folders(target: Path) -> list[Path]:
-    """Return the folders above a file that do not exist, the highest first."""
-    return [folder for folder in reversed(target.parents) if not folder.exists()]
-
-
 def make_folders(target: Path, cleanup: contextlib.ExitStack) -> None:
     """Make the folders above a file; `cleanup` removes those that stay empty because the file was not written."""
-    for folder in missing_folders(target):
+    for folder in _missing(target):
         folder.mkdir(exist_ok=True)  # another process may have made it meanwhile
         cleanup.callback(_remove_empty, folder)
 
 
 def probe(target: Path) -> None:
-    """Raise an OSError unless the target can be written."""
+    """Raise an OSError unless the target can be written, with the folders above it that there are not yet."""
+    target = next(iter(_missing(target)), target)
     # Not by `exists`, which hides a name that is too long from Python 3.14 on; the temporary file has a short one.
     with contextlib.suppress(FileNotFoundError):
         target.stat()
@@ -170,6 +168,11 @@ def write_message(path: Path, error: OSError) -> str:
     """Return the error of an output that cannot be written, with the reason."""
     fix = "; create the folder first" if isinstance(error, FileNotFoundError) else ""
     return f"cannot write {quoted_value(as_given(path))}: {reason_of(error)}{fix}"
+
+
+def _missing(target: Path) -> list[Path]:
+    """Return the folders above a file that do not exist, the highest first."""
+    return [folder for folder in reversed(target.parents) if not folder.exists()]
 
 
 def _remove_empty(folder: Path) -> None:

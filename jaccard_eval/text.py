@@ -180,11 +180,27 @@ NEAR = 0.65  # share of letters in the same order: "dgo" and "dog" have 0.67, "b
 LEAST_BEGINNING = 3  # letters that show which longer word was meant
 
 
+# What other tools call a format, a kind of shape, an option or a suffix.
+ALSO_CALLED = {
+    **dict.fromkeys(("pascal", "pascalvoc", "pascal-voc"), "voc"),
+    **dict.fromkeys(("mask", "masks", "segmentation", "instance"), "segm"),
+    **dict.fromkeys(("box", "boxes", "detection"), "bbox"),
+    **dict.fromkeys(("pose", "kpt", "kpts", "keypoint"), "keypoints"),
+    **dict.fromkeys(("rotated", "oriented", "rbox"), "obb"),
+    **dict.fromkeys(("iou-thres", "iou-thresh", "iou-threshold", "iou-thresholds", "iou-thrs"), "iou"),
+    **dict.fromkeys(("conf-thres", "conf-threshold", "score-thr", "score-threshold"), "score-min"),
+    **dict.fromkeys(("xlsx", "xls", "tsv"), ".csv"),
+}
+
+
 def did_you_mean(word: str, known: Iterable[str], *, show: Callable[[str], str] = quoted_value) -> str:
     """Return " Did you mean 'x'?" when a known word is close to `word` or begins with it, else an empty text."""
     import difflib
 
     words = list(dict.fromkeys(known))
+    meant = ALSO_CALLED.get(word.casefold().lstrip(".").replace("_", "-"))
+    if meant in words:
+        return f" Did you mean {show(meant)}?"
     close = difflib.get_close_matches(word, words, n=3, cutoff=NEAR)
     if not close:  # in other letters: VOC2007
         plain = {known_word.casefold(): known_word for known_word in words}

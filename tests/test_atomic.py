@@ -85,10 +85,12 @@ def test_an_output_must_not_touch_an_input(output: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_a_missing_folder_and_a_fifo_are_refused_before_anything_is_computed(tmp_path: Path) -> None:
+def test_a_fifo_is_refused_before_anything_is_computed_and_a_folder_is_made_later(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(MachineError, match="create the folder first"):
-        require_free(tmp_path / "missing/a", [], replace=False)
+    require_free(tmp_path / "new/folder/a", [], replace=False)
+    assert not (tmp_path / "new").exists()
+    replace_file(tmp_path / "new/folder/a", b"1")
+    assert (tmp_path / "new/folder/a").read_bytes() == b"1"
     with pytest.raises(UsageError, match="neither a file nor a folder"):
         require_free(tmp_path / "fifo", [], replace=True)
 

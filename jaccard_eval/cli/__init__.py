@@ -113,7 +113,7 @@ class CommandTable(click.Group):
         if args and word not in own_options and word not in _modules():
             # A word that a shell completes is half typed, and means nothing yet.
             is_file = word.startswith("-") or os.path.exists(word)  # noqa: PTH110 - takes any word
-            meant = "" if is_file or ctx.resilient_parsing else did_you_mean(word, _modules())
+            meant = "" if is_file or ctx.resilient_parsing else did_you_mean(word, [*_modules(), "--version"])
             if meant:
                 raise click.UsageError(f"{quoted_value(word)} is neither a command nor a file.{meant}", ctx)
             args = [DEFAULT_COMMAND, *args]

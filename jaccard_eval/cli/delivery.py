@@ -45,7 +45,7 @@ def plan_files(paths: Sequence[Path], baseline: Sequence[Path] = (), *, folders:
     from jaccard_eval.report.write import is_folder_output, plan_outputs
 
     refuse_overwriting(files, [path for path in paths if folders and is_folder_output(path)])
-    return plan_outputs([path for _, path in files], making_folders=baseline, folders=folders)
+    return plan_outputs([path for _, path in files], folders=folders)
 
 
 def deliver(

@@ -153,6 +153,7 @@ class ListedCommand(click.Command):
         except click.NoSuchOption as error:
             known = {name.lstrip("-"): name for name in _visible_names(self.get_params(ctx))}
             meant = did_you_mean(error.option_name.lstrip("-"), known, show=known.__getitem__)
+            meant = meant or _where(ctx, error.option_name)
             raise click.UsageError(f"No such option {quoted_value(error.option_name)}.{meant}", ctx) from None
         except click.MissingParameter:
             refuse_results(args)
@@ -199,8 +200,6 @@ class SectionedCommand(ListedCommand):
         )
         for note in () if options.quiet else configured(ctx):
             streams.say(str(note))
-        if options.verbose and options.quiet:
-            raise click.UsageError("--verbose and --quiet exclude each other; give one of them", ctx)
         sources = {name: ctx.get_parameter_source(name) for name in ctx.params}
         # A configuration holds its options for all runs.
         held = [name for name, source in sources.items() if source is ParameterSource.DEFAULT_MAP]
@@ -210,6 +209,16 @@ class SectionedCommand(ListedCommand):
         except JaccardEvalError as error:
             announce_failure(error, options)
             raise
+
+
+def _where(ctx: click.Context, name: str) -> str:
+    """Return which other commands have an option; nothing where none has."""
+    table = ctx.find_root().command
+    if not isinstance(table, click.Group):
+        return ""
+    commands = ((word, table.get_command(ctx, word)) for word in table.list_commands(ctx))
+    having = [word for word, command in commands if command and name in _visible_names(command.params)]
+    return f" It is an option of {', '.join(having)}." if having else ""
 
 
 def section(title: str) -> Callable[..., SectionOption]:
@@ -234,12 +243,12 @@ CONFIG_OPTIONS: list[click.Parameter] = [
 ]
 
 
-def removed_option(name: str, instead: str) -> click.Option:
-    """Return an option that was removed, with a value or without: its message names what to use instead."""
+def ambiguous_option(name: str, instead: str) -> click.Option:
+    """Return an option that is none, as it means several things elsewhere: its message names what to use instead."""
 
     def refuse(ctx: click.Context, _: click.Parameter, given: str | None) -> None:
         if given is not None and not ctx.resilient_parsing:
-            raise click.UsageError(f"{name} was removed; {instead}", ctx)
+            raise click.UsageError(f"{name} means several things; {instead}", ctx)
 
     # Eager: reported before what else is wrong, such as an input that it read as its value.
     return click.Option(
@@ -393,7 +402,7 @@ _GT, _PRED = (
 )
 PAIR_OPTIONS = declared(SideOptions, "pairing", _input)
 
-REMOVED_CONF = removed_option(
+CONF = ambiguous_option(
     "--conf", "use --score for precision, recall and F1 at a threshold, --score-min to filter predictions."
 )
 

@@ -104,9 +104,8 @@ def _facts(protocol: str) -> str:
     return "; ".join(filter(None, facts))
 
 
-def named(word: str) -> list[tuple[str, str]]:
+def named(word: str, options: Sequence[click.Parameter]) -> list[tuple[str, str]]:
     """Return what a word names: protocols, metrics, tools, formats, kinds of shapes and options, with what each is."""
-    from jaccard_eval.cli import COMMAND_TABLE
     from jaccard_eval.data.known_protocols import KINDS, RULES
     from jaccard_eval.data.known_tools import TOOLS
     from jaccard_eval.data.metricref import METRICS, MetricRef
@@ -139,9 +138,8 @@ def named(word: str) -> list[tuple[str, str]]:
         found.append((f"format {asked}", about))
     if asked in KINDS:
         found.append((f"--iou-type {asked}", KINDS[asked]))
-    evaluate = COMMAND_TABLE.get_command(click.Context(COMMAND_TABLE), "evaluate")
-    options = [option for option in evaluate.params if isinstance(option, click.Option)] if evaluate is not None else []
-    found += [(f"option --{asked}", option.help or "") for option in options if f"--{asked}" in option.opts]
+    known = [option for option in options if isinstance(option, click.Option)]
+    found += [(f"option --{asked}", option.help or "") for option in known if f"--{asked}" in option.opts]
     return found
 
 

@@ -106,7 +106,10 @@ def _record_syntax(findings: FindingLog, where: Where, text: str, error: json.JS
     expected = (error.msg[0].lower() + error.msg[1:]).removesuffix(" at")
     found = text[error.pos : error.pos + _SNIPPET].lstrip()
     detail = f"not valid JSON, column {error.colno}: {expected}, "
-    detail += f"found {quoted_value(found)}" if found else "but the data ends here (truncated?)"
+    if error.msg.startswith("Unterminated string") and "\n" not in found:
+        detail += "and the data ends within it (truncated?)"
+    else:
+        detail += f"found {quoted_value(found)}" if found else "but the data ends here (truncated?)"
     findings.error("json-syntax", where, detail, fix="Export the file again, or fix it at that place.")
 
 

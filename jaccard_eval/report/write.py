@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from jaccard_eval.atomic import (
     FolderPath,
     explained,
     make_folders,
-    missing_folders,
     probe,
     write_aside,
     write_folder_aside,
@@ -40,24 +39,16 @@ class Output:
     target: Path
     is_device: bool
     reporter: Reporter
-    makes_folders: bool = False
 
 
-def plan_outputs(
-    paths: Sequence[Path], *, making_folders: Collection[Path] = (), folders: bool = False
-) -> list[Output]:
-    """Check, before anything is computed, that all outputs can be written; the folders of some are made with them.
+def plan_outputs(paths: Sequence[Path], *, folders: bool = False) -> list[Output]:
+    """Check, before anything is computed, that all outputs can be written; folders above them are made with them.
 
     An output can be a folder itself where `folders` is true.
     """
     for path in filter(is_address, paths):
         storage.require_place(as_given(path))
-    outputs = [
-        _plan_folder(path)
-        if folders and is_folder_output(path)
-        else _plan(path, makes_folders=path in making_folders and not is_address(path))
-        for path in paths
-    ]
+    outputs = [_plan_folder(path) if folders and is_folder_output(path) else _plan(path) for path in paths]
     seen: set[Path] = set()
     for output in outputs:
         if output.target in seen:
@@ -65,8 +56,7 @@ def plan_outputs(
         seen.add(output.target)
         if not output.is_device and not is_address(output.path):
             with explained(output.path):
-                missing = missing_folders(output.target) if output.makes_folders else []
-                probe(missing[0] if missing else output.target)
+                probe(output.target)
     return outputs
 
 
@@ -86,8 +76,7 @@ def write_outputs(documents: Sequence[tuple[Output, str | bytes | Mapping[str, b
                 written.insert(0, (output, partial(_upload, output, text)))
                 continue
             with explained(output.path):
-                if output.makes_folders:
-                    make_folders(output.target, cleanup)
+                make_folders(output.target, cleanup)
                 if isinstance(text, str | bytes):
                     temporary = write_aside(output.target, _encoded(text), cleanup)
                     written.append((output, partial(temporary.replace, output.target)))
@@ -120,7 +109,7 @@ def _upload(output: Output, text: str | bytes | Mapping[str, bytes]) -> None:
             storage.remove(stale)
 
 
-def _plan(path: Path, *, makes_folders: bool) -> Output:
+def _plan(path: Path) -> Output:
     if isinstance(path, FolderPath):
         fix = "name a file, such as report.html. Folders of images are written by evaluate, explain and report."
         raise UsageError(f"output {quoted_value(f'{path}/')} is a folder; {fix}")
@@ -137,7 +126,7 @@ def _plan(path: Path, *, makes_folders: bool) -> Output:
     target = path if is_device else Path(os.path.realpath(path))
     # A device has no suffix to choose by: it gets what a terminal would.
     name = TEXT_SUFFIX if is_device and not path.suffix else path.name
-    return Output(path, target, is_device, reporter_for(name), makes_folders)
+    return Output(path, target, is_device, reporter_for(name))
 
 
 def _plan_folder(path: Path) -> Output:

@@ -172,6 +172,25 @@ def test_an_unknown_option_is_compared_without_its_dashes(
     assert ("Did you mean" in first) is ("Did you mean" in ending)
 
 
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["version"], "Did you mean '--version'?"),
+        (["evaluate", "a", "b", "--iou-thres", "0.5"], "Did you mean --iou?"),
+        (["evaluate", "a", "b", "--conf-thres", "0.5"], "Did you mean --score-min?"),
+        (["evaluate", "a", "b", "--gt-format", "pascal"], "Did you mean 'voc'?"),
+        (["evaluate", "a", "b", "--iou-type", "mask"], "Did you mean 'segm'?"),
+        (["evaluate", "a", "b", "-o", "r.xlsx"], "Did you mean '.csv'?"),
+        (["compare", "a", "b", "c", "--fail-drop", "AP=0.1"], "It is an option of evaluate, gate, panoptic, pixels."),
+    ],
+)
+def test_words_of_other_tools_and_commands_lead_to_ours(
+    argv: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run.run(argv) == 2
+    assert words in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", ["evaluate", "compare"])
 @pytest.mark.parametrize("argv", [["--conf", "0.4"], ["--conf=0.4"], ["--conf"]])
 def test_conf_is_refused_with_the_options_to_use_instead(
@@ -179,7 +198,7 @@ def test_conf_is_refused_with_the_options_to_use_instead(
 ) -> None:
     assert run.run([command, "a", "b", "c", *argv]) == 2
     message = capsys.readouterr().err
-    assert message.startswith("error: --conf was removed; use --score for ")
+    assert message.startswith("error: --conf means several things; use --score for ")
     assert "--score-min to filter predictions" in message
 
 

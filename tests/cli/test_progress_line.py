@@ -337,11 +337,12 @@ def test_an_interrupt_erases_the_line_and_says_one_word(sample_data: Path) -> No
 
 
 def test_an_error_after_a_line_was_drawn_stands_alone(sample_data: Path, tmp_path: Path) -> None:
-    # The folder of the output goes while images are resampled: writing fails after the line has stood there.
+    # The folder of the output becomes a file while images are resampled: writing fails after the line has stood there.
     (tmp_path / "out").mkdir()
     with Terminal(bootstrap(sample_data, SECONDS, "-o", tmp_path / "out" / "r.json")) as terminal:
         terminal.read_until(is_resampling)
         (tmp_path / "out").rmdir()
+        (tmp_path / "out").touch()  # where a folder would be made
         assert terminal.finish() == 4
     shown = screen(terminal.written)
     assert "resampling" not in shown

@@ -131,9 +131,10 @@ def test_a_folder_is_no_setting(tmp_path: Path, what: str) -> None:
 
 
 @pytest.mark.parametrize("what", OUTPUTS)
-@pytest.mark.parametrize("name", ["missing/odd-one", "x" * 300], ids=["no folder", "too long"])
+@pytest.mark.parametrize("name", ["file/odd-one", "x" * 300], ids=["below a file", "too long"])
 def test_what_cannot_be_written_ends_with_4(tmp_path: Path, what: str, name: str) -> None:
     bench = Bench(tmp_path, lambda _: None)
+    (tmp_path / "file").touch()
     bench.it = tmp_path / name
     code, said = bench.run(OUTPUTS[what])
     assert code == 4, said

@@ -45,7 +45,6 @@ def test_a_link_is_followed_to_its_target(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("missing/a.json", "no such file or directory; create the folder first"),
         ("folder.json", "it is a directory"),
         ("file/a.json", "not a directory"),
         (f"{'x' * 300}.json", "file name too long"),
@@ -56,6 +55,13 @@ def test_a_place_that_cannot_be_written_is_refused_before_computing(tmp_path: Pa
     (tmp_path / "file").touch()
     with pytest.raises(MachineError, match=reason):
         plan_outputs([tmp_path / name])
+
+
+def test_folders_above_an_output_are_made_when_it_is_written_and_not_before(tmp_path: Path) -> None:
+    (output,) = plan_outputs([tmp_path / "new/folder/a.json"])
+    assert not (tmp_path / "new").exists()
+    write_outputs([(output, "{}")])
+    assert (tmp_path / "new/folder/a.json").read_text() == "{}"
 
 
 @as_root
@@ -82,9 +88,14 @@ def test_when_one_of_several_fails_all_old_files_are_intact(tmp_path: Path, monk
     Path("later").mkdir()
     outputs = plan_outputs([Path("a.json"), Path("b.csv"), Path("later/c.md")])
     Path("later").rmdir()  # between planning and writing
+    Path("later").touch()
     with pytest.raises(MachineError, match=r"c\.md"):
         write_outputs([(output, "new") for output in outputs])
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a.json": "old", "b.csv": "old"}
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        "a.json": "old",
+        "b.csv": "old",
+        "later": "",
+    }
 
 
 def test_a_failed_rename_says_what_was_written_before(tmp_path: Path) -> None:

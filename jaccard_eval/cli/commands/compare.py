@@ -13,9 +13,9 @@ import click
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.inputs import LABELS, InputPath, note_inputs, note_inputs_of
 from jaccard_eval.cli.options import (
+    CONF,
     FIELDS,
     NUMBER,
-    REMOVED_CONF,
     SCORE,
     WHOLE,
     SectionedCommand,
@@ -175,7 +175,7 @@ COMMAND = SectionedCommand(
             basic=True,
             help="Report a box as moved if its IoU changed by at least this (default 0.05).",
         ),
-        REMOVED_CONF,
+        CONF,
         "rules",
         "shapes",
         "input",

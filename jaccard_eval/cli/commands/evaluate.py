@@ -10,7 +10,7 @@ from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
 from jaccard_eval.cli.inputs import LABELS, InputPath
 from jaccard_eval.cli.options import (
-    REMOVED_CONF,
+    CONF,
     SectionedCommand,
     choose_engine,
     files_of_matches,
@@ -135,7 +135,7 @@ COMMAND = SectionedCommand(
         "paths",
         "rules",
         "shapes",
-        REMOVED_CONF,
+        CONF,
         "input",
         "pairing",
         *GATE_OPTIONS,

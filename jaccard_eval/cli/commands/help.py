@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from jaccard_eval.cli import COMMAND_TABLE, streams
@@ -15,6 +17,7 @@ from jaccard_eval.text import did_you_mean, quoted_value
 def show_help(topic: str | None) -> None:
     """Run the command."""
     root = click.get_current_context().find_root()
+    evaluate: Any = COMMAND_TABLE.get_command(root, "evaluate")
     if topic is None:
         text = root.get_help()
     elif topic in TOPICS:
@@ -25,7 +28,7 @@ def show_help(topic: str | None) -> None:
         text = command.get_help(click.Context(command, info_name=topic, parent=root))
     elif topic in CODES:
         text = finding_page(topic, width=root.make_formatter().width)
-    elif rows := named(topic):
+    elif rows := named(topic, evaluate.params):
         formatter = root.make_formatter()
         formatter.write_dl(rows)
         text = formatter.getvalue().rstrip("\n")
