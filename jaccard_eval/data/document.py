@@ -21,7 +21,7 @@ from jaccard_eval.text import did_you_mean, quoted_value
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a number of a document can be, where its type does not say all of it."""
+    """What a number of a document can be, where its type does not define all of it."""
 
     low: float = -math.inf
     high: float = math.inf

@@ -1,8 +1,8 @@
 """Documents of results: what they can hold, as a check and a JSON Schema, and the way back, all by the types of fields.
 
-Where and how a field stands in documents is its `Form`. What documents have besides is `beside` of its class, and
-`required` are the keys of fields with a default that they always have. A field that is read from more than its key is
-checked as what it is read as, unless `beside` says what it is read from.
+Where and how a field stands in documents is its `Form`. What else documents have is listed by its class, with the keys of
+fields with a default that they always have (`required`). A field that is read from more than its key is
+checked as what it is read as, unless that list has what it is read from.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Finder = Callable[[Any, str], Iterator[Fault]]  # of a value and the field that 
 class Check:
     """What the document of a value can be: what finds its faults, the same as JSON Schema, and the way back.
 
-    A schema says as much of it as can be said in one.
+    A schema has as much of it as JSON Schema can express.
     """
 
     find: Finder
@@ -162,7 +162,7 @@ def _inner(place: str, name: str) -> str:
 
 
 def check_of(kind: Any) -> Check:
-    """Return what the document of a value of a type can be; in the place of a type there may be what `Beside` has."""
+    """Return what the document of a value of a type can be; in the place of a type there may be a mapping."""
     if isinstance(kind, Mapping):
         return _object(kind)
     if isinstance(kind, Check):
@@ -201,7 +201,7 @@ def _check_of_type(kind: Any) -> Check:  # noqa: PLR0911 - one per type
 
 
 def _with_notes(kind: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return a type without what its annotation says besides, and that."""
+    """Return a type without the notes of its annotation, and these."""
     inner = get_args(kind)
     return (inner[0], inner[1:]) if get_origin(kind) is Annotated else (kind, ())
 

@@ -299,7 +299,7 @@ def _rate(document: Peek) -> Likeness | None:
     is_drawn = is_scripted and _SCRIPTED_SHAPES.search(document.head) is not None
     if not is_drawn:
         return None
-    if _BOX.search(document.head):  # of records with boxes; where some have a shape instead, these are no table
+    if _BOX.search(document.head):  # of records with boxes; where some have a shape instead, they make up no table
         objects = re.findall(rb"\{[^{}]*\}", document.head)
         shaped = [one for one in objects if _SCRIPTED_SHAPES.search(one)]
         return Likeness.NAMED if any(not _BOX.search(one) for one in shaped) else None

@@ -384,7 +384,7 @@ def _texts(named: Mapping[str, Path], findings: FindingLog) -> Iterator[tuple[st
 
 
 def _read_pascal(named: Mapping[str, Path], texts: Mapping[str, str], draft: Draft) -> None:
-    """Add the boxes of records in words, whose first pixel is 0 or 1 as they say: they are kept as written."""
+    """Add the boxes of records in words, whose first pixel is 0 or 1 by their own words: they are kept as written."""
     from jaccard_eval.reading.lines import TextBoxes
 
     lines = TextBoxes(_CORNERS)

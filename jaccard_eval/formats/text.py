@@ -131,7 +131,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             continue
         image, label, numbers = found
         images.append(image)
-        # Where commas separate them, a number beside the class is no part of its name.
+        # Where commas separate them, a number next to the class does not belong to its name.
         if len(numbers) == _BOX_NUMBERS[1] and label and "," in line:
             tracked.append((image, numbers))
         labels.append(" ".join((label or str(NO_CLASS), *numbers)))

@@ -79,6 +79,7 @@ IGNORED = {
     "images-without-ground-truth": ("image without ground truth", "images without ground truth"),
     "invalid": ("record that cannot be used", "records that cannot be used"),
     "inverted": ("box with negative width or height", "boxes with negative width or height"),
+    "lost": ("box of an object that was lost", "boxes of objects that were lost"),
     "nms": ("box removed by NMS", "boxes removed by NMS"),
     "npz-score-low": ("box with a score close to 0", "boxes with scores close to 0"),
     "other-files": ("other file", "other files"),

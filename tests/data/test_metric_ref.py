@@ -209,11 +209,11 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_the_catalogue_has_the_metrics_of_all_features_in_the_order_of_their_tables() -> None:
-    assert BOX_METRICS[:11] == (
-        *("AP", "AR", "precision", "recall", "F1", "TP", "FP", "FN", "FPPI", "score", "mean_IoU"),
+    assert BOX_METRICS[:13] == (
+        *("AP", "AR", "P", "R", "precision", "recall", "F1", "TP", "FP", "FN", "FPPI", "score", "mean_IoU"),
     )
-    assert BOX_METRICS[11:17] == ("ECE", "MCE", "oLRP", "oLRP_Loc", "oLRP_FP", "oLRP_FN")
-    assert BOX_METRICS[17:21] == ("classification_errors", "dAP_Cls", "localisation_errors", "dAP_Loc")
+    assert BOX_METRICS[13:19] == ("ECE", "MCE", "oLRP", "oLRP_Loc", "oLRP_FP", "oLRP_FN")
+    assert BOX_METRICS[19:23] == ("classification_errors", "dAP_Cls", "localisation_errors", "dAP_Loc")
     assert FINDING_METRICS == ("warnings", "notes")
     assert MAP_METRICS == ("mIoU", "fwIoU", "pixel_accuracy", "mean_accuracy")
     assert MAP_CLASS_METRICS == ("IoU", "precision", "recall", "Dice")

@@ -40,6 +40,10 @@ CHANGES = {
     "drop_empty": True,
     "judging": "federated",
     "frequencies": ("r", "c", "f"),
+    "dropped_flags": ("crowd",),
+    "single_precision": True,
+    "union_epsilon": 1e-7,
+    "metrics": ("P", "R"),
 }
 
 

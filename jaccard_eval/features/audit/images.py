@@ -202,7 +202,7 @@ def _check_mask(context: AuditContext, findings: FindingLog) -> None:
         return
     fixes = (finding.fix for finding in findings.findings() if finding.code == "box-resized")
     if any(fix is not None and fix.options.get("pred_resized") for fix in fixes):
-        return  # all boxes say how they were resized; the size of a mask cannot tell borders from stretching
+        return  # all boxes show how they were resized; by the size of a mask, borders look like stretching
     key, size = pred.first_mask
     row = int(images.pred_rows[pred.images.keys.index(key)])
     known = (math.nan, math.nan) if row < 0 else tuple(images.table.sizes[row].tolist())
