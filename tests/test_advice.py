@@ -196,7 +196,7 @@ UNMEASURED = {
     "features/audit/images.py pred_resized": "what the masks of the same file have, to be checked by the user",
     "features/audit/shapes.py **{option: ('wh', 'transposed')}": "both were measured, and neither is better",
     "features/audit/resizing.py **more": "with it the boxes were measured, on a map whose numbers only the user knows",
-    "features/pixels/counting.py gt_class_map": "what the values are, only their owner knows: the advice begins with if",
+    "features/pixels/counting.py gt_class_map": "what values are, only their owner knows: it begins with if",
     "features/pixels/counting.py ignore": "as gt_class_map",
     "fixes.py **named": "what `of_side` was called with, which is looked at there",
     "fixes.py **options": "it was measured, and is no better",

@@ -1,7 +1,7 @@
 """Documents of results: what they can hold, as a check and a JSON Schema, and the way back, all by the types of fields.
 
-Where and how a field stands in documents is its `Form`. What else documents have is listed by its class, with the keys of
-fields with a default that they always have (`required`). A field that is read from more than its key is
+Where and how a field stands in documents is its `Form`. What else documents have is listed by its class, with the
+keys of fields with a default that they always have (`required`). A field that is read from more than its key is
 checked as what it is read as, unless that list has what it is read from.
 """
 
