@@ -114,7 +114,7 @@ class Layout:
         if len(values) > len(names) and names[-1] == "class" and not is_numeral(values[len(names) - 1]):
             values = [*values[: len(names) - 1], " ".join(values[len(names) - 1 :])]
         found = dict(zip(names, values, strict=False))
-        numeric = {*self.box, *_NUMERIC} & found.keys()
+        numeric = {*self.box, *_SIDES, *_NUMERIC} & found.keys()
         is_line = len(values) == len(names) and all(is_numeral(found[name]) for name in numeric)
         # Where nothing else shows what numbers are, a class has a name. NumPy writes 1 as 1.000000000000000000e+00.
         if is_line and is_numeral(label := found.get("class", "")):
