@@ -365,7 +365,10 @@ def _supported_encoding(coords: FloatArray, draft: Draft, *, is_scored: bool) ->
 
     if draft.options.box is not None:
         return draft.options.box
-    choice = choose_encoding(coords, Frame.of(coords, "px", np.full((len(coords), 2), np.nan)), is_scored=is_scored)
+    sound = coords[np.isfinite(coords).all(axis=1)]  # errors have been reported of the others
+    if not len(sound):
+        return "xyxy"
+    choice = choose_encoding(sound, Frame.of(sound, "px", np.full((len(sound), 2), np.nan)), is_scored=is_scored)
     where, ways = Where(draft.path), (choice.encoding, *choice.rivals)
     if choice.severity is Severity.ERROR:
         detail = f"the boxes fit as {' and as '.join(map(spelled, ways))}"
