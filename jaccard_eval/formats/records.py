@@ -141,9 +141,9 @@ def _table_records(path: Path, text: str, draft: Draft) -> Iterator[tuple[Mappin
     from jaccard_eval.reading.tabular.objects import OF_THE_IMAGE
     from jaccard_eval.reading.tabular.rows import fields_up_to, split_first_line
 
-    delimiter, header = split_first_line(text.lstrip().partition("\n")[0].rstrip("\r"))
+    delimiter, header = split_first_line(re.split("[\r\n]", text.lstrip(), maxsplit=1)[0])
     with fields_up_to(len(text)):
-        reader = csv.reader(io.StringIO(text), delimiter=delimiter)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         for row in reader:
             where = Where(str(path), line=reader.line_num)
             if reader.line_num == 1 or not row:
