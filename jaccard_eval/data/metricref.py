@@ -26,7 +26,7 @@ ANY = "every result"
 # What a metric of boxes is measured on, and which keys name what to measure.
 KEYS: dict[str, tuple[str, ...]] = {
     "curves": ("iou", "area", "max_dets", "class"),
-    "mean F1": ("iou", "class"),  # the one score where the mean F1 of the classes is highest
+    "curve": ("iou", "class"),  # the curve of one threshold, .5 by default
     "point": ("iou", "score", "class"),  # detections with at least a score
     "matches": ("iou", "score", "class"),  # the same, or without a score all of them
     "errors": ("iou", "class"),
@@ -63,7 +63,7 @@ class Metric:
 
 
 # What is measured of every class, and averaged over them.
-AVERAGED = ("curves", "mean F1")
+AVERAGED = ("curves", "curve")
 # Types of errors by the names that TIDE gives them.
 ERROR_TYPES = {
     "Cls": "classification",
@@ -81,8 +81,12 @@ _ALL = (
     Metric("AR", "average", (BOXES,), "recall over all detections, mean over thresholds and classes",
            number="max_dets", on="curves", aliases=("mAR", "mean average recall")),
     Metric("P", "average", (BOXES,), "precision at the score with the highest mean F1 of the classes; their mean",
-           on="mean F1"),
-    Metric("R", "average", (BOXES,), "recall at that score; mean of the classes", on="mean F1"),
+           on="curve"),
+    Metric("R", "average", (BOXES,), "recall at that score; mean of the classes", on="curve"),
+    Metric("LAMR", "average", (BOXES,), "log-average miss rate: geometric mean of 1 - recall at 9 values of FPPI from"
+           " 0.01 to 1", higher_is_better=False, on="curve", aliases=("MR-2", "log-average miss rate")),
+    Metric("CPM", "average", (BOXES,), "competition performance metric: mean recall at 1/8, 1/4, 1/2, 1, 2, 4 and 8"
+           " FPPI", on="curve", aliases=("FROC score",)),
     Metric("PQ", "ratio", (SEGMENTS, SEGMENT_CLASS), "sum of the IoU of matches / (TP + FP / 2 + FN / 2); mean of the"
            " classes", aliases=("panoptic quality",)),
     Metric("SQ", "ratio", (SEGMENTS, SEGMENT_CLASS), "mean IoU of the matches", aliases=("segmentation quality",)),

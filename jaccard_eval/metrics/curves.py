@@ -666,6 +666,23 @@ class Curves:
             return steps.area_under_envelope()
         return steps.area_under_lines(self.detection_counts(area, cap), self.recall_grid, tail=kind == "linear to 1")
 
+    def recall_at(self, threshold: int, rates: FloatArray) -> FloatArray:
+        """Return the recall of each class with at most so many false positives per image (r,), shape (K, r).
+
+        It is that of the last detection up to there; equal scores stand as the protocol orders them.
+        """
+        steps = self.steps(ALL_SIZES, len(self.caps) - 1)
+        positives = self.positives[ALL_SIZES]
+        recall = np.full((len(positives), len(rates)), np.nan)
+        for k in np.flatnonzero(positives).tolist():
+            rows = slice(steps.start[threshold, k], steps.stop[threshold, k])
+            hits = steps.total[1:][rows] - steps.total[rows.start]
+            # A rate of so many images may lie an ulp below the number that it means.
+            most = rates * self.n_images * (1 + 1e-12)
+            within = np.searchsorted(steps.before[rows] - hits, most, "right")
+            recall[k] = np.append(0, hits)[within] / positives[k]
+        return recall
+
     def at_best_mean_f1(self, threshold: int) -> tuple[FloatArray, FloatArray]:
         """Return precision and recall of each class (K,) at the score where the mean F1 of the classes is highest.
 

@@ -162,6 +162,35 @@ class Axes:
         return self.class_names.index(ref.class_name)
 
 
+# Where curves of recall over false positives per image are read.
+MISS_RATE_AT: FloatArray = np.power(10.0, np.linspace(-2, 0, 9))
+CPM_AT: FloatArray = np.power(2.0, np.arange(-3, 4))
+# What the least miss rate is, before its logarithm: that of a class without a miss has one.
+LEAST_MISS_RATE = 1e-10
+
+
+def log_average_miss_rate(curves: Curves, threshold: int) -> FloatArray:
+    """Return the geometric mean of the miss rates of each class at nine rates of false positives, shape (K,).
+
+    Source: Dollar et al. (2012), "Pedestrian Detection: An Evaluation of the State of the Art", section 4.2, with the
+    rates and the least miss rate of its code (``bbGt.m``, ``compRoc`` and ``acfTest.m``).
+    """
+    misses = 1 - curves.recall_at(threshold, MISS_RATE_AT)
+    return np.asarray(np.exp(np.log(np.maximum(misses, LEAST_MISS_RATE)).mean(axis=1)))
+
+
+def competition_metric(curves: Curves, threshold: int) -> FloatArray:
+    """Return the mean recall of each class at seven rates of false positives, shape (K,).
+
+    Source: Setio et al. (2017), "Validation, comparison, and combination of algorithms for automatic detection of
+    pulmonary nodules in computed tomography images: the LUNA16 challenge", section 2.4.
+    """
+    return np.asarray(curves.recall_at(threshold, CPM_AT).mean(axis=1))
+
+
+MISS_RATES = {"LAMR": log_average_miss_rate, "CPM": competition_metric}
+
+
 class Averages:
     """Averages of curves."""
 
@@ -199,12 +228,15 @@ class Averages:
             self._class_means[ref] = means
         return self._class_means[ref].copy()
 
-    def _at_best_mean_f1(self, threshold: int) -> tuple[FloatArray, FloatArray]:
+    def _of_curve(self, name: str, threshold: int) -> FloatArray:
+        """Return what is read off the curve of each class at one threshold, shape (K,)."""
         if not isinstance(self.curves, Curves):
             raise UsageError(NO_TABLE)
+        if name in MISS_RATES:
+            return MISS_RATES[name](self.curves, threshold)
         if threshold not in self._mean_f1:
             self._mean_f1[threshold] = self.curves.at_best_mean_f1(threshold)
-        return self._mean_f1[threshold]
+        return self._mean_f1[threshold][("P", "R").index(name)]
 
     @property
     def _objects(self) -> IntArray:
@@ -216,9 +248,8 @@ class Averages:
         area, cap, chosen = self.axes.area(ref), self.axes.cap(ref), self.axes.thresholds(ref)
         if ref.name == "AR":
             return self.curves.final_recall(area, cap)[chosen], np.arange(len(self._objects))
-        if METRICS[ref.name].on == "mean F1":
-            precision, recall = self._at_best_mean_f1(self.axes.single_threshold(ref))
-            return (precision if ref.name == "P" else recall)[None], np.arange(len(self._objects))
+        if METRICS[ref.name].on == "curve":
+            return self._of_curve(ref.name, self.axes.single_threshold(ref))[None], np.arange(len(self._objects))
         if self.axes.protocol.interpolation != "grid":
             return self.curves.area_under_curve(area, cap)[chosen], np.arange(len(self._objects))
         if (area, cap) not in self._precision:

@@ -209,11 +209,27 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_the_catalogue_has_the_metrics_of_all_features_in_the_order_of_their_tables() -> None:
-    assert BOX_METRICS[:13] == (
-        *("AP", "AR", "P", "R", "precision", "recall", "F1", "TP", "FP", "FN", "FPPI", "score", "mean_IoU"),
+    assert BOX_METRICS[:15] == (
+        *(
+            "AP",
+            "AR",
+            "P",
+            "R",
+            "LAMR",
+            "CPM",
+            "precision",
+            "recall",
+            "F1",
+            "TP",
+            "FP",
+            "FN",
+            "FPPI",
+            "score",
+            "mean_IoU",
+        ),
     )
-    assert BOX_METRICS[13:19] == ("ECE", "MCE", "oLRP", "oLRP_Loc", "oLRP_FP", "oLRP_FN")
-    assert BOX_METRICS[19:23] == ("classification_errors", "dAP_Cls", "localisation_errors", "dAP_Loc")
+    assert BOX_METRICS[15:21] == ("ECE", "MCE", "oLRP", "oLRP_Loc", "oLRP_FP", "oLRP_FN")
+    assert BOX_METRICS[21:25] == ("classification_errors", "dAP_Cls", "localisation_errors", "dAP_Loc")
     assert FINDING_METRICS == ("warnings", "notes")
     assert MAP_METRICS == ("mIoU", "fwIoU", "pixel_accuracy", "mean_accuracy")
     assert MAP_CLASS_METRICS == ("IoU", "precision", "recall", "Dice")
@@ -243,7 +259,7 @@ def test_shares_end_at_one_and_counts_nowhere() -> None:
 def test_what_counts_errors_is_better_when_lower() -> None:
     lower = {name for name, metric in METRICS.items() if not metric.higher_is_better}
     of_errors = {name for name in BOX_METRICS if METRICS[name].on == "errors"}
-    assert lower == {"FP", "FN", "FPPI", *of_errors, *FINDING_METRICS}
+    assert lower == {"FP", "FN", "FPPI", "LAMR", *of_errors, *FINDING_METRICS}
 
 
 @pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
