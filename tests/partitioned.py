@@ -50,7 +50,7 @@ class MergedParts:
             result[t, :, k] = np.append(envelope, 0.0)[np.searchsorted(recall, grid, "left")]
         return result
 
-    def area_under_envelope(self, area: int, cap: int) -> np.ndarray:
+    def area_under_curve(self, area: int, cap: int) -> np.ndarray:
         result = np.full((len(self.protocol.iou_thresholds), self.n_labels), np.nan)
         for t, k, hit in self._curves(area, cap):
             recall, envelope = self._curve(hit, self.positives[area, k])

@@ -317,9 +317,9 @@ def signature(protocol: Protocol, *, selection: Sequence[str], gt: str, pred: st
 
 def _averaged(protocol: Protocol) -> str:
     """Return how the area below a curve is had: by its recall values, or by name, with these where it has some."""
-    points = [str(protocol.recall_points)] if protocol.recall_points else []
-    named = [] if protocol.interpolation == "grid" else [protocol.interpolation.replace(" ", "-")]
-    return "-".join([*named, *points])
+    if protocol.interpolation in ("grid", "area"):
+        return str(protocol.recall_points) if protocol.interpolation == "grid" else "area"
+    return f"{protocol.interpolation.replace(' ', '-')}-{protocol.recall_points}"
 
 
 def _later_rules(protocol: Protocol) -> list[str]:

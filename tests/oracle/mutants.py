@@ -411,6 +411,6 @@ MUTANTS = (
     Mutant("VOC", "the threshold exclusive", "_claim", "A.overlap[B] >= C", "A.overlap[B] > C"),
     Mutant("VOC", "no envelope", "Steps.area_under_envelope", "np.maximum.accumulate(A[::-1])[::-1]", "A"),
     Mutant("VOC", "eleven points are a hundred and one", "_VOC2007", "recall_points=...", "101"),
-    Mutant("VOC", "recall values for all years", "Averages._values", "A.interpolation == 'area'", "False"),
+    Mutant("VOC", "recall values for all years", "Averages._values", "A.interpolation != 'grid'", "False"),
     Mutant("VOC", "a cap of 100", "_VOC2012", "max_dets=...", "(100,)"),
 )

@@ -157,7 +157,9 @@ def test_any_partition_of_the_images_merges_to_the_same_curves(
     whole = _curves(_match(gt, pred, protocol))
     assert merged.positives.tolist() == whole.positives.tolist()
     for area, cap in itertools.product(range(len(protocol.areas)), range(len(whole.caps))):
-        for name in ("interpolated_precision", "area_under_curve", "final_recall"):
+        # Straight lines are drawn in memory alone, by detections that parts do not keep.
+        by_area = ("area_under_curve",) if protocol.interpolation == "area" else ()
+        for name in ("interpolated_precision", "final_recall", *by_area):
             values = [getattr(source, name)(area, cap) for source in (whole, merged)]
             assert values[0].tobytes() == values[1].tobytes(), (name, area, cap)
 

@@ -105,6 +105,7 @@ def test_an_output_that_cannot_be_written_ends_before_reading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("none").touch()  # where a folder would be made
     assert run.run(["missing-gt.json", "missing-pred.json", "-o", "none/out.json"]) == 4
     shown = capsys.readouterr().err
     assert "none/out.json" in shown
