@@ -359,6 +359,44 @@ _ULTRALYTICS_8_0: dict[str, Any] = _ULTRALYTICS_8_4_37 | {
     | {"interpolation": f"{_VAL} 8.4.36 utils/metrics.py, compute_ap: a last line from the last recall to (1, 0)"},
 }
 
+# Small objects in aerial images, and on roads: COCO's rules with sizes and caps of their own.
+_AITOD_SOURCE = "aitodpycocotools at 44a230ae, cocoeval.py, Params.setDetParams"
+
+_AITOD: dict[str, Any] = _COCO | {
+    "areas": {
+        "all": (0.0, LARGEST_AREA),
+        "verytiny": (0.0, 8.0**2),
+        "tiny": (8.0**2, 16.0**2),
+        "small": (16.0**2, 32.0**2),
+        "medium": (32.0**2, LARGEST_AREA),
+    },
+    "max_dets": (1, 100, 1500),
+    "sources": _COCO["sources"]
+    | {
+        "areas": f"{_AITOD_SOURCE}: areaRng, closed at both ends; there is none above medium",
+        "max_dets": f"{_AITOD_SOURCE}: 1, 100, 1500, per image and class",
+    },
+}
+
+_SODA_SOURCE = "SODA-D's evaluator, sodad_eval.py, Params"
+
+_SODA: dict[str, Any] = _COCO | {
+    "areas": {
+        "all": (0.0, LARGEST_AREA),
+        "small": (0.0, 32.0**2),
+        "eS": (0.0, 12.0**2),
+        "rS": (12.0**2, 20.0**2),
+        "gS": (20.0**2, 32.0**2),
+        "normal": (32.0**2, 2000.0),
+    },
+    "max_dets": (20_000,),
+    "sources": _COCO["sources"]
+    | {
+        "areas": f"{_SODA_SOURCE}: Small and its three parts, Normal up to 2,000 px²",
+        "max_dets": f"{_SODA_SOURCE}: 20,000, per image and class",
+    },
+}
+
 # Tools that take PASCAL VOC's rules with a change or two.
 _MMDET_SOURCE = "mmdet 3.3.0 evaluation/functional/mean_ap.py"
 
@@ -414,6 +452,8 @@ RULES: dict[str, dict[str, Any]] = {
     "lvis-fixed": _LVIS_FIXED,
     "openimages": _OPENIMAGES,
     "openimages-challenge": _OPENIMAGES_CHALLENGE,
+    "aitod": _AITOD,
+    "soda": _SODA,
     "mmdet": _MMDET,
     "detectron2-voc": _DETECTRON2_VOC,
     "keras-retinanet": _KERAS_RETINANET,

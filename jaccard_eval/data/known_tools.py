@@ -102,6 +102,20 @@ TOOLS = (
         shown="tests/realdata/test_published_numbers.py, its own examples",
     ),
     Tool(
+        name="aitodpycocotools",
+        prints="AP, AP50, AP75, APvt, APt, APs, APm; its AP25 is always -1, as .25 is none of the thresholds",
+        protocol="aitod",
+        close="to the last bit",
+        shown="tests/oracle/test_against_pycocotools.py, run against pycocotools with its sizes and caps",
+    ),
+    Tool(
+        name="SODA-D's evaluator",
+        prints="AP and AP of eS, rS, gS and Normal, of merged crops",
+        protocol="soda",
+        close="to the last bit",
+        shown="tests/oracle/test_against_pycocotools.py, run against pycocotools with its sizes and cap",
+    ),
+    Tool(
         name="lvis-api 0.5.3",
         prints="AP, APr, APc, APf and the like of LVISEval",
         protocol="lvis",

@@ -51,8 +51,25 @@ def test_scenes_made_for_one_rule_agree(name: str, use_cats: int, tmp_path: Path
             {"areas": tuple(AreaRange(name, *limits) for name, limits in AREAS.items())},
             {"areaRng": [list(limits) for limits in AREAS.values()], "areaRngLbl": list(AREAS)},
         ),
+        # aitodpycocotools and SODA-D's evaluator are pycocotools with these.
+        (
+            {"protocol": "aitod"},
+            {
+                "areaRng": [[0, 1e10], [0, 64], [64, 256], [256, 1024], [1024, 1e10]],
+                "areaRngLbl": ["all", "verytiny", "tiny", "small", "medium"],
+                "maxDets": [1, 100, 1500],
+            },
+        ),
+        (
+            {"protocol": "soda"},
+            {
+                "areaRng": [[0, 1e10], [0, 1024], [0, 144], [144, 400], [400, 1024], [1024, 2000]],
+                "areaRngLbl": ["all", "Small", "eS", "rS", "gS", "Normal"],
+                "maxDets": [20000],
+            },
+        ),
     ],
-    ids=["pooled classes", "IoU thresholds", "caps", "area ranges"],
+    ids=["pooled classes", "IoU thresholds", "caps", "area ranges", "aitod", "soda"],
 )
 @pytest.mark.parametrize("kind", MIXED, ids=lambda kind: kind.name)
 def test_options_are_the_parameters_of_pycocotools(
