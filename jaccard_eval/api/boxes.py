@@ -659,7 +659,8 @@ def explain(
         As in `evaluate`; the first area range is the one that is explained.
     against : str or Protocol, optional
         Another protocol: the metric is measured again, one rule changed after another. A threshold or cap that
-        the metric names stays.
+        the metric names stays. With the number that its tool printed, "ultralytics=0.532", the combinations of rules
+        that give it are named.
     boxes : int
         How many boxes are named at most.
     classes, exclude_classes, score_min, nms, drop_duplicates

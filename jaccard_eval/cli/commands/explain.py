@@ -44,6 +44,7 @@ Examples:
   jaccard-eval explain gt.json detections.json "AP50[class=dog]" --boxes 5
   jaccard-eval explain gt.json detections.json "F1[score=best-f1]"
   jaccard-eval explain gt.json detections.json AP50 --against voc2012
+  jaccard-eval explain gt.json detections.json --against ultralytics=0.5318
   jaccard-eval explain result.json AP75
 """
 
@@ -172,9 +173,9 @@ COMMAND = SectionedCommand(
         ),
         _option(
             "--against",
-            **PROTOCOL,
+            **PROTOCOL | {"metavar": "NAME[=NUMBER]"},
             basic=True,
-            help="Also split the gap to this protocol rule by rule.",
+            help="Also split the gap to this protocol rule by rule; with =NUMBER, name what gives it.",
         ),
         "rules",
         "shapes",

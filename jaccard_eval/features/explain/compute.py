@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
-from itertools import islice
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from jaccard_eval.features.errors.compute import (
     Errors,
     find_errors,
 )
-from jaccard_eval.features.explain.result import MISSED, CurvePoint, ExplanationResult, Fix, Group, Step
+from jaccard_eval.features.explain.result import MISSED, CurvePoint, ExplanationResult, Fit, Fix, Group, Printed, Step
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.judging import choose_alike, judge
 from jaccard_eval.matching.matchtable import ALL_SIZES, Ranking, match_boxes
@@ -39,7 +39,7 @@ from jaccard_eval.metrics.detection import DetectionMetrics, match_sides
 from jaccard_eval.progress import staged, tracked
 from jaccard_eval.similarity import KINDS
 from jaccard_eval.similarity.obb import areas_of
-from jaccard_eval.text import quoted_value
+from jaccard_eval.text import is_numeral, pluralise, quoted_value
 
 SPARE = 3  # fixes that are measured for each that is shown: estimates skip caps and what is ignored
 LEAST_MEASURED = 100  # fixes, so that small data is searched whole
@@ -452,6 +452,36 @@ def protocol_steps(start: Protocol, end: Protocol) -> Iterator[tuple[str, str, P
             yield rule, text, now
 
 
+LEAST_DIGITS = 4  # decimals of a share: with fewer, other combinations fit by chance
+
+
+@staged("trying rules")
+def _printed(
+    asked: Question, goal: Protocol, steps: Sequence[Step], value: float, measured: Callable[[Protocol], float]
+) -> Printed:
+    """Try which rules of the other protocol, of those that change the metric here, give the number that was printed."""
+    rules, fields = asked.rules, dict(RULES)
+    changes: dict[str, dict[str, Any]] = {
+        step.rule: {name: new for name in fields[step.rule] if (new := getattr(goal, name)) != getattr(rules, name)}
+        for step in steps
+    }
+    alone = {rule: measured(rules.with_options(**changed)) for rule, changed in changes.items()}
+    mattering = [step.rule for step in steps if step.delta != 0 or alone[step.rule] != value]
+    printed, found = Printed(asked.printed or "", 2 ** len(mattering), (), None), []
+    for n in range(len(mattering) + 1):
+        for chosen in combinations(mattering, n):
+            together = {name: new for rule in chosen for name, new in changes[rule].items()}
+            given = value if not chosen else alone[chosen[0]] if n == 1 else measured(rules.with_options(**together))
+            if printed.has(given):
+                found.append(Fit(chosen, given))
+    undecided = None
+    if len(found) != 1:
+        undecided = "no combination fits" if not found else f"{len(found)} combinations fit"
+    elif printed.digits < LEAST_DIGITS:
+        undecided = f"{pluralise(printed.digits, 'decimal')} of a share may fit by chance"
+    return replace(printed, fits=tuple(found), undecided=undecided)
+
+
 def _text(value: object) -> str:
     if isinstance(value, tuple):
         shown = [getattr(item, "name", None) or _text(item) for item in value]
@@ -467,6 +497,7 @@ class Question:
     rules: Protocol
     against: Protocol | None
     boxes: int
+    printed: str | None = None  # by the other tool, as it stood there
 
     @classmethod
     def of(cls, metric: str, rules: Protocol, *, against: str | Protocol | None, boxes: int) -> Question:
@@ -479,6 +510,15 @@ class Question:
             )
         if boxes < 1:
             raise UsageError(f"boxes must be at least 1, got {boxes}")
+        printed = None
+        if isinstance(against, str):
+            against, equals, number = against.partition("=")
+            printed = number.strip() if equals else None
+            if printed is not None and not (is_numeral(printed) and 0 <= float(printed) <= 100):
+                raise UsageError(
+                    f"against must be a protocol, or one with the number that its tool printed, such as"
+                    f" 'ultralytics=0.532'; got {quoted_value(printed)} for the number"
+                )
         goal = get_protocol(against).comparing(rules.iou_type) if isinstance(against, str) else against
         if ref.iou is None and ref.name in AT_A_SCORE:
             ref = replace(ref, iou=rules.iou_thresholds[rules.judged_threshold])
@@ -489,7 +529,7 @@ class Question:
             # Of an image over all classes there is one cap.
             alike = goal.max_dets_per == rules.max_dets_per
             goal = goal.with_options(max_dets=rules.max_dets if alike else (ref.max_dets,))
-        return cls(ref=ref, rules=rules, against=goal, boxes=boxes)
+        return cls(ref=ref, rules=rules, against=goal, boxes=boxes, printed=printed)
 
 
 def explain_sides(sides: Sides, asked: Question, *, version: str) -> ExplanationResult:
@@ -511,13 +551,19 @@ def explain_sides(sides: Sides, asked: Question, *, version: str) -> Explanation
     threshold = rules.judged_threshold if ref.iou is None else metrics.axes.single_threshold(ref)
     fixes, fixed, groups = _fixes(sides, metrics, threshold, value, boxes)
     steps, now = [], value.value
+
+    def by_rules(protocol: Protocol) -> float:
+        return match_sides(judge(given, protocol), protocol).value(ref).value
+
     for rule, change, protocol in () if goal is None else protocol_steps(rules, goal):
-        after = match_sides(judge(given, protocol), protocol).value(ref).value
+        after = by_rules(protocol)
         steps.append(Step(rule=rule, change=change, value=after, delta=after - now))
         now = after
+    printed = None if goal is None or asked.printed is None else _printed(asked, goal, steps, value.value, by_rules)
     gt, pred = sides.summaries()
     choices = ["kind=explanation", f"metric={quoted(str(ref))}", f"boxes={boxes}"]
-    choices += [] if goal is None else [f"against={quoted(goal.name)}"]
+    number = "" if asked.printed is None else f"={asked.printed}"
+    choices += [] if goal is None else [f"against={quoted(goal.name)}{number}"]
     return ExplanationResult(
         version=version,
         signature=sides.sign(rules, *choices, *metrics.tie_choice, version=version),
@@ -533,6 +579,7 @@ def explain_sides(sides: Sides, asked: Question, *, version: str) -> Explanation
         groups=groups,
         against=None if goal is None else goal.name,
         steps=tuple(steps),
+        printed=printed,
         findings=sides.findings,
         measured=metrics,
         boxes=(sides.aligned.gt, sides.aligned.pred),

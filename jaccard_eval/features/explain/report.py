@@ -168,7 +168,20 @@ def _steps(result: ExplanationResult) -> list[Section]:
     rows += [(step.rule, step.value, step.delta, step.change) for step in result.steps]
     total = result.steps[-1].value - result.metric.value if result.steps else 0.0
     note = Note(f"From {result.protocol} to {result.against}: {delta_text(total)}. Rules change one after another.")
-    return [Section(f"Against {result.against}", (Table(heads, tuple(rows)), note))]
+    return [Section(f"Against {result.against}", (Table(heads, tuple(rows)), note)), *_fits(result)]
+
+
+def _fits(result: ExplanationResult) -> list[Section]:
+    if (printed := result.printed) is None:
+        return []
+    heads = (Column("rules changed"), Column("value", "metric"))
+    rows: list[tuple[Cell, ...]] = [
+        (", ".join(fit.rules) or f"none: {result.protocol}", fit.value) for fit in printed.fits
+    ]
+    tried = f"Tried {pluralise(printed.tried, 'combination')} of the rules that change {result.metric.ref} here"
+    decided = f"not decided: {printed.undecided}" if printed.undecided else "one fits"
+    table = [Table(heads, tuple(rows))] if rows else []
+    return [Section(f"What gives {printed.text}", (*table, Note(f"{tried}; {decided}.")))]
 
 
 def _change(fix: Fix) -> str:

@@ -65,6 +65,38 @@ class Step:
     delta: float
 
 
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Rules of the other protocol that together give a number that was printed; none are those of this one."""
+
+    rules: tuple[str, ...]
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A number that another tool printed, and which rules of its protocol give it on these boxes."""
+
+    text: str
+    tried: int  # combinations of the rules that change the metric here
+    fits: tuple[Fit, ...]
+    undecided: str | None  # why no single combination is named
+
+    @property
+    def value(self) -> float:
+        """The number; of more than 1 it was a percentage."""
+        return float(self.text) / (100 if float(self.text) > 1 else 1)
+
+    @property
+    def digits(self) -> int:
+        """How many decimals it has, as a share."""
+        return len(self.text.partition(".")[2]) + (2 if float(self.text) > 1 else 0)
+
+    def has(self, value: float) -> bool:
+        """Whether a value is printed like this."""
+        return abs(value - self.value) <= 0.5 * 10.0**-self.digits + 1e-12
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class ExplanationResult(Result):
     """An explanation of one metric.
@@ -89,6 +121,8 @@ class ExplanationResult(Result):
         The other protocol.
     steps : tuple of Step
         From this protocol to the other one, one rule after another; the last value is that of the other protocol.
+    printed : Printed, optional
+        The number that the other tool printed, where one was given, and what gives it.
     measured, boxes, images : optional
         The match table, the boxes that were matched and where the images lie, to show the boxes on these.
 
@@ -116,6 +150,7 @@ class ExplanationResult(Result):
     groups: tuple[Group, ...] = ()
     against: str | None = None
     steps: tuple[Step, ...] = ()
+    printed: Printed | None = None
     findings: tuple[Finding, ...] = ()
     measured: Measured | None = field(default=None, repr=False, metadata=written_as(None))
     boxes: tuple[BoxTable, BoxTable] | None = field(default=None, repr=False, metadata=written_as(None))
