@@ -187,7 +187,11 @@ def _faults_of_files(words: list[str], run: Run, folder: Path) -> Iterator[str]:
             continue
         elif not may_write:
             yield f"left {name} without a result"
-        elif not any(name == output or name.startswith(f"{output}/") for output in outputs):
+        # What was asked for, what lies in it, and the folders above it where it was written.
+        elif not any(
+            name == output or name.startswith(f"{output}/") or (output in run.added and output.startswith(f"{name}/"))
+            for output in outputs
+        ):
             yield f"left {name}, which was not asked for"
         # The format is that of --to or of what was read, whatever the name is.
         elif (folder / name).is_file() and words[0] not in ("convert", "nms"):
