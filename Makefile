@@ -140,7 +140,7 @@ $(VENVS)/oldest/.installed: $(BUILT)
 	$$(for one in python3.11 python3.12 $(PYTHON); do $$one -c pass 2>/dev/null && echo $$one && break; done) \
 	  -m venv --clear $(@D)
 	$(@D)/bin/python -c '$(OLDEST)' > $(@D)/oldest.txt
-	$(@D)/bin/$(PIP) install --constraint $(@D)/oldest.txt --editable '.[test]'
+	$(@D)/bin/$(PIP) install --constraint $(@D)/oldest.txt --editable '.[cloud,dask,parquet,plot]' $(NEEDED)
 	@touch $@
 
 OLDEST := import re, tomllib; \
