@@ -380,14 +380,23 @@ class EncodedImage:
         """Return red, green, blue and alpha of a PNG image, (h, w, 4), whatever they mean."""
         return np.asarray(_load(self._data, self.where).convert("RGBA"))
 
-    def decode_ids(self, *, colored: bool) -> LabelImage:
+    @property
+    def kind(self) -> str:
+        """What the pixels of a PNG file are: grey, RGB or RGBA, a palette; empty of another file."""
+        if not self._data.startswith(_PNG):
+            return ""
+        return _KINDS.get(_read_png_header(self._data, self.where).color_type, "")
+
+    def decode_ids(self, *, colored: bool | None) -> LabelImage:
         """Return a map of ids: colours of 8 bits, whose alpha channel means nothing, or else grey of 8 or 16 bits.
 
-        Any other file is a DataError.
+        None takes either. Any other file is a DataError.
         """
         if not self._data.startswith(_PNG):
             return self.decode(by_color=False)
         header = _read_png_header(self._data, self.where)
+        if colored is None:
+            colored = header.color_type != _GREY
         if colored:
             if header.color_type not in (_RGB, _RGBA) or header.depth != 8:
                 fix = "Save ids as RGB with 8 bits per channel: red + 256 green + 65536 blue."
@@ -833,14 +842,18 @@ def pair_maps(
     ignored = _set_aside(gt), _set_aside(pred)
     if gt.is_file and pred.is_file:
         return Pairing((make_pair(gt, pred, 0, 0),), SINGLE_FILES, ignored)
-    # The first strategy that pairs most maps of the predictions, among those that are one to one.
-    nothing = ImageMatch(STRATEGIES[0], np.full(len(pred.names), NOWHERE, dtype=np.int32), one_to_one=True)
-    matches = (match_by(strategy, gt.table, pred.table) for strategy in STRATEGIES)
-    clear = [match for match in matches if match.one_to_one]
-    match = max(clear or [nothing], key=lambda match: int((match.rows != NOWHERE).sum()))
+    match = best_match(gt.table, pred.table)
     _require_all_paired(gt, pred, match, findings)
     rows = sorted((int(row), i) for i, row in enumerate(match.rows) if row != NOWHERE)
     return Pairing(tuple(make_pair(gt, pred, *pair) for pair in rows), match.strategy, ignored)
+
+
+def best_match(gt: ImageTable, pred: ImageTable) -> ImageMatch:
+    """Return what the first strategy finds that pairs most maps of the predictions, one to one."""
+    nothing = ImageMatch(STRATEGIES[0], np.full(len(pred), NOWHERE, dtype=np.int32), one_to_one=True)
+    matches = (match_by(strategy, gt, pred) for strategy in STRATEGIES)
+    clear = [match for match in matches if match.one_to_one]
+    return max(clear or [nothing], key=lambda match: int((match.rows != NOWHERE).sum()))
 
 
 def _set_aside(side: MapSide, chosen: list[MapPair] | None = None) -> dict[str, int]:

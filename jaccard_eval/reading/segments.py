@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.imagekeys import posix
+from jaccard_eval.data.dataset import ImageTable, unknown_sizes
+from jaccard_eval.data.imagekeys import NOWHERE, posix, without_suffix
 from jaccard_eval.engine import bring, list_names, path_of
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
@@ -29,7 +30,7 @@ from jaccard_eval.reading.files import (
     require_readable,
 )
 from jaccard_eval.reading.json import described_json, is_number, kind_of, parse_json
-from jaccard_eval.reading.labelmaps import ArrayMap, ArrayMaps, EncodedImage, LabelImage
+from jaccard_eval.reading.labelmaps import ArrayMap, ArrayMaps, EncodedImage, LabelImage, best_match
 from jaccard_eval.reading.records import Record
 from jaccard_eval.text import pluralise, quoted_value, shown_json
 
@@ -119,6 +120,8 @@ def read_file(role: str, path: Path, masks: Path | ArrayMaps | None, findings: F
     except DataError as error:
         findings.extend(error.findings)
         return None
+    if (records := _image_records(document, path.stem)) is not None:
+        document = {"annotations": records}
     if not isinstance(document, dict):
         detail = f"is {described_json(document)}; expected an object with annotations"
         is_boxes = isinstance(document, list) and document and isinstance(document[0], dict) and "bbox" in document[0]
@@ -126,6 +129,31 @@ def read_file(role: str, path: Path, masks: Path | ArrayMaps | None, findings: F
         findings.error("record-type", Where(str(path)), detail, fix=fix)
         return None
     return read_document(role, document, str(path), masks or _maps_of(path, document), findings)
+
+
+def _image_records(document: Any, stem: str) -> list[Any] | None:
+    """Return the records of images that stand alone: one, a list, or by the names of images; None where there are none.
+
+    So scripts write what transformers' ``post_process_panoptic_segmentation`` returns; a map is called like its image.
+    """
+    if isinstance(document, dict) and "segments_info" in document:
+        named = [(stem, document)]
+    elif isinstance(document, dict) and "annotations" not in document:
+        named = [*document.items()]
+    else:
+        # A list of COCO's records lacks the object around it, which is said.
+        is_list = isinstance(document, list) and not any(
+            isinstance(row, dict) and "file_name" in row for row in document
+        )
+        named = [("", record) for record in document] if is_list else []
+    if not named or not all(isinstance(record, dict) and "segments_info" in record for _, record in named):
+        return None
+    records = []
+    for name, record in named:
+        own = next((record[key] for key in ("file_name", "image", "image_id") if key in record), name)
+        map_name = str(own) if str(own).endswith(".png") else f"{without_suffix(str(own))}.png"
+        records.append({"image_id": without_suffix(str(own)), "file_name": map_name, **record})
+    return records
 
 
 def _maps_of(path: Path, document: Mapping[str, Any]) -> Path:
@@ -181,7 +209,8 @@ def read_document(
     if isinstance(masks, Path):
         list_names(masks)
         bring(image.map for image in images if isinstance(image.map, Path))
-    decode = partial(EncodedImage.decode_ids, colored=True)
+    # What scripts write of a map in memory is grey as often as it is RGB.
+    decode = partial(EncodedImage.decode_ids, colored=None if reader.n_labels else True)
     failed = reader.seen - {image.key for image in images}
     return SegmentedSide(path, str(masks), COCO_PANOPTIC, categories, images, decode, frozenset(failed))
 
@@ -258,6 +287,7 @@ class _Annotations:
         self._missing = dict.fromkeys(("iscrowd", "area"), 0)
         self._crowded: list[tuple[Where, str]] = []
         self._n_segments = 0
+        self.n_labels = 0  # segments whose class is called as transformers calls it
 
     def read(self, record: Record) -> SegmentedImage | None:
         """Read one record; None where it cannot be used."""
@@ -311,10 +341,12 @@ class _Annotations:
         seen: dict[int, str] = {}
         for row in rows:
             identifier = self._id(row)
-            category = _key(row, "category_id")
+            field = "label_id" if row.has("label_id") and not row.has("category_id") else "category_id"
+            self.n_labels += field == "label_id"
+            category = _key(row, field)
             if self.known is not None and category and category not in self.known:
                 fix = "Add it to the categories, or fix the segment."
-                row.error("class-unknown", "category_id", f"category {category} is not in the categories", fix)
+                row.error("class-unknown", field, f"category {category} is not in the categories", fix)
             place = row.where.record or ""
             if identifier is not None and seen.setdefault(identifier, place) != place:
                 detail = f"id {identifier} is listed twice, first at {seen[identifier]}"
@@ -385,55 +417,282 @@ _LABELS = (
     (33, "bicycle", True, (119, 11, 32)),
 )
 CATEGORIES = tuple(Category(str(key), name, is_thing, colour) for key, name, is_thing, colour in _LABELS)
-_IS_THING = {key: is_thing for key, _, is_thing, _ in _LABELS}
+_BY_TRAIN_ID = tuple(replace(category, key=str(row)) for row, category in enumerate(CATEGORIES))
+_OF_STEP = tuple(replace(row, is_thing=row.name in ("person", "car")) for row in _BY_TRAIN_ID)
+# Of BDD100K, by their ids from 1 on; those from person on have instances. Source: bdd100k/label/label.py.
+_BDD100K = (
+    "dynamic", "ego vehicle", "ground", "static", "parking", "rail track", "road", "sidewalk", "bridge", "building",
+    "fence", "garage", "guard rail", "tunnel", "wall", "banner", "billboard", "lane divider", "parking sign", "pole",
+    "polegroup", "street light", "traffic cone", "traffic device", "traffic light", "traffic sign",
+    "traffic sign frame", "terrain", "vegetation", "sky", "person", "rider", "bicycle", "bus", "car", "caravan",
+    "motorcycle", "trailer", "train", "truck",
+)  # fmt: skip
+_OF_BDD100K = tuple(
+    Category(str(key), name, key >= _BDD100K.index("person") + 1) for key, name in enumerate(_BDD100K, start=1)
+)
+
+_Values = npt.NDArray[np.int64]
+_NO_CLASS = -1
 
 
-def read_folder(role: str, path: Path, findings: FindingLog) -> SegmentedSide | None:
-    """Return the maps of a folder and below it, or what its one JSON file of segments lists."""
+def _divided(values: _Values, *, by: int, below: int) -> tuple[_Values, _Values]:
+    """Return class and number of values ``by * class + number``; those below a limit are classes without a number."""
+    is_plain = values < below
+    return np.where(is_plain, values, values // by), np.where(is_plain, _NO_CLASS, values % by)
+
+
+def _of_channels(values: _Values) -> tuple[_Values, _Values]:
+    """Return the class in red and the number in green and blue; 0 is none."""
+    number = (values >> 8 & 255) << 8 | values >> 16
+    return values & 255, np.where(number == 0, _NO_CLASS, number)
+
+
+def _of_bitmasks(values: _Values) -> tuple[_Values, _Values]:
+    """Return the class in red and the number in blue and alpha; what green flags as crowd or ignored is void."""
+    is_void = values >> 8 & 3 != 0
+    return np.where(is_void, _NO_CLASS, values & 255), (values >> 16 & 255) << 8 | values >> 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """How the values of maps say which class and segment a pixel is of.
+
+    Parameters
+    ----------
+    name, words : str
+    kind : str
+        Of the PNG files: grey, RGB or RGBA.
+    parts : callable
+        Class and number of values; -1 is none.
+    categories : tuple of Category
+        None where a file next to the maps has them, or the other side.
+    endings : str
+        Of the files.
+    has_crowds : bool
+        Whether a thing without a number is a crowd.
+    numbers_stuff : bool
+        Whether stuff has numbers.
+    """
+
+    name: str
+    words: str
+    kind: str
+    parts: Callable[[_Values], tuple[_Values, _Values]]
+    categories: tuple[Category, ...] = ()
+    ending: str = ".png"
+    has_crowds: bool = False
+    numbers_stuff: bool = False
+
+    def decode(self, file: EncodedImage) -> LabelImage:
+        """Decode a map."""
+        if self.kind != "RGBA":
+            return file.decode_ids(colored=self.kind == "RGB")
+        channels = file.decode_channels().astype(np.int64)
+        codes = channels @ np.array([1, 1 << 8, 1 << 16, 1 << 24])
+        return LabelImage(file.shape, lambda top, bottom: codes[top:bottom])
+
+    def listed(self, categories: tuple[Category, ...], values: _Values) -> ListedSegments:
+        """Return the segments that distinct values are; what is of no class is void."""
+        label, number = self.parts(values)
+        is_thing = {category.key: category.is_thing for category in categories}
+        keys = [str(key) for key in label.tolist()]
+        rows = [row for row, key in enumerate(keys) if key in is_thing]
+        things = np.array([is_thing[keys[row]] for row in rows], dtype=np.bool_)
+        return ListedSegments(
+            ids=values[rows],
+            categories=tuple(keys[row] for row in rows),
+            crowd=things & (number[rows] == _NO_CLASS) & self.has_crowds,
+            area=np.full(len(rows), np.nan),
+        )
+
+    def fits(self, categories: tuple[Category, ...], values: _Values) -> bool:
+        """Whether all values are of classes or void, and stuff has no numbers."""
+        label, number = self.parts(values)
+        is_thing = {int(category.key): category.is_thing for category in categories if category.key.isdecimal()}
+        known = np.isin(label, [*is_thing])
+        stuff = np.isin(label, [key for key, thing in is_thing.items() if not thing])
+        is_void = np.isin(label, _VOID) | (values == 0)
+        is_numbered = stuff & (number > 0) & (not self.numbers_stuff)
+        return bool(known.any() and (known | is_void).all() and not is_numbered.any())
+
+
+_VOID = (_NO_CLASS, 0, 255, 65535)
+_THOUSANDS = partial(_divided, by=PER_CLASS, below=PER_CLASS)
+_CITYSCAPES = Layout(
+    name=CITYSCAPES, words="", kind="grey", parts=_THOUSANDS, categories=CATEGORIES, ending=ENDING, has_crowds=True
+)
+# Those that names of files do not tell apart are told by what is in them.
+LAYOUTS = (
+    replace(_CITYSCAPES, name="cityscapes-train-ids", categories=_BY_TRAIN_ID, ending="_instanceTrainIds.png"),
+    Layout(name="bdd100k", words="", kind="RGBA", parts=_of_bitmasks, categories=_OF_BDD100K, numbers_stuff=True),
+    Layout(name="kitti-step", words="", kind="RGB", parts=_of_channels, categories=_OF_STEP, has_crowds=True),
+    Layout(name="two-channels", words="", kind="RGB", parts=_of_channels, categories=_BY_TRAIN_ID, has_crowds=True),
+    Layout(
+        name="class-256", words="256 x class + number", kind="grey", parts=partial(_divided, by=256, below=0),
+    ),
+    Layout(name="class-1000", words="1000 x class + number", kind="grey", parts=_THOUSANDS),
+    Layout(
+        name="class-100", words="100 x class + number, stuff below 125", kind="grey",
+        parts=partial(_divided, by=100, below=125),
+    ),
+)  # fmt: skip
+_SAMPLE = 16  # maps that a layout is found by
+_CATEGORY_FIX = (
+    'Put a JSON file next to the folder that lists the classes: [{"id": 1, "name": "road", "isthing": 0}, ...], or'
+    " pass a JSON file of COCO's panoptic format."
+)
+
+
+def read_folder(role: str, path: Path, findings: FindingLog, known: tuple[Category, ...] = ()) -> SegmentedSide | None:
+    """Return the maps of a folder and below it, or what its JSON file of segments lists.
+
+    Maps that do not name their classes have those that a file near them lists, or else those `known` of the other side.
+    """
     require_readable(path)
     files = list_tree(path, findings)
     names = [name for name in files if name.endswith(ENDING)]
     listed = [name for name in files if not names and name.lower().endswith(_SUFFIXES)]
     listed = [name for name in listed if "panoptic" in name.lower() or _MARK in head(path / name)]
+    if len(listed) > 1:  # in the root of COCO, objects and captions may have segments as well
+        listed = [name for name in listed if is_folder(folder_of(path / name))] or listed
+        listed = [name for name in listed if "panoptic" in name.rpartition("/")[2].lower()] or listed
     if len(listed) == 1:
         return read_file(role, path / listed[0], None, findings)
+    if listed and all(is_map_of(path / name) for name in listed):
+        return _read_records(role, path, listed, findings)
     if listed:
         detail = f"holds {len(listed):,} JSON files with segments_info: {', '.join(listed[:3])}"
         findings.error("input-ambiguous", Where(str(path)), detail, fix="Pass the one that is meant.")
-    elif not names:
-        detail = f"there is no map (*{ENDING}) among the {pluralise(len(files), 'file')} of the folder"
-        fix = "Pass the JSON file of COCO's panoptic format, or the folder of Cityscapes' instance maps."
-        findings.error("map-none", Where(str(path)), detail, fix=fix)
+        return None
+    if names:
+        layout, categories = _CITYSCAPES, CATEGORIES
+    else:
+        names = [name for name in files if name.lower().endswith(".png")]
+        for ending in (layout.ending for layout in LAYOUTS if layout.ending != ".png"):
+            names = [name for name in names if name.endswith(ending)] or names
+        found = _layout_of(path, names, known, findings) if names else None
+        if not names:
+            detail = f"there is no map (*{ENDING}) among the {pluralise(len(files), 'file')} of the folder"
+            fix = "Pass the JSON file of COCO's panoptic format, or the folder of Cityscapes' instance maps."
+            findings.error("map-none", Where(str(path)), detail, fix=fix)
+        if found is None:
+            return None
+        layout, categories = found
     bring(path / name for name in names)
+    keys = [_image_key(name, layout.ending) for name in names]
     images = tuple(
-        SegmentedImage(_image_key(name), _image_key(name), path / name, Where(str(path / name)), None, None)
-        for name in names
+        SegmentedImage(key, key, path / name, Where(str(path / name)), None, None)
+        for key, name in zip(keys, names, strict=True)
     )
     first: dict[str, Path | ArrayMap] = {}
     for image in images:
         if first.setdefault(image.key, image.map) != image.map:
             detail = f"is of image {image.key}, as is {first[image.key]}"
             findings.error("image-duplicate", image.where, detail, fix="Pass a folder with one map for each image.")
-    decode = partial(EncodedImage.decode_ids, colored=False)
-    return SegmentedSide(str(path), str(path), CITYSCAPES, CATEGORIES, images, decode, list_of=_listed)
+    list_of = partial(layout.listed, categories)
+    return SegmentedSide(str(path), str(path), layout.name, categories, images, layout.decode, list_of=list_of)
 
 
-def _image_key(name: str) -> str:
-    return name.rpartition("/")[2].removesuffix(ENDING).removesuffix(_DECORATION)
+def is_map_of(path: Path) -> bool:
+    """Whether a map lies next to a JSON file, which lists the segments of this one image then."""
+    return os.path.isfile(f"{folder_of(path)}.png")  # noqa: PTH113 - raises for odd names
 
 
-def _listed(values: npt.NDArray[np.int64]) -> ListedSegments:
-    """Return the segments that distinct values are; those of classes that are not evaluated are none: void."""
-    label = np.where(values < PER_CLASS, values, values // PER_CLASS)
-    known = np.isin(label, list(_IS_THING))
-    values, label = values[known], label[known]
-    is_thing = np.array([_IS_THING[key] for key in label.tolist()], dtype=np.bool_)
-    return ListedSegments(
-        ids=values,
-        categories=tuple(map(str, label.tolist())),
-        crowd=is_thing & (values < PER_CLASS),
-        area=np.full(len(values), np.nan),
+def _read_records(role: str, path: Path, names: list[str], findings: FindingLog) -> SegmentedSide | None:
+    """Read a file of segments for each image, with its map next to it."""
+    records: list[Any] = []
+    for name in names:
+        try:
+            document = parse_json(path / name, read_text(path / name))
+        except DataError as error:
+            findings.extend(error.findings)
+            continue
+        records += _image_records(document, str(folder_of(Path(name)))) or [document]
+    return read_document(role, {"annotations": records}, str(path), path, findings)
+
+
+def _image_key(name: str, ending: str) -> str:
+    """Return the name of an image: in Cityscapes' folders its last part, else its path."""
+    if ending == ".png":
+        return without_suffix(name)
+    return name.rpartition("/")[2].removesuffix(ending).removesuffix(_DECORATION)
+
+
+def _layout_of(
+    path: Path, names: list[str], known: tuple[Category, ...], findings: FindingLog
+) -> tuple[Layout, tuple[Category, ...]] | None:
+    """Return the only layout that a sample of the maps fits, with its classes; else an error names the readings."""
+    kind, values = "", np.zeros(0, dtype=np.int64)
+    try:
+        for name in names[:: max(1, len(names) // _SAMPLE)][:_SAMPLE]:
+            file = EncodedImage(path / name)
+            kind = kind or file.kind
+            layout = next((row for row in LAYOUTS if row.kind == kind), _CITYSCAPES)
+            map_ = layout.decode(file)
+            values = np.union1d(values, map_.rows(0, map_.shape[0]).astype(np.int64))
+    except DataError as error:
+        findings.extend(error.findings)
+        return None
+    near = None if kind != "grey" else _categories_near(path, findings)
+    own = near or known
+    candidates = [row for row in LAYOUTS if row.kind == kind and names[0].endswith(row.ending)]
+    candidates = [row for row in candidates if row.ending != ".png"] or candidates
+    rows = [(row, row.categories or own) for row in candidates]
+    fitting = [(row, categories) for row, categories in rows if categories and row.fits(categories, values)]
+    # Where both fit, nothing but person and car has a number.
+    fitting = [found for found in fitting if found[0].name == "kitti-step"] or fitting
+    if len(fitting) == 1:
+        layout, categories = fitting[0]
+        if layout.name in ("kitti-step", "two-channels"):
+            things = ", ".join(category.name for category in categories if category.is_thing)
+            detail = f"red is read as the train id of Cityscapes, green and blue as a number; things are {things}"
+            findings.note("names-found", Where(str(path)), detail)
+        return layout, categories
+    readings = "; ".join(
+        f"{row.words or row.name}: classes {_shown_classes(row, values)}" for row, _ in (fitting or rows)
     )
+    what = "several readings fit" if fitting else ("no reading fits the classes" if own else "classes are not named")
+    detail = f"maps of {kind} have no list of segments, and {what}: {readings or 'none is known'}"
+    findings.error("layout", Where(str(path)), detail, fix=_CATEGORY_FIX)
+    return None
+
+
+def _shown_classes(layout: Layout, values: _Values) -> str:
+    keys = [key for key in dict.fromkeys(layout.parts(values)[0].tolist()) if key not in _VOID]
+    return ", ".join(map(str, keys[:SHOWN_CLASSES])) + (", ..." if len(keys) > SHOWN_CLASSES else "")
+
+
+SHOWN_CLASSES = 5
+
+
+def _categories_near(path: Path, findings: FindingLog) -> tuple[Category, ...] | None:
+    """Return the classes that a JSON file in a folder of maps, or next to it, lists with ``isthing``."""
+    for folder in (path, path.parent):
+        for name in list_folder(folder)[1]:
+            file = folder / name
+            if not name.lower().endswith(".json") or not any(mark in head(file) for mark in _OF_CLASSES):
+                continue
+            try:
+                document = parse_json(file, read_text(file))
+            except DataError:
+                continue  # not what is read
+            if isinstance(document, dict) and isinstance(listed := document.get("labels"), list):  # of Mapillary
+                rows: Any = [
+                    {"id": at, "name": row.get("readable") or row.get("name"), "isthing": int(row["instances"])}
+                    for at, row in enumerate(listed)
+                    if isinstance(row, dict) and row.get("evaluate", True) and isinstance(row.get("instances"), bool)
+                ]
+            else:
+                rows = document.get("categories") if isinstance(document, dict) else document
+            log = FindingLog()
+            found = _categories(Record({"categories": rows}, Where(str(file)), log))
+            if found and not log.has_errors:
+                findings.note("names-found", Where(str(path)), f"classes are those of {file}")
+                return found
+    return None
+
+
+_OF_CLASSES = (b'"isthing"', b'"instances"')
 
 
 def open_pair(
@@ -446,17 +705,45 @@ def open_pair(
 
     The class map has categories of predictions with those of the ground truth that they mean, by id or name.
     """
-    sides = open_side("gt", *gt, findings), open_side("pred", *pred, findings)
-    if sides[0] is None or sides[1] is None:
+    truth = open_side("gt", *gt, findings)
+    found = open_side("pred", *pred, findings, () if truth is None else truth.categories)
+    if truth is None or found is None:
         findings.raise_errors()
         raise AssertionError
+    sides = truth, _paired(truth, found)
     keys = {category.name: category.key for category in sides[0].categories}
     keys |= {category.key: category.key for category in sides[0].categories}
     meaning = {category: keys.get(goal, goal) for category, goal in class_map}
+    own = [] if found.list_of is None else [category.key for category in found.categories]
+    unknown = [key for key in own if meaning.get(key, key) not in {*keys.values()}]
+    if unknown:
+        detail = f"maps of {found.format} have classes that the ground truth lacks, such as {unknown[0]}"
+        fix = Fix.missing("Pass predictions of the same classes, or map them with {class_map}.", class_map=None)
+        findings.error("class-unknown", Where(found.path), detail, fix=fix)
+        findings.raise_errors()
     return sides[0], sides[1].renamed(meaning) if meaning else sides[1]
 
 
-def open_side(role: str, source: object, masks: object, findings: FindingLog) -> SegmentedSide | None:
+def _paired(gt: SegmentedSide, pred: SegmentedSide) -> SegmentedSide:
+    """Return predictions whose images have no id of the ground truth with the ids of those that are called alike."""
+    if gt.by_key.keys() & pred.by_key.keys() or gt.failed or not (gt.images and pred.images):
+        return pred
+    tables = [
+        ImageTable(keys, tuple(names), unknown_sizes(len(keys)), listed=True)
+        for keys, names in (
+            (tuple(range(len(side.images))), [image.name for image in side.images]) for side in (gt, pred)
+        )
+    ]
+    rows = best_match(*tables).rows.tolist()
+    images = zip(pred.images, rows, strict=True)
+    return replace(
+        pred, images=tuple(image if row == NOWHERE else replace(image, key=gt.images[row].key) for image, row in images)
+    )
+
+
+def open_side(
+    role: str, source: object, masks: object, findings: FindingLog, known: tuple[Category, ...] = ()
+) -> SegmentedSide | None:
     """Return a side from a JSON file or its contents with maps next to it, or a folder as Cityscapes has it.
 
     None where `findings` has why there is none.
@@ -478,7 +765,7 @@ def open_side(role: str, source: object, masks: object, findings: FindingLog) ->
         if given is not None:
             words = "{masks} belongs to a JSON file. Remove it."
             raise UsageError(f"{path} is a folder of maps.", fix=Fix.of_side(role, words, masks=None))
-        return read_folder(role, path, findings)
+        return read_folder(role, path, findings, known)
     return read_file(role, path, given, findings)
 
 

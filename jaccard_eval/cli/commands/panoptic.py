@@ -84,7 +84,7 @@ COMMAND = SectionedCommand(
     callback=panoptic,
     help="Evaluate panoptic segmentations: PQ, SQ and RQ of things, stuff and each class.\n\n"
     "GT and PRED are JSON files of COCO's panoptic format, each with a folder of PNG files next to it that is called"
-    " like it, or folders of Cityscapes' *_instanceIds.png.",
+    " like it, or folders of maps: Cityscapes' *_instanceIds.png, BDD100K, KITTI-STEP, Mapillary, VIPSeg.",
     short_help="Evaluate panoptic segmentations: PQ, SQ, RQ.",
     epilog=EPILOG,
     params=[

@@ -1,0 +1,148 @@
+"""Maps whose values name class and number (BDD100K, KITTI-STEP, Mapillary, VIPSeg), and lists of scripts."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from jaccard_eval import DataError, panoptic
+
+# One row of eight pixels: road (stuff), two cars, void. The first car is found but for a pixel, the second is missed.
+GT = [("road", 0)] * 3 + [("car", 1)] * 3 + [("car", 2)] + [("", 0)]
+PRED = [("road", 0)] * 3 + [("car", 1)] * 2 + [("road", 0)] + [("", 0)] * 2
+# road: 3 of 4 pixels; car: 2 of 3, with one missed: (2 / 3) / (1 + 1 / 2).
+PQ = (3 / 4 + (2 / 3) / 1.5) / 2
+CLASSES = [{"id": 7, "name": "road", "isthing": 0}, {"id": 26, "name": "car", "isthing": 1}]
+
+Encode = Callable[[str, int], Any]
+
+
+def bitmask(name: str, number: int) -> tuple[int, int, int, int]:
+    label, own = {"road": (7, 1), "car": (35, 300 + number), "": (0, 0)}[name]
+    return label, 0, own >> 8, own & 255
+
+
+def channels(name: str, number: int) -> tuple[int, int, int]:
+    return {"road": 0, "car": 13, "": 255}[name], (number * 300) >> 8, (number * 300) & 255
+
+
+def grey(by: int, below: int = 0) -> Encode:
+    def encode(name: str, number: int) -> int:
+        label = {"road": 7, "car": 26, "": 0}[name]
+        return label if label < below and name != "car" else by * label + number
+
+    return encode
+
+
+def write(path: Path, cells: list[tuple[str, int]], encode: Encode) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    values = np.array([[encode(*cell) for cell in cells]])
+    Image.fromarray(values.astype(np.uint8 if values.ndim == 3 else np.uint16)).save(path)
+
+
+def sides(root: Path, encode: Encode, name: str = "seq/000001.png") -> tuple[Path, Path]:
+    write(root / "gt" / name, GT, encode)
+    write(root / "pred" / name, PRED, encode)
+    return root / "gt", root / "pred"
+
+
+LAYOUTS = {
+    "bdd100k": (bitmask, False),
+    "kitti-step": (channels, False),
+    "class-256": (grey(256), True),
+    "class-1000": (grey(1000, 1000), True),
+    "class-100": (grey(100, 125), True),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_values_name_class_and_number_and_the_layout_is_found_by_the_classes(name: str, tmp_path: Path) -> None:
+    encode, lists_classes = LAYOUTS[name]
+    gt, pred = sides(tmp_path, encode)
+    if lists_classes:
+        (tmp_path / "panoVIPSeg_categories.json").write_text(json.dumps(CLASSES))
+    result = panoptic(gt, pred)
+    assert (result.gt.format, result["PQ"]) == (name, pytest.approx(PQ, abs=1e-15))
+    rows = {row.name: row for row in result.per_class}
+    assert (rows["car"].is_thing, rows["car"].tp, rows["car"].fn, rows["road"].is_thing) == (True, 1, 1, False)
+
+
+def test_classes_of_mapillary_are_those_that_it_evaluates(tmp_path: Path) -> None:
+    gt, pred = sides(tmp_path, grey(256))
+    labels = [{"name": f"a--{at}", "readable": str(at), "instances": at == 26, "evaluate": at != 0} for at in range(66)]
+    (tmp_path / "config_v1.2.json").write_text(json.dumps({"labels": labels}))
+    assert panoptic(gt, pred)["PQ"] == pytest.approx(PQ, abs=1e-15)
+
+
+def test_without_classes_both_readings_of_grey_are_named(tmp_path: Path) -> None:
+    gt, pred = sides(tmp_path, grey(256))
+    with pytest.raises(DataError) as caught:
+        panoptic(gt, pred)
+    text = str(caught.value)
+    assert "256 x class + number: classes 7, 26" in text
+    assert "1000 x class + number: classes 1, 6" in text  # 1792, 6657 and 6658
+    assert '"isthing"' in text
+
+
+def test_what_bdd100k_ignores_is_void(tmp_path: Path) -> None:
+    gt, pred = sides(tmp_path, bitmask)
+
+    def ignored(name: str, number: int) -> tuple[int, int, int, int]:
+        red, green, blue, alpha = bitmask(name, number)
+        return red, 2 if number == 2 else green, blue, alpha
+
+    write(gt / "seq/000001.png", GT, ignored)  # the missed car is a crowd
+    assert panoptic(gt, pred)["PQ"] == pytest.approx((3 / 4 + 2 / 3) / 2, abs=1e-15)
+
+
+def test_other_things_with_a_number_mean_all_things_of_cityscapes(tmp_path: Path) -> None:
+    encode: Encode = lambda name, number: (18, *channels(name, number)[1:]) if name == "car" else channels(name, 0)  # noqa: E731
+    result = panoptic(*sides(tmp_path, encode))
+    assert (result.gt.format, result["PQ_things"]) == ("two-channels", pytest.approx((2 / 3) / 1.5, abs=1e-15))
+
+
+def coco(root: Path) -> Path:
+    """Write the ground truth as COCO's, with ids of images that are no names."""
+    write(root / "gt" / "a.png", GT, lambda name, number: ({"road": 1, "car": 1 + number, "": 0}[name], 0, 0))
+    info = [{"id": 1, "category_id": 7}, {"id": 2, "category_id": 26}, {"id": 3, "category_id": 26}]
+    document = {
+        "images": [{"id": 17, "file_name": "a.jpg", "width": 8, "height": 1}],
+        "annotations": [{"image_id": 17, "file_name": "a.png", "segments_info": info}],
+        "categories": CLASSES,
+    }
+    (root / "gt.json").write_text(json.dumps(document))
+    return root / "gt.json"
+
+
+@pytest.mark.parametrize("shape", ["one each", "list", "by name"])
+def test_segments_of_transformers_are_read_with_grey_maps(shape: str, tmp_path: Path) -> None:
+    gt, out = coco(tmp_path), tmp_path / "out"
+    write(out / "a.png", PRED, lambda name, number: {"road": 1, "car": 1 + number, "": 0}[name])
+    info = [
+        {"id": 1, "label_id": 7, "was_fused": False, "score": 0.9},
+        {"id": 2, "label_id": 26, "was_fused": False, "score": 0.8},
+    ]
+    record = {"segments_info": info}
+    documents = {"one each": record, "list": [{"image": "a.jpg", **record}], "by name": {"a.jpg": record}}
+    (out / "a.json").write_text(json.dumps(documents[shape]))
+    given = out if shape == "one each" else out / "a.json"
+    maps = None if shape == "one each" else out
+    assert panoptic(gt, given, pred_masks=maps)["PQ"] == pytest.approx(PQ, abs=1e-15)
+
+
+def test_in_the_root_of_coco_the_panoptic_file_is_meant(tmp_path: Path) -> None:
+    gt = coco(tmp_path / "annotations")
+    gt.rename(gt.with_name("panoptic_val2017.json"))
+    gt.with_name("gt").rename(gt.with_name("panoptic_val2017"))
+    gt.with_name("other.json").write_text('{"annotations": [{"segments_info": []}]}')
+    assert panoptic(tmp_path / "annotations", gt.with_name("panoptic_val2017.json"))["PQ"] == 1.0
+
+
+def test_maps_of_classes_that_the_ground_truth_lacks_are_refused(tmp_path: Path) -> None:
+    _, pred = sides(tmp_path / "other", bitmask)
+    with pytest.raises(DataError, match="classes that the ground truth lacks"):
+        panoptic(coco(tmp_path), pred)
