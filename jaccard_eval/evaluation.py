@@ -275,7 +275,7 @@ def evaluate_inputs(
 def lacking_on_disk(options: EvaluateOptions, protocol: Protocol) -> list[str]:
     """Return what of that which is asked for needs the match of every detection, all of it at once."""
     asked = {
-        f"protocol {protocol.name}": bool(protocol.metrics) or protocol.interpolation.startswith("linear"),
+        f"protocol {protocol.name}": bool(protocol.metrics) or protocol.interpolation not in ("grid", "area"),
         "bootstrap": options.bootstrap is not None,
         "errors": options.errors,
         "worst_images": options.worst_images is not None,

@@ -47,3 +47,36 @@ def columns(images: Images) -> list[Array]:
     image = np.concatenate([np.full(len(boxes), row) for row, (boxes, *_) in enumerate(images)])
     boxes, label, *others = (np.concatenate(parts) for parts in zip(*images, strict=True))
     return [image, label, boxes, *others]
+
+
+def drawn_crowds(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Draw images of persons, some ignored and some beyond the border, and detections, as records of CrowdHuman."""
+    rng = np.random.default_rng(seed)
+    scores = list(rng.permutation(9000) / 9000 + 0.00005)
+    truth, found = [], []
+    for i in range(int(rng.integers(2, 9))):
+        size = {"ID": f"i{i}", "width": int(rng.integers(150, 260)), "height": int(rng.integers(150, 260))}
+        n = int(rng.integers(1, 10))
+        boxes = np.concatenate([rng.uniform(-20, 200, (n, 2)), rng.uniform(8, 90, (n, 2))], 1)
+        if n > 2:
+            boxes[1] = boxes[0] + rng.normal(0, 4, 4)
+        boxes[:, 2:] = np.abs(boxes[:, 2:]) + 1
+        tags = [("person", 0) if rng.random() > 0.25 else (str(rng.choice(["person", "mask"])), 1) for _ in range(n)]
+        moved = [
+            box + rng.normal(0, rng.choice([1, 6, 15]), 4) for box in boxes for _ in range(int(rng.integers(0, 4)))
+        ]
+        moved += [[*rng.uniform(-20, 200, 2), *rng.uniform(8, 90, 2)] for _ in range(int(rng.integers(0, 5)))]
+        rows = np.array(moved).reshape(-1, 4)
+        rows[:, 2:] = np.abs(rows[:, 2:]) + 1
+        truth.append(
+            {
+                **size,
+                "gtboxes": [
+                    {"tag": tag, "fbox": box, "vbox": box, "hbox": box, "extra": {"ignore": mark}}
+                    for box, (tag, mark) in zip(np.round(boxes, 3).tolist(), tags, strict=True)
+                ],
+            }
+        )
+        dets = [{"box": box, "score": round(float(scores.pop()), 5)} for box in np.round(rows, 3).tolist()]
+        found.append({**size, "dtboxes": dets})
+    return truth, found

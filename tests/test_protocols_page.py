@@ -56,7 +56,7 @@ def _is_shown(protocol: Protocol, name: str) -> bool:
     if name in (*RULES_OF, "iou_type", "class_agnostic"):
         return name in dict(protocol.sources)
     if name == "recall_points":
-        return protocol.interpolation != "area"
+        return protocol.interpolation not in ("area", "points")
     return name not in LATER_RULES or getattr(protocol, name) != LATER_RULES[name]
 
 

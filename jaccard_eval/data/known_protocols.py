@@ -440,6 +440,47 @@ _KERAS_RETINANET: dict[str, Any] = _VOC2012 | {
     },
 }
 
+# Persons in crowds, by the authors' evaluation; what is ignored is read as a crowd of persons.
+_CROWDHUMAN_SOURCE = "CrowdDet at fa0b55b6, lib/evaluate"
+
+_CROWDHUMAN: dict[str, Any] = _COCO | {
+    "iou_thresholds": (0.5,),
+    "areas": {"all": (-math.inf, math.inf)},
+    "max_dets": (),
+    "iou_ties": "first",
+    "ignored_flags": ("crowd", "ignore"),
+    "reusable_flags": ("crowd", "ignore"),
+    "interpolation": "points",
+    "recall_points": 0,
+    "precision_epsilon": 0.0,
+    "above_threshold": True,
+    "union_epsilon": 1e-6,
+    "metrics": ("LAMR",),
+    "clipped": True,
+    "miss_rate_at": (0.01, 0.0178, 0.0316, 0.0562, 0.1, 0.1778, 0.3162, 0.5623, 1.0),
+    "miss_rate_reading": "first reaching",
+    "sources": {
+        "iou_thresholds": f"{_CROWDHUMAN_SOURCE}/APMRToolkits: 0.5",
+        "areas": f"{_CROWDHUMAN_SOURCE} has no size ranges",
+        "max_dets": f"{_CROWDHUMAN_SOURCE} has no cap",
+        "assignment": f"{_CROWDHUMAN_SOURCE}/APMRToolkits: the best person that is free",
+        "iou_ties": f"{_CROWDHUMAN_SOURCE}/APMRToolkits: the first wins",
+        "score_ties": f"{_CROWDHUMAN_SOURCE}/APMRToolkits: images as in the ground truth, stable",
+        "pixel_offset": f"{_CROWDHUMAN_SOURCE}/APMRToolkits: no pixel is added",
+        "crowd_overlap": f"{_CROWDHUMAN_SOURCE}/APMRToolkits: what is ignored covers the area of the detection",
+        "ignored_flags": f"{_CROWDHUMAN_SOURCE}/APMRToolkits: other tags than person, and extra.ignore",
+        "reusable_flags": f"{_CROWDHUMAN_SOURCE}/APMRToolkits: what is ignored is never taken",
+        "interpolation": f"{_CROWDHUMAN_SOURCE}/APMRToolkits: trapezoids between points, no envelope",
+        "precision_epsilon": f"{_CROWDHUMAN_SOURCE}/APMRToolkits: tp / (tp + fp)",
+        "above_threshold": f"{_CROWDHUMAN_SOURCE}/APMRToolkits: overlaps above the threshold",
+        "union_epsilon": f"{_CROWDHUMAN_SOURCE}/APMRToolkits: 1e-6, also of the area that stands for the union",
+        "metrics": "Shao et al. 2018, CrowdHuman, section 4: AP and the log-average miss rate MR-2",
+        "clipped": f"{_CROWDHUMAN_SOURCE}/APMRToolkits: boxes of both sides, where the image has a size",
+        "miss_rate_at": f"{_CROWDHUMAN_SOURCE}/APMRToolkits: nine rates of four decimals",
+        "miss_rate_reading": f"{_CROWDHUMAN_SOURCE}/APMRToolkits: the first point at or beyond the rate",
+    },
+}
+
 # What is listed here is accepted by name, in the order of the help; `data.protocol.Protocol` explains each rule.
 RULES: dict[str, dict[str, Any]] = {
     "coco": _COCO,
@@ -454,6 +495,7 @@ RULES: dict[str, dict[str, Any]] = {
     "openimages-challenge": _OPENIMAGES_CHALLENGE,
     "aitod": _AITOD,
     "soda": _SODA,
+    "crowdhuman": _CROWDHUMAN,
     "mmdet": _MMDET,
     "detectron2-voc": _DETECTRON2_VOC,
     "keras-retinanet": _KERAS_RETINANET,

@@ -34,6 +34,9 @@ LATER_RULES: dict[str, Any] = {
     "single_precision": False,
     "union_epsilon": 0.0,
     "metrics": (),
+    "clipped": False,
+    "miss_rate_at": (),
+    "miss_rate_reading": "last within",
 }
 USUAL_IOU = 0.5  # of AP50; PASCAL VOC's only one
 # Rules that only one kind of similarity has.
@@ -94,10 +97,11 @@ class Protocol:
     reusable_flags : tuple of str
         Ground truth with any of these flags can absorb any number of detections. Where objects come first and it is not
         ignored, the best of these detections is a true positive, and the others are ignored.
-    interpolation : {"grid", "area", "linear", "linear to 1"}
+    interpolation : {"grid", "area", "linear", "linear to 1", "points"}
         Average precision as the mean of interpolated precision at `recall_points`, or as the area below it; or as the
         area below straight lines between its corners, by trapezoids of `recall_points`, that ends where recall does,
-        or falls in a last line to (1, 0).
+        or falls in a last line to (1, 0); or as the area below straight lines between the points of all detections as
+        they are, from the first on.
     recall_points : int
         How many equally spaced recall values from 0 to 1.
     precision_epsilon : float
@@ -132,9 +136,18 @@ class Protocol:
     single_precision : bool
         Whether overlaps of boxes are computed, and all are compared with thresholds, in 32 bits.
     union_epsilon : float
-        px² that are added to the union of two boxes.
+        px² that are added to the union of two boxes, or to the area that stands for it.
     metrics : tuple of str
         Metrics of the summary besides AP and AR.
+    clipped : bool
+        Whether boxes of both sides are cut at the image: left and top edges at its last pixel, right and bottom edges
+        at its size.
+    miss_rate_at : tuple of float
+        False positives per image that the log-average miss rate is read at; empty: nine from 0.01 to 1, evenly spaced
+        in their logarithm.
+    miss_rate_reading : {"last within", "first reaching"}
+        Which detection a miss rate is read at: the last one with at most so many false positives per image, and a miss
+        rate of 0 is 1e-10; or the first one with at least as many, else the last of all, and 0 stays 0.
     sources : tuple of (field, text)
         Where each rule comes from.
 
@@ -157,7 +170,7 @@ class Protocol:
     crowd_overlap: Literal["ioa", "iou"]
     ignored_flags: tuple[str, ...]
     reusable_flags: tuple[str, ...]
-    interpolation: Literal["grid", "area", "linear", "linear to 1"]
+    interpolation: Literal["grid", "area", "linear", "linear to 1", "points"]
     recall_points: int
     precision_epsilon: float
     class_agnostic: bool = False
@@ -174,6 +187,9 @@ class Protocol:
     single_precision: bool = False
     union_epsilon: float = 0.0
     metrics: tuple[str, ...] = ()
+    clipped: bool = False
+    miss_rate_at: tuple[float, ...] = ()
+    miss_rate_reading: Literal["last within", "first reaching"] = "last within"
     sources: tuple[tuple[str, str], ...] = field(default=(), metadata=written_as(None))
 
     def __post_init__(self) -> None:
@@ -264,9 +280,11 @@ def _require_valid(protocol: Protocol) -> None:
             f"protocol {protocol.name} caps detections per {protocol.max_dets_per}: name one cap,"
             f" got {list(protocol.max_dets)}"
         )
-    least = 0 if protocol.interpolation == "area" else 2
+    least = 0 if protocol.interpolation in ("area", "points") else 2
     if not least <= protocol.recall_points <= MAX_RECALL_POINTS:
         raise UsageError(f"recall_points must be from {least} to {MAX_RECALL_POINTS:,}, got {protocol.recall_points:,}")
+    if not all(0 < rate < math.inf for rate in protocol.miss_rate_at):
+        raise UsageError(f"rates of miss_rate_at must be above 0, got {list(protocol.miss_rate_at)}")
     if not all(0 < sigma < math.inf for sigma in protocol.sigmas):
         raise UsageError(f"sigmas must be above 0, got {list(protocol.sigmas)}")
     for name in ("pixel_offset", "precision_epsilon", "dilation_ratio", "union_epsilon"):

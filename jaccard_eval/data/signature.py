@@ -317,15 +317,16 @@ def signature(protocol: Protocol, *, selection: Sequence[str], gt: str, pred: st
 
 def _averaged(protocol: Protocol) -> str:
     """Return how the area below a curve is had: by its recall values, or by name, with these where it has some."""
-    if protocol.interpolation in ("grid", "area"):
-        return str(protocol.recall_points) if protocol.interpolation == "grid" else "area"
+    if protocol.interpolation in ("grid", "area", "points"):
+        return str(protocol.recall_points) if protocol.interpolation == "grid" else protocol.interpolation
     return f"{protocol.interpolation.replace(' ', '-')}-{protocol.recall_points}"
 
 
 def _later_rules(protocol: Protocol) -> list[str]:
     given = {name: getattr(protocol, name) for name in LATER_RULES}
     changed = {name: value for name, value in given.items() if value != LATER_RULES[name]}
-    texts = {name: "+".join(map(quoted, value)) for name, value in changed.items() if isinstance(value, tuple)}
+    lists = {name: map(str, value) for name, value in changed.items() if isinstance(value, tuple)}
+    texts = {name: "+".join(map(quoted, values)) for name, values in lists.items()}
     # What is on or off is named where it is on.
     return [name if value is True else f"{name}={texts.get(name, value)}" for name, value in changed.items()]
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from jaccard_eval.data.alignment import common_sizes
 from jaccard_eval.data.boxtable import BoolArray, Boxes, BoxTable, FloatArray, RowArray, freeze
 from jaccard_eval.data.dataset import ABSENT, NOT_EXHAUSTIVE, ClassFacts, ImageLabels
 from jaccard_eval.data.protocol import EVERY_CLASS, Protocol
@@ -20,7 +21,7 @@ from jaccard_eval.data.sides import Sides
 from jaccard_eval.data.signature import FINGERPRINT, digest_facts, fingerprint
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, FindingLog, Severity, Where
-from jaccard_eval.fixes import Fix
+from jaccard_eval.fixes import IMAGE_FOLDER, Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import (
     IntArray,
@@ -89,6 +90,8 @@ def _judged(sides: Sides, protocol: Protocol) -> Sides:
     pred = aligned.pred if cap is None else aligned.pred.mapped(cap)
     if protocol.dropped_flags:
         gt = gt.mapped(partial(_without_flags, flags=protocol.dropped_flags))
+    if protocol.clipped:
+        gt, pred = _clipped_sides(sides, gt, pred, findings)
     if protocol.drop_empty:
         gt, pred = gt.mapped(_with_area), pred.mapped(_with_area)
     if protocol.judging in EXPANDING and not protocol.class_agnostic:  # pooled classes are none above another
@@ -174,7 +177,8 @@ def choose_alike(first: Protocol, second: Protocol) -> bool:
 
     def choice(rules: Protocol) -> tuple[object, ...]:
         caps = rules.max_dets[-1:] if rules.max_dets_per != "image and class" else ()
-        return rules.judging, rules.drop_empty, rules.dropped_flags, rules.max_dets_per, caps, rules.frequencies
+        others = rules.drop_empty, rules.dropped_flags, rules.clipped, rules.frequencies
+        return rules.judging, rules.max_dets_per, caps, *others
 
     return choice(first) == choice(second)
 
@@ -182,7 +186,8 @@ def choose_alike(first: Protocol, second: Protocol) -> bool:
 def chooses(protocol: Protocol) -> bool:
     """Whether a protocol chooses boxes by what else is on their image, or of their class."""
     capped = protocol.max_dets_per != "image and class" and bool(protocol.max_dets)
-    return bool(capped or protocol.drop_empty or protocol.dropped_flags or protocol.judging != EVERY_CLASS)
+    removes = protocol.drop_empty or protocol.dropped_flags or protocol.clipped
+    return bool(capped or removes or protocol.judging != EVERY_CLASS)
 
 
 def _order_at_cap(sides: Sides, protocol: Protocol, judged: BoxTable, cap: Cap | None = None) -> tuple[str, ...]:
@@ -289,6 +294,32 @@ def _scores(boxes: BoxTable) -> FloatArray:
 def _without_flags(boxes: BoxTable, *, flags: Sequence[str]) -> BoxTable:
     marked = [marks for flag in flags if (marks := getattr(boxes, flag)) is not None]
     return boxes.take(~np.logical_or.reduce(marked)) if marked else boxes
+
+
+def _clipped_sides(sides: Sides, gt: Boxes, pred: Boxes, findings: FindingLog) -> tuple[Any, Any]:
+    """Return both sides cut at their images; those of unknown sizes stay as they are, with a warning."""
+    sizes = common_sizes(sides.pred, sides.aligned.placement.images)
+    used = (gt.counts("image", len(sizes)) > 0) | (pred.counts("image", len(sizes)) > 0)
+    if n_unknown := int((used & ~np.all(sizes > 0, axis=1)).sum()):
+        detail = f"boxes are cut at their images, but the size of {pluralise(n_unknown, 'image')} is unknown"
+        findings.warning("size-unknown", Where(sides.gt.path), detail, fix=IMAGE_FOLDER)
+    return gt.mapped(partial(_clipped, sizes=sizes)), pred.mapped(partial(_clipped, sizes=sizes))
+
+
+def _clipped(boxes: BoxTable, *, sizes: FloatArray) -> BoxTable:
+    """Return boxes cut at their images: left and top edges at the last pixel, right and bottom edges at the size.
+
+    Source: the rules of CrowdDet's ``lib/evaluate``.
+    """
+    size = sizes[boxes.image]
+    size = np.where(np.all(size > 0, axis=1)[:, None], size, np.inf)
+    least = np.where(np.isfinite(size), 0.0, -np.inf)
+    near, far = boxes.xywh[:, :2], boxes.xywh[:, :2] + boxes.xywh[:, 2:]
+    # Where nothing is cut, sides keep their last bit.
+    is_cut = np.any((near < least) | (near > size - 1) | (far < least) | (far > size), axis=1)
+    near, far = np.clip(near, least, size - 1), np.clip(far, least, size)
+    xywh = np.where(is_cut[:, None], np.concatenate((near, far - near), axis=1), boxes.xywh)
+    return freeze(replace(boxes, xywh=xywh, area=np.where(is_cut, xywh[:, 2] * xywh[:, 3], boxes.area)))
 
 
 def _with_area(boxes: BoxTable) -> BoxTable:

@@ -6,9 +6,9 @@ A resample shares what a ranking prepares once: it has other weights, not anothe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from typing import Protocol as TypingProtocol
 
 import numpy as np
@@ -490,6 +490,34 @@ class Steps:
             area[t, k] = (np.diff(grid) * (line[1:] + line[:-1]) / 2.0).sum()
         return self.undefined_without_truth(area)
 
+    def area_under_points(self) -> FloatArray:
+        """Area below straight lines between the points of all detections, from the first one on; shape (T, K).
+
+        Source: the rules of CrowdDet's ``lib/evaluate``.
+        """
+        area = np.zeros(self.start.shape)
+        weights = np.diff(self.total)
+        for t, k in zip(*np.nonzero(np.broadcast_to(self.positives > 0, area.shape)), strict=True):
+            rows = np.arange(self.start[t, k], self.stop[t, k])
+            # A hit of some weight is that many of weight 1; recall stands still between hits, which adds no area.
+            before = np.repeat(self.before[rows] - np.cumsum(weights[rows]), weights[rows])
+            hits = np.arange(1, len(before) + 1)
+            before = before + hits
+            # What nothing stands in front of is the first point.
+            led = before > 1
+            front = (hits[led] - 1) / (before[led] - 1)
+            area[t, k] = ((front + hits[led] / before[led]) / 2).sum() / self.positives[k]
+        return self.undefined_without_truth(area)
+
+    def area_by_rule(self, detections: Callable[[], IntArray]) -> FloatArray:
+        """Area below the curve of each cell as the protocol draws it, (T, K); `detections` counts those of each."""
+        kind = self.protocol.interpolation
+        if kind == "area":
+            return self.area_under_envelope()
+        if kind == "points":
+            return self.area_under_points()
+        return self.area_under_lines(detections(), self.protocol.recall_grid, tail=kind == "linear to 1")
+
     def area_under_envelope(self) -> FloatArray:
         """Area below the interpolated precision of each class, shape (T, K).
 
@@ -661,25 +689,26 @@ class Curves:
 
     def area_under_curve(self, area: int, cap: int) -> FloatArray:
         """Area below the curve of each class, as the protocol draws it between its corners; shape (T, K)."""
-        steps, kind = self.steps(area, cap), self.protocol.interpolation
-        if kind == "area":
-            return steps.area_under_envelope()
-        return steps.area_under_lines(self.detection_counts(area, cap), self.recall_grid, tail=kind == "linear to 1")
+        return self.steps(area, cap).area_by_rule(partial(self.detection_counts, area, cap))
 
-    def recall_at(self, threshold: int, rates: FloatArray) -> FloatArray:
+    def recall_at(self, threshold: int, rates: FloatArray, *, reaching: bool = False) -> FloatArray:
         """Return the recall of each class with at most so many false positives per image (r,), shape (K, r).
 
-        It is that of the last detection up to there; equal scores stand as the protocol orders them.
+        It is that of the last detection up to there, or of the first one with at least as many, else the last of all;
+        equal scores stand as the protocol orders them.
         """
+        side: Literal["left", "right"] = "left" if reaching else "right"
+        # A rate of so many images may lie an ulp below the number that it means.
+        most = rates * self.n_images * (1 + 1e-12)
+        if reaching:
+            most = required_hits(np.array([self.n_images]), rates)[0]
         steps = self.steps(ALL_SIZES, len(self.caps) - 1)
         positives = self.positives[ALL_SIZES]
         recall = np.full((len(positives), len(rates)), np.nan)
         for k in np.flatnonzero(positives).tolist():
             rows = slice(steps.start[threshold, k], steps.stop[threshold, k])
             hits = steps.total[1:][rows] - steps.total[rows.start]
-            # A rate of so many images may lie an ulp below the number that it means.
-            most = rates * self.n_images * (1 + 1e-12)
-            within = np.searchsorted(steps.before[rows] - hits, most, "right")
+            within = np.searchsorted(steps.before[rows] - hits, most, side)
             recall[k] = np.append(0, hits)[within] / positives[k]
         return recall
 
@@ -950,12 +979,8 @@ class ScoredHits:
             stop=bounds[None, 1:],
             positives=self.positives,
         )
-        if protocol.interpolation == "area":
-            return np.asarray(steps.area_under_envelope()[0])
         if protocol.interpolation != "grid":
-            counted = np.bincount(label, minlength=len(self.positives))[None]
-            tail = protocol.interpolation == "linear to 1"
-            return np.asarray(steps.area_under_lines(counted, protocol.recall_grid, tail=tail)[0])
+            return np.asarray(steps.area_by_rule(lambda: np.bincount(label, minlength=len(self.positives))[None])[0])
         # Class by class in memory: the sum of a mean over another axis adds up in another order, and ends otherwise.
         precision = steps.interpolated_precision(protocol.recall_grid)[0]  # (R, K)
         return np.asarray(np.ascontiguousarray(precision.T).mean(axis=1))

@@ -170,12 +170,19 @@ LEAST_MISS_RATE = 1e-10
 
 
 def log_average_miss_rate(curves: Curves, threshold: int) -> FloatArray:
-    """Return the geometric mean of the miss rates of each class at nine rates of false positives, shape (K,).
+    """Return the geometric mean of the miss rates of each class at some rates of false positives, shape (K,).
 
     Source: Dollar et al. (2012), "Pedestrian Detection: An Evaluation of the State of the Art", section 4.2, with the
-    rates and the least miss rate of its code (``bbGt.m``, ``compRoc`` and ``acfTest.m``).
+    rates and the least miss rate of its code (``bbGt.m``, ``compRoc`` and ``acfTest.m``), unless the protocol has
+    others.
     """
-    misses = 1 - curves.recall_at(threshold, MISS_RATE_AT)
+    rules = curves.protocol
+    rates = np.array(rules.miss_rate_at) if rules.miss_rate_at else MISS_RATE_AT
+    if rules.miss_rate_reading == "first reaching":
+        misses = 1 - curves.recall_at(threshold, rates, reaching=True)
+        with np.errstate(divide="ignore"):  # without a miss the mean is 0
+            return np.asarray(np.exp(np.log(misses).mean(axis=1)))
+    misses = 1 - curves.recall_at(threshold, rates)
     return np.asarray(np.exp(np.log(np.maximum(misses, LEAST_MISS_RATE)).mean(axis=1)))
 
 

@@ -108,7 +108,7 @@ class Corners:
     right: FloatArray
     bottom: FloatArray
     area: FloatArray
-    union_epsilon: float = field(default=0.0, kw_only=True)  # px², added to the union with other boxes
+    union_epsilon: float = field(default=0.0, kw_only=True)  # px², added to what intersections are divided by
 
     @classmethod
     def of(cls, xywh: FloatArray, pixel_offset: float = 0.0) -> Corners:
@@ -145,10 +145,10 @@ def overlapping_pairs(
     i, j, intersection = _intersecting(first, second, i, j)
     # In this order, as in C there: a + (b - i) may differ in the last bit.
     union = (first.area[i] + second.area[j]) - intersection
-    if first.union_epsilon:
-        union += first.union_epsilon
     if crowd is not None and crowd.any():
         union = np.where(crowd[j], first.area[i], union)
+    if first.union_epsilon:
+        union += first.union_epsilon
     return _reaching(i, j, intersection, union, threshold)
 
 

@@ -44,6 +44,9 @@ CHANGES = {
     "single_precision": True,
     "union_epsilon": 1e-7,
     "metrics": ("P", "R"),
+    "clipped": True,
+    "miss_rate_at": (0.01, 1.0),
+    "miss_rate_reading": "first reaching",
 }
 
 

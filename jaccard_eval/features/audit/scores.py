@@ -225,7 +225,7 @@ def _report_threshold(context: AuditContext, metrics: DetectionMetrics, lowest: 
     text = f"no score is below {lowest:.4g}: lower scores were cut off, which lowers AP"
     # Objects of images that were not predicted could all be hits: the bound would be near 1, whatever the threshold.
     # Where boxes were read wrongly, it is not about the right ones; by straight lines, no bound is known.
-    by_lines = metrics.protocol.interpolation.startswith("linear")
+    by_lines = metrics.protocol.interpolation not in ("grid", "area")
     if by_lines or len(uncovered_images(context)[0]) or findings.has(*MISREAD):
         findings.note("score-thresholded", Where(context.pred.path, field="score"), text)
         return

@@ -425,6 +425,7 @@ def costliest_counted(costs: Costs, n: int, name: str, label: int | None = None)
 RULES = (  # the order of the steps, and the fields that only make sense together
     ("crowd and ignored boxes", ("ignored_flags", "reusable_flags", "crowd_overlap", "dropped_flags")),
     ("empty boxes", ("drop_empty",)),
+    ("boxes beyond the image", ("clipped",)),
     ("classes judged on an image", ("judging", "frequencies")),
     ("caps on detections", ("max_dets", "max_dets_per")),
     ("area ranges", ("areas",)),
@@ -433,6 +434,7 @@ RULES = (  # the order of the steps, and the fields that only make sense togethe
     ("assignment", ("assignment", "iou_ties")),
     ("order of equal scores", ("score_ties",)),
     ("interpolation", ("interpolation", "recall_points", "precision_epsilon", "metrics")),
+    ("reading of miss rates", ("miss_rate_at", "miss_rate_reading")),
     ("IoU thresholds", ("iou_thresholds", "above_threshold")),
     ("distances between keypoints", ("sigmas", "oks_box_share")),
     ("width of boundaries", ("dilation_ratio",)),
