@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         explain,
         gate,
         inspect,
+        labels,
         load,
         nms,
         panoptic,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from jaccard_eval.features.explain.result import ExplanationResult
     from jaccard_eval.features.gates.rules import Gates, Rule
     from jaccard_eval.features.inspect.result import Inspection
+    from jaccard_eval.features.labels.result import LabelsResult
     from jaccard_eval.features.nms.compute import soft_nms, weighted_nms
     from jaccard_eval.features.panoptic.result import PanopticResult
     from jaccard_eval.features.pixels.compute import pixel_metrics
@@ -87,6 +89,7 @@ _HOMES = {
     "GateVerdict": "data.result",
     "Gates": "features.gates.rules",
     "Inspection": "features.inspect.result",
+    "LabelsResult": "features.labels.result",
     "JaccardEvalError": "errors",
     "JaccardEvalWarning": "findings",
     "MeanAveragePrecision": "compat.torchmetrics",
@@ -118,6 +121,7 @@ _HOMES = {
     "get_protocol": "data.protocol",
     "giou_loss": "similarity.iou",
     "inspect": "api.library",
+    "labels": "api.library",
     "iou_loss": "similarity.iou",
     "jaccard_distance": "similarity.iou",
     "jaccard_from_counts": "similarity.iou",
@@ -156,6 +160,7 @@ __all__ = [
     "Inspection",
     "JaccardEvalError",
     "JaccardEvalWarning",
+    "LabelsResult",
     "MeanAveragePrecision",
     "MetricRef",
     "PanopticResult",
@@ -189,6 +194,7 @@ __all__ = [
     "jaccard_distance",
     "jaccard_from_counts",
     "jaccard_from_error",
+    "labels",
     "load",
     "load_result",
     "log_metrics",

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from jaccard_eval.features.compare.result import ComparisonResult
     from jaccard_eval.features.explain.result import ExplanationResult
     from jaccard_eval.features.inspect.result import Inspection
+    from jaccard_eval.features.labels.result import LabelsResult
     from jaccard_eval.features.scale.result import ScaleOptions, SensitivityResult
     from jaccard_eval.inputs import Source
     from jaccard_eval.matching.order import IntArray
@@ -707,6 +708,90 @@ def explain(
     settled, found = _settled(rules, gt, (pred,), how)
     asked = Question.of(metric, settled, against=against, boxes=boxes)
     result = explain_inputs(gt, pred, asked, how, version=__version__)
+    return replace(result, findings=(*found, *result.findings))
+
+
+@session()
+def labels(
+    gt: Source,
+    *preds: Source | Sequence[Source],
+    protocol: str | Protocol = "coco",
+    every: bool = False,
+    class_agnostic: bool = False,
+    difficult: str | None = None,
+    iou_type: str | None = None,
+    sigmas: Sequence[float] | str | None = None,
+    dilation_ratio: float | None = None,
+    classes: Sequence[str] = (),
+    exclude_classes: Sequence[str] = (),
+    score_min: float | None = None,
+    nms: float | None = None,
+    drop_duplicates: bool = False,
+    class_map: Mapping[str, str] | str | None = None,
+    gt_class_map: Mapping[str, str] | None = None,
+    match_images: str | None = None,
+    extra_images: str = "error",
+    images_in_common: bool = False,
+    gt_format: str | None = None,
+    pred_format: str | None = None,
+    gt_options: ReadOptions | None = None,
+    pred_options: ReadOptions | None = None,
+    skip_invalid: bool = False,
+    allow: Sequence[str] = (),
+) -> LabelsResult:
+    """Find annotations that are probably wrong: missing objects, wrong classes, bad boxes, spurious ones, duplicates.
+
+    What predictions contradict is ranked by how surely they are right, which is learnt from the same data by class and
+    size, so that a confident model does not flood the list.
+
+    Parameters
+    ----------
+    gt : path or data
+        As in `evaluate`.
+    *preds : path or data
+        One or more, or one list of them: of different models, or of one trained on other parts of the data. Several
+        raise precision as far as they err independently.
+    protocol, class_agnostic, difficult, iou_type, sigmas, dilation_ratio
+        As in `evaluate`; the protocol says which annotations do not count.
+    every : bool
+        List all suspects, not only the first 200 of each kind.
+    classes, exclude_classes, score_min, nms, drop_duplicates
+        What is chosen from both sides, as in `evaluate`.
+    class_map, gt_class_map, match_images, extra_images, images_in_common
+        How both sides are brought together, as in `evaluate`.
+    gt_format, pred_format, gt_options, pred_options, skip_invalid, allow
+        How they are read, and what does not stop, as in `evaluate`.
+
+    Raises
+    ------
+    DataError
+        When an input cannot be used, or the two do not belong together.
+    UsageError
+        When an option names what does not exist, or there are no predictions.
+
+    Examples
+    --------
+    >>> from jaccard_eval import BoxTable, labels
+    >>> gt = BoxTable.from_arrays([0], ["dog"], [[0, 0, 10, 10]])
+    >>> pred = BoxTable.from_arrays([0, 0], ["dog", "dog"], [[0, 0, 10, 10], [50, 50, 80, 80]], score=[0.9, 0.8])
+    >>> [suspect.kind for suspect in labels(gt, pred).suspects if suspect.score > 0.05]
+    ['missing']
+    """
+    gt_options, pred_options = skipping(skip_invalid, gt_options, pred_options)
+    keywords = locals()
+    from jaccard_eval.features.labels.compute import suspect_labels
+    from jaccard_eval.features.labels.result import LISTED
+
+    asked, how = _asked(ProtocolOptions, keywords), _asked(SideOptions, keywords)
+    asked.rules()  # a slip is reported before anything is read
+    sources = [opened(pred, pred_format) for pred in _several(preds)]
+    if not sources:
+        raise UsageError("labels needs predictions too")
+    gt = opened(gt, gt_format)
+    rules, found = _settled(asked, gt, sources, how)
+    with exempting(given_reading(how)):  # what one of several predictions uses is of use
+        sides = [load_and_trust(gt, pred, how, rules.iou_type) for pred in sources]
+    result = suspect_labels(sides, rules, most=None if every else LISTED, version=__version__)
     return replace(result, findings=(*found, *result.findings))
 
 

@@ -238,6 +238,8 @@ class Dataset:
         Ground truth whose images and classes these are, where predictions were given them to be written.
     zero_id : int, optional
         Row of the one annotation with id 0, which some tools take for none.
+    annotation_ids : sequence of int or str
+        What the file calls its annotations, by `source` of a box; empty where it does not name each.
     ignored : mapping of str to int
         What was ignored while reading, counted by reason.
     findings : tuple of Finding
@@ -272,6 +274,7 @@ class Dataset:
     has_no_class: bool = False
     truth: Dataset | None = None
     zero_id: int | None = None
+    annotation_ids: Sequence[object] | npt.NDArray[np.int64] = ()
     ignored: Mapping[str, int] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     image_folder: PathLike[str] | None = None

@@ -97,6 +97,7 @@ class Draft:
         self.has_no_class = False  # the one that boxes have stands in for none
         self.angle = ""  # how angles of oriented boxes were read, one of `options.ANGLES`
         self.zero_id: int | None = None
+        self.annotation_ids: Sequence[object] | npt.NDArray[np.int64] = ()  # of its boxes, where the file has any
         self.image_names: list[str] = []  # those of a table, in its order, where they are compared
         self._images: _Images | None = None
         self._classes: tuple[list[Key], list[str], bool] | None = None
@@ -267,6 +268,7 @@ class Draft:
             details=tuple(self.details),
             has_no_class=self.has_no_class,
             zero_id=self.zero_id,
+            annotation_ids=self.annotation_ids if len(self.annotation_ids) == len(kept) else (),
             ignored=dict(sorted(self.ignored.items())),
             findings=self.findings.findings(),
             image_folder=self.image_folder,

@@ -23,6 +23,7 @@ RUNS = {
     "compare": "compare gt.json pred.json pred.json --bootstrap 20",
     "explain": "explain gt.json pred.json",
     "inspect": "inspect gt.json pred.json",
+    "labels": "labels gt.json pred.json",
     "gate": "gate result.json --fail-under AP50=0.1",
     "panoptic": "panoptic segments/gt.json segments/better.json",
     "pixels": "pixels maps maps",

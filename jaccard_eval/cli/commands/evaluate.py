@@ -32,7 +32,7 @@ from jaccard_eval.options import EvaluateOptions
 EPILOG = """\b
 Examples:
   jaccard-eval gt.json detections.json --per-class --sort AP
-  jaccard-eval labels/ predictions/ --names classes.txt --score best-f1
+  jaccard-eval evaluate labels/ preds/ --names classes.txt --score best-f1
   jaccard-eval gt.json pred.json --slice night='img/night/**' -o report.md
   jaccard-eval gt.json pred.json --fail-drop AP=0.01 --baseline main.json
 """

@@ -328,6 +328,8 @@ def _note_boxes(draft: Draft, columns: TruthColumns, place: Places) -> None:
         repeated = len(ids) - int(np.count_nonzero(starts_of_runs(np.sort(ids))))
     else:
         repeated = count_given(ids) - len(set(ids) - {UNSET})
+    if draft.options.role == "gt" and not repeated and (isinstance(ids, np.ndarray) or UNSET not in ids):
+        draft.annotation_ids = ids
     if not repeated and 0 in ids:
         draft.zero_id = list(ids).index(0)
     draft.findings.add_rows(

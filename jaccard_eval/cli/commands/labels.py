@@ -1,0 +1,73 @@
+"""``jaccard-eval labels``: which annotations are probably wrong, by what predictions say about them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from jaccard_eval.cli.delivery import deliver, plan_files
+from jaccard_eval.cli.inputs import LABELS, InputPath
+from jaccard_eval.cli.options import SectionedCommand, rule_arguments, run_on_sides, section
+from jaccard_eval.cli.parse import RunOptions
+from jaccard_eval.cli.run import report_findings
+
+EPILOG = """\b
+Examples:
+  jaccard-eval labels gt.json detections.json
+  jaccard-eval labels gt.json detections.json -o labels.csv
+  jaccard-eval labels labels/ yolo/ detr/ --names classes.txt -o labels.json
+"""
+
+
+def labels(options: RunOptions, *, paths: tuple[Path, ...], every: bool) -> None:
+    """Run the command."""
+    context = click.get_current_context()
+    if len(options.gt) > 1:
+        raise click.UsageError(f"GT is given {len(options.gt)} times", context)
+    if not options.gt and not paths:
+        raise click.UsageError("Missing argument 'GT'.", context)
+    gt, *preds = [*options.gt, *paths, *options.pred]
+    if not preds:
+        raise click.UsageError("Missing argument 'PRED'.", context)
+    outputs = plan_files(options.output)
+    from jaccard_eval.api import boxes as api
+
+    result = run_on_sides(api.labels, gt, *preds, options=options, every=every, **_rules(options))
+    report_findings(result.findings, options)
+    deliver(result, outputs, options)
+
+
+def _rules(options: RunOptions) -> dict[str, object]:
+    """Return the rules without those that have no meaning here: labels are judged at thresholds of their own."""
+    return {name: value for name, value in rule_arguments(options).items() if name not in ("iou", "max_dets", "areas")}
+
+
+COMMAND = SectionedCommand(
+    "labels",
+    group="Understand",
+    callback=labels,
+    without=("iou", "max_dets", "areas", "score"),  # has thresholds of its own, and counts nothing at a score
+    help="Find wrong labels: missing objects, wrong classes, bad boxes, spurious objects and duplicates.\n\n"
+    "PRED are predictions of a model that was not trained on these images, with low scores kept; several of independent"
+    " models are surer. The best suspects come first, each with its reason.",
+    short_help="Find annotations that are probably wrong.",
+    epilog=EPILOG,
+    params=[
+        click.Argument(["paths"], nargs=-1, type=InputPath(LABELS), metavar="GT PRED [PRED...]"),
+        "paths",
+        section("Suspects")(
+            "--all",
+            "every",
+            is_flag=True,
+            basic=True,
+            help="List all suspects, not only the first 200 of each kind.",
+        ),
+        "rules",
+        "shapes",
+        "input",
+        "pairing",
+        "output",
+        "findings",
+    ],
+)

@@ -1,0 +1,516 @@
+"""Suspects: which annotations predictions contradict, and how surely; each kind of error with a ranking of its own.
+
+A score is a log likelihood ratio of "the label is wrong" to "the label is right", with one label in fifty taken to be
+wrong beforehand, so that kinds can stand in one list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from jaccard_eval.data.boxtable import BoxTable, FloatArray
+from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.data.sides import Sides
+from jaccard_eval.features.labels.evidence import (
+    LEAST_PAIRS,
+    LOOSE_IOU,
+    MATCH_IOU,
+    NEAR_IOU,
+    NONE,
+    SIZES,
+    Company,
+    Placement,
+    Truth,
+    Views,
+    duplicates,
+    inverse,
+    logit,
+    look,
+    miss_rates,
+    with_images,
+)
+from jaccard_eval.features.labels.result import (
+    BOX,
+    CLASS,
+    DUPLICATE,
+    LISTED,
+    MISSING,
+    SPURIOUS,
+    SUSPICIONS,
+    LabelsResult,
+    Suspect,
+)
+from jaccard_eval.findings import Finding, FindingLog, Where
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching.matchtable import Pairs, any_flag, pairs_of_any_class
+from jaccard_eval.matching.order import IntArray
+from jaccard_eval.progress import staged
+from jaccard_eval.text import pluralise
+
+WRONG_SHARE = 0.02  # of labels, before anything is known of them
+FREE_IOU = 0.4  # a detection that overlaps an annotation by more is of that
+UNSEEN = 0.15  # that a model sees nothing where there is an object
+MOST_UNUSUAL = 3.9  # log; a box that is off by more is of another object
+CUT_SCORE, CUT_SHARE = 0.1, 0.25  # lowest score, and right ones of the lowest tenth: lower scores were cut off
+EDGES = ("left", "top", "right", "bottom")
+ALIKE_IOU, ALIKE_SHARE = 0.95, 0.8  # of boxes of two files, and of how many, from which they are one opinion
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranked:
+    """Suspects of one kind, the surest first; columns of shape (n,)."""
+
+    kind: str
+    # Row of the annotation, `NONE` of what is missing; of the class that is suggested; of the detection and its file.
+    row: IntArray
+    label: IntArray
+    view: IntArray
+    detection: IntArray
+    odds: FloatArray
+    extra: FloatArray  # what its reason names: an overlap, a share, how unusual it is
+    box: FloatArray  # (n, 4), the box that is suggested, as xywh
+
+    def take(self, chosen: Any) -> Ranked:
+        """Return some of them."""
+        columns = ("row", "label", "view", "detection", "odds", "extra", "box")
+        return replace(self, **{name: getattr(self, name)[chosen] for name in columns})
+
+    @property
+    def score(self) -> FloatArray:
+        """A score from 0 to 1, near enough to a probability to bring all kinds into one list."""
+        odds = (
+            self.odds / 1.3 if self.kind == DUPLICATE else 1 / (1 + np.exp(-self.odds - logit(np.array(WRONG_SHARE))))
+        )
+        return np.asarray(np.clip(odds, 0.0, 1.0))
+
+
+@staged("finding wrong labels")
+def suspect_labels(
+    sides: Sequence[Sides],
+    protocol: Protocol,
+    *,
+    most: int | None = LISTED,
+    version: str,
+) -> LabelsResult:
+    """Find annotations that are probably wrong; `sides` are one ground truth with each file of predictions.
+
+    At most so many of each kind are listed, None for all.
+    """
+    first, findings = sides[0].aligned, FindingLog()
+    truth = Truth.of(
+        first.gt,
+        any_flag(first.gt, (*protocol.ignored_flags, "crowd", "ignore")),
+        units=first.units,
+        n_images=len(first.image_names),
+        n_labels=max(len(first.class_names), 1),
+    )
+    views = [look(truth, pred, protocol) for pred in _predictions(sides)]
+    views = _independent(views, sides, protocol, findings)
+    _check(truth, views, sides, findings)
+    company = Company(truth)
+    refused = _refusals(views)
+    ranked = [
+        _duplicates(truth, views, protocol),
+        _classes(truth, views, company),
+        _boxes(truth, views),
+        *([] if SPURIOUS in refused else [_spurious(truth, views, company)]),
+        _missing(truth, views, company, protocol),
+    ]
+    listed, unlisted, taken = [], {}, np.zeros(len(truth.boxes) + 1, dtype=np.bool_)
+    for kind in ranked:
+        # An annotation has one suspicion: the first that there is in this order.
+        rest = kind.take(~taken[kind.row] | (kind.row == NONE))
+        taken[rest.row[rest.row != NONE]] = kind.kind != BOX
+        kept = rest.take(slice(0, most))
+        listed.append((kept, rest))
+        if len(rest.row) > len(kept.row):
+            unlisted[kind.kind] = len(rest.row) - len(kept.row)
+    writer = _Writer(sides[0], truth, views, company)
+    suspects = [writer.suspect(kept, place) for kept, _ in listed for place in range(len(kept.row))]
+    order = {kind: place for place, kind in enumerate(SUSPICIONS)}
+    suspects.sort(key=lambda suspect: (-suspect.score, order[suspect.kind]))
+    gt = sides[0].summaries()[0]
+    further = [f"pred_{k}={side.fingerprints[1]}" for k, side in enumerate(sides[1:], start=2)]
+    found: list[Finding] = [*sides[0].findings]
+    for side in sides[1:]:
+        found += [*side.pred.findings, *side.aligned.findings]
+    return LabelsResult(
+        version=version,
+        signature=sides[0].sign(protocol, "kind=labels", *further, version=version),
+        protocol=protocol.name,
+        gt=gt,
+        preds=tuple(side.summaries()[1] for side in sides),
+        suspects=tuple(suspects),
+        unlisted={kind: unlisted[kind] for kind in SUSPICIONS if kind in unlisted},
+        refused=refused,
+        findings=(*dict.fromkeys(found), *findings.findings()),
+    )
+
+
+def _predictions(sides: Sequence[Sides]) -> list[BoxTable]:
+    """Return all predictions in the image rows of the first; images that only others know have no annotation."""
+    names = {name: row for row, name in enumerate(sides[0].aligned.image_names)}
+    placed = [sides[0].aligned.pred]
+    for side in sides[1:]:
+        rows = np.array([names.get(name, NONE) for name in side.aligned.image_names], dtype=np.int64)
+        pred = side.aligned.pred
+        placed.append(with_images(pred.take(rows[pred.image] != NONE), rows))
+    return placed
+
+
+def _independent(views: list[Views], sides: Sequence[Sides], protocol: Protocol, findings: FindingLog) -> list[Views]:
+    """Drop files that repeat an earlier one: two prints of one opinion do not agree by chance."""
+    kept: list[Views] = []
+    for view, side in zip(views, sides, strict=True):
+        if any(_are_alike(view, other, protocol) for other in kept):
+            detail = "more than 80 % of its detections are those of an earlier file: both count as one opinion"
+            fix = "Pass predictions of models that were trained independently: other seeds help little, other"
+            fix += " architectures or folds do."
+            findings.warning("predictions-alike", Where(side.pred.path), detail, fix=fix)
+        else:
+            kept.append(view)
+    return kept
+
+
+def _are_alike(first: Views, second: Views, protocol: Protocol) -> bool:
+    n = max(len(first.pred), len(second.pred))
+    if not n:
+        return False
+    pairs = _between(first.pred, second.pred, protocol, ALIKE_IOU)
+    return len(np.unique(pairs.det)) > ALIKE_SHARE * n
+
+
+def _between(first: BoxTable, second: BoxTable, protocol: Protocol, threshold: float) -> Pairs:
+    """Return the pairs of detections of one class that overlap."""
+    every = np.ones(len(second), dtype=np.bool_)
+    found: list[list[Any]] = [[np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]]
+    for block, pairs in pairs_of_any_class(first, np.arange(len(first)), second, every, protocol, threshold=threshold):
+        same = first.label[pairs.det + block.start] == second.label[pairs.gt]
+        for column, values in zip(found, (pairs.det + block.start, pairs.gt, pairs.overlap), strict=True):
+            column.append(values[same])
+    return Pairs(*(np.concatenate(column) for column in found))
+
+
+def _check(truth: Truth, views: Sequence[Views], sides: Sequence[Sides], findings: FindingLog) -> None:
+    """Warn where the predictions are no judge of labels."""
+    objects = int(truth.counts.sum())
+    for view, side in zip(views, sides, strict=False):
+        n_right = int((view.right != NONE).sum())
+        where = Where(side.pred.path)
+        if n_right < LEAST_PAIRS:
+            detail = f"only {pluralise(n_right, 'annotation')} matched: scores are taken as they are, not calibrated"
+            fix = "Pass more images, or predictions of a model that knows these classes."
+            findings.warning("labels-uncalibrated", where, detail, fix=fix)
+        elif n_right < 0.3 * objects:
+            detail = f"{n_right:,} of {objects:,} annotations are found: the detector misses too much to judge labels"
+            fix = "Pass predictions of a better model, with low scores kept."
+            findings.warning("labels-weak-detector", where, detail, fix=fix)
+        elif n_right > 0.97 * objects and n_right > 0.97 * len(view.pred):
+            detail = "nearly every annotation is found, and nearly nothing else: was the model trained on these images?"
+            fix = "Split the images into parts, and predict each part with a model that was trained on the others."
+            findings.warning("labels-seen", where, detail, fix=fix)
+
+
+def _refusals(views: Sequence[Views]) -> dict[str, str]:
+    """Return the kinds that cannot be looked for: where low scores were cut off, nothing near is no evidence."""
+    for view in views:
+        n, score = len(view.pred), view.pred.score
+        # A model may call all of its detections sure: then the lowest ones are most often wrong.
+        right = view.right[n - max(n // 10, 1) :] != NONE
+        if n and score is not None and score[-1] >= CUT_SCORE and right.mean() >= CUT_SHARE:
+            why = f"the detector kept no low scores: {score[-1]:.2f} is the lowest. Predict with a threshold of 0.01"
+            return {SPURIOUS: why}
+    return {}
+
+
+def _ranked(kind: str, odds: FloatArray, *, box: FloatArray | None = None, **columns: Any) -> Ranked:
+    n = len(odds)
+    none = np.full(n, NONE, dtype=np.int64)
+    given = {"row": none, "label": none, "view": np.zeros(n, np.int64), "detection": none, "extra": np.zeros(n)}
+    made = Ranked(kind, odds=odds, box=np.zeros((n, 4)) if box is None else box, **given | columns)
+    # Ties stand as the rows do: by annotation, or by detection.
+    return made.take(np.argsort(-odds, kind="stable"))
+
+
+def _company_terms(truth: Truth, company: Company, rows: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return image and class of some annotations, and the log odds that the class is a slip on that image."""
+    image, label = truth.boxes.image[rows].astype(np.int64), truth.boxes.label[rows].astype(np.int64)
+    return image, label, np.log(company.slip[label] / company.of(image, label, label))
+
+
+def _missing(truth: Truth, views: Sequence[Views], company: Company, protocol: Protocol) -> Ranked:
+    """Rank sure detections on nothing; those of several files on one place are one suspect."""
+    near: list[Any] = []
+    for k, view in enumerate(views):
+        free = (view.right == NONE) & (view.other == NONE) & (view.loose == NONE) & (view.near < FREE_IOU)
+        rows = np.flatnonzero(free & ~view.is_double & ~view.in_ignored)
+        near.append((np.full(len(rows), k), rows, view.thing[rows]))
+    of_view, row, odds = (np.concatenate(columns) for columns in zip(*near, strict=True))
+    boxes = BoxTable.concat([view.pred.take(rows) for view, (_, rows, _) in zip(views, near, strict=True)])
+    if len(views) > 1:
+        # The surest leads; of each other file the best detection of that place agrees with it.
+        order = np.argsort(-odds, kind="stable")
+        of_view, row, odds, boxes = of_view[order], row[order], odds[order], boxes.take(order)
+        pairs = _between(boxes, boxes, protocol, MATCH_IOU)
+        agreed = np.full((len(row), len(views)), np.log(UNSEEN))
+        agreed[np.arange(len(row)), of_view] = odds
+        is_led = np.zeros(len(row), dtype=np.bool_)
+        for leader, other in zip(pairs.det.tolist(), pairs.gt.tolist(), strict=True):
+            if leader < other and not is_led[leader] and not is_led[other] and of_view[leader] != of_view[other]:
+                is_led[other] = True
+                agreed[leader, of_view[other]] = max(agreed[leader, of_view[other]], odds[other])
+        kept = np.flatnonzero(~is_led)
+        of_view, row, boxes, odds = of_view[kept], row[kept], boxes.take(kept), agreed[kept].sum(axis=1)
+    image, label = boxes.image.astype(np.int64), boxes.label.astype(np.int64)
+    overlap = np.array([views[k].near[i] for k, i in zip(of_view.tolist(), row.tolist(), strict=True)])
+    odds = odds + np.log1p(-overlap) + np.log(company.of(image, label) / company.share[label])
+    return _ranked(MISSING, odds, label=label, view=of_view, detection=row, extra=overlap, box=boxes.xywh)
+
+
+def _classes(truth: Truth, views: Sequence[Views], company: Company) -> Ranked:
+    """Rank annotations that detections of another class lie on, unless the model exchanges these classes anyway."""
+    k, m = truth.n_labels, len(truth.boxes)
+    keys, odds, of_view, detection, shares = [], [], [], [], []
+    against = np.zeros(m)
+    for place, view in enumerate(views):
+        at = np.flatnonzero(view.other != NONE)
+        row, own = view.other[at], truth.boxes.label[view.other[at]].astype(np.int64)
+        named = view.pred.label[at].astype(np.int64)
+        found = np.flatnonzero(view.right != NONE)
+        pair = _occurrences(own * k + named)
+        whole = np.bincount(own, minlength=k) + np.bincount(truth.boxes.label[view.right[found]], minlength=k)
+        exchanged = (pair - 1 + 0.5) / (whole[own] + 0.5 * k)
+        image = truth.boxes.image[row].astype(np.int64)
+        likely = company.of(image, named, own) / company.share[named]
+        keys.append(row.astype(np.int64) * k + named)
+        odds.append(view.named[at] + 2 * np.log(view.overlap[at]) - np.log(exchanged) + np.log(likely))
+        of_view.append(np.full(len(at), place))
+        detection.append(at)
+        shares.append(exchanged)
+        # A file that agrees with the label speaks against the suspicion.
+        against[view.right[found]] -= np.logaddexp(0, view.named[found])
+    key, each = np.concatenate(keys), np.concatenate(odds)
+    distinct, first, group = np.unique(key, return_index=True, return_inverse=True)
+    row, named = np.divmod(distinct, k)
+    _, _, slip = _company_terms(truth, company, row)
+    total = np.bincount(group, weights=each, minlength=len(distinct)) + slip
+    if len(views) > 1:
+        total = total + against[row]
+    columns = {name: np.concatenate(values)[first] for name, values in (("view", of_view), ("detection", detection))}
+    ranked = _ranked(CLASS, total, row=row, label=named, extra=np.concatenate(shares)[first], **columns)
+    # Of several classes that files name for one annotation, the most probable one.
+    _, best = np.unique(ranked.row, return_index=True)
+    return ranked.take(np.sort(best))
+
+
+def _occurrences(keys: IntArray) -> IntArray:
+    """Return how often each key occurs, at its places."""
+    _, place, count = np.unique(keys, return_inverse=True, return_counts=True)
+    return np.asarray(count[place])
+
+
+def _boxes(truth: Truth, views: Sequence[Views]) -> Ranked:
+    """Rank annotations by how unusually far detections of their class are off."""
+    m = len(truth.boxes)
+    at = np.full((len(views), m), NONE, dtype=np.int64)
+    boxes, sure, alone = (np.full(shape, np.nan) for shape in ((len(views), m, 4), at.shape, at.shape))
+    usual = np.zeros(m, dtype=np.bool_)
+    for k, view in enumerate(views):
+        at[k] = np.where(view.matched != NONE, view.matched, inverse(view.loose, m))
+        has = np.flatnonzero(at[k] != NONE)
+        boxes[k, has] = view.pred.xywh[at[k, has]]
+        sure[k, has] = -np.logaddexp(0, -view.thing[at[k, has]])
+        alone[k, has] = np.log1p(-np.minimum(_next_overlap(truth, view)[at[k, has]], 0.99))
+        usual |= view.matched != NONE
+    rows = np.flatnonzero((at != NONE).any(axis=0))
+    if not len(rows):
+        return _ranked(BOX, np.zeros(0))
+    has = at[:, rows] != NONE
+    box = np.nanmedian(boxes[:, rows], axis=0)
+    placed = Placement.of(truth, rows, box, usual[rows])
+    odds = np.minimum(
+        np.log(np.maximum(placed.unusual, 1e-9)), MOST_UNUSUAL + 1e-3 * placed.unusual / (1 + placed.unusual)
+    )
+    odds = odds + np.nanmean(sure[:, rows], axis=0) + np.nanmean(alone[:, rows], axis=0)
+    if len(views) > 1:
+        agree = np.array([_aligned_iou(boxes[k, rows], box) for k in range(len(views))])
+        odds = odds + 2 * np.log(np.maximum(np.nanmin(agree, axis=0), 0.01)) + np.log(has.mean(axis=0))
+    first = has.argmax(axis=0)
+    return _ranked(
+        BOX,
+        odds,
+        row=rows,
+        view=first,
+        detection=at[first, rows],
+        extra=placed.unusual,
+        box=box,
+        label=truth.boxes.label[rows].astype(np.int64),
+    )
+
+
+def _aligned_iou(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return the IoU of boxes of equal rows, as xywh; NaN where either is."""
+    low = np.maximum(first[:, :2], second[:, :2])
+    high = np.minimum(first[:, :2] + first[:, 2:], second[:, :2] + second[:, 2:])
+    common = np.maximum(high - low, 0).prod(axis=1)
+    whole = first[:, 2:].prod(axis=1) + second[:, 2:].prod(axis=1) - common
+    return np.asarray(common / np.maximum(whole, 1e-12))
+
+
+def _next_overlap(truth: Truth, view: Views) -> FloatArray:
+    """Return the overlap of each detection with the nearest annotation of its class besides its own, (n,)."""
+    own = np.where(view.right != NONE, view.right, view.loose)
+    pairs, near = view.pairs, np.zeros(len(view.pred))
+    others = (truth.boxes.label[pairs.gt] == view.pred.label[pairs.det]) & (own[pairs.det] != pairs.gt)
+    np.maximum.at(near, pairs.det[others], pairs.overlap[others])
+    return near
+
+
+def _spurious(truth: Truth, views: Sequence[Views], company: Company) -> Ranked:
+    """Rank annotations that no file has anything near, by how surely the like of them is found."""
+    near = np.array([view.gt_near for view in views])
+    rates = np.array([miss_rates(truth, view) for view in views])
+    rows = np.flatnonzero(truth.counts & (near < NEAR_IOU).all(axis=0))
+    image, _, slip = _company_terms(truth, company, rows)
+    # On an image where all other objects are found, one that is not stands out.
+    seen = truth.counts & (near >= NEAR_IOU).any(axis=0)
+    n_images = truth.n_images
+    found = np.bincount(truth.boxes.image[seen], minlength=n_images)
+    likely = np.where(truth.counts, 1 - rates.min(axis=0), 0.0)
+    expected = np.bincount(truth.boxes.image, weights=likely, minlength=n_images)
+    odds = -np.log(rates[:, rows]).sum(axis=0) + slip
+    odds = odds + 0.5 * np.log((found[image] + 1) / (expected[image] - likely[rows] + 1))
+    odds = odds + np.log1p(-near[:, rows].max(axis=0))
+    return _ranked(SPURIOUS, odds, row=rows, extra=1 - rates[:, rows].mean(axis=0))
+
+
+def _duplicates(truth: Truth, views: Sequence[Views], protocol: Protocol) -> Ranked:
+    """Rank pairs of annotations of a class that overlap, of which the model finds one."""
+    pairs = duplicates(truth, protocol)
+    matched = np.zeros(len(truth.boxes), dtype=np.bool_)
+    for view in views:
+        matched |= view.matched != NONE
+    both, one = matched[pairs.det] & matched[pairs.gt], matched[pairs.det] ^ matched[pairs.gt]
+    odds = pairs.overlap + 0.3 * np.where(one, 1.0, np.where(both, -1.0, 0.0))
+    found = _ranked(DUPLICATE, odds, row=pairs.det, detection=pairs.gt, extra=pairs.overlap)
+    _, best = np.unique(found.row, return_index=True)
+    return found.take(np.sort(best))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Writer:
+    """Makes suspects of rows, with words for people."""
+
+    sides: Sides
+    truth: Truth
+    views: Sequence[Views]
+    company: Company
+
+    def suspect(self, ranked: Ranked, place: int) -> Suspect:
+        """Return one suspect; its row is a place among those of its kind."""
+        row, kind, truth = int(ranked.row[place]), ranked.kind, self.truth
+        names, label = self.sides.aligned.class_names, int(ranked.label[place])
+        of = truth.boxes if row != NONE else self._detections(ranked, place)
+        at = row if row != NONE else 0
+        suggested, becomes = "", tuple[float, ...]()
+        if kind in (MISSING, CLASS):
+            suggested = names[label]
+        elif kind == BOX:
+            becomes = _corners(ranked.box[place])
+            suggested = " ".join(self._number(value) for value in becomes)
+        elif kind == DUPLICATE:
+            suggested = self._id(int(ranked.detection[place]))
+        corners = _corners(of.xywh[at])
+        return Suspect(
+            kind=kind,
+            image=self.sides.aligned.image_names[of.image[at]],
+            class_name=names[of.label[at]],
+            suggested=suggested,
+            score=round(float(ranked.score[place]), 6),
+            xmin=corners[0],
+            ymin=corners[1],
+            xmax=corners[2],
+            ymax=corners[3],
+            reason=getattr(self, f"_why_{kind}")(ranked, place),
+            object="" if row == NONE else self._id(row),
+            row=row,
+            becomes=becomes or corners,
+        )
+
+    def _number(self, value: float) -> str:
+        return f"{value:.1f}" if self.sides.aligned.units == "px" else f"{value:.4f}"
+
+    def _id(self, row: int) -> str:
+        source = int(self.truth.boxes.source[row])
+        ids = self.sides.gt.annotation_ids
+        return str(ids[source] if len(ids) else source)
+
+    def _detections(self, ranked: Ranked, place: int) -> BoxTable:
+        return self.views[int(ranked.view[place])].pred.take(ranked.detection[place : place + 1])
+
+    def _shown(self, ranked: Ranked, place: int) -> float:
+        pred = self._detections(ranked, place)
+        return 0.0 if pred.score is None else float(pred.score[0])
+
+    def _why_missing(self, ranked: Ranked, place: int) -> str:
+        view, at = self.views[ranked.view[place]], int(ranked.detection[place])
+        name = self.sides.aligned.class_names[view.pred.label[at]]
+        right = 100 / (1 + np.exp(-view.thing[at]))
+        image, label = view.pred.image[at : at + 1].astype(np.int64), view.pred.label[at : at + 1].astype(np.int64)
+        others = int(self.company.count(image, label)[0])
+        nearest = f"nearest annotation IoU {_share(view.near[at])}" if view.near[at] >= LOOSE_IOU else "nothing near"
+        return (
+            f"{name} at {_share(self._shown(ranked, place))} (right in {right:.0f} % of such detections); {nearest};"
+            f" {pluralise(others, 'annotation')} of the class on the image"
+        )
+
+    def _why_class(self, ranked: Ranked, place: int) -> str:
+        names = self.sides.aligned.class_names
+        own, named = (names[k] for k in (self.truth.boxes.label[ranked.row[place]], ranked.label[place]))
+        return (
+            f"labelled {own}, taken for {named} at {_share(self._shown(ranked, place))}; the model exchanges these in"
+            f" {100 * ranked.extra[place]:.0f} % of other cases"
+        )
+
+    def _why_box(self, ranked: Ranked, place: int) -> str:
+        row = int(ranked.row[place])
+        own = self.truth.boxes.xywh[row]
+        off = np.abs(np.subtract(_corners(own), _corners(ranked.box[place]))) / np.maximum(np.tile(own[2:], 2), 1e-12)
+        sides = ("width", "height") * 2
+        edges = [f"{edge} edge {100 * off[k]:.0f} % of the {sides[k]}" for k, edge in enumerate(EDGES)]
+        worst = [edges[k] for k in np.argsort(-off, kind="stable")[:2]]
+        kind = f"{SIZES[self.truth.size[row]]} {self.sides.aligned.class_names[self.truth.boxes.label[row]]}"
+        return (
+            f"detection of {_share(self._shown(ranked, place))} agrees in class; {worst[0]} out, {worst[1]};"
+            f" {ranked.extra[place]:.3g} x the usual for {kind}"
+        )
+
+    def _why_spurious(self, ranked: Ranked, place: int) -> str:
+        row = int(ranked.row[place])
+        boxes = self.truth.boxes
+        image, label = boxes.image[row : row + 1].astype(np.int64), boxes.label[row : row + 1].astype(np.int64)
+        n, of_class = int(self.company.total[image][0]), int(self.company.count(image, label)[0])
+        kind = f"{SIZES[self.truth.size[row]]} {self.sides.aligned.class_names[label[0]]}"
+        alone = "the only one" if of_class == 1 else f"one of {of_class}"
+        found = f"{100 * ranked.extra[place]:.0f} % of {kind} are found"
+        return f"nothing near; {found}; {alone} in an image of {pluralise(n, 'object')}"
+
+    def _why_duplicate(self, ranked: Ranked, place: int) -> str:
+        other = int(ranked.detection[place])
+        matched = any(view.matched[other] != NONE for view in self.views)
+        return (
+            f"IoU {_share(ranked.extra[place])} with object {self._id(other)}{', which is matched' if matched else ''}"
+        )
+
+
+def _corners(xywh: FloatArray) -> tuple[float, ...]:
+    left, top, width, height = xywh.tolist()
+    return left, top, left + width, top + height
+
+
+def _share(value: float) -> str:
+    return f"{value:.2f}"

@@ -1,0 +1,89 @@
+"""Which annotations are probably wrong: suspects, the surest first. Nothing is computed here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import field
+from typing import ClassVar
+
+from jaccard_eval.data.document import Also, Count, KnownShare, written_as
+from jaccard_eval.data.result import InputSummary, Result
+from jaccard_eval.data.signature import other_signatures
+from jaccard_eval.findings import Finding
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.text import pluralise
+
+MISSING, CLASS, BOX, SPURIOUS, DUPLICATE = SUSPICIONS = ("missing", "class", "box", "spurious", "duplicate")
+LISTED = 200  # suspects of a kind: more than anybody looks through at once
+PROBABLE = 0.5  # score from which an annotation is rather wrong than right
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspect:
+    """An annotation that is probably wrong, or a detection of an object that has none."""
+
+    kind: str  # one of `SUSPICIONS`
+    image: str
+    class_name: str = field(metadata=written_as("class"))  # of the annotation; of what is missing, of the detection
+    suggested: str  # class, box or id to keep; empty where the annotation is to go
+    score: KnownShare
+    # xmin, ymin, xmax, ymax: of the annotation; of what is missing, of the detection
+    xmin: float
+    ymin: float
+    xmax: float
+    ymax: float
+    reason: str
+    object: str  # id of the annotation; empty of what is missing
+    # Row of the annotation among those aligned, and the box that it should have; not part of a document.
+    row: int = field(default=-1, metadata=written_as(None))
+    becomes: tuple[float, ...] = field(default=(), metadata=written_as(None))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class LabelsResult(Result):
+    """Annotations that are probably wrong.
+
+    Parameters
+    ----------
+    suspects : tuple of Suspect
+        The surest first, over all kinds: missing objects, wrong classes, bad boxes, spurious objects and duplicates.
+    unlisted : mapping of str to int
+        How many more there are of each kind.
+    refused : mapping of str to str
+        Kinds that were not looked for, and why.
+    preds : tuple of InputSummary
+        The predictions that were asked.
+
+    Examples
+    --------
+    >>> from jaccard_eval import BoxTable, labels
+    >>> gt = BoxTable.from_arrays([0, 0], ["dog", "dog"], [[0, 0, 10, 10], [0, 0, 10, 9]])
+    >>> pred = BoxTable.from_arrays([0], ["dog"], [[0, 0, 10, 10]], score=[0.9])
+    >>> [(suspect.kind, suspect.object, suspect.suggested) for suspect in labels(gt, pred).suspects]
+    [('duplicate', '1', '0')]
+    """
+
+    version: str
+    signature: str
+    protocol: str
+    gt: InputSummary = field(metadata=written_as("inputs.gt"))
+    preds: tuple[InputSummary, ...] = field(metadata=written_as("inputs.preds"))
+    suspects: tuple[Suspect, ...]
+    unlisted: Mapping[str, Count] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+    kind: ClassVar[str] = "labels"
+    reported_by: ClassVar[str] = "labels.report"
+    also: ClassVar[Also] = (other_signatures,)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many suspects of each kind are rather wrong than right, among those that are listed."""
+        found = Counter(suspect.kind for suspect in self.suspects if suspect.score >= PROBABLE)
+        return {kind: found[kind] for kind in SUSPICIONS if kind not in self.refused}
+
+    def _summary(self) -> str:
+        listed = ", ".join(f"{kind} {n:,}" for kind, n in self.counts.items())
+        return f"{pluralise(sum(self.counts.values()), 'probable label error')}: {listed}"

@@ -1,0 +1,138 @@
+"""Suspected labels: the pieces by hand, and planted errors found again among the first of each kind."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import run_here
+from labels import DETECTORS, KINDS, Boxes, damage, detect, draw_truth, right_among, table
+
+from jaccard_eval import BoxTable, labels, to_frame
+from jaccard_eval.features.labels.evidence import Company, Truth, isotonic
+from jaccard_eval.features.labels.result import LabelsResult
+
+N_CLASSES = 24
+NAMES = [f"class {k}" for k in range(N_CLASSES)]
+COLUMNS = ["kind", "image", "class", "suggested", "score", "xmin", "ymin", "xmax", "ymax", "reason", "object"]
+
+
+def drawn(name: str, seed: int = 0) -> tuple[Boxes, Boxes, np.random.Generator]:
+    rng = np.random.default_rng(seed)
+    truth = draw_truth(rng, k=N_CLASSES)
+    return truth, detect(truth, next(how for key, how in DETECTORS.items() if key[0] == name), rng, N_CLASSES), rng
+
+
+def asked(truth: Boxes, *seen: Boxes) -> LabelsResult:
+    return labels(table(truth, scored=False, names=NAMES), *(table(one, scored=True, names=NAMES) for one in seen))
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [
+        # Right among the first 100 of each kind; 150 are planted in 1,000 images, 100 of them doubled.
+        ("A", {"missing": 85, "class": 90, "box": 68, "spurious": 48, "duplicate": 95}),
+        ("B", {"missing": 85, "class": 90, "box": 68, "spurious": 48, "duplicate": 95}),
+        ("E", {"missing": 45, "class": 60, "box": 36, "spurious": 20, "duplicate": 95}),
+    ],
+)
+def test_planted_errors_are_among_the_first_suspects(name: str, least: dict[str, int]) -> None:
+    truth, seen, rng = drawn(name)
+    planted = damage(truth, 150, rng, N_CLASSES, 100)
+    found = right_among(asked(planted.boxes, seen), planted, 100, NAMES, int)
+    assert all(found[kind] >= least[kind] for kind in KINDS), found
+
+
+def test_a_second_independent_model_raises_precision() -> None:
+    truth, seen, rng = drawn("C")
+    planted = damage(truth, 150, rng, N_CLASSES, 100)
+    other = detect(truth, DETECTORS["C recall .6, many false"], rng, N_CLASSES)
+    one, two = (
+        right_among(asked(planted.boxes, *files), planted, 100, NAMES, int) for files in ([seen], [seen, other])
+    )
+    assert all(two[kind] > one[kind] for kind in ("missing", "class", "box", "spurious")), (one, two)
+
+
+def test_the_same_file_twice_is_one_opinion() -> None:
+    truth, seen, _ = drawn("A")
+    once, twice = asked(truth, seen), asked(truth, seen, seen)
+    assert [finding.code for finding in twice.findings] == ["predictions-alike"]
+    assert twice.suspects == once.suspects
+
+
+def test_spurious_objects_are_not_looked_for_where_low_scores_were_cut_off() -> None:
+    truth, seen, _ = drawn("A")
+    cut = asked(truth, seen.take(np.flatnonzero(seen.score >= 0.5)))
+    assert list(cut.refused) == ["spurious"] and "kept no low scores: 0.50" in cut.refused["spurious"]
+    assert not [suspect for suspect in cut.suspects if suspect.kind == "spurious"]
+    assert not asked(truth, seen).refused
+
+
+def test_isotonic_regression_pools_what_falls() -> None:
+    # Hits 1, 0, 1, 1 by rising score: the first two are out of order and share their mean, 1/2.
+    scores, share = isotonic(np.array([0.4, 0.1, 0.2, 0.3]), np.array([True, True, False, True]))
+    assert (scores.tolist(), share.tolist()) == ([0.1, 0.2, 0.3, 0.4], [0.5, 0.5, 1.0, 1.0])
+    # Equal scores share one value: 1 of 2, then 0 of 1 below pools to 1 of 3.
+    scores, share = isotonic(np.array([0.2, 0.2, 0.3]), np.array([True, False, False]))
+    assert scores.tolist() == [0.2, 0.3] and share == pytest.approx([1 / 3, 1 / 3])
+
+
+def test_company_knows_which_classes_belong_together() -> None:
+    # 40 streets of cars and lorries, 40 farms of cows and sheep: a cow is improbable among cars.
+    image = np.repeat(np.arange(80), 4)
+    label = np.tile([0, 1, 0, 1] * 40 + [2, 3, 2, 3] * 40, 1)
+    boxes = BoxTable.from_arrays(image, label, np.tile([0.0, 0, 10, 10], (320, 1)))
+    company = Company(Truth.of(boxes, np.zeros(320, bool), units="px", n_images=80, n_labels=4))
+    street = np.zeros(4, np.int64)
+    chance = company.of(street, np.arange(4))
+    assert chance.sum() == pytest.approx(1) and chance[0] > 5 * chance[2]
+
+
+def test_an_annotation_has_one_suspicion_and_crowds_have_none() -> None:
+    truth, seen, rng = drawn("A")
+    planted = damage(truth, 150, rng, N_CLASSES, 100)
+    result = asked(planted.boxes, seen)
+    kinds = [suspect.object for suspect in result.suspects if suspect.kind in ("class", "spurious", "duplicate")]
+    assert len(kinds) == len(set(kinds))
+    gt = BoxTable.from_arrays([0, 0], ["a", "a"], [[0, 0, 10, 10], [0, 0, 10, 9]], crowd=[False, True])
+    pred = BoxTable.from_arrays([0, 0], ["a", "a"], [[0, 0, 10, 10], [1, 1, 9, 9]], score=[0.9, 0.8])
+    assert [suspect.kind for suspect in labels(gt, pred).suspects] == ["box"]
+
+
+def test_a_missing_object_is_the_detection_and_a_wrong_class_the_annotation(tmp_path: Path) -> None:
+    gt = {
+        "images": [{"id": 7, "file_name": "a.jpg", "width": 100, "height": 100}],
+        "categories": [{"id": 1, "name": "car"}, {"id": 2, "name": "truck"}],
+        "annotations": [
+            {"id": 4711, "image_id": 7, "category_id": 1, "bbox": [0, 0, 20, 20], "area": 400, "iscrowd": 0}
+        ],
+    }
+    pred = [
+        {"image_id": 7, "category_id": 2, "bbox": [0, 0, 20, 20], "score": 0.9},
+        {"image_id": 7, "category_id": 1, "bbox": [50, 50, 30, 40], "score": 0.8},
+    ]
+    (tmp_path / "gt.json").write_text(json.dumps(gt))
+    (tmp_path / "pred.json").write_text(json.dumps(pred))
+    done = run_here("labels", "gt.json", "pred.json", "-o", "labels.csv", "-o", "labels.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = {row["kind"]: row for row in csv.DictReader((tmp_path / "labels.csv").read_text().splitlines())}
+    assert list(rows["class"]) == COLUMNS
+    expected = {"image": "a.jpg", "class": "car", "suggested": "truck", "xmax": "20.0", "object": "4711"}
+    assert expected.items() <= rows["class"].items()
+    assert rows["class"]["reason"].startswith("labelled car, taken for truck at 0.90")
+    missing = {"class": "car", "suggested": "car", "xmin": "50.0", "ymax": "90.0", "object": ""}
+    assert missing.items() <= rows["missing"].items()
+    document = json.loads((tmp_path / "labels.json").read_text())
+    assert document["kind"] == "labels" and {suspect["kind"] for suspect in document["suspects"]} == {*rows}
+    frame = to_frame(labels(tmp_path / "gt.json", tmp_path / "pred.json"))
+    assert list(frame.columns) == COLUMNS and len(frame) == len(rows)
+
+
+def test_suspects_do_not_depend_on_the_order_of_files_rows() -> None:
+    truth, seen, rng = drawn("A")
+    planted = damage(truth, 150, rng, N_CLASSES, 100).boxes
+    mixed = rng.permutation(len(seen.label))
+    first, second = (to_frame(asked(planted, files)) for files in (seen, seen.take(mixed)))
+    columns = ["kind", "image", "class", "suggested", "score"]
+    assert first[columns].equals(second[columns])
