@@ -161,6 +161,7 @@ class Errors:
     # Shape (n,): the box that a repaired detection would match, of errors of classification and localisation;
     # `NO_BOX` where that is matched already or a better detection is repaired to match it
     target: RowArray
+    aimed: RowArray  # shape (n,): that box, whether or not another detection is repaired to match it
     gt_label: IntArray  # shape (m,)
     # shape (m,) each: boxes that can be found, those that are, and those that no repaired detection would match
     # either
@@ -218,7 +219,7 @@ def find_errors(
     wrong = np.flatnonzero(counts & ~hit)
     # The match table holds pairs of one class only; what lies on another class is paired here, for the wrong ones.
     kind, target = np.full(len(table), NO_ERROR, dtype=np.int8), np.full(len(table), NO_BOX, dtype=np.int32)
-    aimed = np.full(len(wrong), NO_BOX, dtype=np.int32)
+    aimed = target.copy()
     found_pairs = pairs_of_any_class(pred, table.row[wrong], gt, counted, table.protocol, threshold=background_iou)
     least = float(least_overlaps(table.protocol)[threshold])
     tie = np.empty(len(table), dtype=np.int64)
@@ -226,8 +227,8 @@ def find_errors(
     for block, pairs in found_pairs:
         rows = wrong[block]
         same = table.gt_label[pairs.gt] == table.label[rows][pairs.det]
-        kind[rows], aimed[block] = _judge(pairs, same, len(rows), least)
-    target[wrong] = _first_served(aimed, table.score[wrong], found)
+        kind[rows], aimed[rows] = _judge(pairs, same, len(rows), least)
+    target[wrong] = _first_served(aimed[wrong], table.score[wrong], found)
     usable = np.zeros(len(counted), dtype=np.bool_)
     usable[target[target != NO_BOX]] = True
     return Errors(
@@ -240,6 +241,7 @@ def find_errors(
         counts=counts,
         kind=kind,
         target=target,
+        aimed=aimed,
         gt_label=table.gt_label,
         counted=counted,
         found=found,
@@ -366,6 +368,7 @@ def report_errors(
         false_negatives=_error_type("false negatives", complete, errors.boxes(errors.counted & ~errors.found)),
         confusion=confusion,
         any_class=any_class,
+        judged=errors,
         other_curves=partial(_other_curves, metrics, threshold),
         pooled=pooled,
         classes=tuple(classes),

@@ -184,6 +184,8 @@ class ErrorReport:
     pooled: ClassErrors = field(metadata=written_as("all"))
     classes: tuple[ClassErrors, ...] = field(metadata=written_as("per_class"))
     any_class: AnyClassMatches | None = field(default=None, metadata=written_as(None))
+    # Every detection and box with what is wrong with it: `features.errors.compute.Errors`.
+    judged: Any = field(default=None, metadata=written_as(None), repr=False)
     # Curves at the other thresholds that the summary shows: IoU, class (None for all pooled), curve.
     other_curves: Callable[[], Iterator[tuple[float, str | None, ConfidenceCurve]]] | None = field(
         default=None, metadata=written_as(None)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from urllib.parse import urlencode
 
 import numpy as np
 
+from jaccard_eval.data import document
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.result import EvaluationResult, InputSummary
+from jaccard_eval.data.result import ClassRow, EvaluationResult, InputSummary
 from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.features.bootstrap.report import interval_text, slices_section
 from jaccard_eval.features.errors.report import confidence_chart, detail_sections, types_section
@@ -24,6 +26,14 @@ from jaccard_eval.features.evaluate.report import (
     summary_section,
 )
 from jaccard_eval.features.images.gallery import DEFAULT_IMAGES, build_gallery
+from jaccard_eval.features.images.reasons import (
+    Explained,
+    explained,
+    fix_next,
+    images_by_class,
+    images_of,
+    with_notes,
+)
 from jaccard_eval.features.images.report import gallery_section
 from jaccard_eval.features.operating.page import (
     MOST_LIVE,
@@ -58,6 +68,8 @@ from jaccard_eval.report.recall_charts import recall_charts
 from jaccard_eval.report.sections import PROVENANCE, correspondence_facts, gates_section, ignored_text, remarks_sections
 from jaccard_eval.text import pluralise
 
+PART = "explained"
+WORST_CLASSES, EACH = 20, 2  # classes that lose most have so many images each, and sentences as well
 TILES = 5  # metrics next to the first
 LEAST = 0.01  # gain that a bar ends at, so that next to nothing looks like that
 
@@ -66,6 +78,9 @@ def build_page(result: EvaluationResult, options: ReportOptions) -> Report:
     """Return the report of `result` as a page has it."""
     # Counted once for all sections that depend on the score.
     result = with_steps(result)
+    steps = steps_of(result)
+    found = None if steps is None else explained(result, steps.score)
+    result = result if found is None else result.with_part(document.Rows(PART, (found,)))
     sections = [section for build in _SECTIONS for section in build(result, options)]
     return Report(rules_title(result), tuple(sections), result.signature, headline=headline(result))
 
@@ -117,6 +132,20 @@ def _score(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     return [] if steps is None else [score_section(steps, overlap_name(result.protocol))]
 
 
+def _found(result: EvaluationResult) -> Explained | None:
+    part = result.part(PART)
+    return None if part is None else part.rows[0]
+
+
+def _next(result: EvaluationResult, options: ReportOptions) -> list[Section]:
+    """Name what to fix next, each sentence with the selection of its boxes."""
+    found = _found(result)
+    sentences = [] if found is None else fix_next(found)
+    rows = tuple((sentence.text, sentence.advice, urlencode(sentence.pick)) for sentence in sentences)
+    heads = (Column("what"), Column("what it means"), Column("its boxes"))
+    return [Section("Fix next", (Table(heads, rows),), key="next")] if rows else []
+
+
 def _gates(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     """List the verdicts of the quality gates, broken ones first."""
     rank = {status: place for place, status in enumerate(WORST)}
@@ -147,17 +176,23 @@ def _with_dots(table: Table, result: EvaluationResult) -> Table:
 
 
 def _classes(result: EvaluationResult, options: ReportOptions) -> list[Section]:
-    """List all classes, the worst first."""
+    """List all classes, that which loses most first."""
     names = class_metrics(result.per_class)
     if not names:
         return []
-    # Undefined ones last: NaN compares with nothing.
     first = names[0]
+    # Those that lose alike by the metric, so that undefined ones are last: NaN compares with nothing.
     worst = sorted(
         enumerate(result.per_class),
-        key=lambda item: math.inf if math.isnan(item[1].values[first].value) else item[1].values[first].value,
+        key=lambda item: (-_lost(item[1]), math.isnan(item[1].values[first].value), item[1].values[first].value),
     )
-    heads = (Column("class", "name"), Column(first, "metric"), Column("", "drawn"), *columns("metric", *names[1:]))
+    heads = (
+        Column("class", "name"),
+        Column("lost", "ratio"),
+        Column(first, "metric"),
+        Column("", "drawn"),
+        *columns("metric", *names[1:]),
+    )
     heads += (*map(Column, frequency_heads(result.per_class)), *columns("count", "gt", "pred"))
     steps = steps_of(result)
     points = [()] * len(worst) if steps is None else [point_cells(counts) for counts in steps.counts(steps.start)[1:]]
@@ -166,10 +201,10 @@ def _classes(result: EvaluationResult, options: ReportOptions) -> list[Section]:
         value, *others = (row.values[name] for name in names)
         drawn = Drawn(value.value, value.interval)
         values: tuple[Cell, ...] = (value.value, drawn, *(other.value for other in others))
-        rows.append((row.name, *values, *frequency_cells(row), row.gt, row.pred, *points[k]))
+        rows.append((row.name, _lost(row), *values, *frequency_cells(row), row.gt, row.pred, *points[k]))
     keys = tuple(str(k) for k, _ in worst)
     table = Table((*heads, *(POINT_COLUMNS if steps else ())), tuple(rows), keys=keys)
-    notes = []
+    notes = [Note(f"lost: objects times (1 - {first}), what a class could still give")]
     if steps is not None and len(steps.names) > MOST_LIVE:
         text = (
             f"Precision to FN of {MOST_LIVE} classes, the most confused and those with the most objects, follow the"
@@ -177,6 +212,12 @@ def _classes(result: EvaluationResult, options: ReportOptions) -> list[Section]:
         )
         notes.append(Note(text))
     return [Section("Classes", (*notes, table), key="classes")]
+
+
+def _lost(row: ClassRow) -> float:
+    """Return what a class could still give, objects x (1 - AP); 0 where its first metric is undefined."""
+    value = next(iter(row.values.values())).value if row.values else math.nan
+    return 0.0 if math.isnan(value) else row.gt * (1 - value)
 
 
 def _curves(result: EvaluationResult, options: ReportOptions) -> list[Section]:
@@ -228,7 +269,13 @@ def _confusion(result: EvaluationResult, options: ReportOptions) -> list[Section
 
 def _gallery(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     """Show images with the most costly errors, the surest false positives and the largest misses."""
-    gallery = build_gallery(result, DEFAULT_IMAGES if options.gallery is None else options.gallery)
+    n, found = DEFAULT_IMAGES if options.gallery is None else options.gallery, _found(result)
+    if found is None:
+        gallery = build_gallery(result, n)
+    else:
+        wanted = [row for sentence in fix_next(found) for row in images_of(found, sentence.pick, EACH)]
+        wanted += images_by_class(found, [_lost(row) for row in result.per_class], WORST_CLASSES, EACH)
+        gallery = build_gallery(result, n, wanted=wanted, noted=lambda rows: with_notes(found, result, rows))
     return [] if gallery is None or not gallery.images else [gallery_section(gallery)]
 
 
@@ -304,6 +351,7 @@ def _plain(value: object) -> str:
 _SECTIONS: tuple[Callable[[EvaluationResult, ReportOptions], list[Section]], ...] = (
     _headline,
     _score,
+    _next,
     _gates,
     _findings,
     _metrics,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import field, fields
 
 import numpy as np
+import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Shapes
 from jaccard_eval.features.images.result import WorstImages
@@ -94,11 +96,14 @@ class BoxOutcomes:
     row: IntArray
     # Masks or keypoints of both sides, where these were compared.
     shapes: tuple[Shapes | None, Shapes | None]
+    # Columns of a page, by name: the kind of error, why, and what else selects a box.
+    notes: Mapping[str, npt.NDArray[np.object_]] = field(default_factory=dict)
 
     def take(self, rows: IntArray) -> BoxOutcomes:
         """Return some of the boxes."""
-        columns = {item.name: getattr(self, item.name)[rows] for item in fields(self) if item.name != "shapes"}
-        return BoxOutcomes(shapes=self.shapes, **columns)
+        columns = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in ("shapes", "notes")}
+        notes = {name: column[rows] for name, column in self.notes.items()}
+        return BoxOutcomes(shapes=self.shapes, notes=notes, **{name: column[rows] for name, column in columns.items()})
 
     def counts_at(self, score: float) -> BoolArray:
         """Return which boxes show at a score: detections that have it, and objects that none of these finds.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -145,11 +145,18 @@ class Shown(Protocol):
         """The sizes of the images, and where they lie."""
 
 
-def build_gallery(result: EvaluationResult, n: int) -> Gallery | None:
+def build_gallery(
+    result: EvaluationResult,
+    n: int,
+    *,
+    wanted: Sequence[int] = (),
+    noted: Callable[[Sequence[int]], BoxOutcomes] | None = None,
+) -> Gallery | None:
     """Return `n` images: those with the highest cost, the surest false positives and the largest misses.
 
     Boxes are judged at IoU .5, or else the lowest threshold, and show at first at the score that was asked for, else
-    at the best F1. None where the result has no boxes, as that of a document alone.
+    at the best F1. Half of the places are for `wanted` images, if there are so many; boxes are as `noted` says of the
+    images that are shown. None where the result has no boxes, as that of a document alone.
     """
     if result.boxes is None or not isinstance(result.measured, DetectionMetrics) or n == 0:
         return None
@@ -162,20 +169,22 @@ def build_gallery(result: EvaluationResult, n: int) -> Gallery | None:
     by_score = _first_images(false.image, false.score)
     by_area = _first_images(missed.image, missed.xywh[:, 2] * missed.xywh[:, 3])
     # An eighth of the places is for each of these, where the worst images do not have them anyway.
-    others = {*by_score[: n // 8], *by_area[: n // 8]}
+    first = list(dict.fromkeys(wanted))[: n // 2]
+    others = {*first, *by_score[: n // 8], *by_area[: n // 8]}
     worst: list[int] = []
     for row in counted.order[:n].tolist():
         if len({*worst, row} | others) > n:
             break
         worst.append(row)
-    rows = list(dict.fromkeys([*worst, *by_score[: n // 8], *by_area[: n // 8]]))
+    rows = list(dict.fromkeys([*worst, *first, *by_score[: n // 8], *by_area[: n // 8]]))
     place = {row: i for i, row in enumerate(rows)}
-    listed = {"Worst": worst, "False positives": by_score, "Misses": by_area}
+    listed = {"Worst": worst, "By class": first, "False positives": by_score, "Misses": by_area}
     tabs = tuple(
         GalleryTab(title, tuple(place[row] for row in chosen if row in place))
         for title, chosen in listed.items()
         if not place.keys().isdisjoint(chosen)
     )
+    outcomes = outcomes if noted is None else noted(rows)
     images = gallery_images(result, metrics, rows, [(outcomes, {})], thumbnails=True)
     return Gallery(
         images=images,
@@ -316,6 +325,7 @@ def gallery_boxes(
                 iou=float(boxes.iou[row]),
                 is_object=is_object,
                 drawing=drawing_of(shapes, int(boxes.row[row]), image, scale) if is_drawn else None,
+                **{name: column[row] for name, column in boxes.notes.items()},
                 **others,
             )
         )

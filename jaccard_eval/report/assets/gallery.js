@@ -6,10 +6,13 @@ for (const gallery of all(".gallery")) {
   let shown = items, at = 0;
 
   const states = ["missed", "false", "found", "ignored"];
-  const is = (box, name) => box.classList.contains(name), stateOf = box => states.find(state => is(box, state));
+  const stateOf = box => states.find(state => is(box, state));
   const isOn = box => !is(box, "off") && toggles.every(t => t.checked || !is(box, t.dataset.shows));
   const textOf = box => box.firstElementChild?.textContent ??
-    names[box.dataset.c] + (is(box, "object") ? "" : " " + (+box.dataset.s).toFixed(2)) + ", " + stateOf(box).replace("false", "false positive");
+    names[box.dataset.c] + (is(box, "object") ? "" : " " + (+box.dataset.s).toFixed(2)) + ", " + stateOf(box).replace("false", "false positive") + whyOf(box);
+  // An object that a detection finds is missed above the score of that alone.
+  const whyOf = box => is(box, "object") && box.dataset.s ? `: only at ${(Math.floor(box.dataset.s * 100) / 100).toFixed(2)}, below the score`
+    : box.dataset.w && !is(box, "found") ? `: ${box.dataset.w}` : "";
 
   on(document, "score", event => {
     for (const item of items) {
@@ -33,6 +36,17 @@ for (const gallery of all(".gallery")) {
   };
   for (const button of buttons) on(button, "click", () => pick(button));
   if (buttons.length) pick(buttons[0]);
+  // What is chosen is looked for in all images, whatever the tab.
+  const showAll = () => {
+    for (const other of buttons) other.ariaPressed = false;
+    shown = [...gallery.querySelectorAll(".shots > li")];
+  };
+  on(document, "ordered", showAll);
+  on(document, "chosen", () => {
+    if (!isNarrowed() || !chosenBar) return;
+    gallery.querySelector(".shots").replaceChildren(...items);
+    showAll();
+  });
 
   const point = (box, svg) => {
     for (const other of all(".on", svg)) other.classList.remove("on");

@@ -17,30 +17,20 @@ for (const table of all("table.sortable")) {
 // A class is picked in the table or at its curve; with a cell of the matrix, it decides which images show.
 const rows = all("#classes tbody tr");
 const names = Object.fromEntries(rows.map(row => [row.dataset.key, row.cells[0].textContent]));
-const [gallery] = all(".gallery"), status = gallery && add(gallery, "p", "", { role: "status" });
-const boxNames = dataOf("gallery")?.names ?? [];
-let picked, cell = [], tellCurves = () => {};
-const filterImages = () => {
-  const [row, column] = cell;
-  const wanted = [[picked, ""], ...row === column ? [[row, ".found"]] : [[row, ".missed"], [column, ".false"]]]
-    .filter(([key]) => names[key]);
-  for (const image of images) image.hidden = !wanted.every(([key, state]) =>
-    image.querySelector(`[data-c="${boxNames.indexOf(names[key])}"]${state}:not(.off)`));
-  const text = wanted.map(([key, state]) => state.slice(1) + " " + names[key]).join(", ").trim();
-  if (status) write(status, text && `Images with ${text}: ${images.filter(image => !image.hidden).length}`);
-};
-const pick = key => {
-  picked = picked === key ? null : key;
+let picked = null, tellCurves = () => {};
+const showPicked = () => {
+  picked = rows.find(row => names[row.dataset.key] === chosen.class)?.dataset.key ?? null;
   for (const element of all("[data-key]")) {
     element.classList.toggle("picked", element.dataset.key === picked);
     if (element.matches("path.picked")) element.parentElement.append(element);
   }
   for (const row of rows) row.querySelector("button").ariaPressed = row.dataset.key === picked;
-  filterImages();
   tellCurves();
 };
+const pick = key => choose({ class: names[key] });
 for (const row of rows) press(row.cells[0], () => pick(row.dataset.key), { "aria-pressed": false });
 for (const path of all("path[data-key]")) on(path, "click", () => pick(path.dataset.key));
+on(document, "chosen", showPicked);
 if (rows.length) on(add(option(rows[0].closest("table"), "Filter classes"), "input", "", { type: "search" }), "input", event => {
   for (const row of rows) row.hidden = !names[row.dataset.key].toLowerCase().includes(event.target.value.toLowerCase());
 });
@@ -97,12 +87,25 @@ if (live) {
     filterImages();
   };
   slider.disabled = false;
-  on(slider, "input", () => {
+  const move = () => {
     const stop = Math.round(slider.value * 100);
     // A start between two stops is a step that is no stop.
     step = stop + (steps > 101 && stop >= start);
     show();
+  };
+  on(slider, "input", () => {
+    move();
+    chosen.score = scores[step];
+    remember();
   });
+  const follow = () => {
+    const at = scores.indexOf(chosen.score);
+    if (at < 0 || at === step) return;
+    slider.value = steps > 101 && at > start ? (at - 1) / 100 : at / 100;
+    step = at;
+    show();
+  };
+  on(document, "chosen", follow);
   for (const table of all(".matrix")) {
     const check = (text, checked, change) => {
       const box = add(option(table, text), "input", "", { type: "checkbox" });
@@ -121,18 +124,18 @@ if (live) {
       shares = on;
       show();
     });
-    const choose = ({ target }) => {
-      const chosen = [target.parentElement, table.rows[0].cells[target.cellIndex]].map(of => of?.dataset.key);
-      cell = `${cell}` === `${chosen}` ? [] : chosen;
-      filterImages();
+    const chooseCell = ({ target }) => {
+      if (!target.matches("td")) return;
+      const [object, pred] = [target.parentElement, table.rows[0].cells[target.cellIndex]].map(of => names[of.dataset.key] ?? "");
+      choose({ object, pred });
     };
-    on(table, "click", choose);
+    on(table, "click", chooseCell);
     // One cell is reached by the tab key, all others from there by arrows.
     table.role = "grid";
     lines[0][0].tabIndex = 0;
     on(table, "keydown", event => {
       const step = { Up: [-1, 0], Down: [1, 0], Left: [0, -1], Right: [0, 1] }[event.key.slice(5)];
-      if (event.key === "Enter") choose(event);
+      if (event.key === "Enter") chooseCell(event);
       if (!step) return;
       event.preventDefault();
       let next = event.target;
@@ -145,6 +148,7 @@ if (live) {
     });
   }
   show();
+  follow();
 }
 
 // Curves are read by pointer or arrow keys: recall, precision, and the score that reaches it.
@@ -172,3 +176,4 @@ curves?.charts.forEach((chart, place) => {
   const before = tellCurves;
   tellCurves = () => (before(), line.isConnected && tell(at));
 });
+if (isNarrowed()) showPicked();

@@ -1,0 +1,134 @@
+"""What is chosen on a page: sentences of "Fix next", kinds of errors, the address, and what is saved of it."""
+
+import csv
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+from pictures import det, gt
+from pictures import evaluate as evaluate_pictures
+
+from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.outputs.html import render
+
+DOGS = [gt(f"dog {60 * i} 0 20 20", "a") for i in range(4)]
+TRUTH = [*DOGS, gt("cat 0 100 20 20", "b"), gt("cat 100 100 20 20", "b")]
+FOUND = [
+    det("dog 0 0 20 20", 0.9, "a"),
+    det("dog 0 0 20 20", 0.8, "a"),  # a duplicate
+    det("dog 60 0 20 8", 0.7, "a"),  # 8 of 20 lines: IoU .4
+    det("dog 0 100 20 20", 0.96, "b"),  # on a cat
+    det("dog 200 200 20 20", 0.97, "c"),  # on nothing
+    det("cat 100 100 20 20", 0.85, "b"),
+]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "page.html"
+    result = evaluate_pictures(TRUTH, FOUND, errors=True, score=0.5)
+    path.write_text(render(result, ReportOptions()), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def page(browser: Any, path: Path) -> Any:
+    opened = browser.new_page()
+    opened.goto(path.as_uri())
+    yield opened
+    opened.close()
+
+
+def status(page: Any) -> str:
+    return str(page.locator("#images [role=status]").text_content())
+
+
+def test_each_sentence_leads_to_as_many_boxes_as_it_counts(page: Any) -> None:
+    links = page.locator(".next a")
+    assert links.count() == 3
+    for link in links.all():
+        link.click()
+        n = next(word for word in link.locator("b").text_content().split() if word.isdigit())
+        boxes = page.locator(".is-chosen").count()
+        # "cat is taken for dog 1 time": the count of a sentence is its first number.
+        assert boxes == int(n), link.text_content()
+        assert link.get_attribute("aria-current") == "true"
+    assert page.locator(".next a[aria-current]").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ("error=double", "duplicate: 1 box in 1"),
+        ("error=box", "box is off: 1 box in 1"),
+        ("error=class", "wrong class: 1 box in 1"),
+        ("error=background", "on nothing: 1 box in 1"),
+        ("error=missed", "missed: 4 boxes in 2"),  # three dogs and a cat
+        ("class=cat&error=missed", "cat, missed: 1 box in 1"),
+        ("object=cat&pred=dog", "cat taken for dog: 1 box in 1"),
+        ("object=&pred=dog", "dog on nothing: 3 boxes in 2"),  # of the wrong ones all but that on a cat
+        ("object=cat&pred=", "cat missed: 1 box in 1"),
+        ("error=false&sure=0.95", "false, score ≥ 0.95: 2 boxes in 2"),
+        ("error=missed&score=0.95", "missed: 6 boxes in 2"),
+        ("size=large", "large: 0 boxes in 0"),
+    ],
+)
+def test_an_address_shows_a_colleague_the_same(chosen: str, said: str, browser: Any, path: Path) -> None:
+    page = browser.new_page()
+    page.goto(f"{path.as_uri()}#{chosen}")
+    assert status(page).startswith(f"{said} of the ")
+    page.close()
+
+
+def test_kinds_of_errors_choose_their_boxes_and_the_address_follows(page: Any) -> None:
+    page.locator("#errors").get_by_role("button", name="duplicate").click()
+    page.locator("#classes tbody").get_by_role("button", name="dog", exact=True).click()
+    address = parse_qs(page.evaluate("location.hash.slice(1)"))
+    assert address == {"error": ["double"], "class": ["dog"]}
+    assert status(page).startswith("dog, duplicate: 1 box in 1")
+    page.get_by_role("button", name="Show all").click()
+    assert (page.evaluate("location.hash"), status(page)) == ("", "")
+
+
+def test_boxes_say_why(page: Any) -> None:
+    whys = set(page.locator("[data-w]:not(.off)").evaluate_all("all => all.map(box => box.dataset.w)"))
+    assert {
+        "duplicate of a surer box",
+        "box is off: IoU 0.40",
+        "wrong class: is cat, IoU 1.00",
+        "on nothing: label missing?",
+        "best box has IoU 0.40",
+        "taken for dog at 0.96",
+        "nothing near",
+    } <= whys
+
+
+def test_boxes_and_tables_are_saved_without_formulas(page: Any, tmp_path: Path) -> None:
+    page.locator("#errors").get_by_role("button", name="false positives").click()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save these boxes").click()
+    saved.value.save_as(tmp_path / "boxes.csv")
+    rows = list(csv.DictReader((tmp_path / "boxes.csv").read_text(encoding="utf-8").splitlines()))
+    assert [(row["class"], row["what"], row["score"]) for row in rows if row["image"].startswith("b")] == [
+        ("dog", "false", "0.96")
+    ]
+    assert sorted(row["why"] for row in rows) == [
+        *("box is off: IoU 0.40", "duplicate of a surer box"),
+        *("on nothing: label missing?", "wrong class: is cat, IoU 1.00"),
+    ]
+    # A table is saved as it is shown; a name that a spreadsheet would run is text.
+    assert page.evaluate("csvOf([['=1+1', 'a,b', '-0.5']])") == '\'=1+1,"a,b",-0.5\n'
+    with page.expect_download() as saved:
+        page.locator("#errors").get_by_role("button", name="Save as CSV").click()
+    saved.value.save_as(tmp_path / "errors.csv")
+    assert (tmp_path / "errors.csv").read_text(encoding="utf-8").startswith("type,count,")
+
+
+def test_images_are_ordered_by_what_they_have(page: Any) -> None:
+    names = lambda: page.locator(".shots > li b").all_text_contents()  # noqa: E731
+    page.get_by_label("Order").select_option("surest false")
+    assert [name[0] for name in names()][:3] == ["c", "b", "a"]  # .97, .96, .8
+    page.get_by_label("Order").select_option("lowest F1")
+    # Of c nothing is right; of b one of two with one false, 2 / 4; of a one of four with two false, 2 / 7.
+    assert [name[0] for name in names()][:3] == ["c", "a", "b"]
