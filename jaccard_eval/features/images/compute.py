@@ -42,11 +42,12 @@ def precision_by_image(metrics: DetectionMetrics) -> FloatArray:
     return np.asarray(np.divide(total, n_cells, out=np.full(n_images, np.nan), where=n_cells > 0))
 
 
-def count_images(metrics: DetectionMetrics, score: float | str | None, n: int) -> WorstImages:
+def count_images(metrics: DetectionMetrics, score: float | str | None, n: int, *, measured: bool = True) -> WorstImages:
     """Count every image at IoU .5, or else the lowest threshold, over all sizes.
 
     Predictions count with at least `score`: the best F1 of all classes pooled, unless it is a number. What is ignored,
-    and what matches it, counts nowhere, as in every number of the evaluation.
+    and what matches it, counts nowhere, as in every number of the evaluation. Where images are only counted, not `measured`,
+    the AP of each is NaN: it takes longer than all else.
     """
     threshold = metrics.protocol.judged_threshold
     at = (
@@ -70,7 +71,7 @@ def count_images(metrics: DetectionMetrics, score: float | str | None, n: int) -
         tp=tp,
         fp=fp,
         fn=gt - tp,
-        ap=precision_by_image(metrics),
+        ap=precision_by_image(metrics) if measured else np.full(n_images, np.nan),
         mean_iou=np.divide(total, tp, out=np.full(n_images, np.nan), where=tp > 0),
         cost=(gt - tp).astype(np.float64) + lost,
     )
