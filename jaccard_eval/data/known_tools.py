@@ -103,7 +103,7 @@ TOOLS = (
     ),
     Tool(
         name="CrowdDet fa0b55b6 (CrowdHuman)",
-        prints="AP and MR (LAMR here) of compute_APMR",
+        prints="AP, MR (LAMR here) and the best JI of compute_APMR and compute_JI",
         protocol="crowdhuman",
         close="2e-16",
         shown="tests/oracle/test_crowdhuman.py, numbers of its functions on 100 drawn sets",

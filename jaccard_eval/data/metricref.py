@@ -87,6 +87,8 @@ _ALL = (
            " 0.01 to 1", higher_is_better=False, on="curve", aliases=("MR-2", "log-average miss rate")),
     Metric("CPM", "average", (BOXES,), "competition performance metric: mean recall at 1/8, 1/4, 1/2, 1, 2, 4 and 8"
            " FPPI", on="curve", aliases=("FROC score",)),
+    Metric("JI", "average", (BOXES,), "Jaccard index of CrowdHuman: pairs of a best one-to-one assignment / (objects +"
+           " detections - pairs), mean of the images, at the best of 10 scores", on="curve"),
     Metric("PQ", "ratio", (SEGMENTS, SEGMENT_CLASS), "sum of the IoU of matches / (TP + FP / 2 + FN / 2); mean of the"
            " classes", aliases=("panoptic quality",)),
     Metric("SQ", "ratio", (SEGMENTS, SEGMENT_CLASS), "mean IoU of the matches", aliases=("segmentation quality",)),

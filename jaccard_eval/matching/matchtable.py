@@ -475,6 +475,8 @@ class MatchTable:
     gt_shared: BoolArray | None = None
     # Detections that do not count where they match nothing, (n,); None where all do.
     unpunished: BoolArray | None = None
+    # The largest overlap of an object with one that is ignored, (m,); None where no metric of the protocol asks.
+    gt_cover: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.image)
@@ -520,6 +522,7 @@ class MatchTable:
             gt_image=np.searchsorted(images, self.gt_image[truth]),
             gt_ignored=self.gt_ignored[:, truth],
             gt_shared=None if self.gt_shared is None else self.gt_shared[truth],
+            gt_cover=None if self.gt_cover is None else self.gt_cover[truth],
             candidate=new_row[self.candidate[candidates]],
             choice=self.choice[:, :, candidates],
             pair_detection=new_row[self.pair_detection[pairs]],
@@ -601,7 +604,25 @@ def match_boxes(
         gt_ignored=ignored,
         gt_shared=shared if protocol.shared_flags else None,
         unpunished=None if unpunished is None else unpunished.take(det_order),
+        gt_cover=_covers(gt, order, gt_key, protocol) if PAIRED in protocol.metrics else None,
     )
+
+
+PAIRED = "JI"  # the metric that pairs objects anew, and leaves out those that ignored ones cover
+
+
+def _covers(gt: BoxTable, order: IntArray, key: IntArray, protocol: Protocol) -> FloatArray:
+    """Return the largest overlap of each object with an ignored one of its image and class, as of detections; (m,)."""
+    flagged = any_flag(gt, protocol.ignored_flags)
+    (objects, ignored), covers = (
+        (order[flagged[order] == is_ignored] for is_ignored in (False, True)),
+        np.zeros(len(gt)),
+    )
+    crowd = np.ones(len(ignored), dtype=np.bool_) if protocol.crowd_overlap == "ioa" else None
+    sides = Keyed(gt, objects, key[objects]), Keyed(gt, ignored, key[ignored])
+    pairs = keyed_pairs(*sides, protocol, threshold=float(least_overlaps(protocol)[0]), crowd=crowd)
+    np.maximum.at(covers, objects[pairs.det], pairs.overlap)
+    return covers
 
 
 def ignored_objects(gt: BoxTable, protocol: Protocol) -> BoolArray:
@@ -667,6 +688,7 @@ class Ranking:
     gt_image: IntArray
     gt_label: IntArray
     gt_counts: BoolArray
+    table: MatchTable | None = None  # whose pairs a metric of the protocol asks for
 
     def __len__(self) -> int:
         return len(self.image)
@@ -707,6 +729,7 @@ class Ranking:
             gt_image=table.gt_image,
             gt_label=table.gt_label,
             gt_counts=~table.gt_ignored,
+            table=None if table.gt_cover is None else table,
         )
 
     def restrict(self, images: IntArray) -> Ranking:
@@ -729,6 +752,7 @@ class Ranking:
             gt_image=np.searchsorted(images, self.gt_image[truth]),
             gt_label=self.gt_label[truth],
             gt_counts=self.gt_counts[:, truth],
+            table=None if self.table is None else self.table.restrict(images),
         )
 
     def outcomes(self, threshold: int) -> tuple[BoolArray, BoolArray]:

@@ -16,9 +16,11 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray, RowArray, Words
 from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.matchtable import ALL_SIZES, Ranking
 from jaccard_eval.matching.order import IntArray, WholeArray, descending_order, lengths_of_runs, starts_of_runs
+from jaccard_eval.metrics.pairing_share import pairing_shares
 from jaccard_eval.native.calls import find_hits, interpolate
 from jaccard_eval.options import BEST_F1
 
@@ -712,6 +714,17 @@ class Curves:
             recall[k] = np.append(0, hits)[within] / positives[k]
         return recall
 
+    def pairing_share(self, threshold: int) -> FloatArray:
+        """Return the mean of `pairing_shares` over images at the score cut with the highest one of each class, (K,)."""
+        if self.ranking.table is None:
+            raise UsageError("JI pairs boxes anew, which only a protocol with that metric does: evaluate by crowdhuman")
+        shares, is_there = self._plan.pairing_shares(threshold)
+        weights = np.ones(self.ranking.n_images) if self._weights is None else self._weights
+        # 0 / 0 without any image that counts.
+        with np.errstate(invalid="ignore"):
+            best = ((shares @ weights) / (is_there @ weights)).max(axis=0)
+        return np.where(self.positives[ALL_SIZES] > 0, best, np.nan)
+
     def at_best_mean_f1(self, threshold: int) -> tuple[FloatArray, FloatArray]:
         """Return precision and recall of each class (K,) at the score where the mean F1 of the classes is highest.
 
@@ -864,7 +877,15 @@ class _Plan:
         self._latest: tuple[tuple[int, int | None], Hits] | None = None
         self.hit_counts: dict[tuple[int, int | None], IntArray] = {}  # (T, K) each
         self._outcomes: dict[int, tuple[BoolArray, BoolArray]] = {}
+        self._shares: dict[int, tuple[FloatArray, BoolArray]] = {}
         self._counts: dict[tuple[int, int | None, float], tuple[IntArray, ...]] = {}
+
+    def pairing_shares(self, threshold: int) -> tuple[FloatArray, BoolArray]:
+        """Return `pairing_shares` of the match table, found once for all resamples."""
+        table = self.ranking.table
+        if threshold not in self._shares and table is not None:
+            self._shares[threshold] = pairing_shares(table, threshold, self.ranking.n_images)
+        return self._shares[threshold]
 
     @cached_property
     def truth(self) -> tuple[IntArray, IntArray]:

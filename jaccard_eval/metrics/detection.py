@@ -31,7 +31,7 @@ from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.fixes import IMAGE_FOLDER, Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.judging import EXPANDING
-from jaccard_eval.matching.matchtable import ALL_SIZES, NO_PAIR, MatchTable, Ranking, match_boxes
+from jaccard_eval.matching.matchtable import ALL_SIZES, NO_PAIR, PAIRED, MatchTable, Ranking, match_boxes
 from jaccard_eval.matching.order import IntArray, WholeArray, stable_order
 from jaccard_eval.metrics.curves import Curves, CurveSource
 from jaccard_eval.options import BEST_F1, Slice
@@ -239,6 +239,8 @@ class Averages:
         """Return what is read off the curve of each class at one threshold, shape (K,)."""
         if not isinstance(self.curves, Curves):
             raise UsageError(NO_TABLE)
+        if name == PAIRED:
+            return self.curves.pairing_share(threshold)
         if name in MISS_RATES:
             return MISS_RATES[name](self.curves, threshold)
         if threshold not in self._mean_f1:

@@ -209,7 +209,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_the_catalogue_has_the_metrics_of_all_features_in_the_order_of_their_tables() -> None:
-    assert BOX_METRICS[:15] == (
+    assert BOX_METRICS[:16] == (
         *(
             "AP",
             "AR",
@@ -217,6 +217,7 @@ def test_the_catalogue_has_the_metrics_of_all_features_in_the_order_of_their_tab
             "R",
             "LAMR",
             "CPM",
+            "JI",
             "precision",
             "recall",
             "F1",
@@ -228,8 +229,8 @@ def test_the_catalogue_has_the_metrics_of_all_features_in_the_order_of_their_tab
             "mean_IoU",
         ),
     )
-    assert BOX_METRICS[15:21] == ("ECE", "MCE", "oLRP", "oLRP_Loc", "oLRP_FP", "oLRP_FN")
-    assert BOX_METRICS[21:25] == ("classification_errors", "dAP_Cls", "localisation_errors", "dAP_Loc")
+    assert BOX_METRICS[16:22] == ("ECE", "MCE", "oLRP", "oLRP_Loc", "oLRP_FP", "oLRP_FN")
+    assert BOX_METRICS[22:26] == ("classification_errors", "dAP_Cls", "localisation_errors", "dAP_Loc")
     assert FINDING_METRICS == ("warnings", "notes")
     assert MAP_METRICS == ("mIoU", "fwIoU", "pixel_accuracy", "mean_accuracy")
     assert MAP_CLASS_METRICS == ("IoU", "precision", "recall", "Dice")

@@ -1,10 +1,12 @@
 """Numbers of CrowdHuman's evaluation on drawn crowds, and ours.
 
-`crowdhuman.json` has what `compute_APMR` of CrowdDet at fa0b55b6 returned on drawn sets, AP and MR.
+`crowdhuman.json` has what `compute_APMR` and `compute_JI` of CrowdDet at fa0b55b6 returned on drawn sets: AP, MR, best
+JI. The reading of boxes and their cutting at the image are not its own for JI: they lie in another folder there.
 """
 
 import json
 import math
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ import numpy as np
 import pytest
 from drawn_boxes import drawn_crowds
 
-from jaccard_eval import Bootstrap, BoxTable, EvaluationResult, evaluate, get_protocol
+from jaccard_eval import Bootstrap, BoxTable, EvaluationResult, UsageError, evaluate, get_protocol
+from jaccard_eval.metrics.pairing_share import heaviest_assignment
 
 RECORDED: list[dict[str, float]] = json.loads(Path(__file__).with_name("crowdhuman.json").read_text(encoding="utf-8"))
 SAMPLE = Path(__file__).parents[2] / "sample_data" / "crowdhuman"
@@ -33,7 +36,7 @@ def test_the_numbers_are_those_of_the_benchmark(tmp_path: Path, seed: int) -> No
     assert {name: result[name] for name in NAMES} == pytest.approx({name: expected[name] for name in NAMES}, abs=1e-12)
 
 
-NAMES = ("AP", "LAMR")
+NAMES = ("AP", "LAMR", "JI")
 
 
 def persons(*boxes: list[float]) -> BoxTable:
@@ -57,6 +60,58 @@ def test_area_and_miss_rate_by_hand() -> None:
     # Caltech's rule takes the last point below each rate: recall 1/4, and 3/4 at 1.
     expected = math.exp((8 * math.log(3 / 4) + math.log(1 / 4)) / 9)
     assert evaluate(gt, pred, protocol="coco")["LAMR"] == pytest.approx(expected)
+
+
+def test_jaccard_index_by_hand() -> None:
+    gt = BoxTable.from_arrays(
+        [0] * 3,
+        [0] * 3,
+        [[0, 0, 10, 10], [3, 0, 10, 10], [100, 0, 50, 50]],
+        encoding="xywh",
+        crowd=[False, False, True],
+    )
+    pred = BoxTable.from_arrays(
+        [0] * 4,
+        [0] * 4,
+        # The first lies between both persons, a bit nearer to the left one; the second fits the left one alone.
+        [[1, 0, 10, 10], [0, 1, 10, 10], [110, 10, 5, 5], [60, 0, 10, 10]],
+        score=[0.95, 0.65, 0.55, 0.05],
+        encoding="xywh",
+    )
+    result = evaluate(gt, pred, protocol="crowdhuman")
+    # Matched by score, the second finds nothing free; assigned, both are pairs, and what the crowd covers is not there.
+    assert result["recall[score=0.1]"] == 0.5
+    # From a score above .1 on: k = 2, m = 2, n = 2.
+    assert result["JI"] == pytest.approx(2 / (2 + 2 - 2 + 1e-6), abs=1e-12)
+
+
+def test_an_object_that_an_ignored_one_covers_is_no_miss_of_the_index() -> None:
+    gt = BoxTable.from_arrays(
+        [0] * 3, [0] * 3, [[0, 0, 9, 9], [50, 0, 9, 9], [48, 0, 20, 20]], encoding="xywh", crowd=[False, False, True]
+    )
+    pred = BoxTable.from_arrays([0], [0], [[0, 0, 9, 9]], score=[0.9], encoding="xywh")
+    assert evaluate(gt, pred, protocol="crowdhuman")["JI"] == pytest.approx(1 / (1 + 1e-6), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_assignments_are_the_heaviest_of_all(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    weights = np.where(rng.random((rows := int(rng.integers(1, 6)), int(rng.integers(1, 6)))) < 0.6, 1.0, 0.0)
+    weights *= rng.uniform(0.5, 1, weights.shape)
+    found = heaviest_assignment(weights)
+    partners = found[found >= 0]
+    assert len(set(partners.tolist())) == len(partners) == min(weights.shape)
+    wide = weights if rows <= weights.shape[1] else weights.T
+    orders = permutations(range(wide.shape[1]), len(wide))
+    most = max(sum(wide[row, column] for row, column in enumerate(order)) for order in orders)
+    assert weights[found >= 0, partners].sum() == pytest.approx(most, abs=1e-12)
+
+
+def test_the_index_needs_rules_that_pair_anew() -> None:
+    gt = persons([0, 0, 10, 10])
+    pred = BoxTable.from_arrays([0], [0], [[0, 0, 10, 10]], score=[0.9], encoding="xywh")
+    with pytest.raises(UsageError, match="crowdhuman"):
+        evaluate(gt, pred)["JI"]
 
 
 def test_without_a_miss_the_rate_is_0_and_half_an_overlap_is_none() -> None:
@@ -112,14 +167,17 @@ def test_resamples_weigh_points_as_copies_of_images_do() -> None:
     moved = boxes + rng.normal(0, 4, boxes.shape)
     pred = BoxTable.from_arrays(image, [0] * 200, moved, score=rng.permutation(200) / 200, encoding="xywh")
     once = evaluate(gt, pred, protocol="crowdhuman", bootstrap=Bootstrap(n_resamples=50))
-    low, high = once.metrics["AP"].interval
-    assert low <= once["AP"] <= high
+    for name in NAMES:
+        low, high = once.metrics[name].interval
+        assert low <= once[name] <= high
     curves = once.measured.curves
     ones = curves.weighted(np.ones(40, dtype=np.int64))
     assert ones.area_under_curve(0, 0) == pytest.approx(curves.area_under_curve(0, 0), abs=1e-12)
     part = once.measured.restrict(range(20)).curves
     half = curves.weighted(np.repeat([1, 0], 20))
     assert half.area_under_curve(0, 0) == pytest.approx(part.area_under_curve(0, 0), abs=1e-12)
+    assert half.pairing_share(0) == pytest.approx(part.pairing_share(0), abs=1e-12)
+    assert curves.restrict(np.arange(20)).pairing_share(0) == part.pairing_share(0)
 
 
 def test_the_sample_has_heads_as_the_devkit_wants_them() -> None:
