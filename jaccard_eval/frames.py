@@ -3,38 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import FLAGS, BoxTable, RowArray
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.data.document import DataTable, Part
-from jaccard_eval.data.result import TARGET_COLUMN, EvaluationResult, NamedCurves, Result
+from jaccard_eval.data.document import DataTable, MetricValue, Part, fields_document
+from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.data.result import ByThreshold, NamedCurves, Result, WithParts
 from jaccard_eval.errors import UsageError
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import build_data
+from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def to_frame(data: Result | Part | NamedCurves | Dataset | BoxTable | Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of a result, a side or columns as a table with the index 0, 1, ..., n - 1.
+EVERY_IOU = "all"
+MISSED = "missed"  # column of whether an object is missed
+NEAR = 1e-9  # thresholds are written with few decimals
+
+
+def to_frame(
+    data: Result | Part | NamedCurves | Dataset | BoxTable | Mapping[str, Any] | Sequence[Any],
+    *,
+    iou: float | str | None = None,
+) -> pd.DataFrame:
+    """Return the rows of a result, a part of one, a side or columns as a table with the index 0, 1, ..., n - 1.
 
     Parameters
     ----------
-    data : result, part of one, Dataset, BoxTable or mapping of str to array_like
-        An evaluation gives one row per class: ``class``, ``gt``, ``ignored``, ``pred`` and its metrics, NaN where
-        undefined; with a bootstrap, also the bounds of each, ``AP_low`` and ``AP_high``, and ``intervals_for``, what
-        they are for; ``result.worst_images`` gives one row per image, as
-        images.csv has them, ``result.errors`` one per type of error, and ``result.curves`` one
-        per value: ``class``, ``area``, ``max_dets``, ``iou``, ``recall``, ``precision``, ``score``. Other results give
+    data : result, part of one, Dataset, BoxTable, mapping of str to array_like, or list of records
+        An evaluation gives one row per class with the columns of its CSV file: ``class``, ``gt``, ``ignored``, ``pred``
+        and its metrics, NaN where undefined; with a bootstrap, also the bounds of each, ``AP_low`` and ``AP_high``, and
+        ``intervals_for``, what they are for; with errors, how many of each kind. What is measured over all classes are
+        ``result.metrics``, one row per metric. ``result.errors`` gives one row per type of error,
+        ``result.worst_images`` one per image, as images.csv has them, and ``result.curves`` one per value: ``class``,
+        ``area``, ``max_dets``, ``iou``, ``recall``, ``precision``, ``score``. ``result.matches`` gives one row per
+        detection, ``result.missed`` one per object that is missed. Other results give
         the rows of their CSV report: a comparison one per box that changed (and ``comparison.others[0]`` one
         per metric and class), gates one per verdict. Boxes give one each:
         ``image``, ``class``, ``x``, ``y``, ``width``, ``height``, ``score`` (predictions only), ``area`` and the flags;
-        image and class are names where the input knows them, else rows. Columns such as ``result.matches`` stay as they
+        image and class are names where the input knows them, else rows. Records, such as ``result.slices`` or
+        ``explain(result).fixes``, give one row each, with the keys of the JSON document. Other columns stay as they
         are, and one of shape (n, m) becomes ``name_0`` to ``name_{m - 1}``.
+    iou : float or "all", optional
+        Which IoU threshold matches and missed objects are of: .5, or else the lowest, if None. "all" gives every
+        threshold its columns: ``tp_0.5``, ``tp_0.55``, ...
 
     Returns
     -------
@@ -44,7 +62,7 @@ def to_frame(data: Result | Part | NamedCurves | Dataset | BoxTable | Mapping[st
     Raises
     ------
     UsageError
-        When `data` is none of these, or a column has more than two dimensions.
+        When `data` is none of these, a column has more than two dimensions, or there is no such threshold.
 
     Examples
     --------
@@ -55,13 +73,21 @@ def to_frame(data: Result | Part | NamedCurves | Dataset | BoxTable | Mapping[st
     # Imported when asked for: it takes as long to load as a small evaluation takes to run.
     import pandas as pd
 
+    if isinstance(data, ByThreshold):
+        return pd.DataFrame(_threshold_columns(data, iou), copy=True)
+    if iou is not None:
+        raise UsageError(f"iou: only matches and missed objects have IoU thresholds, not {type(data).__name__}")
+    if isinstance(data, list | tuple) and all(map(is_dataclass, data)):
+        return pd.json_normalize([fields_document(record) for record in data])
     return pd.DataFrame(_columns(data), copy=True)
 
 
-def _columns(data: object) -> dict[str, Any]:
+def _columns(data: object) -> dict[str, Any]:  # noqa: PLR0911 - one kind each
     match data:
+        case WithParts():
+            return _class_columns(data)
         case Result():
-            return _result_columns(data)
+            return _table_columns(build_data(data, ReportOptions()))
         case NamedCurves():
             return _curve_columns(data)
         case Dataset():
@@ -73,6 +99,8 @@ def _columns(data: object) -> dict[str, Any]:
             rows = {"image": (data.image_names, data.image), "class": (data.class_names, data.label)}
             named = {key: _take_names(names, column) for key, (names, column) in rows.items() if names is not None}
             return _box_columns(data) | named
+        case Mapping() if data and all(isinstance(value, MetricValue) for value in data.values()):
+            return _metric_columns(data)
         case Mapping():
             return {name: column for key, values in data.items() for name, column in _split(str(key), values).items()}
         case _ if hasattr(data, "tables") and (tables := data.tables()):
@@ -80,12 +108,6 @@ def _columns(data: object) -> dict[str, Any]:
             return _table_columns(next(iter(tables.values())))
         case _:
             raise UsageError(f"cannot make a table from {type(data).__name__}; pass a result, boxes or columns")
-
-
-def _result_columns(result: Result) -> dict[str, Any]:
-    if isinstance(result, EvaluationResult):
-        return _class_columns(result)
-    return _table_columns(build_data(result, ReportOptions()))
 
 
 def _table_columns(table: DataTable) -> dict[str, Any]:
@@ -117,24 +139,46 @@ def _curve_columns(curves: NamedCurves) -> dict[str, Any]:
     return {name: column.reshape(-1) for name, column in columns.items()}
 
 
-def _class_columns(result: EvaluationResult) -> dict[str, Any]:
-    rows = result.per_class
-    counts: dict[str, Any] = {"class": np.array([row.name for row in rows], dtype=np.object_)}
-    if any(row.frequency is not None for row in rows):
-        counts["frequency"] = np.array([row.frequency for row in rows], dtype=np.object_)
-    counts |= {
-        name: np.array([getattr(row, name) for row in rows], dtype=np.int64) for name in ("gt", "ignored", "pred")
-    }
-    metrics = dict.fromkeys(name for row in rows for name in row.values)
-    values = {name: np.array([row.values[name].value for row in rows], dtype=np.float64) for name in metrics}
-    if result.bootstrap is None:
-        return counts | values
-    # A class that no resample defines has no interval, but the column has a row of it.
-    undefined = (np.nan, np.nan)
-    bounds = {name: np.array([row.values[name].interval or undefined for row in rows]) for name in metrics}
-    ends = {f"{name}_{end}": both[:, i] for name, both in bounds.items() for i, end in enumerate(("low", "high"))}
-    target = np.array([result.bootstrap.sets] * len(rows), dtype=np.object_)
-    return counts | values | ends | {TARGET_COLUMN: target}
+def _class_columns(result: WithParts) -> dict[str, Any]:
+    """Return the columns of the CSV file for the classes, without those that are of all classes alone."""
+    table = build_data(result.without_part("slices"), ReportOptions())
+    rows = table.rows[1:]  # the first is that of all classes
+    alone = {name for i, name in enumerate(table.header) if rows and all(row[i] == "" for row in rows)}
+    return {name: cells[1:] for name, cells in _table_columns(table).items() if name not in alone}
+
+
+def _metric_columns(metrics: Mapping[str, MetricValue]) -> dict[str, Any]:
+    """Return one row per metric: its value, what it rests on, its bounds where one has them, why it is undefined."""
+    values = metrics.values()
+    columns: dict[str, Any] = {"metric": list(metrics), "value": [metric.value for metric in values]}
+    if any(metric.interval is not None for metric in values):
+        bounds = [metric.interval or (np.nan, np.nan) for metric in values]
+        columns |= {"low": [low for low, _ in bounds], "high": [high for _, high in bounds]}
+    return columns | {"n": [metric.n for metric in values], "reason": [metric.reason or "" for metric in values]}
+
+
+def _threshold_columns(data: ByThreshold, iou: float | str | None) -> dict[str, Any]:
+    """Return the columns at one IoU threshold, of missed objects those that are missed there, or at every threshold."""
+    columns, protocol = {name: np.asarray(column) for name, column in data.items()}, data.protocol
+    if iou == EVERY_IOU:
+        every: dict[str, Any] = {}
+        for name, column in columns.items():
+            names = [name] if column.ndim == 1 else [f"{name}_{level:g}" for level in protocol.iou_thresholds]
+            every |= dict(zip(names, np.atleast_2d(column.T), strict=True))
+        return every
+    place = protocol.judged_threshold if iou is None else _place_of(protocol, iou)
+    at = {name: column if column.ndim == 1 else column[:, place] for name, column in columns.items()}
+    missed = at.pop(MISSED, None)
+    return at if missed is None else {name: column[missed] for name, column in at.items()}
+
+
+def _place_of(protocol: Protocol, iou: float | str) -> int:
+    """Return the place of an IoU threshold of a protocol."""
+    for place, level in enumerate(protocol.iou_thresholds):
+        if isinstance(iou, int | float) and abs(level - iou) < NEAR:
+            return place
+    known = ", ".join(f"{level:g}" for level in protocol.iou_thresholds)
+    raise UsageError(f"iou must be one of {known} or {EVERY_IOU!r}, got {quoted_value(str(iou))}")
 
 
 def _box_columns(boxes: BoxTable) -> dict[str, Any]:

@@ -181,9 +181,13 @@ def with_shapes(options: ReadOptions | None, iou_type: str) -> ReadOptions | Non
     return options if KINDS[iou_type].shapes is None else replace(options or ReadOptions(), iou_type=iou_type)
 
 
-def skipping(skip_invalid: bool, *options: ReadOptions | None) -> tuple[ReadOptions | None, ...]:
-    """Return the options of sides, which also skip records that cannot be used if that is asked of all."""
-    return tuple(replace(each or ReadOptions(), skip_invalid=True) if skip_invalid else each for each in options)
+def skipping(
+    skip_invalid: bool, *options: ReadOptions | None, images: str | os.PathLike[str] | None = None
+) -> tuple[ReadOptions | None, ...]:
+    """Return the options of sides with what is asked of all: to skip unusable records, a folder of images."""
+    of_all: dict[str, Any] = {"skip_invalid": True} if skip_invalid else {}
+    of_all |= {} if images is None else {"images": images}
+    return tuple(replace(each or ReadOptions(), **of_all) if of_all else each for each in options)
 
 
 def both_sides(source: Source) -> Source:

@@ -231,14 +231,14 @@ def _with_values(result: EvaluationResult, path: Path, document: Mapping[str, An
     if not is_saved_run(path):
         return result
     run = _load_run(path)
-    result, images = replace(result, measured=run.measured, boxes=run.boxes), result.worst_images
+    result, images = replace(result, measured=run.measured, boxes=run.boxes), result.part("worst_images")
     if run.boxes is None or not isinstance(run.measured, DetectionMetrics):
         return result
     # Its document lists a few images, and errors at one score: the match table has all.
     if images is not None:
         result = result.with_part(count_images(run.measured, images.score, images.n))
-    if result.errors is not None:
-        threshold = result.protocol.iou_thresholds.index(result.errors.iou)
+    if result.part("errors") is not None:
+        threshold = result.protocol.iou_thresholds.index(result.part("errors").iou)
         result = result.with_part(run.measured.errors_at(threshold))
     return result
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jaccard_eval import BoxTable, Dataset, UsageError, evaluate, to_frame
+from jaccard_eval import BoxTable, Dataset, Slice, UsageError, evaluate, to_frame
 from jaccard_eval.data.dataset import ImageTable, LabelMap, unknown_sizes
 
 GT = BoxTable.from_arrays(image=[0, 1], label=[0, 1], boxes=[[0, 0, 10, 10], [10, 20, 40, 60]], crowd=[False, True])
@@ -57,8 +57,56 @@ def test_columns_of_two_dimensions_are_split_and_numbered() -> None:
 def test_matches_and_missed_boxes_of_a_result_are_tables() -> None:
     result = evaluate(GT, PRED)
     matches = to_frame(result.matches)
-    assert matches["tp_0"].tolist() == [True, False]
+    assert list(matches.columns) == ["image", "class", "score", "source", "gt", "iou", "tp", "fp", "ignored"]
+    assert matches["tp"].tolist() == [True, False]
     assert len(to_frame(result.missed)) == 0
+
+
+def test_matches_and_missed_objects_are_those_of_one_threshold_or_of_all() -> None:
+    # The detection covers 80 of the 100 pixels of the object: found up to 0.8, missed from 0.85 on.
+    gt = BoxTable.from_arrays(["a"], ["dog"], [[0, 0, 10, 10]])
+    result = evaluate(gt, BoxTable.from_arrays(["a"], ["dog"], [[0, 0, 10, 8]], score=[0.9]))
+    assert to_frame(result.matches, iou=0.8)["tp"].tolist() == [True]
+    assert to_frame(result.matches, iou=0.85)["tp"].tolist() == [False]
+    assert (len(to_frame(result.missed)), len(to_frame(result.missed, iou=0.85))) == (0, 1)
+    every = to_frame(result.matches, iou="all")
+    # Four columns of detections, five of each of the ten thresholds.
+    assert len(every.columns) == 54
+    assert every[["tp_0.5", "tp_0.8", "tp_0.85"]].iloc[0].tolist() == [True, True, False]
+    with pytest.raises(UsageError, match=r"iou must be one of 0.5, 0.55, .*, got '0.52'"):
+        to_frame(result.matches, iou=0.52)
+    with pytest.raises(UsageError, match="only matches and missed objects have IoU thresholds"):
+        to_frame(result, iou=0.5)
+
+
+def test_a_table_of_classes_has_the_columns_and_the_rows_of_the_file_but_for_all(tmp_path: Path) -> None:
+    result = evaluate(GT, PRED, errors=True, slices=[Slice(name="first", patterns=("0",))])
+    result.without_part("slices").save(tmp_path / "a.csv")
+    of_file = pd.read_csv(tmp_path / "a.csv")
+    frame = to_frame(result)
+    assert list(frame.columns) == list(of_file.columns)
+    assert frame["class"].tolist() == of_file["class"].astype(str).tolist()[1:]
+    np.testing.assert_allclose(
+        frame["AP"].to_numpy(float), of_file["AP"].to_numpy(float)[1:], rtol=0, atol=0, equal_nan=True
+    )
+
+
+def test_metrics_and_records_are_tables() -> None:
+    result = evaluate(GT, PRED, score=0.5)
+    metrics = to_frame(result.metrics)
+    assert list(metrics.columns) == ["metric", "value", "n", "reason"]
+    assert metrics.loc[0, ["metric", "value", "n"]].tolist() == ["AP", pytest.approx(1.0), 1]
+    # One true positive and no false one at 0.5: the detection with a score of 0.4 does not count.
+    points = to_frame(result.operating_points)
+    assert points.loc[0, ["tp", "fp", "fn"]].tolist() == [1, 0, 0]
+    assert to_frame(result.slices).empty
+
+
+def test_errors_are_found_when_they_are_looked_at() -> None:
+    plain, asked = evaluate(GT, PRED), evaluate(GT, PRED, errors=True)
+    assert to_frame(plain.errors).equals(to_frame(asked.errors))
+    assert plain.confusion.counts.tolist() == asked.confusion.counts.tolist()
+    assert "errors" not in plain.to_dict()
 
 
 def test_no_boxes_give_an_empty_table_with_all_columns() -> None:

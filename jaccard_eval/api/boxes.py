@@ -199,6 +199,7 @@ def evaluate(
     pred_format: str | None = None,
     gt_options: ReadOptions | None = None,
     pred_options: ReadOptions | None = None,
+    images: str | os.PathLike[str] | None = None,
     skip_invalid: bool = False,
     allow: Sequence[str] = (),
     engine: str = "auto",
@@ -281,6 +282,8 @@ def evaluate(
     images_in_common : bool
         Evaluate only the images that both sides list; refused where one side does not list its images.
     gt_format, pred_format, gt_options, pred_options : str and ReadOptions, optional
+    images : path, optional
+        The folder of the images of both sides, for their list and sizes, and to show them.
     skip_invalid : bool
         Skip records and lines of either side that cannot be used, and count them.
     allow : sequence of str
@@ -323,7 +326,7 @@ def evaluate(
     >>> round(evaluate(gt, pred)["AP50"], 4)
     0.505
     """
-    gt_options, pred_options = skipping(skip_invalid, gt_options, pred_options)
+    gt_options, pred_options = skipping(skip_invalid, gt_options, pred_options, images=images)
     keywords = locals() | {"bootstrap": Bootstrap(n_resamples=bootstrap) if isinstance(bootstrap, int) else bootstrap}
     asked, where = _asked(ProtocolOptions, keywords), _asked(EngineOptions, keywords)
     asked.rules()  # a slip is reported before anything is read
@@ -335,10 +338,12 @@ def evaluate(
 
 @session()
 def compare(
-    gt: Source | None,
-    *preds: Source | Sequence[Source],
+    gt: Source | EvaluationResult | None,
+    *preds: Source | EvaluationResult | Sequence[Source | EvaluationResult],
     options: CompareOptions | None = None,
     names: Mapping[str, str] | None = None,
+    bootstrap: Bootstrap | int | None = None,
+    slices: Sequence[Slice] = (),
     protocol: str | Protocol = "coco",
     iou: Sequence[float] | float | None = None,
     max_dets: Sequence[int] | None = None,
@@ -362,6 +367,7 @@ def compare(
     pred_format: str | None = None,
     gt_options: ReadOptions | None = None,
     pred_options: ReadOptions | None = None,
+    images: str | os.PathLike[str] | None = None,
     skip_invalid: bool = False,
     allow: Sequence[str] = (),
 ) -> ComparisonResult:
@@ -370,21 +376,24 @@ def compare(
     Parameters
     ----------
     gt : path or data, optional
-        As in `evaluate`; None when all predictions are saved runs, which hold it.
-    *preds : path or data
-        Two or more, or one list of them; the first is the baseline. Paths of saved runs (.npz, or the .json next to it)
-        will do.
+        As in `evaluate`; None when all predictions are results of `evaluate` or saved runs, which hold it. It can be
+        left out, too: ``compare(result_a, result_b)``.
+    *preds : path, data or EvaluationResult
+        Two or more, or one list of them; the first is the baseline. Results, and paths of saved runs (.npz, or the
+        .json next to it), will do.
     options : CompareOptions, optional
-        How boxes are compared, slices of the images, and the bootstrap for intervals, by default where it is quick.
+        How boxes are compared; slices and the bootstrap as well, where they are not given by themselves.
     names : mapping of str to str, optional
         What reports call the predictions instead of A, B, C, ...: ``{"A": "yolo11n"}``.
+    bootstrap, slices
+        As in `evaluate`, of the differences; the bootstrap is by default that which takes about 3 s, 0 is none.
     protocol, iou, max_dets, areas, class_agnostic, difficult, iou_type, sigmas, dilation_ratio
         As in `evaluate`.
     classes, exclude_classes, score_min, nms, drop_duplicates
         What is chosen from both sides, as in `evaluate`.
     class_map, gt_class_map, match_images, extra_images, images_in_common
         How both sides are brought together, as in `evaluate`.
-    gt_format, pred_format, gt_options, pred_options, skip_invalid, allow
+    gt_format, pred_format, gt_options, pred_options, images, skip_invalid, allow
         How they are read, and what does not stop, as in `evaluate`.
 
     Raises
@@ -403,21 +412,28 @@ def compare(
     >>> [(str(change.kind), change.row) for change in compare(gt, a, b).others[0].changes]
     [('lost', 0), ('found', 1)]
     """
-    gt_options, pred_options = skipping(skip_invalid, gt_options, pred_options)
-    keywords = locals()
     from jaccard_eval.engine.threads import map_in_order
     from jaccard_eval.features.compare.comparison import CompareOptions, compare_results, require_two, side_names
-    from jaccard_eval.runs import load_run, saved_run_of
+    from jaccard_eval.runs import load_run, saved_run_of, with_images
 
-    asked = _asked(ProtocolOptions, keywords)
-    how = _asked(EvaluateOptions, keywords)
     gt, sources = opened(gt, gt_format), [opened(pred, pred_format) for pred in _several(preds)]
+    if isinstance(gt, EvaluationResult) or saved_run_of(gt) is not None:
+        gt, sources = None, [gt, *sources]
+    # Of results, they are where boxes are shown.
+    of_sides = None if gt is None else images
+    gt_options, pred_options = skipping(skip_invalid, gt_options, pred_options, images=of_sides)
+    keywords = locals()
+    compared = options or CompareOptions()
+    compared = compared if bootstrap is None else replace(compared, bootstrap=bootstrap)
+    compared = replace(compared, slices=slices) if slices else compared
+    asked = _asked(ProtocolOptions, keywords)
+    how = _asked(EvaluateOptions, keywords | {"bootstrap": None, "slices": ()})
     given = changed(asked) | changed(how)
     if gt is None and given:
-        raise UsageError(f"{', '.join(sorted(given))}: saved runs have rules and options of their own")
-    runs = [saved_run_of(pred) for pred in sources]
+        raise UsageError(f"{', '.join(sorted(given))}: results have rules and options of their own")
+    runs = [pred if isinstance(pred, EvaluationResult) else saved_run_of(pred) for pred in sources]
     if gt is not None and runs and None not in runs:
-        raise UsageError("all predictions are saved runs, which contain their ground truth: remove the other one")
+        raise UsageError("all predictions are results, which contain their ground truth: remove the other one")
     require_two(len(sources))
     side_names(len(sources), names or {})  # a slip is reported before anything is evaluated
     asked.rules()
@@ -432,13 +448,14 @@ def compare(
     with exempting(given_reading(how)):  # what one of several predictions uses is of use
         for pred, saved in zip(sources, runs, strict=True):
             if saved is not None:
-                results.append(load_run(saved))
+                result = saved if isinstance(saved, EvaluationResult) else load_run(saved)
+                results.append(result if images is None or gt is not None else with_images(result, images))
             elif gt is not None:
                 results.append(evaluate_inputs(gt, pred, rules, how, version=__version__, findings=found))
                 found = ()  # of all of them
             else:
                 raise UsageError(f"{quoted_value(str(pred))} is not a saved run; pass its ground truth as gt")
-    return compare_results(results, options or CompareOptions(), version=__version__, run=map_in_order, names=names)
+    return compare_results(results, compared, version=__version__, run=map_in_order, names=names)
 
 
 @session()

@@ -270,11 +270,17 @@ def with_parts(result: Result, *, errors: bool = False, images: bool = False) ->
     if not isinstance(result, EvaluationResult) or not isinstance(result.measured, DetectionMetrics):
         return result
     metrics, score, whole = result.measured, result.options.get("score"), result
-    if errors and result.errors is None and result.boxes is not None:
+    if errors and result.part("errors") is None and result.boxes is not None:
         whole = whole.with_part(metrics.errors_at(metrics.protocol.judged_threshold))
-    if images and result.worst_images is None:
+    if images and result.part("worst_images") is None:
         whole = whole.with_part(count_images(metrics, score, LISTED_IMAGES))
     return whole
+
+
+def found_now(result: EvaluationResult, kind: str) -> Any:
+    """Return an analysis that nobody had asked for; None where the result cannot be asked any more."""
+    whole = with_parts(result, errors=kind == "errors", images=kind == "worst_images")
+    return whole.part(kind) if isinstance(whole, EvaluationResult) else None
 
 
 def to_frame(result: Result) -> pd.DataFrame:

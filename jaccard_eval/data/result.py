@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NotRequired, Self, overload
 from typing import Protocol as TypingProtocol
@@ -749,6 +749,26 @@ class NamedCurves:
         return self.source.recall_grid
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ByThreshold(Mapping[str, Any]):
+    """Columns of detections or objects, (n,) or one per IoU threshold of the protocol, (n, T)."""
+
+    columns: Mapping[str, Any]
+    protocol: Protocol
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a column."""
+        return self.columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of the columns."""
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        """Count the columns."""
+        return len(self.columns)
+
+
 class ImageSource(TypingProtocol):
     """The images of an evaluation, opened one by one when they are to be shown; see ``reading.thumbnails``."""
 
@@ -957,12 +977,12 @@ class EvaluationResult(WithParts):
 
     @property
     def matches(self) -> Mapping[str, Any]:
-        """Columns with one row per detection, over all sizes; `to_frame` makes a table of them.
+        """Columns with one row per detection, over all sizes; `to_frame` makes a table of those at one IoU threshold.
 
         `image`, `class`, `score` and `source` (row in the predictions) of shape (n,); of shape (n, T), a column per IoU
         threshold: `gt` (row of the matched ground truth, -1 for none), `iou` (NaN for none), `tp`, `fp`, `ignored`.
         """
-        return self.measured.matches
+        return ByThreshold(self.measured.matches, self.protocol)
 
     @property
     def missed(self) -> Mapping[str, Any]:
@@ -970,23 +990,27 @@ class EvaluationResult(WithParts):
 
         `image`, `class` and `source` (row in the ground truth) of shape (m,), and `missed` of shape (m, T).
         """
-        return self.measured.missed
+        return ByThreshold(self.measured.missed, self.protocol)
 
     @property
     def errors(self) -> Any:
-        """What kinds of errors there are, an `ErrorReport`; None when it was not asked for."""
-        return self.part("errors")
+        """What kinds of errors there are, an `ErrorReport`; found now where it was not asked for.
+
+        None where neither matches nor boxes are at hand, as in a JSON document, or on the disk.
+        """
+        return self.part("errors") or provided("results").found_now(self, "errors")
 
     @property
     def confusion(self) -> Any:
-        """Which classes are predicted as which, a `ConfusionMatrix`; None without it and without errors."""
+        """Which classes are predicted as which, a `ConfusionMatrix`: as asked for, else that of the errors."""
         found = self.part("confusion")
-        return self.errors.confusion if found is None and self.errors is not None else found
+        errors = None if found else self.errors
+        return found if errors is None else errors.confusion
 
     @property
     def worst_images(self) -> Any:
-        """Counts of every image, `WorstImages`; None when they were not asked for."""
-        return self.part("worst_images")
+        """Counts of every image, `WorstImages`; found now where they were not asked for, None without matches."""
+        return self.part("worst_images") or provided("results").found_now(self, "worst_images")
 
     @property
     def slices(self) -> tuple[SliceRow, ...]:
@@ -1009,7 +1033,8 @@ class EvaluationResult(WithParts):
             counts = {"TP": point.tp, "FP": point.fp, "FN": point.fn}
             found[None if point.class_name is None else place - 1] = numbers | counts
         rows: dict[str | None, int | None] = {row.name: k for k, row in reversed([*enumerate(self.per_class)])}
-        for ref, value in ({} if self.errors is None else self.errors.values).items():
+        errors = self.part("errors")
+        for ref, value in ({} if errors is None else errors.values).items():
             name = ref.name if ref.score is None else f"best_{ref.name}"
             counted = METRICS[ref.name].kind == "count"
             found.setdefault(rows.get(ref.class_name), {})[name] = int(value) if counted else value

@@ -65,9 +65,10 @@ def parameters(command: click.Command) -> set[str]:
 
 SHAPES = {"iou_type", "sigmas", "dilation_ratio"}  # sensitivity looks at boxes alone
 READ = {"skip_invalid"}  # of both sides, as on the command line
+SHOWN = {"images"}  # and where both have their images
 VERBS = {
-    "evaluate": READ | names(EvaluateOptions) | names(ProtocolOptions) | names(EngineOptions),
-    "compare": READ | names(SideOptions) | names(ProtocolOptions) | {"options", "names"},
+    "evaluate": READ | SHOWN | names(EvaluateOptions) | names(ProtocolOptions) | names(EngineOptions),
+    "compare": READ | SHOWN | names(SideOptions) | names(ProtocolOptions) | {"options", "names", "bootstrap", "slices"},
     "explain": READ | names(SideOptions) | names(ProtocolOptions) | {"against", "boxes"},
     "sensitivity": READ | names(SideOptions) | names(ProtocolOptions) - {"areas", *SHAPES} | {"scale"},
     # inspect tells of everything and stops at nothing

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,7 +57,7 @@ def compare(
     """Run the command."""
     from jaccard_eval.api import boxes as api
     from jaccard_eval.features.compare.comparison import CompareOptions
-    from jaccard_eval.runs import is_saved_run, run_beside, saved_document, with_images
+    from jaccard_eval.runs import is_saved_run, run_beside, saved_document
 
     gt, preds = _many_sides(paths, options)
     if gt is None:
@@ -73,10 +72,7 @@ def compare(
     how = CompareOptions(**boxes, slices=read_slices(options), bootstrap=_resampling(options))
     outputs = plan_files(options.output)
     if gt is None:
-        result = api.compare(None, *preds, options=how, names=name)
-        if options.images is not None:
-            first, *others = result.results
-            result = replace(result, results=(with_images(first, options.images), *others))
+        result = api.compare(None, *preds, options=how, names=name, images=options.images)
     else:
         # `options` is what both are called: those of the command line, and those of the comparison.
         verb = partial(api.compare, options=how, names=name)

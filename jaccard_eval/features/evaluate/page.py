@@ -120,9 +120,9 @@ def _interval(result: EvaluationResult, metric: MetricValue) -> str:
 
 
 def _best_f1(result: EvaluationResult) -> Rows:
-    if result.errors is None or math.isnan(result.errors.pooled.best_score):
+    if result.part("errors") is None or math.isnan(result.part("errors").pooled.best_score):
         return ()
-    pooled = result.errors.pooled
+    pooled = result.part("errors").pooled
     return ((f"best F1, at score {pooled.best_score:.4g}", pooled.best_f1, ""),)
 
 
@@ -224,8 +224,8 @@ def _curves(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     """Draw precision by recall at each threshold that matters, and precision, recall and F1 by score."""
     charts, steps = recall_charts(result.measured), steps_of(result)
     live = [] if steps is None else live_curves(result.measured, charts, steps)
-    if result.errors is not None:
-        charts.append(confidence_chart(result.errors.pooled))
+    if result.part("errors") is not None:
+        charts.append(confidence_chart(result.part("errors").pooled))
     blocks: list[Block] = [*charts, *live]
     if not isinstance(result.measured, DetectionMetrics):
         blocks.append(Note("Precision-recall curves need the saved run: write it with -o run.npz, and pass it here."))
@@ -234,9 +234,9 @@ def _curves(result: EvaluationResult, options: ReportOptions) -> list[Section]:
 
 def _errors(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     """List what each type of error costs."""
-    if result.errors is None:
+    if result.part("errors") is None:
         return []
-    section = types_section(result.errors, overlap_name(result.protocol))
+    section = types_section(result.part("errors"), overlap_name(result.protocol))
     # Bars in the table show what the chart of a figure does.
     blocks = [_with_bars(block) if isinstance(block, Table) else block for block in section.blocks]
     return [Section("What errors cost", tuple(block for block in blocks if not isinstance(block, Chart)), key="errors")]
@@ -252,7 +252,8 @@ def _with_bars(table: Table) -> Table:
 
 def _confusion(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     """Draw which classes are predicted as which."""
-    matrix = result.confusion
+    errors = result.part("errors")
+    matrix = result.part("confusion") or (errors and errors.confusion)
     if matrix is None:
         return []
     shown = most_confused(matrix.counts)
@@ -285,8 +286,10 @@ def _details(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     folded, measure = [], overlap_name(result.protocol)
     if result.operating_points:
         folded.append(replace(operating_points_section(result.operating_points, measure, per_class=True), key="points"))
-    if result.errors is not None:
-        folded += [replace(section, key=key) for key, section in detail_sections(result.errors, measure).items()]
+    if result.part("errors") is not None:
+        folded += [
+            replace(section, key=key) for key, section in detail_sections(result.part("errors"), measure).items()
+        ]
     return [*found, *(replace(section, folded=True) for section in folded)]
 
 

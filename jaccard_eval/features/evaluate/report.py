@@ -62,18 +62,18 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
         sections.append(slices_section(result.slices))
     if result.operating_points:
         sections.append(operating_points_section(result.operating_points, measure, per_class=options.per_class))
-    if result.errors is not None:
+    if result.part("errors") is not None:
         from jaccard_eval.features.errors.report import errors_sections
 
-        sections += errors_sections(result.errors, measure, per_class=options.per_class)
-    elif result.confusion is not None:
+        sections += errors_sections(result.part("errors"), measure, per_class=options.per_class)
+    elif (confusion := result.part("confusion")) is not None:
         from jaccard_eval.features.errors.report import confusion_section
 
-        sections.append(confusion_section(result.confusion, measure))
-    if result.worst_images is not None:
+        sections.append(confusion_section(confusion, measure))
+    if result.part("worst_images") is not None:
         from jaccard_eval.features.images.report import images_section
 
-        sections.append(images_section(result.worst_images, measure))
+        sections.append(images_section(result.part("worst_images"), measure))
     sections += findings_section(result.findings)
     return Report(rules_title(result), tuple(sections), result.signature, headline=headline(result))
 
@@ -83,14 +83,14 @@ def build_charts(result: EvaluationResult) -> list[Chart]:
     from jaccard_eval.report.recall_charts import recall_charts
 
     charts = recall_charts(result.measured)
-    if result.errors is not None:
+    if result.part("errors") is not None:
         from jaccard_eval.features.errors.report import error_charts
 
-        charts += error_charts(result.errors, overlap_name(result.protocol))
-    elif result.confusion is not None:
+        charts += error_charts(result.part("errors"), overlap_name(result.protocol))
+    elif (confusion := result.part("confusion")) is not None:
         from jaccard_eval.features.errors.report import confusion_chart
 
-        charts.append(confusion_chart(result.confusion, overlap_name(result.protocol)))
+        charts.append(confusion_chart(confusion, overlap_name(result.protocol)))
     return charts
 
 
@@ -123,7 +123,7 @@ def build_album(result: EvaluationResult, options: ReportOptions) -> Album:
     from jaccard_eval.features.images.gallery import DEFAULT_IMAGES, build_album
     from jaccard_eval.metrics.detection import detection_metrics
 
-    counted = result.worst_images or count_images(
+    counted = result.part("worst_images") or count_images(
         detection_metrics(result), result.options.get("score"), DEFAULT_IMAGES
     )
     threshold = result.protocol.judged_threshold
@@ -147,7 +147,7 @@ def build_data(result: EvaluationResult, options: ReportOptions) -> DataTable:
     def cells(values: Mapping[str, MetricValue], name: str | None) -> list[DataCell]:
         # What a metric is not asked of, as AP_small of a class may be, is empty; what is undefined is NaN.
         numbers: list[DataCell] = [float(values[metric].value) if metric in values else "" for metric in metrics]
-        return [*numbers, *bound_cells(values, bounded), *target, *error_cells(result.errors, name)]
+        return [*numbers, *bound_cells(values, bounded), *target, *error_cells(result.part("errors"), name)]
 
     totals = [sum(getattr(row, count) for row in classes) for count in COUNTS]
     frequency = frequency_heads(classes)
@@ -167,7 +167,7 @@ def build_data(result: EvaluationResult, options: ReportOptions) -> DataTable:
     ]
     target_head = (TARGET_COLUMN,) if target else ()
     header = ("class", *frequency, *COUNTS, *metrics, *bound_columns(bounded), *target_head)
-    header = (*header, *error_columns(result.errors))
+    header = (*header, *error_columns(result.part("errors")))
     return with_slices(header, rows, result.slices, all_classes=ALL_CLASSES)
 
 

@@ -161,7 +161,7 @@ def build_gallery(
     if result.boxes is None or not isinstance(result.measured, DetectionMetrics) or n == 0:
         return None
     metrics = detection_metrics(result)
-    counted = result.worst_images or count_images(metrics, result.options.get("score"), n, measured=False)
+    counted = result.part("worst_images") or count_images(metrics, result.options.get("score"), n, measured=False)
     outcomes = box_outcomes(metrics, *result.boxes, metrics.protocol.judged_threshold)
     shown = outcomes.take(np.flatnonzero(outcomes.counts_at(counted.score) & ~outcomes.is_ignored))
     false = shown.take(np.flatnonzero(~shown.is_object & ~shown.is_hit))

@@ -85,7 +85,7 @@ class Explained:
 
 def explained(result: EvaluationResult, score: float) -> Explained | None:
     """Return what became of all boxes of a result, and why, at a score; None where there are no boxes."""
-    metrics, report = result.measured, result.errors
+    metrics, report = result.measured, result.part("errors")
     if result.boxes is None or report is None or not isinstance(metrics, DetectionMetrics):
         return None
     threshold = metrics.protocol.judged_threshold
@@ -185,7 +185,8 @@ def with_notes(found: Explained, result: EvaluationResult, images: Sequence[int]
     pairs_found = pairs_of_any_class(
         pred, table.row[rows], gt, chosen, found.metrics.protocol, threshold=BACKGROUND_IOU
     )
-    least = result.errors.iou if result.errors is not None else 1.0
+    errors = result.part("errors")
+    least = errors.iou if errors is not None else 1.0
     for block, pairs in pairs_found:
         of_block = rows[block]
         for det, truth, overlap in zip(of_block[pairs.det].tolist(), pairs.gt.tolist(), pairs.overlap, strict=True):

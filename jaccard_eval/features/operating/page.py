@@ -63,7 +63,7 @@ MOST_CONFUSED = 30  # that a larger one has
 
 def with_steps(result: EvaluationResult) -> EvaluationResult:
     """Return the result with its counts at every step; as it is without a match table or an analysis of errors."""
-    metrics, errors = result.measured, result.errors
+    metrics, errors = result.measured, result.part("errors")
     if errors is None or result.boxes is None or not isinstance(metrics, DetectionMetrics):
         return result
     # An analysis that was read back from a document has no matches of its own.

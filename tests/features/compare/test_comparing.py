@@ -403,10 +403,27 @@ def test_the_ground_truth_is_read_once(tmp_path: Path) -> None:
     assert gt.asked == 1
 
 
-def test_resamples_of_a_comparison_are_asked_for_in_its_options(tmp_path: Path) -> None:
+def test_resamples_and_slices_are_asked_for_as_of_an_evaluation(tmp_path: Path) -> None:
     gt, pred = write_pair(tmp_path)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'bootstrap'"):
-        compare(gt, pred, pred, bootstrap=9)  # type: ignore[call-arg]
+    part = Slice(name="all", patterns=("*",))
+    asked = compare(gt, pred, pred, bootstrap=9, slices=[part]).to_dict()
+    assert asked == compare(gt, pred, pred, options=CompareOptions(bootstrap=9, slices=[part])).to_dict()
+    assert compare(gt, pred, pred, bootstrap=0).bootstrap is None
+
+
+def test_results_in_memory_are_compared_as_the_files_that_they_are_of(tmp_path: Path) -> None:
+    gt, pred = write_pair(tmp_path)
+    of_files = compare(gt, pred, pred, bootstrap=9).to_dict()
+    result = jaccard_eval.evaluate(gt, pred)
+    assert compare(result, result, bootstrap=9).to_dict() == of_files
+    assert compare(None, [result, result], bootstrap=9).to_dict() == of_files
+    with pytest.raises(UsageError, match="iou: results have rules and options of their own"):
+        compare(result, result, iou=0.5)
+    result.save(tmp_path / "run.npz")
+    assert (
+        compare(tmp_path / "run.npz", result, bootstrap=9).others[0].deltas
+        == compare(gt, pred, pred, bootstrap=9).others[0].deltas
+    )
 
 
 def test_one_set_of_predictions_is_no_comparison() -> None:

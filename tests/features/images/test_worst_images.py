@@ -108,7 +108,12 @@ def test_nothing_else_changes_and_nothing_is_there_unasked() -> None:
     assert {name: asked[name] for name in asked if name not in ("worst_images", "digest")} == {
         name: plain[name] for name in plain if name != "digest"
     }
-    assert evaluate(GT, PRED).worst_images is None
+
+
+def test_images_are_counted_when_they_are_looked_at_without_having_been_asked_for() -> None:
+    result = evaluate(GT, PRED)
+    assert to_frame(result.worst_images).equals(to_frame(evaluate(GT, PRED, worst_images=3).worst_images))
+    assert "worst_images" not in result.to_dict()
 
 
 def test_without_predictions_every_object_is_missed() -> None:
