@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import BOXES, AreaRange, Protocol, ProtocolOptions
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.engine import session
+from jaccard_eval.engine import path_of, session
 from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import evaluate_inputs, explain_inputs, in_every, load_and_trust
 from jaccard_eval.findings import DataError, Finding
@@ -734,6 +734,8 @@ def labels(
     *preds: Source | Sequence[Source],
     protocol: str | Protocol = "coco",
     every: bool = False,
+    reviewed: str | os.PathLike[str] | None = None,
+    apply: str | os.PathLike[str] | None = None,
     class_agnostic: bool = False,
     difficult: str | None = None,
     iou_type: str | None = None,
@@ -772,6 +774,11 @@ def labels(
         As in `evaluate`; the protocol says which annotations do not count.
     every : bool
         List all suspects, not only the first 200 of each kind.
+    reviewed : path, optional
+        A list of suspects with a column of verdicts, "accepted" or "rejected": these are not listed again, and AP is
+        measured after what was accepted.
+    apply : path, optional
+        A new COCO file of the ground truth with what was accepted and nothing else changed.
     classes, exclude_classes, score_min, nms, drop_duplicates
         What is chosen from both sides, as in `evaluate`.
     class_map, gt_class_map, match_images, extra_images, images_in_common
@@ -808,7 +815,22 @@ def labels(
     rules, found = _settled(asked, gt, sources, how)
     with exempting(given_reading(how)):  # what one of several predictions uses is of use
         sides = [load_and_trust(gt, pred, how, rules.iou_type) for pred in sources]
-    result = suspect_labels(sides, rules, most=None if every else LISTED, version=__version__)
+    most = None if every else LISTED
+    if reviewed is None:
+        if apply is not None:
+            raise UsageError("apply writes what a review accepted: pass reviewed too")
+        result = suspect_labels(sides, rules, most=most, version=__version__)
+        return replace(result, findings=(*found, *result.findings))
+    from jaccard_eval.features.labels.review import gain_of, read_reviewed, without_judged, write_corrected
+
+    verdict_of, accepted = read_reviewed(path_of(reviewed))
+    all_suspects = suspect_labels(sides, rules, most=None, version=__version__)
+    result = without_judged(all_suspects, verdict_of, most)
+    if accepted:
+        gain = gain_of(sides[0], rules, accepted, all_suspects.suspects, verdict_of)
+        result = replace(result, gain=gain)
+    if apply is not None:
+        write_corrected(path_of(apply), sides[0], accepted)
     return replace(result, findings=(*found, *result.findings))
 
 

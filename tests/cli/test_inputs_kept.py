@@ -248,7 +248,7 @@ def test_the_baseline_itself_may_be_updated(there: Path) -> None:
 def test_every_path_of_every_command_is_an_input_or_an_output() -> None:
     """A path that is neither would be read and not kept."""
     # The baseline is the one or the other: the gates know which. In the scratch folder a run makes its own.
-    outputs = {"output", "target", "baseline", "scratch"}
+    outputs = {"output", "target", "baseline", "scratch", "apply"}
     for name in COMMAND_TABLE.list_commands(click.Context(COMMAND_TABLE)):
         command = COMMAND_TABLE.get_command(click.Context(COMMAND_TABLE), name)
         assert command is not None

@@ -70,6 +70,11 @@ VERBS = {
     "evaluate": READ | SHOWN | names(EvaluateOptions) | names(ProtocolOptions) | names(EngineOptions),
     "compare": READ | SHOWN | names(SideOptions) | names(ProtocolOptions) | {"options", "names", "bootstrap", "slices"},
     "explain": READ | names(SideOptions) | names(ProtocolOptions) | {"against", "boxes"},
+    # Labels are judged at thresholds of their own.
+    "labels": READ
+    | names(SideOptions)
+    | names(ProtocolOptions) - {"iou", "max_dets", "areas"}
+    | {"every", "reviewed", "apply"},
     "sensitivity": READ | names(SideOptions) | names(ProtocolOptions) - {"areas", *SHAPES} | {"scale"},
     # inspect tells of everything and stops at nothing
     "inspect": READ

@@ -7,20 +7,24 @@ from pathlib import Path
 import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.inputs import LABELS, InputPath
+from jaccard_eval.cli.inputs import LABELS, InputPath, OutputPath, refuse_overwriting
 from jaccard_eval.cli.options import SectionedCommand, rule_arguments, run_on_sides, section
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.run import report_findings
+from jaccard_eval.errors import UsageError
 
 EPILOG = """\b
 Examples:
   jaccard-eval labels gt.json detections.json
   jaccard-eval labels gt.json detections.json -o labels.csv
+  jaccard-eval labels gt.json pred.json --reviewed labels.csv --apply new.json
   jaccard-eval labels labels/ yolo/ detr/ --names classes.txt -o labels.json
 """
 
 
-def labels(options: RunOptions, *, paths: tuple[Path, ...], every: bool) -> None:
+def labels(
+    options: RunOptions, *, paths: tuple[Path, ...], every: bool, reviewed: Path | None, apply: Path | None
+) -> None:
     """Run the command."""
     context = click.get_current_context()
     if len(options.gt) > 1:
@@ -30,10 +34,15 @@ def labels(options: RunOptions, *, paths: tuple[Path, ...], every: bool) -> None
     gt, *preds = [*options.gt, *paths, *options.pred]
     if not preds:
         raise click.UsageError("Missing argument 'PRED'.", context)
+    if apply is not None and reviewed is None:
+        raise UsageError("--apply writes what a review accepted: pass --reviewed labels.csv with a column of verdicts")
+    if apply is not None:
+        refuse_overwriting([("--apply", apply)])
     outputs = plan_files(options.output)
     from jaccard_eval.api import boxes as api
 
-    result = run_on_sides(api.labels, gt, *preds, options=options, every=every, **_rules(options))
+    review = {"every": every, "reviewed": reviewed, "apply": apply}
+    result = run_on_sides(api.labels, gt, *preds, options=options, **review, **_rules(options))
     report_findings(result.findings, options)
     deliver(result, outputs, options)
 
@@ -62,6 +71,20 @@ COMMAND = SectionedCommand(
             is_flag=True,
             basic=True,
             help="List all suspects, not only the first 200 of each kind.",
+        ),
+        section("Review")(
+            "--reviewed",
+            type=InputPath(),
+            metavar="FILE",
+            basic=True,
+            help="labels.csv with verdicts (accepted, rejected) in a column: hide these, and measure AP after them.",
+        ),
+        section("Review")(
+            "--apply",
+            type=OutputPath(),
+            metavar="FILE",
+            basic=True,
+            help="Write a new COCO file with what was accepted, and nothing else changed.",
         ),
         "rules",
         "shapes",

@@ -51,6 +51,7 @@ from jaccard_eval.matching.order import IntArray
 from jaccard_eval.progress import staged
 from jaccard_eval.text import pluralise
 
+EXCHANGE_PRIOR = 2.0  # pairs
 WRONG_SHARE = 0.02  # of labels, before anything is known of them
 FREE_IOU = 0.4  # a detection that overlaps an annotation by more is of that
 UNSEEN = 0.15  # that a model sees nothing where there is an object
@@ -236,10 +237,10 @@ def _ranked(kind: str, odds: FloatArray, *, box: FloatArray | None = None, **col
     return made.take(np.argsort(-odds, kind="stable"))
 
 
-def _company_terms(truth: Truth, company: Company, rows: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return image and class of some annotations, and the log odds that the class is a slip on that image."""
+def _stranger(truth: Truth, company: Company, rows: IntArray, share: FloatArray) -> FloatArray:
+    """Return the log odds that the class of some annotations is by chance on that image, by the share of each class."""
     image, label = truth.boxes.image[rows].astype(np.int64), truth.boxes.label[rows].astype(np.int64)
-    return image, label, np.log(company.slip[label] / company.of(image, label, label))
+    return np.asarray(np.log(share[label] / company.of(image, label, label)))
 
 
 def _missing(truth: Truth, views: Sequence[Views], company: Company, protocol: Protocol) -> Ranked:
@@ -283,7 +284,8 @@ def _classes(truth: Truth, views: Sequence[Views], company: Company) -> Ranked:
         found = np.flatnonzero(view.right != NONE)
         pair = _occurrences(own * k + named)
         whole = np.bincount(own, minlength=k) + np.bincount(truth.boxes.label[view.right[found]], minlength=k)
-        exchanged = (pair - 1 + 0.5) / (whole[own] + 0.5 * k)
+        # Small counts are noise: a class is drawn towards no preference by two pairs with each other class.
+        exchanged = (pair - 1 + EXCHANGE_PRIOR) / (whole[own] + EXCHANGE_PRIOR * k)
         image = truth.boxes.image[row].astype(np.int64)
         likely = company.of(image, named, own) / company.share[named]
         keys.append(row.astype(np.int64) * k + named)
@@ -296,7 +298,7 @@ def _classes(truth: Truth, views: Sequence[Views], company: Company) -> Ranked:
     key, each = np.concatenate(keys), np.concatenate(odds)
     distinct, first, group = np.unique(key, return_index=True, return_inverse=True)
     row, named = np.divmod(distinct, k)
-    _, _, slip = _company_terms(truth, company, row)
+    slip = _stranger(truth, company, row, company.slip)
     total = np.bincount(group, weights=each, minlength=len(distinct)) + slip
     if len(views) > 1:
         total = total + against[row]
@@ -375,7 +377,7 @@ def _spurious(truth: Truth, views: Sequence[Views], company: Company) -> Ranked:
     near = np.array([view.gt_near for view in views])
     rates = np.array([miss_rates(truth, view) for view in views])
     rows = np.flatnonzero(truth.counts & (near < NEAR_IOU).all(axis=0))
-    image, _, slip = _company_terms(truth, company, rows)
+    image, slip = truth.boxes.image[rows], _stranger(truth, company, rows, company.share)
     # On an image where all other objects are found, one that is not stands out.
     seen = truth.counts & (near >= NEAR_IOU).any(axis=0)
     n_images = truth.n_images

@@ -268,9 +268,9 @@ class Company:
         self._image, self._label = np.divmod(self._keys, self._k)
         self.total = np.bincount(image, minlength=truth.n_images)
         self._by_class = np.bincount(label, minlength=self._k)
-        self.share = (self._by_class + 0.5) / (len(boxes) + 0.5 * self._k)  # q
+        self.share: FloatArray = np.asarray((self._by_class + 0.5) / (len(boxes) + 0.5 * self._k))
         # A slip of the hand can hit any class, a rare one too.
-        self.slip = 0.8 * self.share + 0.2 / self._k
+        self.slip: FloatArray = 0.8 * self.share + 0.2 / self._k
         halves = [self._fitted(self._image % 2 != half) for half in (0, 1)]
         self._shares = np.array(halves)  # (2, Z, K): of each kind of images, learnt without one half
         self._weights = np.array([self._log_weights(self._shares[half]) for half in (0, 1)])  # (2, n_images, Z)

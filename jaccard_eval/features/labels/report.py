@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jaccard_eval.data.document import DataTable
-from jaccard_eval.features.labels.result import PROBABLE, SUSPICIONS, LabelsResult, Suspect
+from jaccard_eval.features.labels.result import PROBABLE, SUSPICIONS, Gain, LabelsResult, Suspect
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.headlines import warned_spans
 from jaccard_eval.report.model import Column, Headline, Note, Report, Rows, Section, Span, Table
@@ -26,6 +26,8 @@ def build_report(result: LabelsResult, options: ReportOptions) -> Report:
     """Return the first suspects of each kind, with the reason for each; all that are listed with `options.verbose`."""
     sides = [("ground truth", result.gt), *(("predictions", pred) for pred in result.preds)]
     sections = [inputs_section(sides), *(_section(result, kind, verbose=options.verbose) for kind in SUSPICIONS)]
+    if result.gain is not None:
+        sections.append(_gain(result.gain))
     title = f"jaccard-eval {result.version}, suspected labels, protocol {result.protocol}"
     n = sum(result.counts.values())
     listed = ", ".join(f"{kind} {count:,}" for kind, count in result.counts.items())
@@ -56,6 +58,17 @@ def _section(result: LabelsResult, kind: str, *, verbose: bool) -> Section:
     notes = [f"{probable:,} of them probable (score {PROBABLE:g} or more)" if probable else "None of them is probable"]
     notes += [f"{left:,} more with lower scores"] if left else []
     return Section(TITLES[kind], (Table(heads, rows), Note("; ".join(notes) + ".")))
+
+
+def _gain(gain: Gain) -> Section:
+    heads = (Column("labels"), Column("changes", "count"), Column("AP", "metric"), Column("change", "delta"))
+    rows: Rows = (
+        ("as they are", 0, gain.before, 0.0),
+        ("with what was accepted", gain.accepted, gain.after, gain.after - gain.before),
+        ("control: other changes", gain.controls, gain.control, gain.control - gain.before),
+    )
+    note = Note("AP rises as well where right labels follow the model: only what exceeds the control is a gain.")
+    return Section("After corrections", (Table(heads, rows), note))
 
 
 def _box(suspect: Suspect) -> str:

@@ -40,6 +40,17 @@ class Suspect:
     becomes: tuple[float, ...] = field(default=(), metadata=written_as(None))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gain:
+    """AP with what was accepted, and with as many other changes that follow the model, of which none was accepted."""
+
+    accepted: Count
+    before: float
+    after: float
+    control: float
+    controls: Count  # how many there were to take
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class LabelsResult(Result):
     """Annotations that are probably wrong.
@@ -54,6 +65,8 @@ class LabelsResult(Result):
         Kinds that were not looked for, and why.
     preds : tuple of InputSummary
         The predictions that were asked.
+    gain : Gain, optional
+        AP after the corrections that a review accepted, beside its control.
 
     Examples
     --------
@@ -72,6 +85,7 @@ class LabelsResult(Result):
     suspects: tuple[Suspect, ...]
     unlisted: Mapping[str, Count] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
+    gain: Gain | None = None
     findings: tuple[Finding, ...] = ()
 
     kind: ClassVar[str] = "labels"

@@ -136,3 +136,83 @@ def test_suspects_do_not_depend_on_the_order_of_files_rows() -> None:
     first, second = (to_frame(asked(planted, files)) for files in (seen, seen.take(mixed)))
     columns = ["kind", "image", "class", "suggested", "score"]
     assert first[columns].equals(second[columns])
+
+
+def reviewed_pair(folder: Path) -> None:
+    """Write ten images with a car each, on one of them called a truck; and one with a second car that has no label."""
+    images = [{"id": k, "file_name": f"{k}.jpg", "width": 100, "height": 100} for k in range(10)]
+    box = [10, 10, 30, 30]
+    annotations = [
+        {"id": 100 + k, "image_id": k, "category_id": 2 if k == 3 else 1, "bbox": box, "area": 900, "iscrowd": 0}
+        for k in range(10)
+    ]
+    annotations[0]["note"] = "kept as it is"
+    categories = [{"id": 1, "name": "car"}, {"id": 2, "name": "truck"}]
+    pred = [{"image_id": k, "category_id": 1, "bbox": box, "score": 0.9} for k in range(10)]
+    pred.append({"image_id": 5, "category_id": 1, "bbox": [60, 60, 20, 20], "score": 0.8})
+    gt = {"images": images, "annotations": annotations, "categories": categories, "info": {"year": 2026}}
+    (folder / "gt.json").write_text(json.dumps(gt))
+    (folder / "pred.json").write_text(json.dumps(pred))
+
+
+def review(folder: Path, verdicts: dict[str, str]) -> None:
+    """Write the list of suspects with verdicts by kind."""
+    assert run_here("labels", "gt.json", "pred.json", "-o", "labels.csv", cwd=folder).returncode == 0
+    head, *rows = csv.reader((folder / "labels.csv").read_text().splitlines())
+    with (folder / "reviewed.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([[*head, "verdict"], *([*row, verdicts.get(row[0], "")] for row in rows)])
+
+
+def test_what_was_accepted_is_written_and_nothing_else(tmp_path: Path) -> None:
+    reviewed_pair(tmp_path)
+    review(tmp_path, {"class": "accepted", "missing": "accepted", "box": "rejected"})
+    done = run_here(
+        *("labels", "gt.json", "pred.json", "--reviewed", "reviewed.csv", "--apply", "fixed.json", "--json"),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    before, after = (json.loads((tmp_path / name).read_text()) for name in ("gt.json", "fixed.json"))
+    before["annotations"][3]["category_id"] = 1
+    added = {"id": 110, "image_id": 5, "category_id": 1, "bbox": [60, 60, 20, 20], "area": 400, "iscrowd": 0}
+    before["annotations"].append(added)
+    assert after == before
+    document = json.loads(done.stdout)
+    assert document["suspects"] == []
+    # Before: 9 of 10 cars found, the tenth detection is of a truck and that at the end is false: all precisions up to
+    # recall 1 are those of the ranking; afterwards every object is found and every detection right.
+    assert document["gain"]["after"] == pytest.approx(1) and document["gain"]["before"] < 0.5
+    assert document["gain"]["accepted"] == 2
+
+
+def test_apply_needs_a_review_and_does_not_overwrite(tmp_path: Path) -> None:
+    reviewed_pair(tmp_path)
+    alone = run_here("labels", "gt.json", "pred.json", "--apply", "fixed.json", cwd=tmp_path)
+    assert alone.returncode == 2 and "pass --reviewed" in alone.stderr
+    review(tmp_path, {"class": "accepted"})
+    words = ["--reviewed", "reviewed.csv", "--apply", "gt.json"]
+    onto = run_here("labels", "gt.json", "pred.json", *words, cwd=tmp_path)
+    assert onto.returncode == 2, onto.stderr
+    assert json.loads((tmp_path / "gt.json").read_text())["annotations"][3]["category_id"] == 2
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("maybe", "reviewed.csv:2: expected accepted or rejected, got 'maybe'"),
+        ("", "no row is accepted or rejected"),
+    ],
+)
+def test_a_review_that_cannot_be_read_is_refused(cell: str, message: str, tmp_path: Path) -> None:
+    reviewed_pair(tmp_path)
+    review(tmp_path, dict.fromkeys(KINDS, cell))
+    done = run_here("labels", "gt.json", "pred.json", "--reviewed", "reviewed.csv", cwd=tmp_path)
+    assert done.returncode == 2 and message in done.stderr
+
+
+def test_an_object_that_the_ground_truth_lacks_is_refused(tmp_path: Path) -> None:
+    reviewed_pair(tmp_path)
+    review(tmp_path, {"class": "accepted"})
+    text = (tmp_path / "reviewed.csv").read_text().replace(",103,accepted", ",999,accepted")
+    (tmp_path / "reviewed.csv").write_text(text)
+    done = run_here("labels", "gt.json", "pred.json", "--reviewed", "reviewed.csv", cwd=tmp_path)
+    assert done.returncode == 2 and "gt.json has no annotation '999' (class)" in done.stderr

@@ -1,0 +1,233 @@
+"""What people judged of suspects: read from a file, taken out of the list, and written into a new ground truth."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaccard_eval.atomic import replace_file, require_free
+from jaccard_eval.data.boxtable import FLAGS, BoxTable, freeze
+from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.data.sides import Sides
+from jaccard_eval.errors import UsageError
+from jaccard_eval.features.labels.result import BOX, CLASS, DUPLICATE, MISSING, SUSPICIONS, Gain, LabelsResult, Suspect
+from jaccard_eval.metrics.detection import match_sides
+from jaccard_eval.reading.files import read_bytes, read_text
+from jaccard_eval.text import pluralise, quoted_value
+
+VERDICTS = ACCEPTED, REJECTED = "accepted", "rejected"
+NEEDED = ("kind", "image", "class", "suggested", "xmin", "ymin", "xmax", "ymax", "object")
+
+Key = tuple[str, ...]
+
+
+def key_of(kind: str, image: str, label: str, box: Sequence[float], obj: str) -> Key:
+    """Return what a suspect is known by from one list to the next: its object, or of a missing one its place."""
+    return (kind, image, obj) if obj else (kind, image, label, *(f"{edge:.1f}" for edge in box))
+
+
+def suspect_key(suspect: Suspect) -> Key:
+    """Return the key of a suspect."""
+    corners = (suspect.xmin, suspect.ymin, suspect.xmax, suspect.ymax)
+    return key_of(suspect.kind, suspect.image, suspect.class_name, corners, suspect.object)
+
+
+def read_reviewed(path: Path) -> tuple[dict[Key, str], tuple[Suspect, ...]]:
+    """Read a list with a column of verdicts; return the verdict of each suspect, and those that were accepted.
+
+    The column may have any name: its cells are "accepted", "rejected" or empty.
+    """
+    rows = list(csv.reader(read_text(path).splitlines()))
+    head, *body = rows or [[]]
+    lacks = [name for name in NEEDED if name not in head]
+    if lacks:
+        raise UsageError(f"{path}: expected the columns of labels.csv and one of verdicts; {', '.join(lacks)} missing")
+    own = [k for k, name in enumerate(head) if name not in (*NEEDED, "score", "reason")]
+    verdict_of, accepted = dict[Key, str](), list[Suspect]()
+    for number, row in enumerate(body, start=2):
+        cells = dict(zip(head, row, strict=False))
+        words = [row[k].strip().lower() for k in own if k < len(row) and row[k].strip()]
+        verdicts = [word for word in words if word in VERDICTS]
+        if words and not verdicts:
+            raise UsageError(f"{path}:{number}: expected accepted or rejected, got {quoted_value(words[0])}")
+        if not verdicts:
+            continue
+        suspect = _suspect(path, number, cells)
+        verdict_of[suspect_key(suspect)] = verdicts[0]
+        accepted += [suspect] if verdicts[0] == ACCEPTED else []
+    if not verdict_of:
+        raise UsageError(f"{path}: no row is accepted or rejected. Add a column with these words.")
+    return verdict_of, tuple(accepted)
+
+
+def _suspect(path: Path, number: int, cells: Mapping[str, str]) -> Suspect:
+    kind = cells.get("kind", "")
+    if kind not in SUSPICIONS:
+        raise UsageError(f"{path}:{number}: kind is {quoted_value(kind)}; expected one of {', '.join(SUSPICIONS)}")
+    corners = [math.nan] * 4
+    try:
+        corners = [float(cells[name]) for name in ("xmin", "ymin", "xmax", "ymax")]
+        becomes = [float(word) for word in cells["suggested"].split()] if kind == BOX else corners
+    except ValueError:
+        becomes = []
+    if len(becomes) != 4 or not np.isfinite([*corners, *becomes]).all():
+        raise UsageError(f"{path}:{number}: expected four numbers for the box, and for what is suggested for it")
+    return Suspect(
+        kind=kind,
+        image=cells["image"],
+        class_name=cells["class"],
+        suggested=cells["suggested"],
+        score=0.0,
+        xmin=corners[0],
+        ymin=corners[1],
+        xmax=corners[2],
+        ymax=corners[3],
+        reason="",
+        object=cells.get("object", ""),
+        becomes=tuple(becomes),
+    )
+
+
+def without_judged(result: LabelsResult, verdict_of: Mapping[Key, str], most: int | None) -> LabelsResult:
+    """Return a list without what was judged, and at most so many of each kind."""
+    kept, counts = list[Suspect](), dict.fromkeys(SUSPICIONS, 0)
+    unlisted = dict(result.unlisted)
+    for suspect in result.suspects:
+        if suspect_key(suspect) in verdict_of:
+            continue
+        counts[suspect.kind] += 1
+        if most is None or counts[suspect.kind] <= most:
+            kept.append(suspect)
+        else:
+            unlisted[suspect.kind] = unlisted.get(suspect.kind, 0) + 1
+    return replace(result, suspects=tuple(kept), unlisted=unlisted)
+
+
+def gain_of(
+    sides: Sides,
+    protocol: Protocol,
+    accepted: Sequence[Suspect],
+    others: Iterable[Suspect],
+    verdict_of: Mapping[Key, str],
+) -> Gain:
+    """Measure AP as labels are, with what was accepted, and with as many other changes that follow the model.
+
+    The last is the control: AP rises as well where right labels are changed to what the model says. It takes what was
+    rejected first, then the suspects that are least probable.
+    """
+    pool = sorted(others, key=lambda other: (verdict_of.get(suspect_key(other)) != REJECTED, other.score))
+    pool = [other for other in pool if verdict_of.get(suspect_key(other)) != ACCEPTED]
+    control = list[Suspect]()
+    for kind in SUSPICIONS:
+        n = sum(suspect.kind == kind for suspect in accepted)
+        control += [other for other in pool if other.kind == kind][:n]
+    values = []
+    for chosen in ((), accepted, control):
+        table = corrected(sides.aligned.gt, chosen, rows_of(sides, chosen), sides)
+        metrics = match_sides(replace(sides, aligned=replace(sides.aligned, gt=table)), protocol)
+        values.append(float(metrics.value(MetricRef.parse("AP")).value))
+    return Gain(accepted=len(accepted), before=values[0], after=values[1], control=values[2], controls=len(control))
+
+
+def rows_of(sides: Sides, suspects: Iterable[Suspect]) -> list[int]:
+    """Return the row of each annotation among those aligned, -1 of what is missing."""
+    source, ids = sides.aligned.gt.source, sides.gt.annotation_ids
+    row_of = {str(ids[at] if len(ids) else at): row for row, at in enumerate(source.tolist())}
+    rows = []
+    for suspect in suspects:
+        if suspect.kind != MISSING and suspect.object not in row_of:
+            raise UsageError(f"{sides.gt.path} has no annotation {quoted_value(suspect.object)} ({suspect.kind})")
+        rows.append(-1 if suspect.kind == MISSING else row_of[suspect.object])
+    return rows
+
+
+def corrected(gt: BoxTable, suspects: Sequence[Suspect], rows: Sequence[int], sides: Sides) -> BoxTable:
+    """Return annotations with each suspicion taken for true."""
+    images = {name: row for row, name in reversed([*enumerate(sides.aligned.image_names)])}
+    classes = {name: row for row, name in enumerate(sides.aligned.class_names)}
+    label, xywh, area, kept = gt.label.copy(), gt.xywh.copy(), gt.area.copy(), np.ones(len(gt), dtype=np.bool_)
+    added = list[tuple[int, int, tuple[float, ...]]]()
+    for suspect, row in zip(suspects, rows, strict=True):
+        if suspect.kind in (CLASS, MISSING) and suspect.suggested not in classes:
+            raise UsageError(f"{sides.gt.path} has no class {quoted_value(suspect.suggested)}")
+        box = _xywh(suspect.becomes)
+        if suspect.kind == CLASS:
+            label[row] = classes[suspect.suggested]
+        elif suspect.kind == BOX:
+            xywh[row], area[row] = box, box[2] * box[3]
+        elif suspect.kind == MISSING:
+            if suspect.image not in images:
+                raise UsageError(f"{sides.gt.path} has no image {quoted_value(suspect.image)}")
+            added.append((images[suspect.image], classes[suspect.suggested], box))
+        else:
+            kept[row] = False
+    changed = freeze(replace(gt, label=label, xywh=xywh, area=area)).take(kept)
+    if not added or changed.shapes is not None:
+        return changed
+    image, of_class, boxes = zip(*added, strict=True)
+    more = BoxTable.from_arrays(image, of_class, boxes, encoding="xywh")
+    plain: Any = {name: getattr(changed, name) for name in ("image_names", "class_names")}
+    flags: Any = {name: np.zeros(len(more), dtype=np.bool_) for name in FLAGS}
+    source = np.arange(len(more)) + int(gt.source.max(initial=-1)) + 1
+    return BoxTable.concat([changed, replace(more, source=source, **flags, **plain)])
+
+
+def _xywh(corners: Sequence[float]) -> tuple[float, ...]:
+    left, top, right, bottom = corners
+    return left, top, right - left, bottom - top
+
+
+def write_corrected(path: Path, sides: Sides, accepted: Sequence[Suspect], *, force: bool = False) -> str:
+    """Write the ground truth with what was accepted and nothing else changed; return what was done."""
+    source = Path(sides.gt.path)
+    if sides.gt.format != "coco" or not len(sides.gt.annotation_ids) or source.is_dir():
+        raise UsageError(
+            f"corrections are written to COCO files whose annotations have ids, and {sides.gt.path} is"
+            f" {sides.gt.format}. Convert it first: jaccard-eval convert {sides.gt.path} gt.json"
+        )
+    require_free(path, [source], replace=force)
+    rows_of(sides, accepted)  # whatever names no annotation is reported before anything is written
+    document: dict[str, Any] = json.loads(read_bytes(source))
+    categories = {str(item.get("name")): item["id"] for item in document["categories"]}
+    images = {str(item.get("file_name", item["id"])): item["id"] for item in document["images"]}
+    by_object = {suspect.object: suspect for suspect in accepted if suspect.object}
+    annotations, done = list[dict[str, Any]](), 0
+    for annotation in document["annotations"]:
+        suspect = by_object.get(str(annotation["id"]))
+        if suspect is None:
+            annotations.append(annotation)
+        elif suspect.kind == CLASS:
+            annotations.append(annotation | {"category_id": _known(categories, suspect.suggested, "class", source)})
+        elif suspect.kind == BOX:
+            box = [round(edge, 4) for edge in _xywh(suspect.becomes)]
+            # A polygon of the former box would say otherwise.
+            kept = {key: value for key, value in annotation.items() if key != "segmentation"}
+            annotations.append(kept | {"bbox": box, "area": round(box[2] * box[3], 4)})
+        done += suspect is not None
+    last = max((item["id"] for item in document["annotations"] if isinstance(item["id"], int)), default=0)
+    missing = [suspect for suspect in accepted if suspect.kind == MISSING]
+    for number, suspect in enumerate(missing, start=last + 1):
+        box = [round(edge, 4) for edge in _xywh(suspect.becomes)]
+        named = {
+            "image_id": _known(images, suspect.image, "image", source),
+            "category_id": _known(categories, suspect.suggested, "class", source),
+        }
+        annotations.append({"id": number, **named, "bbox": box, "area": round(box[2] * box[3], 4), "iscrowd": 0})
+    document["annotations"] = annotations
+    replace_file(path, json.dumps(document, ensure_ascii=False).encode())
+    gone = sum(suspect.kind in (DUPLICATE, "spurious") for suspect in accepted)
+    return f"{pluralise(done + len(missing), 'correction')}, of which {len(missing)} added and {gone} removed"
+
+
+def _known(known: Mapping[str, Any], name: str, what: str, source: Path) -> Any:
+    if name not in known:
+        raise UsageError(f"{source} has no {what} {quoted_value(name)}")
+    return known[name]
