@@ -481,6 +481,36 @@ _CROWDHUMAN: dict[str, Any] = _COCO | {
     },
 }
 
+# Free-response curves, as of nodules and lesions: a detection hits the object that its centre lies in.
+_LUNA = "LUNA16, noduleCADEvaluationLUNA16.py"
+
+_FROC: dict[str, Any] = _VOC2012 | {
+    "max_dets": (100,),
+    "max_dets_per": "image",
+    "assignment": "shared",
+    "score_ties": "image",
+    "pixel_offset": 0.0,
+    "metrics": ("CPM",),
+    "overlap": "centre",
+    "sources": {
+        "iou_thresholds": "half of the width and height of an object: the edge of its box, which counts",
+        "areas": f"{_LUNA} has no size ranges",
+        "max_dets": f"{_LUNA}: 100",
+        "max_dets_per": f"{_LUNA}: marks of a scan; there, all marks with the score of the one behind go as well",
+        "assignment": f"{_LUNA}: an object is hit once, with the best score; further marks on it vanish",
+        "iou_ties": "here the first wins",
+        "score_ties": "here by image",
+        "pixel_offset": f"{_LUNA}: nothing is added",
+        "crowd_overlap": f"{_LUNA}: what is excluded is hit as anything else",
+        "ignored_flags": f"{_LUNA}: annotations_excluded.csv",
+        "reusable_flags": f"{_LUNA}: marks on what is excluded vanish",
+        "interpolation": "as PASCAL VOC 2010-2012: FROC has no precision",
+        "precision_epsilon": "as PASCAL VOC",
+        "metrics": "Setio et al. 2017, the LUNA16 challenge, section 2.4: the mean at seven rates",
+        "overlap": "the centre in the box; LUNA16 has spheres, of which 'radius' is the like in an image",
+    },
+}
+
 # What is listed here is accepted by name, in the order of the help; `data.protocol.Protocol` explains each rule.
 RULES: dict[str, dict[str, Any]] = {
     "coco": _COCO,
@@ -496,6 +526,7 @@ RULES: dict[str, dict[str, Any]] = {
     "aitod": _AITOD,
     "soda": _SODA,
     "crowdhuman": _CROWDHUMAN,
+    "froc": _FROC,
     "mmdet": _MMDET,
     "detectron2-voc": _DETECTRON2_VOC,
     "keras-retinanet": _KERAS_RETINANET,

@@ -37,6 +37,7 @@ LATER_RULES: dict[str, Any] = {
     "clipped": False,
     "miss_rate_at": (),
     "miss_rate_reading": "last within",
+    "overlap": "area",
 }
 USUAL_IOU = 0.5  # of AP50; PASCAL VOC's only one
 # Rules that only one kind of similarity has.
@@ -80,9 +81,10 @@ class Protocol:
         The first is the one that headline metrics use. Empty names are not allowed.
     max_dets : tuple of int, or empty
         Caps on detections, ascending, by `max_dets_per`; empty: no cap.
-    assignment : {"best_free", "best_any", "objects_first"}
+    assignment : {"best_free", "best_any", "objects_first", "shared"}
         What a detection may match: the best ground truth that is still free (COCO), or only the best of all, so that a
-        detection whose best is taken is a false positive (VOC); or that, and a group otherwise (Open Images).
+        detection whose best is taken is a false positive (VOC); or that, and a group otherwise (Open Images); or the
+        best of all, shared by any number: the first of them is a true positive, and the others are ignored (LUNA16).
     iou_ties : {"last", "first"}
         Which of several ground truths with equal IoU wins, in file order.
     score_ties : {"image", "file"}
@@ -148,6 +150,10 @@ class Protocol:
     miss_rate_reading : {"last within", "first reaching"}
         Which detection a miss rate is read at: the last one with at most so many false positives per image, and a miss
         rate of 0 is 1e-10; or the first one with at least as many, else the last of all, and 0 stays 0.
+    overlap : {"area", "centre", "radius"}
+        How two boxes are compared: by their areas; or by how near the centre of the detection is to that of the object:
+        1 less the distance in widths and heights of the object, the larger one, so that 0.5 is the edge of its box; or
+        1 less the distance over the mean of width and height, so that 0.5 is a circle in the box.
     sources : tuple of (field, text)
         Where each rule comes from.
 
@@ -163,7 +169,7 @@ class Protocol:
     iou_thresholds: tuple[float, ...]
     areas: tuple[AreaRange, ...]
     max_dets: tuple[int, ...]
-    assignment: Literal["best_free", "best_any", "objects_first"]
+    assignment: Literal["best_free", "best_any", "objects_first", "shared"]
     iou_ties: Literal["last", "first"]
     score_ties: Literal["image", "file"]
     pixel_offset: float
@@ -190,6 +196,7 @@ class Protocol:
     clipped: bool = False
     miss_rate_at: tuple[float, ...] = ()
     miss_rate_reading: Literal["last within", "first reaching"] = "last within"
+    overlap: Literal["area", "centre", "radius"] = "area"
     sources: tuple[tuple[str, str], ...] = field(default=(), metadata=written_as(None))
 
     def __post_init__(self) -> None:

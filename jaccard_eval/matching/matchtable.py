@@ -136,7 +136,8 @@ def _compiled_pairs(
     threshold: float,
 ) -> tuple[IntArray, IntArray, FloatArray] | None:
     """Pair some rows of boxes with their blocks by the compiled core; None without it, or of another similarity."""
-    if similarity.name != BOXES or protocol.single_precision or protocol.union_epsilon:
+    plain = protocol.overlap == "area" and not protocol.single_precision and not protocol.union_epsilon
+    if similarity.name != BOXES or not plain:
         return None
     within = blocks.start, blocks.stop
     return native.pair_boxes(det.xywh, rows, gt.xywh, within, crowd, threshold=threshold, offset=protocol.pixel_offset)
@@ -275,6 +276,16 @@ def assign_objects_first(problem: MatchProblem) -> tuple[IntArray, PairChoice]:
     return segments.detection, choice
 
 
+def assign_shared(problem: MatchProblem) -> tuple[IntArray, PairChoice]:
+    """Let each detection match the object it overlaps most, which any number may match (LUNA16).
+
+    The ranking counts the first of them. Returns what `assign_best_free` does.
+
+    Source: the rules of LUNA16's ``noduleCADEvaluationLUNA16.py``.
+    """
+    return assign_best_any(replace(problem, reusable=np.ones_like(problem.reusable)))
+
+
 def _nothing_chosen(problem: MatchProblem, segments: _Segments) -> PairChoice:
     shape = len(problem.ignored), len(problem.thresholds), len(segments)
     return np.full(shape, NO_PLACE, dtype=segments.place_type)
@@ -305,6 +316,7 @@ ASSIGNMENTS: dict[str, Callable[[MatchProblem], tuple[IntArray, PairChoice]]] = 
     "best_free": assign_best_free,
     "best_any": assign_best_any,
     "objects_first": assign_objects_first,
+    "shared": assign_shared,
 }
 
 
@@ -580,7 +592,8 @@ def match_boxes(
     )
     candidate, choice = ASSIGNMENTS[protocol.assignment](problem)
     # A flag of groups that count may stand next to one that does not.
-    shared = any_flag(gt, protocol.shared_flags) & ~any_flag(gt, protocol.ignored_flags)
+    shares_all = protocol.assignment == "shared"
+    shared = (any_flag(gt, protocol.shared_flags) | shares_all) & ~any_flag(gt, protocol.ignored_flags)
     unpunished = pred.ignore if protocol.judging != EVERY_CLASS else None
     return MatchTable(
         protocol=protocol,
@@ -602,7 +615,7 @@ def match_boxes(
         gt_label=gt_label,
         gt_source=gt.source,
         gt_ignored=ignored,
-        gt_shared=shared if protocol.shared_flags else None,
+        gt_shared=shared if protocol.shared_flags or shares_all else None,
         unpunished=None if unpunished is None else unpunished.take(det_order),
         gt_cover=_covers(gt, order, gt_key, protocol) if PAIRED in protocol.metrics else None,
     )
@@ -765,7 +778,9 @@ class Ranking:
 
 
 def _is_best_of_group(table: MatchTable, shared: BoolArray, hits: BoolArray, pairs: RowArray) -> BoolArray:
-    """Mark the hits (c,) that count: all on single objects, the first on each group that counts, if above 0.
+    """Mark the hits (c,) that count: all on single objects, the first on each group that counts.
+
+    Where objects come first, the score of that has to be above 0.
 
     Source: TensorFlow Object Detection API, ``per_image_evaluation.py``: the score of a group starts at 0.
     """
@@ -776,5 +791,5 @@ def _is_best_of_group(table: MatchTable, shared: BoolArray, hits: BoolArray, pai
     first = np.empty(len(shared), dtype=np.int64)
     first[gt[grouped]] = grouped
     best = grouped[first[gt[grouped]] == grouped]
-    counts[best] = table.score[table.candidate[best]] > 0
+    counts[best] = (table.protocol.assignment == "shared") | (table.score[table.candidate[best]] > 0)
     return counts

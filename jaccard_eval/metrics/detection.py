@@ -654,11 +654,13 @@ def match_sides(
             fix=IMAGE_FOLDER,
         )
     # These know more than shares of areas, which are the same in fractions: distances, widths, angles.
-    if protocol.iou_type in ("keypoints", "probiou") and aligned.units == "norm" and len(aligned.gt):
+    by_distance = protocol.iou_type in ("keypoints", "probiou") or protocol.overlap == "radius"
+    if by_distance and aligned.units == "norm" and len(aligned.gt):
+        measured_by = f"overlap {protocol.overlap}" if protocol.overlap == "radius" else protocol.iou_type
         raise DataError.single(
             "size-unknown",
             Where(sides.gt.path),
-            f"{protocol.iou_type} measures distances, but coordinates are fractions of images whose sizes are unknown",
+            f"{measured_by} measures distances, but coordinates are fractions of images whose sizes are unknown",
             fix=IMAGE_FOLDER,
         )
     kind = KINDS[protocol.iou_type]

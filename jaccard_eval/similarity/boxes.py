@@ -6,7 +6,7 @@ x2 = x + w, area = w·h, union = (a + b) - i.
 from __future__ import annotations
 
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -108,6 +108,7 @@ class Corners:
     right: FloatArray
     bottom: FloatArray
     area: FloatArray
+    overlap: Literal["area", "centre", "radius"] = field(default="area", kw_only=True)  # as of protocols
     union_epsilon: float = field(default=0.0, kw_only=True)  # px², added to what intersections are divided by
 
     @classmethod
@@ -124,6 +125,8 @@ class Corners:
     def prepare(cls, boxes: BoxTable, protocol: Protocol) -> Corners:
         """Make corners of a table under the rules of a protocol; in 32 bits, areas are those of the rounded corners."""
         made = cls.of(boxes.xywh, protocol.pixel_offset)
+        if protocol.overlap != "area":
+            return replace(made, overlap=protocol.overlap)
         if not protocol.single_precision:
             return replace(made, union_epsilon=protocol.union_epsilon) if protocol.union_epsilon else made
         edges: Any = [side.astype(np.float32) for side in (made.left, made.top, made.right, made.bottom)]
@@ -142,6 +145,8 @@ def overlapping_pairs(
 
     Source: pycocotools 2.0.11 ``common/maskApi.c``, ``bbIou``.
     """
+    if second.overlap != "area":
+        return _centred_pairs(first, second, i, j, threshold)
     i, j, intersection = _intersecting(first, second, i, j)
     # In this order, as in C there: a + (b - i) may differ in the last bit.
     union = (first.area[i] + second.area[j]) - intersection
@@ -150,6 +155,31 @@ def overlapping_pairs(
     if first.union_epsilon:
         union += first.union_epsilon
     return _reaching(i, j, intersection, union, threshold)
+
+
+def _centred_pairs(
+    first: Corners, second: Corners, i: Rows, j: Rows, threshold: float
+) -> tuple[Rows, Rows, FloatArray]:
+    """Return the pairs whose centres are near enough, in units of the second box, with 1 less their distance.
+
+    A box without a size has no centre that another could be near.
+    """
+    away = [
+        np.abs((near_i[i] + far_i[i]) - (near_j[j] + far_j[j])) / 2
+        for near_i, far_i, near_j, far_j in (
+            (first.left, first.right, second.left, second.right),
+            (first.top, first.bottom, second.top, second.bottom),
+        )
+    ]
+    sides = [(second.right - second.left)[j], (second.bottom - second.top)[j]]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if second.overlap == "centre":
+            distance = np.maximum(away[0] / sides[0], away[1] / sides[1])
+        else:
+            distance = np.hypot(*away) / ((sides[0] + sides[1]) / 2)
+    value = 1 - distance
+    (reached,) = np.nonzero((value >= threshold) & (value > 0))
+    return i[reached], j[reached], value[reached]
 
 
 def covering_pairs(

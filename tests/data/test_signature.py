@@ -47,6 +47,7 @@ CHANGES = {
     "clipped": True,
     "miss_rate_at": (0.01, 1.0),
     "miss_rate_reading": "first reaching",
+    "overlap": "centre",
 }
 
 

@@ -430,6 +430,7 @@ RULES = (  # the order of the steps, and the fields that only make sense togethe
     ("caps on detections", ("max_dets", "max_dets_per")),
     ("area ranges", ("areas",)),
     ("pixels added to sides", ("pixel_offset",)),
+    ("what boxes are compared by", ("overlap",)),
     ("rounding of overlaps", ("single_precision", "union_epsilon")),
     ("assignment", ("assignment", "iou_ties")),
     ("order of equal scores", ("score_ties",)),
