@@ -227,9 +227,47 @@ def test_results_with_charts_draw_a_figure_of_matplotlib(kind: str) -> None:
         assert "Precision, recall and F1 by confidence threshold" in titles
 
 
-def test_to_plot_a_result_without_charts_is_an_error() -> None:
-    with pytest.raises(UsageError, match="inspect has no charts; evaluate and sensitivity have"):
-        jaccard_eval.inspect(overlap_gt()).plot()
+def test_to_plot_a_result_without_charts_is_an_error(tmp_path: Path) -> None:
+    result = jaccard_eval.evaluate(GT, BETTER)
+    result.save(tmp_path / "result.json")
+    with pytest.raises(UsageError, match="verify has no charts to draw"):
+        jaccard_eval.verify(tmp_path / "result.json", GT, BETTER).plot()
+
+
+def _bars(figure: Any) -> dict[str, dict[str, float]]:
+    """Return the length of each bar by its name, by the title of the chart."""
+    return {
+        axes.get_title(): {
+            label.get_text(): bar.get_width() for label, bar in zip(axes.get_yticklabels(), axes.patches, strict=True)
+        }
+        for axes in figure.axes
+        if axes.patches
+    }
+
+
+@pytest.mark.needs("matplotlib")
+def test_comparisons_explanations_inspections_and_gates_draw_what_they_list() -> None:
+    result = jaccard_eval.evaluate(GT, WORSE)
+    comparison = jaccard_eval.compare(GT, WORSE, BETTER, bootstrap=0)
+    bars = _bars(comparison.plot())
+    # 0.6616 - 0.3463, the values that README shows.
+    assert bars["Metrics, B - A"]["AP"] == pytest.approx(0.3153, abs=1e-4)
+    assert list(bars["Classes, AP of B - A"]) == [row.class_name for row in comparison.others[0].movers()]
+    assert "Mean of classes: precision-recall at IoU 0.50" in [axes.get_title() for axes in comparison.plot().axes]
+
+    explanation = jaccard_eval.explain(result, metric="AP50", boxes=3)
+    gains = _bars(explanation.plot())["Boxes that cost most"]
+    assert [*gains.values()] == [fix.gain for fix in explanation.fixes]
+
+    bars = _bars(jaccard_eval.inspect(GT, WORSE).plot())
+    # person, car, bicycle and dog have 16, 11, 6 and 6 objects, crowds included.
+    assert [*bars["Boxes by class, ground truth"].values()][:4] == [16, 11, 6, 6]
+
+    margins = _bars(jaccard_eval.gate(result, ["AP50>=0.5", "AP50>=0.75"]).plot())
+    (of_gates,) = margins.values()
+    # 0.6915 is 0.1915 above the one limit and 0.0585 below the other.
+    assert [*of_gates.values()] == pytest.approx([0.1915, -0.0585], abs=1e-4)
+    assert [*of_gates] == ["AP50 min 0.5 (pass)", "AP50 min 0.75 (fail)"]
 
 
 def test_a_table_of_curves_has_a_row_per_value() -> None:

@@ -24,7 +24,9 @@ def render(result: Reportable, options: ReportOptions) -> str:
         parts.append(_element("h4", _escape(section.title)))
         parts += map(_block, section.in_text(verbose=options.verbose))
     if report.signature:
-        parts.append(_element("p", f"<small>signature: {_element('code', _escape(report.signature))}</small>"))
+        # One long word: without this it would run out of the cell.
+        code = f'<code style="overflow-wrap: anywhere; white-space: normal">{_escape(report.signature)}</code>'
+        parts.append(_element("p", f"<small>signature: {code}</small>"))
     return _element("div", "\n".join(parts))
 
 

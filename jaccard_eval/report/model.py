@@ -165,6 +165,17 @@ class Chart:
     y: Axis
 
 
+SHOWN_BARS = 20  # of a chart by names
+
+
+def bars_by_name(title: str, axis: str, bars: Sequence[tuple[str, float]]) -> Chart:
+    """Return lying bars, the first on top; no more than can be read."""
+    shown = bars[:SHOWN_BARS]
+    title = title if len(shown) == len(bars) else f"{title} (first {len(shown)} of {len(bars):,})"
+    names = tuple(name for name, _ in shown)
+    return Chart("bar", title, (Series("", tuple(value for _, value in shown)),), x=Axis(axis), y=Axis(names=names))
+
+
 BoxState = Literal["found", "false", "missed", "ignored"]
 
 

@@ -29,6 +29,7 @@ from jaccard_eval.features.compare.result import (
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import (
     Cell,
+    Chart,
     Column,
     DataCell,
     Headline,
@@ -40,6 +41,7 @@ from jaccard_eval.report.model import (
     Section,
     Span,
     Table,
+    bars_by_name,
     columns,
 )
 from jaccard_eval.report.numbers import DECIMALS, delta_text, metric_text, p_text, side_text, threshold_text
@@ -96,6 +98,22 @@ def build_report(result: ComparisonResult, options: ReportOptions) -> Report:
         MARKER,
         verdict_headline(result.baseline.name, result.others, result.bootstrap),
     )
+
+
+def build_charts(result: ComparisonResult) -> list[Chart]:
+    """Return precision by recall of all sides, then what differs of each contender: metrics, and the classes."""
+    from jaccard_eval.report.recall_charts import compared_recall_charts
+
+    names = [result.baseline.name, *(versus.contender.name for versus in result.others)]
+    measured = (evaluated.measured for evaluated in result.results)  # none of a document
+    charts = compared_recall_charts([*zip(names, measured, strict=False)])
+    for versus in result.others:
+        difference = f"{versus.contender.name} - {result.baseline.name}"
+        metrics = [(delta.metric, delta.delta) for delta in versus.summary if not math.isnan(delta.delta)]
+        classes = [(delta.class_name or "", delta.delta) for delta in versus.movers(MAIN_METRIC)]
+        charts.append(bars_by_name(f"Metrics, {difference}", difference, metrics))
+        charts += [bars_by_name(f"Classes, {MAIN_METRIC} of {difference}", difference, classes)] if classes else []
+    return charts
 
 
 def build_data(result: ComparisonResult, options: ReportOptions) -> DataTable:

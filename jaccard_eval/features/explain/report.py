@@ -11,7 +11,22 @@ from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.explain.result import MISSED, ExplanationResult, Fix
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Album, Cell, Column, Headline, KeyValues, Note, Report, Section, Span, Table
+from jaccard_eval.report.model import (
+    Album,
+    Axis,
+    Cell,
+    Chart,
+    Column,
+    Headline,
+    KeyValues,
+    Note,
+    Report,
+    Section,
+    Series,
+    Span,
+    Table,
+    bars_by_name,
+)
 from jaccard_eval.report.numbers import UNDEFINED, delta_text, metric_text, side_text, threshold_text
 from jaccard_eval.report.sections import findings_section, inputs_section
 from jaccard_eval.text import pluralise
@@ -71,6 +86,24 @@ def _costly_images(result: ExplanationResult, metrics: DetectionMetrics) -> dict
     row_of = {name: row for row, name in reversed([*enumerate(metrics.image_names)])}
     rows = [*dict.fromkeys(row_of[fix.image] for fix in result.fixes)]
     return {"rows": rows, "threshold": threshold, "score": score}
+
+
+def build_charts(result: ExplanationResult) -> list[Chart]:
+    """Return the curve, where there is one, and what fixing single boxes or whole kinds and classes gives."""
+    charts = []
+    if result.curve:
+        points = [(point.recall, point.precision) for point in result.curve]
+        recall, precision = zip(*points, strict=True)
+        curve = Series("", precision, recall, "curve")
+        title = f"{result.metric.ref} {_value_text(result.metric)}: precision-recall"
+        ends = 0.0, 1.02
+        charts.append(Chart("line", title, (curve,), x=Axis("recall", ends=ends), y=Axis("precision", ends=ends)))
+    gain, fixes = f"gain of {result.metric.ref}", [(f"{_verb(fix)}, {fix.image}", fix.gain) for fix in result.fixes]
+    charts += [bars_by_name("Boxes that cost most", gain, fixes)] if fixes else []
+    for by, title in (("kind", "Kinds of errors that cost most"), ("class", "Classes that cost most")):
+        groups = [(group.name, group.gain) for group in result.groups if group.by == by]
+        charts += [bars_by_name(title, gain, groups)] if groups else []
+    return charts
 
 
 def build_data(result: ExplanationResult, options: ReportOptions) -> DataTable:

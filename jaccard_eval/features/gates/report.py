@@ -8,7 +8,7 @@ from jaccard_eval.data.document import DataTable
 from jaccard_eval.data.result import GateResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.headlines import gates_headline
-from jaccard_eval.report.model import DataCell, KeyValues, Report, Section
+from jaccard_eval.report.model import Chart, DataCell, KeyValues, Report, Section, bars_by_name
 from jaccard_eval.report.sections import findings_section, gates_section
 
 _FIELDS = (
@@ -25,6 +25,17 @@ def build_report(result: GateResult, options: ReportOptions) -> Report:
     sections += findings_section(result.findings)
     title = f"jaccard-eval {result.version}, gates"
     return Report(title, tuple(sections), result.signature, headline=gates_headline(result.gates))
+
+
+def build_charts(result: GateResult) -> list[Chart]:
+    """Return how far each judged value is on the right side of its limit, and none where nothing was judged."""
+    margins = [
+        (f"{verdict.metric} {verdict.check} {verdict.limit:g} ({verdict.status})", verdict.margin)
+        for verdict in result.gates
+        if not math.isnan(verdict.margin)
+    ]
+    title = "Distance to the limit; broken rules are below 0"
+    return [bars_by_name(title, "margin", margins)] if margins else []
 
 
 def build_data(result: GateResult, options: ReportOptions) -> DataTable:

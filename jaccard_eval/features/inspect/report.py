@@ -12,6 +12,7 @@ from jaccard_eval.findings import Severity
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.classes import Listed, list_classes
 from jaccard_eval.report.model import (
+    Chart,
     Column,
     DataCell,
     Headline,
@@ -22,6 +23,7 @@ from jaccard_eval.report.model import (
     Section,
     Span,
     Table,
+    bars_by_name,
     columns,
 )
 from jaccard_eval.report.numbers import UNDEFINED
@@ -64,6 +66,15 @@ def _headline(result: Inspection) -> Headline:
     found = ", ".join(pluralise(counts[severity], str(severity)) for severity in Severity if counts[severity])
     look: Look = "bad" if counts[Severity.ERROR] else "warn" if found else "good"
     return Headline((*spans, Span("  "), Span(f"({found or 'no warnings'})", look)))
+
+
+def build_charts(result: Inspection) -> list[Chart]:
+    """Return how many boxes each side has of its classes, most first."""
+    charts = []
+    for side in result.sides:
+        counts = sorted(((row.name, row.boxes) for row in side.classes), key=lambda row: -row[1])
+        charts += [bars_by_name(f"Boxes by class, {SIDES[side.role]}", "boxes", counts)] if counts else []
+    return charts
 
 
 def build_data(result: Inspection, options: ReportOptions) -> DataTable:

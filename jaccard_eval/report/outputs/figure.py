@@ -86,7 +86,7 @@ def build_figure(result: Reportable) -> Figure:
     """Return the figure of a result, for a program to show or change."""
     charts = build_charts(result)
     if not charts:
-        raise UsageError(f"{_COMMANDS.get(result.kind, result.kind)} has no charts; evaluate and sensitivity have")
+        raise UsageError(f"{_COMMANDS.get(result.kind, result.kind)} has no charts to draw")
     with _own_style():
         return _drawn(charts)
 
