@@ -473,7 +473,7 @@ _CROWDHUMAN: dict[str, Any] = _COCO | {
         "interpolation": f"{_CROWDHUMAN_SOURCE}/APMRToolkits: trapezoids between points, no envelope",
         "precision_epsilon": f"{_CROWDHUMAN_SOURCE}/APMRToolkits: tp / (tp + fp)",
         "above_threshold": f"{_CROWDHUMAN_SOURCE}/APMRToolkits: overlaps above the threshold",
-        "union_epsilon": f"{_CROWDHUMAN_SOURCE}/APMRToolkits: 1e-6, also of the area that stands for the union",
+        "union_epsilon": f"{_CROWDHUMAN_SOURCE}/APMRToolkits: 1e-6, also of the area that replaces the union",
         "metrics": f"{_CROWDHUMAN_SOURCE}: compute_APMR.py and compute_JI.py",
         "clipped": f"{_CROWDHUMAN_SOURCE}/APMRToolkits: boxes of both sides, where the image has a size",
         "miss_rate_at": f"{_CROWDHUMAN_SOURCE}/APMRToolkits: nine rates of four decimals",

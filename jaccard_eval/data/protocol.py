@@ -138,7 +138,7 @@ class Protocol:
     single_precision : bool
         Whether overlaps of boxes are computed, and all are compared with thresholds, in 32 bits.
     union_epsilon : float
-        px² that are added to the union of two boxes, or to the area that stands for it.
+        px² that are added to the union of two boxes, or to the area that replaces it.
     metrics : tuple of str
         Metrics of the summary besides AP and AR.
     clipped : bool
