@@ -202,6 +202,13 @@ def test_nothing_is_saved_over_an_input(tmp_path: Path) -> None:
     assert (gt.read_bytes(), pred.read_bytes()) == before
 
 
+def test_a_cell_shows_the_classes_of_an_evaluation_and_breaks_its_signature() -> None:
+    result = jaccard_eval.evaluate(GT, WORSE)
+    html = result._repr_html_()
+    assert all(f">{row.name}</td>" in html for row in result.per_class)
+    assert f'<code style="overflow-wrap: anywhere; white-space: normal">{result.signature.split("|")[0]}' in html
+
+
 def test_a_suffix_that_no_report_has_is_an_error_that_names_those_there_are(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"got '\.docx', choose from .*\.json"):
         jaccard_eval.evaluate(GT, BETTER).save(tmp_path / "result.docx")

@@ -294,8 +294,8 @@ def plot(result: Result) -> Figure:
 
 
 def to_html(result: Result) -> str:
-    """Return the report of a result as a piece of HTML."""
-    return render(result, ReportOptions(is_file=False))
+    """Return the report of a result as a piece of HTML, that of an evaluation with its classes."""
+    return render(result, ReportOptions(is_file=False, per_class=isinstance(result, EvaluationResult)))
 
 
 def _sources(result: Result) -> Iterator[str]:

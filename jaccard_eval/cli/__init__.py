@@ -27,6 +27,7 @@ WORDING = "jaccard_eval.wording"  # in the meta of a context: how fixes are repo
 GIVEN = "jaccard_eval.given"  # in the meta of a context: the arguments of the process
 COMPLETE_VARIABLE = "_JACCARD_EVAL_COMPLETE"  # with it in the environment, a run completes a word for a shell
 DEFAULT_COMMAND = "evaluate"
+VERSION_WORD = "version"  # what other tools call the option
 NO_BREAK = "\u2011"  # a hyphen that ends no line
 GROUPS = ("Evaluate", "Understand", "Data", "CI", "Help")  # of the commands, in the order of the help
 EPILOG = """\b
@@ -106,6 +107,8 @@ class CommandTable(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the default command in front where none is named."""
+        if args[:1] == [VERSION_WORD] and not os.path.exists(VERSION_WORD):  # noqa: PTH110 - takes any word
+            args = ["--version", *args[1:]]
         own_options = {name for param in self.get_params(ctx) for name in param.opts}
         word = args[0] if args else ""
         if word in VERBOSE.opts and "--version" not in args:  # that of the default command

@@ -11,7 +11,9 @@ from jaccard_eval.cli import run
 from jaccard_eval.version import __version__
 
 
-@pytest.mark.parametrize("argv", [["--version", "-v"], ["-v", "--version"], ["--version", "--verbose"]])
+@pytest.mark.parametrize(
+    "argv", [["--version", "-v"], ["-v", "--version"], ["--version", "--verbose"], ["version", "-v"]]
+)
 def test_the_verbose_version_tells_what_a_bug_report_needs(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run.run(argv) == 0
     first, *lines = capsys.readouterr().out.splitlines()

@@ -175,7 +175,6 @@ def test_an_unknown_option_is_compared_without_its_dashes(
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["version"], "Did you mean '--version'?"),
         (["evaluate", "a", "b", "--iou-thres", "0.5"], "Did you mean --iou?"),
         (["evaluate", "a", "b", "--conf-thres", "0.5"], "Did you mean --score-min?"),
         (["evaluate", "a", "b", "--gt-format", "pascal"], "Did you mean 'voc'?"),
