@@ -68,6 +68,7 @@ def deliver(
         worst=options.worst,
         verbose=options.verbose,
         gallery=options.gallery,
+        title=options.title or "",
         command=_given_command(),
     )
     if outputs:

@@ -589,6 +589,9 @@ GALLERY = _show(
     metavar="N",
     help="Show the N worst images with their boxes on the page of -o report.html (default 24, at most 200; 0: none).",
 )
+TITLE = _show(
+    "--title", metavar="TEXT", help="First line of the page of -o report.html (default: names of model and data set)."
+)
 
 
 PROTOCOL_OPTIONS: list[click.Parameter] = [
@@ -673,7 +676,7 @@ GROUPS: dict[str, Sequence[click.Parameter]] = {
     "classes": CLASS_OPTIONS,
     "output": OUTPUT_OPTIONS,
     "findings": FINDING_OPTIONS,
-    "gallery": [GALLERY],
+    "gallery": [GALLERY, TITLE],
     "quiet": [QUIET, PROGRESS],
 }
 

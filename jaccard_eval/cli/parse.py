@@ -79,6 +79,7 @@ class RunOptions(SideOptions):
     worst: int | None = None
     sort: str | None = None
     gallery: int | None = None
+    title: str | None = None
     output: tuple[Path, ...] = ()
     as_json: bool = False
     color: str = "auto"

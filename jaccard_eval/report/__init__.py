@@ -46,6 +46,8 @@ class ReportOptions:
     encoding: str = "utf-8"
     # How many images with their boxes a page shows; None: as many as it does by itself
     gallery: int | None = None
+    # First line of a page; empty: the name that the report has
+    title: str = ""
     # The command as it was given, without its outputs; empty where there was none
     command: str = ""
 

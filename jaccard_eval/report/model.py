@@ -400,7 +400,7 @@ class Report:
     """A whole report; the signature, where there is one, holds all that can change a number.
 
     A marker is hidden in media that can hide it: a program finds the comment again that it is to replace. Screens do
-    without the usual parts of the signature.
+    without the usual parts of the signature. The name is that of what was evaluated, for the first line of a page.
     """
 
     title: str
@@ -409,6 +409,7 @@ class Report:
     marker: str = ""
     headline: Headline | None = None
     usual: tuple[str, ...] = ()
+    name: str = ""
 
 
 def build_report(result: Reportable, options: ReportOptions) -> Report:

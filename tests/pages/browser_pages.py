@@ -118,6 +118,7 @@ PAGES: dict[str, Callable[[Path, pytest.FixtureRequest], list[object]]] = {
     "verify": of_saved_result("verify", *PAIR),
     "gate": of_saved_result("gate", "--fail-under", "AP=0.9", "--fail-under", "AP50=0.5"),
     "inspect": lambda *_: ["inspect", *PAIR],
+    "labels": lambda *_: ["labels", *PAIR],
     "explain": lambda *_: ["explain", *PAIR, "--boxes", "10"],
     "report": of_saved_result("report"),
 }

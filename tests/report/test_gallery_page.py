@@ -201,3 +201,26 @@ def test_the_page_of_explain_shows_the_images_of_its_boxes(tmp_path: Path) -> No
     assert len(elements(page, "image")) == len(captions_of(page))
     assert run.run([*args, "--gallery", "0", "-o", str(target)]) == 0
     assert not elements(target.read_text(), "image")
+
+
+def test_the_first_line_names_model_and_data_or_is_the_title(tmp_path: Path) -> None:
+    args = (str(SAMPLE.parent / "coco" / "gt.json"), str(SAMPLE.parent / "coco" / "worse.json"))
+    assert '<p class="title">worse.json on gt.json</p>' in page_of(*args, tmp_path=tmp_path)
+    page = page_of(*args, "--title", "<run> 12", tmp_path=tmp_path)
+    assert '<p class="title">&lt;run&gt; 12</p>' in page
+    assert "<title>&lt;run&gt; 12 · AP 0.3463" in page
+
+
+def test_a_page_without_image_files_says_how_to_show_them() -> None:
+    page = render(evaluate([gt("x 0 0 9 9")], [det("x 0 0 9 9", 0.9)], errors=True), ReportOptions())
+    assert "pass their folder with --images DIR" in page
+
+
+def test_the_page_of_explain_has_the_curve_of_its_metric(tmp_path: Path) -> None:
+    target = tmp_path / "report.html"
+    args = ["explain", str(SAMPLE / "data.yaml"), str(SAMPLE / "worse"), "AP50[class=dog]", "-q", "-o", str(target)]
+    assert run.run(args) == 0
+    page = target.read_text()
+    section = page[page.index('<section id="curves"') :].partition("</section>")[0]
+    assert '<path class="line' in section
+    assert "precision-recall</figcaption>" in section

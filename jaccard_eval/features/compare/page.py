@@ -151,7 +151,8 @@ def build_page(result: ComparisonResult, options: ReportOptions) -> Report:
         *rest,
         _provenance(result, inputs),
     ]
-    return replace(report, sections=tuple(sections))
+    name = " against ".join(side.name for side in reversed(_sides(result)))
+    return replace(report, sections=tuple(sections), name=name)
 
 
 def _headline(result: ComparisonResult) -> Section:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import PurePath
 from urllib.parse import urlencode
 
 import numpy as np
 
 from jaccard_eval.data import document
 from jaccard_eval.data.document import MetricValue
+from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import ClassRow, EvaluationResult, InputSummary
 from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.features.bootstrap.report import interval_text, slices_section
@@ -56,6 +58,7 @@ from jaccard_eval.report.model import (
     Chart,
     Column,
     Drawn,
+    Marked,
     Note,
     Report,
     Rows,
@@ -82,7 +85,13 @@ def build_page(result: EvaluationResult, options: ReportOptions) -> Report:
     found = None if steps is None else explained(result, steps.score)
     result = result if found is None else result.with_part(document.Rows(PART, (found,)))
     sections = [section for build in _SECTIONS for section in build(result, options)]
-    return Report(rules_title(result), tuple(sections), result.signature, headline=headline(result))
+    return Report(rules_title(result), tuple(sections), result.signature, headline=headline(result), name=_name(result))
+
+
+def _name(result: EvaluationResult) -> str:
+    """Return which model was evaluated on which data, by the names of their files; empty where there are none."""
+    names = [PurePath(side.path).name for side in (result.pred, result.gt)]
+    return " on ".join(names) if all(names) else ""
 
 
 def _headline(result: EvaluationResult, options: ReportOptions) -> list[Section]:
@@ -188,7 +197,7 @@ def _classes(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     )
     heads = (
         Column("class", "name"),
-        Column("lost", "ratio"),
+        Column("lost", "size"),
         Column(first, "metric"),
         Column("", "drawn"),
         *columns("metric", *names[1:]),
@@ -238,16 +247,21 @@ def _errors(result: EvaluationResult, options: ReportOptions) -> list[Section]:
         return []
     section = types_section(result.part("errors"), overlap_name(result.protocol))
     # Bars in the table show what the chart of a figure does.
-    blocks = [_with_bars(block) if isinstance(block, Table) else block for block in section.blocks]
+    cost = f"Δ{MetricRef(name='AP', iou=result.part('errors').iou)} if fixed"
+    blocks = [_with_bars(block, cost) if isinstance(block, Table) else block for block in section.blocks]
     return [Section("What errors cost", tuple(block for block in blocks if not isinstance(block, Chart)), key="errors")]
 
 
-def _with_bars(table: Table) -> Table:
+def _with_bars(table: Table, cost: str) -> Table:
     gains = [float(str(row[-1])) for row in table.rows]
     top = max([LEAST, *(gain for gain in gains if not math.isnan(gain))])
     low = min([0.0, *(gain for gain in gains if not math.isnan(gain))])
-    rows = tuple((*row, Drawn(gain, ends=(low, top))) for row, gain in zip(table.rows, gains, strict=True))
-    return replace(table, columns=(*table.columns, Column("", "drawn")), rows=rows)
+    # What is lost is no gain: it is not green.
+    rows = tuple(
+        (*row[:-1], Marked(gain, "plain"), Drawn(gain, ends=(low, top)))
+        for row, gain in zip(table.rows, gains, strict=True)
+    )
+    return replace(table, columns=(*table.columns[:-1], Column(cost, "delta"), Column("", "drawn")), rows=rows)
 
 
 def _confusion(result: EvaluationResult, options: ReportOptions) -> list[Section]:
@@ -306,7 +320,7 @@ def _provenance(result: EvaluationResult, options: ReportOptions) -> list[Sectio
     ]
     if undefined:
         blocks.append(Table((Column("undefined", "name"), Column("reason", "text")), tuple(undefined)))
-    return [Section("How it was made", tuple(blocks), key=PROVENANCE)]
+    return [Section("How it was made", tuple(blocks), key=PROVENANCE, folded=True)]
 
 
 def _inputs(result: EvaluationResult) -> Table:
@@ -358,11 +372,11 @@ _SECTIONS: tuple[Callable[[EvaluationResult, ReportOptions], list[Section]], ...
     _gates,
     _findings,
     _metrics,
-    _classes,
-    _curves,
     _errors,
+    _classes,
     _confusion,
     _gallery,
+    _curves,
     _details,
     _provenance,
 )

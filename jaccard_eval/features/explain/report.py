@@ -70,12 +70,13 @@ def page_sections(result: ExplanationResult, options: ReportOptions) -> list[Sec
     from jaccard_eval.features.images.report import gallery_section
     from jaccard_eval.metrics.detection import DetectionMetrics
 
+    sections = [Section("Curve", tuple(build_charts(result)[:1]), key="curves")] if result.curve else []
     if not isinstance(result.measured, DetectionMetrics):
-        return []
+        return sections
     chosen = _costly_images(result, result.measured)
     n = DEFAULT_IMAGES if options.gallery is None else options.gallery
     gallery = gallery_of(result, chosen.pop("rows")[:n], **chosen)
-    return [] if gallery is None else [gallery_section(gallery, "Images of the boxes that cost most")]
+    return sections if gallery is None else [*sections, gallery_section(gallery, "Images of the boxes that cost most")]
 
 
 def _costly_images(result: ExplanationResult, metrics: DetectionMetrics) -> dict[str, Any]:

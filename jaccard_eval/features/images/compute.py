@@ -46,8 +46,8 @@ def count_images(metrics: DetectionMetrics, score: float | str | None, n: int, *
     """Count every image at IoU .5, or else the lowest threshold, over all sizes.
 
     Predictions count with at least `score`: the best F1 of all classes pooled, unless it is a number. What is ignored,
-    and what matches it, counts nowhere, as in every number of the evaluation. Where images are only counted, not `measured`,
-    the AP of each is NaN: it takes longer than all else.
+    and what matches it, counts nowhere, as in every number of the evaluation. Where images are only counted, not
+    `measured`, the AP of each is NaN: it takes longer than all else.
     """
     threshold = metrics.protocol.judged_threshold
     at = (

@@ -245,8 +245,10 @@ def thumbnail_maker() -> str:
 def file_notes(result: Shown, images: Sequence[GalleryImage]) -> tuple[str, ...]:
     """Return how many images have no thumbnail, where there are folders to find them in."""
     plain = sum(not image.thumbnail for image in images)
-    if not plain or result.images is None or not result.images.given:
+    if not plain:
         return ()
+    if result.images is None or not result.images.given:
+        return ("Boxes are drawn on a plain canvas: to see the images, pass their folder with --images DIR.",)
     what = pluralise(plain, "image has", "images have")
     return (f"{what} no file that can be shown: the boxes are drawn on a plain canvas.",)
 

@@ -141,7 +141,8 @@ def fix_next(found: Explained) -> list[Sentence]:
         pick = {"error": "background", "sure": f"{max(level, found.score):.4g}"}
         n = np.count_nonzero(found.selected(pick))
         if n >= ENOUGH or (n and level == found.score):
-            text = f"{pluralise(int(n), 'sure detection lies', 'sure detections lie')} on nothing"
+            sure = "sure " if level >= SURE[-1] else ""
+            text = f"{pluralise(int(n), f'{sure}detection lies', f'{sure}detections lie')} on nothing"
             advice = f"score {pick['sure']} or more: is the label missing?"
             add("background", {"error": "background"}, pick, text, advice)
             break
@@ -185,8 +186,8 @@ def with_notes(found: Explained, result: EvaluationResult, images: Sequence[int]
     pairs_found = pairs_of_any_class(
         pred, table.row[rows], gt, chosen, found.metrics.protocol, threshold=BACKGROUND_IOU
     )
-    errors = result.part("errors")
-    least = errors.iou if errors is not None else 1.0
+    report = result.part("errors")
+    least = report.iou if report is not None else 1.0
     for block, pairs in pairs_found:
         of_block = rows[block]
         for det, truth, overlap in zip(of_block[pairs.det].tolist(), pairs.gt.tolist(), pairs.overlap, strict=True):

@@ -12,7 +12,7 @@ from jaccard_eval.report.numbers import metric_text
 from jaccard_eval.report.outputs import html
 
 NAMESPACE = "{http://www.w3.org/1999/xhtml}"
-ORDER = ["headline", "score", "metrics", "classes", "curves", "errors", "confusion", "provenance"]
+ORDER = ["headline", "score", "next", "metrics", "errors", "classes", "confusion", "curves", "provenance"]
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +48,8 @@ def test_metrics_and_classes_are_those_of_the_document(result: EvaluationResult)
         name: "n/a" if name in undefined else metric_text(value) for name, value in document["metrics"].items()
     }
     heads, *rows = table_of(page, "classes")
-    assert heads[:7] == ["class", "AP", "AP50", "AP75", "AR100", "gt", "pred"]
-    shown = {row[0]: row[1:7] for row in rows}
+    assert heads[:8] == ["class", "lost", "AP", "AP50", "AP75", "AR100", "gt", "pred"]
+    shown = {row[0]: row[2:8] for row in rows}
     for row in document["per_class"]:
         numbers = [metric_text(row[name]) for name in ("AP", "AP50", "AP75", "AR100")]
         assert shown[row["class"]] == [*numbers, str(row["gt"]), str(row["pred"])]
