@@ -490,7 +490,7 @@ _FROC: dict[str, Any] = _VOC2012 | {
     "assignment": "shared",
     "score_ties": "image",
     "pixel_offset": 0.0,
-    "metrics": ("CPM",),
+    "metrics": ("CPM", *(f"recall[fppi={rate:g}]" for rate in (0.125, 0.25, 0.5, 1, 2, 4, 8))),
     "overlap": "centre",
     "sources": {
         "iou_thresholds": "half of the width and height of an object: the edge of its box, which counts",
@@ -506,7 +506,7 @@ _FROC: dict[str, Any] = _VOC2012 | {
         "reusable_flags": f"{_LUNA}: marks on what is excluded vanish",
         "interpolation": "as PASCAL VOC 2010-2012: FROC has no precision",
         "precision_epsilon": "as PASCAL VOC",
-        "metrics": "Setio et al. 2017, the LUNA16 challenge, section 2.4: the mean at seven rates",
+        "metrics": "Setio et al. 2017, the LUNA16 challenge, section 2.4: sensitivity at seven rates, and its mean",
         "overlap": "the centre in the box; LUNA16 has spheres, of which 'radius' is the like in an image",
     },
 }

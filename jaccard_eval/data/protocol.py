@@ -140,7 +140,7 @@ class Protocol:
     union_epsilon : float
         px² that are added to the union of two boxes, or to the area that replaces it.
     metrics : tuple of str
-        Metrics of the summary besides AP and AR.
+        Metrics of the summary besides AP and AR; of each class those that are averages.
     clipped : bool
         Whether boxes of both sides are cut at the image: left and top edges at its last pixel, right and bottom edges
         at its size.

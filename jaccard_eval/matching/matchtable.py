@@ -621,7 +621,7 @@ def match_boxes(
     )
 
 
-PAIRED = "JI"  # the metric that pairs objects anew, and leaves out those that ignored ones cover
+PAIRED = "JI"  # the metric that pairs objects anew, and ignores those that ignored ones cover
 
 
 def _covers(gt: BoxTable, order: IntArray, key: IntArray, protocol: Protocol) -> FloatArray:

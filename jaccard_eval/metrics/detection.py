@@ -616,14 +616,14 @@ def summary_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
     if protocol.iou_type == "keypoints":  # the ten of poses: one cap, and recall by threshold as well
         by_cap = [replace(ref, name="AR") for ref in _threshold_refs(protocol)]
     by_frequency = [MetricRef(name="AP", area=name) for name in protocol.frequencies]
-    also = [MetricRef(name=name) for name in protocol.metrics]
+    also = [MetricRef.parse(metric) for metric in protocol.metrics]
     return (*_threshold_refs(protocol), *also, *by_area[: len(areas)], *by_frequency, *by_cap, *by_area[len(areas) :])
 
 
 def class_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
     """Return the metrics of the per-class table."""
     cap = protocol.max_dets[-1] if protocol.max_dets else None
-    also = [MetricRef(name=name) for name in protocol.metrics]
+    also = [ref for ref in map(MetricRef.parse, protocol.metrics) if METRICS[ref.name].on in AVERAGED]
     return (*_threshold_refs(protocol), *also, MetricRef(name="AR", max_dets=cap))
 
 

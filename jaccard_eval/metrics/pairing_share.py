@@ -86,7 +86,7 @@ def heaviest_assignment(weights: FloatArray) -> IntArray:
         column_of = np.full(n_rows, -1)
         column_of[row_of[row_of >= 0]] = np.flatnonzero(row_of >= 0)
         return column_of
-    # The last column stands for the beginning of each path.
+    # The last column is where each path begins.
     prices, gains = np.zeros(n_columns + 1), np.zeros(n_rows)
     owner = np.full(n_columns + 1, -1)
     for row in range(n_rows):
