@@ -54,6 +54,7 @@ def prediction_files(name: str, seen: Pictures) -> Files:
         f"supervision/{name}.json": _json([_sink_row(p, box) for p in seen for box in p.boxes]),
         f"ultralytics/{name}.json": _json({p.file_name: [_yolo_result(box) for box in p.boxes] for p in seen}),
         **{f"dota/{name}/Task1_{one}.txt": _text(_dota_results(one, seen)) for one in CATEGORIES},
+        f"vlm/{name}.jsonl": _lines({"image": p.file_name, "response": _said(p)} for p in seen),
         f"darknet/{name}.json": _json([_frame(row, p) for row, p in enumerate(seen, start=1)]),
         f"torchvision/{name}.json": _json({p.file_name: _tensors(p.boxes, scored=True) for p in seen}),
         f"npz/{name}.npz": _archive(seen, scored=True),
@@ -85,6 +86,24 @@ def _answer(p: Picture) -> dict[str, Any]:
         for box in p.boxes
     ]
     return {"objects": objects, "metadata": {"width": p.width, "height": p.height, "format": "Png"}}
+
+
+def _said(p: Picture) -> str:
+    """Return what Gemini would say, in thousandths; a script has added the scores."""
+    objects = [
+        {
+            "box_2d": [
+                1000 * box.top / p.height,
+                1000 * box.left / p.width,
+                1000 * (box.top + box.height) / p.height,
+                1000 * (box.left + box.width) / p.width,
+            ],
+            "label": box.name,
+            "score": box.score,
+        }
+        for box in p.boxes
+    ]
+    return f"```json\n{json.dumps(objects)}\n```"
 
 
 def _labelme(p: Picture) -> dict[str, Any]:

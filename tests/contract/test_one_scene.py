@@ -30,7 +30,7 @@ MASKS = {"shapetext", "shapexml", "geojson", "instances", "masktable", "mots", "
 NAMES = [name for name in format_names() if name not in BENCHMARKS | MASKS]
 SIDES = {"gt": "gt", "pred": "better"}  # by role, what the files of a format are called
 
-OUTPUTS = {"cloud", "darknet", "megadetector", "roboflow", "supervision"}  # of models: nobody annotates in them
+OUTPUTS = {"cloud", "darknet", "megadetector", "roboflow", "supervision", "vlm"}  # of models: nobody annotates in them
 WITHOUT_EMPTY_IMAGES = {"openimages", "text"}  # a row needs a box
 BY_ID = tuple({number: name for name, number in CATEGORIES.items()}.get(at, f"unused {at}") for at in range(19))
 NUMBERED = {"kerasyolo": tuple(CATEGORIES), "torchvision": BY_ID}  # names of classes that files only number

@@ -1,0 +1,310 @@
+"""Answers of vision-language models: boxes in JSON or in tokens, somewhere in a text, one text per image.
+
+Each way to write a box is a row of `FORMS`: a pattern, which number is which, and what the numbers are parts of. Texts
+lie in a file per image, or in the records or lines of a JSON file next to the name of the image.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from jaccard_eval.findings import DataError, Where
+from jaccard_eval.fixes import Fix
+from jaccard_eval.formats import Format
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.options import ReadOptions
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.json import looks_like_json_lines, parse_json, parse_json_lines
+from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.reading.records import Record, RecordCollector
+from jaccard_eval.text import pluralise, quoted_value
+
+FORMAT = Format(
+    name="vlm",
+    summary="answers of vision-language models: bbox_2d, box_2d, <loc0123>, <box>; a text per image, or JSON Lines",
+    source="https://ai.google.dev/gemini-api/docs/image-understanding and the model cards of Qwen-VL, PaliGemma,"
+    " Florence-2, InternVL and DeepSeek-VL2",
+    example="""{"image": "street.jpg", "response": "[{\\"box_2d\\": [100, 50, 500, 250], \\"label\\": \\"dog\\"}]"}
+""",
+    carries=("images", "scores"),
+    suffixes=(".jsonl", ".json", ".txt", ".md"),
+)
+
+_XYXY, _YXYX = (0, 1, 2, 3), (1, 0, 3, 2)
+_PIXELS_OR_THOUSANDTHS = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """One way to write boxes.
+
+    Parameters
+    ----------
+    pattern : re.Pattern
+        Of a label and its numbers, as groups; without the former those of an object in JSON.
+    order : tuple of int
+        Where left, top, right and bottom are among four numbers.
+    whole : float
+        What a side of the image is; 0 where the numbers are pixels or thousandths.
+    shift : float
+        What is added to a number, of forms that number cells.
+    """
+
+    pattern: re.Pattern[str]
+    order: tuple[int, int, int, int] = _XYXY
+    whole: float = 1000.0
+    shift: float = 0.0
+
+
+FORMS = {
+    "bbox_2d": Form(pattern=re.compile(r'\{(?=[^{}]*"bbox_2d"\s*:)[^{}]*\}'), whole=_PIXELS_OR_THOUSANDTHS),
+    "box_2d": Form(pattern=re.compile(r'\{(?=[^{}]*"box_2d"\s*:)[^{}]*\}'), order=_YXYX),
+    # PaliGemma: <loc0100><loc0200><loc0300><loc0400> dog ; ...
+    "<loc0000>": Form(
+        pattern=re.compile(r"(?P<numbers>(?:<loc\d{4}>){4})(?:\s*<seg\d{3}>)*\s*(?P<label>[^<;\n]*)"),
+        order=_YXYX, whole=1024.0,
+    ),
+    # Florence-2: dog<loc_100><loc_200><loc_300><loc_400>, whose 1,000 cells are meant by their centres
+    "<loc_0>": Form(
+        pattern=re.compile(r"(?:^|(?<=[>\n]))(?P<label>[^<>\n]+)(?P<numbers>(?:<loc_\d+>){4,})"), shift=0.5
+    ),
+    # Qwen-VL and InternVL: <ref>dog</ref><box>(1,2),(3,4)</box>, <box>[[1, 2, 3, 4]]</box>
+    "<box>": Form(pattern=re.compile(r"<ref>(?P<label>[^<>]*)</ref>\s*<box>\s*(?P<numbers>[-+.\d,()\[\]\s]*)</box>")),
+    "<|box_start|>": Form(
+        pattern=re.compile(
+            r"<\|object_ref_start\|>(?P<label>[^<>]*)<\|object_ref_end\|>\s*"
+            r"(?P<numbers>(?:<\|box_start\|>[-+.\d,()\[\]\s]*<\|box_end\|>\s*)+)"
+        )
+    ),
+    "<|det|>": Form(
+        pattern=re.compile(r"<\|ref\|>(?P<label>[^<>]*)<\|/ref\|>\s*<\|det\|>\s*(?P<numbers>[-+.\d,()\[\]\s]*)<\|/det\|>"),
+        whole=999.0,
+    ),
+}  # fmt: skip
+_MARK = re.compile(
+    r'\\?"(?:bbox_2d|box_2d)\\?"\s*:|(?:<loc\d{4}>){4}|(?:<loc_\d+>){4}|</ref>\s*<box>|<\|box_start\|>|<\|det\|>'
+)
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+_CUT = re.compile(r"\{[^{}]*$")  # an object that begins and does not end
+_IMAGE = (
+    "image",
+    "image_path",
+    "image_file",
+    "file_name",
+    "filename",
+    "img",
+    "img_path",
+    "file",
+    "path",
+    "images",
+    "image_id",
+)
+_SAID = (
+    "response",
+    "answer",
+    "output",
+    "prediction",
+    "generated_text",
+    "raw_response",
+    "completion",
+    "text",
+    "content",
+)
+_TEXT = {
+    "pred": _SAID,
+    "gt": ("ground_truth", "gt", "solution", "target", "labels", "label", "suffix", *_SAID),
+}  # fmt: skip
+_LABELS = ("label", "name", "class", "category", "object", "text_content", "sub_label")
+_SCORES = ("score", "confidence")
+_UNITS_OF = (("qwen2.5", "px"), ("qwen2_5", "px"), ("qwen25", "px"), ("qwen3", "norm"))  # by the name of a model
+
+
+def looks_like(peek: Peek) -> Likeness | None:
+    """Rate a text by the ways to write boxes that these models have, and a folder by its texts."""
+    if not peek.is_folder:
+        return Likeness.NAMED if _MARK.search(peek.text) else None
+    found = peek.first_files(reads_name)
+    marked = [file for file in found if _MARK.search(file.text)]
+    return Likeness.NAMED if marked and len(marked) >= (len(found) + 1) // 2 else None
+
+
+def reads_name(name: str) -> bool:
+    """Whether a file in a folder may be the answer for an image."""
+    return name.lower().endswith(FORMAT.suffixes) and not name.startswith(".")
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a model said of an image."""
+
+    image: str
+    text: str
+    where: Where
+    model: str = ""
+
+
+def read(path: Path, draft: Draft, options: ReadOptions) -> None:
+    """Add the images, classes and boxes of answers to the draft."""
+    found = {"": path}
+    if files.is_folder(path):
+        found = {name: path / name for name in files.list_tree(path, draft.findings) if reads_name(name)}
+    answers = [
+        answer
+        for name, file, text in files.read_each(
+            found, lambda file: files.read_text(file, empty_ok=True), draft.findings
+        )
+        for answer in _answers(Path(name or file.name).with_suffix("").as_posix(), file, text, options.role, draft)
+    ]
+    collector = RecordCollector(draft)
+    for image in dict.fromkeys(answer.image for answer in answers):
+        collector.add_image(image)
+    used = {name for answer in answers for name, form in FORMS.items() if form.pattern.search(answer.text)}
+    units = _units(used, answers, Where(str(path)), options)
+    for answer in answers:
+        _add_answer(collector, answer, draft, units)
+    collector.to_draft(encoding="xyxy", units=units, listed=True)
+
+
+def _units(used: set[str], answers: Sequence[_Answer], where: Where, options: ReadOptions) -> str:
+    """Return the units of what is read; where nothing shows those of ``bbox_2d``, an error asks for them."""
+    if len(used) > 1:
+        detail = f"boxes are written as {' and as '.join(sorted(used))}"
+        raise DataError.single("layout", where, detail, fix="Pass the answers of one model.")
+    if options.units is not None or "bbox_2d" not in used:
+        return options.units or "norm"
+    named = {units for answer in answers for name, units in _UNITS_OF if name in answer.model.lower()}
+    if len(named) == 1:
+        return named.pop()
+    objects = (found.group() for answer in answers for found in FORMS["bbox_2d"].pattern.finditer(answer.text))
+    texts = (text.partition('"bbox_2d"')[2].partition("]")[0].lstrip(" :[") for text in objects)
+    largest = max((abs(float(number)) for text in texts for number in _NUMBER.findall(text)), default=0.0)
+    if largest > FORMS["box_2d"].whole:
+        return "px"
+    words = "Pass {units} for what the model returns: norm for thousandths, px for pixels."
+    detail = (
+        f"bbox_2d has numbers up to {largest:g}: pixels, as Qwen2.5-VL writes them, or thousandths of the image, as"
+        " Qwen3-VL does"
+    )
+    raise DataError.single("layout", where, detail, fix=Fix.of_side(options.role, words, units=None))
+
+
+def _answers(name: str, file: Path, text: str, role: str, draft: Draft) -> Iterator[_Answer]:
+    """Yield the answers of a file: of its records or lines if these name images, else the whole of it."""
+    where = Where(str(file))
+    if looks_like_json_lines(text) or file.suffix.lower() == FORMAT.suffixes[0]:
+        rows = [(replace(where, line=line), value) for line, value in parse_json_lines(file, text, draft.findings)]
+    else:
+        value: Any = None
+        with suppress(DataError):  # a text that is not JSON is an answer by itself
+            value = parse_json(file, text) if text.lstrip()[:1] in ("{", "[") else None
+        if isinstance(value, dict) and not _image_of(value) and not {*FORMS} & {*value}:
+            by_image = {key: inner for key, inner in value.items() if isinstance(inner, str | list | dict)}
+            if any(_MARK.search(_text_of(inner)) for inner in by_image.values()):
+                for image, inner in by_image.items():
+                    yield _Answer(image, _text_of(inner), replace(where, record=image))
+                return
+        rows = (
+            [(replace(where, record=f"[{at}]"), row) for at, row in enumerate(value)] if isinstance(value, list) else []
+        )
+        rows = [(where, value)] if isinstance(value, dict) else rows
+    if not any(isinstance(row, dict) and _image_of(row) for _, row in rows):
+        yield _Answer(name, text, where)
+        return
+    for place, row in rows:
+        image = _image_of(row) if isinstance(row, dict) else ""
+        if not image:
+            draft.findings.error("field-missing", place, "names no image", fix="Write the image next to its answer.")
+            continue
+        asked = [key for key in _TEXT[role] if key in row]
+        others = [key for key in row if key not in {*_IMAGE, *_TEXT["gt"], *_TEXT["pred"]} and _is_answer(key)]
+        key = next((key for key in (*asked, *others) if _MARK.search(_text_of(row[key]))), (*asked, "")[0])
+        yield _Answer(image, _text_of(row.get(key, "")), replace(place, field=key or None), str(row.get("model", "")))
+
+
+def _is_answer(key: str) -> bool:
+    return key not in {"prompt", "question", "instruction", "query", "messages", "conversations", "system", "input"}
+
+
+def _text_of(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _image_of(row: dict[str, Any]) -> str:
+    for key in _IMAGE:
+        value = row.get(key)
+        value = value[0] if isinstance(value, list) and len(value) == 1 else value
+        value = value.get("path") if isinstance(value, dict) else value
+        if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
+            return str(value)
+    return ""
+
+
+def _add_answer(collector: RecordCollector, answer: _Answer, draft: Draft, units: str) -> None:
+    n_before = collector.n_boxes
+    for name, form in FORMS.items():
+        whole = 1.0 if units == "px" else form.whole or FORMS["box_2d"].whole
+        for at, found in enumerate(form.pattern.finditer(answer.text)):
+            if "label" in form.pattern.groupindex:
+                numbers = [float(number) for number in _NUMBER.findall(_plain(found["numbers"]))]
+                if len(numbers) % 4 or not numbers:
+                    detail = f"{quoted_value(found['numbers'])} has {len(numbers)} numbers; a box has 4"
+                    draft.findings.error("bbox-length", answer.where, detail, fix="Ask the model again, or drop it.")
+                    continue
+                boxes, label, score = (
+                    [numbers[row : row + 4] for row in range(0, len(numbers), 4)],
+                    found["label"],
+                    math.nan,
+                )
+                if not label.strip():
+                    draft.findings.error("field-missing", answer.where, "a box has no label", fix="Ask for labels.")
+            else:
+                place = replace(answer.where, record=f"{answer.where.record or ''}{name}[{at}]")
+                try:
+                    record = Record.of(json.loads(found.group()), place, draft.findings)
+                except ValueError:
+                    draft.findings.error(
+                        "json-syntax", place, "is not an object in JSON", fix="Correct it, or drop it."
+                    )
+                    continue
+                key = next((key for key in _LABELS if record.has(key)), _LABELS[0])
+                label = record.text(key)
+                score = record.optional(next((key for key in _SCORES if record.has(key)), _SCORES[0]))
+                value = record.values.get(name)
+                is_nested = isinstance(value, list) and bool(value) and isinstance(value[0], list)
+                holder = record.entries(name) if is_nested else record
+                boxes = [holder.numbers(field, 4) for field in (holder.values if is_nested else (name,))]
+            for box in boxes:
+                coords = [(box[side] + form.shift) / whole for side in form.order]
+                collector.add_box(answer.image, label.strip(), coords, answer.where, score=score)
+    _warn_of_rest(answer, draft, collector.n_boxes - n_before)
+
+
+def _plain(numbers: str) -> str:
+    """Return numbers without the signs between them that could be read as theirs."""
+    return re.sub(r"<\|[a-z_/]+\|>|loc_?", " ", numbers)
+
+
+def _warn_of_rest(answer: _Answer, draft: Draft, n_boxes: int) -> None:
+    """Report an answer that was cut off, or that has no box."""
+    fix = "Ask again with more tokens for the answer."
+    rest = answer.text
+    for form in FORMS.values():
+        rest = form.pattern.sub("", rest)
+    cut = _CUT.search(rest)
+    if cut is not None:
+        detail = (
+            f"the answer is cut off in an object that does not end, {quoted_value(cut.group()[:40])}; read before it:"
+            f" {pluralise(n_boxes, 'box', 'boxes')}"
+        )
+        draft.findings.warning("record-skipped", answer.where, detail, fix=fix)
+    elif not n_boxes and answer.text.strip() not in ("", "[]", "```json\n[]\n```"):
+        detail = f"the answer for {quoted_value(answer.image)} has no box; it counts as an image without objects"
+        draft.findings.note("record-skipped", answer.where, detail)
