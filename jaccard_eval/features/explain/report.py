@@ -70,7 +70,7 @@ def page_sections(result: ExplanationResult, options: ReportOptions) -> list[Sec
     from jaccard_eval.features.images.report import gallery_section
     from jaccard_eval.metrics.detection import DetectionMetrics
 
-    sections = [Section("Curve", tuple(build_charts(result)[:1]), key="curves")] if result.curve else []
+    sections = [Section("Precision and recall", tuple(build_charts(result)[:1]), key="curves")] if result.curve else []
     if not isinstance(result.measured, DetectionMetrics):
         return sections
     chosen = _costly_images(result, result.measured)
