@@ -1,4 +1,4 @@
-"""Answers of services that find objects, one per image: Amazon Rekognition, Google and Azure Vision, Clarifai.
+"""Answers that have objects, one per image: Rekognition, Google, Azure and Custom Vision, Clarifai, DL Streamer.
 
 Each service is a row of `SERVICES`: the way from the answer to its objects, and where these have class, score and box.
 A file has the answer for one image, which it is called after, or those of several by their names.
@@ -22,7 +22,7 @@ from jaccard_eval.reading.records import UNKNOWN_SIZE, Record, RecordCollector, 
 
 FORMAT = Format(
     name="cloud",
-    summary="answers of Amazon Rekognition, Google Vision, Azure Vision and Clarifai as JSON, one per image",
+    summary="answers of Rekognition, Google, Azure and Custom Vision, Clarifai, DL Streamer as JSON, one per image",
     source="https://docs.aws.amazon.com/rekognition/latest/dg/API_DetectLabels.html and the APIs of the others",
     example="""{
   "Labels": [
@@ -100,6 +100,20 @@ SERVICES: Mapping[str, tuple[bytes, Service]] = {  # by a key of the answer, and
             sides=_XYWH, units="px", size="metadata",
         ),
     ),
+    "predictions": (  # Custom Vision
+        b'"boundingBox',
+        Service(
+            lists=("predictions",), label="tagName", score="probability", box="boundingBox",
+            sides=("left", "top", "width", "height"),
+        ),
+    ),
+    "resolution": (  # DL Streamer, whose list of objects is called as Azure's
+        b'"bounding_box',
+        Service(
+            lists=("objects",), label="detection.label", score="detection.confidence", box="detection.bounding_box",
+            sides=("x_min", "y_min", "x_max", "y_max"), encoding="xyxy", size="resolution",
+        ),
+    ),
     "objects": (
         b'"rectangle',
         Service(
@@ -129,7 +143,8 @@ def _rate(document: Peek) -> Likeness | None:
         for key, (mark, _) in SERVICES.items()
         if mark in document.head and re.search(rb'%b"\s*:\s*[\[{]' % mark, document.head)
     }
-    named = {key for key in named if f'"{key}"'.encode() in document.head}
+    fields = {key: (key, service.label.rpartition(".")[2]) for key, (_, service) in SERVICES.items()}
+    named = {key for key in named if all(f'"{field}"'.encode() in document.head for field in fields[key])}
     return Likeness.STRUCTURE if named & document.top_keys or (named and _is_nested(document)) else None
 
 

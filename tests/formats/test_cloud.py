@@ -63,6 +63,11 @@ def sides(box: Box) -> dict[str, int]:
     return dict(zip("xywh", box[2:], strict=True))
 
 
+def extent(box: Box) -> dict[str, float]:
+    left, top, width, height = fractions(box)
+    return {"x_min": left, "y_min": top, "x_max": left + width, "y_max": top + height}
+
+
 METADATA = {"metadata": {"width": WIDTH, "height": HEIGHT}}
 ANSWERS = {
     "Rekognition": rekognition,
@@ -86,6 +91,25 @@ ANSWERS = {
         }
     ),
     "Clarifai": clarifai,
+    "Custom Vision": lambda boxes: {
+        "project": "p",
+        "predictions": [
+            {
+                "probability": box[1],
+                "tagId": "t",
+                "tagName": box[0],
+                "boundingBox": dict(zip(("left", "top", "width", "height"), fractions(box), strict=True)),
+            }
+            for box in boxes
+        ],
+    },
+    "DL Streamer": lambda boxes: {
+        "objects": [
+            {"detection": {"bounding_box": extent(box), "confidence": box[1], "label": box[0]}, "h": 1, "w": 2}
+            for box in boxes
+        ],
+        "resolution": {"height": HEIGHT, "width": WIDTH},
+    },
 }
 
 
