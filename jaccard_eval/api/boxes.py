@@ -736,6 +736,8 @@ def labels(
     every: bool = False,
     reviewed: str | os.PathLike[str] | None = None,
     apply: str | os.PathLike[str] | None = None,
+    annotate: Sequence[str] = (),
+    image_root: str = "",
     class_agnostic: bool = False,
     difficult: str | None = None,
     iou_type: str | None = None,
@@ -779,6 +781,11 @@ def labels(
         measured after what was accepted.
     apply : path, optional
         A new COCO file of the ground truth with what was accepted and nothing else changed.
+    annotate : sequence of str
+        Files for the tools of annotators, as FORMAT=PATH: "cvat=review.xml", "label-studio=tasks.json",
+        "coco=review.json" or "yolo=review/". They have all objects of the images with listed suspects.
+    image_root : str
+        What stands before the names of images in Label Studio's tasks, such as "https://host/images/".
     classes, exclude_classes, score_min, nms, drop_duplicates
         What is chosen from both sides, as in `evaluate`.
     class_map, gt_class_map, match_images, extra_images, images_in_common
@@ -820,17 +827,21 @@ def labels(
         if apply is not None:
             raise UsageError("apply writes what a review accepted: pass reviewed too")
         result = suspect_labels(sides, rules, most=most, version=__version__)
-        return replace(result, findings=(*found, *result.findings))
-    from jaccard_eval.features.labels.review import gain_of, read_reviewed, without_judged, write_corrected
+    else:
+        from jaccard_eval.features.labels.review import gain_of, read_reviewed, without_judged, write_corrected
 
-    verdict_of, accepted = read_reviewed(path_of(reviewed))
-    all_suspects = suspect_labels(sides, rules, most=None, version=__version__)
-    result = without_judged(all_suspects, verdict_of, most)
-    if accepted:
-        gain = gain_of(sides[0], rules, accepted, all_suspects.suspects, verdict_of)
-        result = replace(result, gain=gain)
-    if apply is not None:
-        write_corrected(path_of(apply), sides[0], accepted)
+        verdict_of, accepted = read_reviewed(path_of(reviewed))
+        whole = suspect_labels(sides, rules, most=None, version=__version__)
+        result = without_judged(whole, verdict_of, most)
+        if accepted:
+            result = replace(result, gain=gain_of(sides[0], rules, accepted, whole.suspects, verdict_of))
+        if apply is not None:
+            write_corrected(path_of(apply), sides[0], accepted)
+    if annotate:
+        from jaccard_eval.features.labels.annotators import annotate as write_for_annotators
+
+        written = write_for_annotators(annotate, sides[0], result.suspects, image_root=image_root)
+        result = replace(result, findings=(*result.findings, *written.findings()))
     return replace(result, findings=(*found, *result.findings))
 
 

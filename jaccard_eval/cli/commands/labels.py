@@ -23,9 +23,18 @@ Examples:
 
 
 def labels(
-    options: RunOptions, *, paths: tuple[Path, ...], every: bool, reviewed: Path | None, apply: Path | None
+    options: RunOptions,
+    *,
+    paths: tuple[Path, ...],
+    every: bool,
+    reviewed: Path | None,
+    apply: Path | None,
+    annotate: tuple[str, ...],
+    image_root: str | None,
 ) -> None:
     """Run the command."""
+    from jaccard_eval.features.labels.annotators import target_of
+
     context = click.get_current_context()
     if len(options.gt) > 1:
         raise click.UsageError(f"GT is given {len(options.gt)} times", context)
@@ -38,10 +47,18 @@ def labels(
         raise UsageError("--apply writes what a review accepted: pass --reviewed labels.csv with a column of verdicts")
     if apply is not None:
         refuse_overwriting([("--apply", apply)])
+    for text in annotate:
+        refuse_overwriting([("--annotate", target_of(text)[1])])
     outputs = plan_files(options.output)
     from jaccard_eval.api import boxes as api
 
-    review = {"every": every, "reviewed": reviewed, "apply": apply}
+    review = {
+        "every": every,
+        "reviewed": reviewed,
+        "apply": apply,
+        "annotate": annotate,
+        "image_root": image_root or "",
+    }
     result = run_on_sides(api.labels, gt, *preds, options=options, **review, **_rules(options))
     report_findings(result.findings, options)
     deliver(result, outputs, options)
@@ -85,6 +102,18 @@ COMMAND = SectionedCommand(
             metavar="FILE",
             basic=True,
             help="Write a new COCO file with what was accepted, and nothing else changed.",
+        ),
+        section("Review")(
+            "--annotate",
+            metavar="FORMAT=PATH",
+            multiple=True,
+            basic=True,
+            help="Also write for annotators' tools: cvat=FILE.xml, label-studio=FILE.json, coco=FILE.json or yolo=DIR.",
+        ),
+        section("Review")(
+            "--image-root",
+            metavar="URL",
+            help="What stands before the names of images in Label Studio's tasks.",
         ),
         "rules",
         "shapes",

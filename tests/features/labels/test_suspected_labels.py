@@ -9,7 +9,7 @@ import pytest
 from command_line import run_here
 from labels import DETECTORS, KINDS, Boxes, damage, detect, draw_truth, right_among, table
 
-from jaccard_eval import BoxTable, labels, to_frame
+from jaccard_eval import BoxTable, labels, load, to_frame
 from jaccard_eval.features.labels.evidence import Company, Truth, isotonic
 from jaccard_eval.features.labels.result import LabelsResult
 
@@ -216,3 +216,46 @@ def test_an_object_that_the_ground_truth_lacks_is_refused(tmp_path: Path) -> Non
     (tmp_path / "reviewed.csv").write_text(text)
     done = run_here("labels", "gt.json", "pred.json", "--reviewed", "reviewed.csv", cwd=tmp_path)
     assert done.returncode == 2 and "gt.json has no annotation '999' (class)" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["cvat=out.xml", "label-studio=out.json", "coco=out.json", "yolo=out/"])
+def test_annotators_files_hold_all_objects_of_the_images_and_what_is_missing(name: str, tmp_path: Path) -> None:
+    reviewed_pair(tmp_path)
+    gt = json.loads((tmp_path / "gt.json").read_text())
+    gt["annotations"][5]["bbox"] = [80, 10, 30, 30]  # reaches out of the image on the right
+    gt["annotations"].append(gt["annotations"][5] | {"id": 200, "bbox": [150, 10, 30, 30]})  # outside of it
+    (tmp_path / "gt.json").write_text(json.dumps(gt))
+    done = run_here("labels", "gt.json", "pred.json", "--annotate", name, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    form, path = name.split("=")
+    if form == "label-studio":
+        tasks = {task["data"]["image"]: task["predictions"][0] for task in json.loads((tmp_path / path).read_text())}
+        # Of an image of 100 x 100 px, per cent are px; what reaches out of it ends at 100.
+        first, *others = tasks["5.jpg"]["result"]
+        place = {"x": 80, "y": 10, "width": 20, "height": 30, "rotation": 0, "rectanglelabels": ["car"]}
+        assert first["value"] == place and len(others) == 2
+        assert tasks["5.jpg"]["score"] == max(region.get("score", 0) for region in (first, *others))
+        return
+    read = load(tmp_path / path)
+    names = [read.images.name(row).partition(".")[0] for row in read.boxes.image.tolist()]
+    # Image 5 has its own object up to the edge, and two detections of cars that have no label.
+    assert names.count("5") >= 3
+    if form == "yolo":
+        return
+    right = read.boxes.xywh[:, 0] + read.boxes.xywh[:, 2]
+    assert right.max() == pytest.approx(100 if read.units == "px" else 1, abs=0.01)
+    assert "1 box outside of its image left out" in done.stderr
+    text = (tmp_path / path).read_text()
+    assert "labelled truck, taken for car at 0.90" in text and "missing: car at 0.80" in text
+
+
+def test_annotators_files_need_sizes_and_a_known_format(tmp_path: Path) -> None:
+    reviewed_pair(tmp_path)
+    odd = run_here("labels", "gt.json", "pred.json", "--annotate", "word=out", cwd=tmp_path)
+    assert odd.returncode == 2 and "expected FORMAT=PATH with a format of cvat, label-studio, coco, yolo" in odd.stderr
+    gt = json.loads((tmp_path / "gt.json").read_text())
+    gt["images"] = [{"id": image["id"], "file_name": image["file_name"]} for image in gt["images"]]
+    (tmp_path / "gt.json").write_text(json.dumps(gt))
+    unknown = run_here("labels", "gt.json", "pred.json", "--annotate", "cvat=out.xml", cwd=tmp_path)
+    assert unknown.returncode == 2 and "need the sizes of images" in unknown.stderr
+    assert not (tmp_path / "out.xml").exists()
