@@ -23,9 +23,12 @@ LOOKS: Mapping[Status, Look] = {
 OTHERS = {Status.WARN: "warned", Status.INFO: "missed, for information", Status.SKIP: "skipped"}
 
 
-def metrics_headline(values: Mapping[str, float], findings: Iterable[Finding]) -> Headline:
-    """Return the first metrics, as in ``AP 0.3463  AP50 0.6915  AP75 0.2658  (2 warnings)``."""
-    texts = [f"{name} {metric_text(value)}" for name, value in [*values.items()][:SHOWN_METRICS]]
+def metrics_headline(
+    values: Mapping[str, float], findings: Iterable[Finding], at: Mapping[str, float] | None = None
+) -> Headline:
+    """Return the first metrics, as in ``AP 0.3463  AP50 0.6915  AP75 0.2658  (2 warnings)``, and those `at` a score."""
+    shown = dict([*values.items()][:SHOWN_METRICS]) | dict(at or {})
+    texts = [f"{name} {metric_text(value)}" for name, value in shown.items()]
     spans = [Span(f"  {text}" if row else text) for row, text in enumerate(texts)]
     return Headline((*spans, *warned_spans(findings)))
 

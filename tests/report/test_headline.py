@@ -41,3 +41,10 @@ def test_quiet_and_verbose_go_together_and_the_last_line_is_printed(name: str, t
     quiet, both = (run_here(name, *pair, *options) for options in (["-q"], ["-q", "-v"]))
     assert (both.returncode, both.stdout.count("\n")) == (0, 1)
     assert both.stdout == quiet.stdout
+
+
+def test_the_last_line_has_the_numbers_of_a_score_that_was_asked_for(sample_data: Path) -> None:
+    pair = (str(sample_data / "coco" / name) for name in ("gt.json", "worse.json"))
+    line = run_here("evaluate", *pair, "-q", "--score", "0.5").stdout
+    # 24 true and 2 false positives, 14 misses: 24 / 26, 24 / 38 and 48 / 64, as the table of operating points has them.
+    assert line == "AP 0.3463  AP50 0.6915  AP75 0.2658  at 0.50: precision 0.9231  recall 0.6316  F1 0.7500\n"

@@ -28,7 +28,7 @@ from jaccard_eval.report.model import (
     Table,
     columns,
 )
-from jaccard_eval.report.numbers import thresholds_text
+from jaccard_eval.report.numbers import threshold_text, thresholds_text
 from jaccard_eval.report.sections import (
     findings_section,
     gates_section,
@@ -114,7 +114,12 @@ def headline(result: EvaluationResult) -> Headline:
         for name, metric in result.metrics.items()
         if len(ious) > 1 or metric.ref.iou is not None or replace(metric.ref, iou=ious[0]) not in refs
     }
-    return metrics_headline(shown, result.findings)
+    at, judged = {}, ious[result.protocol.judged_threshold]
+    for point in result.operating_points:
+        if point.class_name is None and point.iou == judged:
+            at = {f"at {threshold_text(point.score)}: precision": point.precision, "recall": point.recall}
+            at["F1"] = point.f1
+    return metrics_headline(shown, result.findings, at)
 
 
 def build_album(result: EvaluationResult, options: ReportOptions) -> Album:
