@@ -773,7 +773,7 @@ def labels(
         One or more, or one list of them: of different models, or of one trained on other parts of the data. Several
         raise precision as far as they err independently.
     protocol, class_agnostic, difficult, iou_type, sigmas, dilation_ratio
-        As in `evaluate`; the protocol says which annotations do not count.
+        As in `evaluate`; the protocol defines which annotations do not count.
     every : bool
         List all suspects, not only the first 200 of each kind.
     reviewed : path, optional

@@ -1,4 +1,4 @@
-"""``jaccard-eval labels``: which annotations are probably wrong, by what predictions say about them."""
+"""``jaccard-eval labels``: which annotations are probably wrong, by the predictions."""
 
 from __future__ import annotations
 

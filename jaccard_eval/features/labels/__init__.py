@@ -1,1 +1,1 @@
-"""Which annotations are probably wrong, by what predictions say about them."""
+"""Which annotations are probably wrong, by the predictions."""

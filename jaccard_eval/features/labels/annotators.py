@@ -50,14 +50,14 @@ class Picture:
 
 
 def annotate(asked: Sequence[str], sides: Sides, suspects: Sequence[Suspect], *, image_root: str) -> FindingLog:
-    """Write suspects to files, each asked for as FORMAT=PATH; return what was left out."""
+    """Write suspects to files, each asked for as FORMAT=PATH; return what was ignored."""
     findings = FindingLog()
     targets = [target_of(text) for text in asked]
     for _, path in targets:
         require_free(path, [Path(sides.gt.path)], replace=False)
     pictures, n_outside = _pictures(sides, suspects)
     if n_outside:
-        detail = f"{pluralise(n_outside, 'box', 'boxes')} outside of its image left out of the annotators' files"
+        detail = f"{pluralise(n_outside, 'box', 'boxes')} outside of its image ignored in the annotators' files"
         findings.warning("write-loss", Where(sides.gt.path, field="box"), detail)
     for name, path in targets:
         if name == "yolo":
@@ -123,7 +123,7 @@ def _has_area(shape: Shape) -> bool:
 
 
 def _cvat(path: Path, pictures: Sequence[Picture], names: Sequence[str], _: str) -> dict[Path, str]:
-    """Return CVAT XML 1.1, and the labels of the task beside it: an attribute that these lack is dropped in silence."""
+    """Return CVAT XML 1.1, and the labels of the task next to it: an attribute that these lack is dropped in silence."""
     root = ET.Element("annotations")
     ET.SubElement(root, "version").text = "1.1"
     labels = ET.SubElement(ET.SubElement(ET.SubElement(root, "meta"), "task"), "labels")
@@ -164,7 +164,7 @@ def _xml(text: str) -> str:
 
 
 def _label_studio(path: Path, pictures: Sequence[Picture], names: Sequence[str], image_root: str) -> dict[Path, str]:
-    """Return Label Studio's tasks with predictions, in per cent of the image, and the configuration beside."""
+    """Return Label Studio's tasks with predictions, in per cent of the image, and the configuration next to it."""
     tasks = []
     for picture in pictures:
         results = [_region(picture, shape, number) for number, shape in enumerate(picture.shapes, start=1)]

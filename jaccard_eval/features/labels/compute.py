@@ -197,7 +197,7 @@ def _between(first: BoxTable, second: BoxTable, protocol: Protocol, threshold: f
 
 
 def _check(truth: Truth, views: Sequence[Views], sides: Sequence[Sides], findings: FindingLog) -> None:
-    """Warn where the predictions are no judge of labels."""
+    """Warn where the predictions cannot judge labels."""
     objects = int(truth.counts.sum())
     for view, side in zip(views, sides, strict=False):
         n_right = int((view.right != NONE).sum())
@@ -217,7 +217,7 @@ def _check(truth: Truth, views: Sequence[Views], sides: Sequence[Sides], finding
 
 
 def _refusals(views: Sequence[Views]) -> dict[str, str]:
-    """Return the kinds that cannot be looked for: where low scores were cut off, nothing near is no evidence."""
+    """Return the kinds that cannot be looked for: where low scores were cut off, nothing near proves nothing."""
     for view in views:
         n, score = len(view.pred), view.pred.score
         # A model may call all of its detections sure: then the lowest ones are most often wrong.
@@ -293,7 +293,7 @@ def _classes(truth: Truth, views: Sequence[Views], company: Company) -> Ranked:
         of_view.append(np.full(len(at), place))
         detection.append(at)
         shares.append(exchanged)
-        # A file that agrees with the label speaks against the suspicion.
+        # A file that agrees with the label lowers the suspicion.
         against[view.right[found]] -= np.logaddexp(0, view.named[found])
     key, each = np.concatenate(keys), np.concatenate(odds)
     distinct, first, group = np.unique(key, return_index=True, return_inverse=True)
@@ -474,7 +474,7 @@ class _Writer:
         names = self.sides.aligned.class_names
         own, named = (names[k] for k in (self.truth.boxes.label[ranked.row[place]], ranked.label[place]))
         return (
-            f"labelled {own}, taken for {named} at {_share(self._shown(ranked, place))}; the model exchanges these in"
+            f"labelled {own}, predicted as {named} at {_share(self._shown(ranked, place))}; the model exchanges these in"
             f" {100 * ranked.extra[place]:.0f} % of other cases"
         )
 

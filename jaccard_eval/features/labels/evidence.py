@@ -1,4 +1,4 @@
-"""What predictions say about annotations: matches, how often the like of a detection is right, what is usual."""
+"""What predictions mean for annotations: matches, how often the like of a detection is right, what is usual."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def look(truth: Truth, pred: BoxTable, protocol: Protocol) -> Views:
     is_double[doubles.det[doubles.gt < doubles.det]] = True
     score = np.zeros(n) if pred.score is None else pred.score
     group = pred.label.astype(np.int64) * len(SIZES) + truth.sizes_of(pred)
-    # Localisation and classes answer other questions: what is neither a match nor far from all is left out.
+    # Localisation and classes answer other questions: what is neither a match nor far from all is not used.
     is_right = right != NONE
     things = _log_odds(score, is_right, is_right | (near < LOOSE_IOU), group)
     names = _log_odds(score, is_right, is_right | (other != NONE), pred.label.astype(np.int64))
@@ -255,7 +255,7 @@ class Company:
     """How probable a class is on an image, by what else is annotated there: images are of kinds, such as streets.
 
     A mixture of kinds of images, each with shares of classes of its own, is fitted to one half of the images and asked
-    of the other, so that no annotation speaks for itself.
+    of the other, so that no annotation supports itself.
     """
 
     PRIORS = 2.0 ** np.arange(-2, 8)

@@ -66,7 +66,7 @@ class LabelsResult(Result):
     preds : tuple of InputSummary
         The predictions that were asked.
     gain : Gain, optional
-        AP after the corrections that a review accepted, beside its control.
+        AP after the corrections that a review accepted, with its control.
 
     Examples
     --------

@@ -120,7 +120,7 @@ def gain_of(
 ) -> Gain:
     """Measure AP as labels are, with what was accepted, and with as many other changes that follow the model.
 
-    The last is the control: AP rises as well where right labels are changed to what the model says. It takes what was
+    The last is the control: AP rises as well where right labels are changed to what the model predicts. It takes what was
     rejected first, then the suspects that are least probable.
     """
     pool = sorted(others, key=lambda other: (verdict_of.get(suspect_key(other)) != REJECTED, other.score))
@@ -150,7 +150,7 @@ def rows_of(sides: Sides, suspects: Iterable[Suspect]) -> list[int]:
 
 
 def corrected(gt: BoxTable, suspects: Sequence[Suspect], rows: Sequence[int], sides: Sides) -> BoxTable:
-    """Return annotations with each suspicion taken for true."""
+    """Return annotations with each suspicion treated as true."""
     images = {name: row for row, name in reversed([*enumerate(sides.aligned.image_names)])}
     classes = {name: row for row, name in enumerate(sides.aligned.class_names)}
     label, xywh, area, kept = gt.label.copy(), gt.xywh.copy(), gt.area.copy(), np.ones(len(gt), dtype=np.bool_)
@@ -208,7 +208,7 @@ def write_corrected(path: Path, sides: Sides, accepted: Sequence[Suspect], *, fo
             annotations.append(annotation | {"category_id": _known(categories, suspect.suggested, "class", source)})
         elif suspect.kind == BOX:
             box = [round(edge, 4) for edge in _xywh(suspect.becomes)]
-            # A polygon of the former box would say otherwise.
+            # A polygon of the former box would contradict it.
             kept = {key: value for key, value in annotation.items() if key != "segmentation"}
             annotations.append(kept | {"bbox": box, "area": round(box[2] * box[3], 4)})
         done += suspect is not None

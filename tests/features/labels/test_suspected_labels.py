@@ -120,7 +120,7 @@ def test_a_missing_object_is_the_detection_and_a_wrong_class_the_annotation(tmp_
     assert list(rows["class"]) == COLUMNS
     expected = {"image": "a.jpg", "class": "car", "suggested": "truck", "xmax": "20.0", "object": "4711"}
     assert expected.items() <= rows["class"].items()
-    assert rows["class"]["reason"].startswith("labelled car, taken for truck at 0.90")
+    assert rows["class"]["reason"].startswith("labelled car, predicted as truck at 0.90")
     missing = {"class": "car", "suggested": "car", "xmin": "50.0", "ymax": "90.0", "object": ""}
     assert missing.items() <= rows["missing"].items()
     document = json.loads((tmp_path / "labels.json").read_text())
@@ -244,9 +244,9 @@ def test_annotators_files_hold_all_objects_of_the_images_and_what_is_missing(nam
         return
     right = read.boxes.xywh[:, 0] + read.boxes.xywh[:, 2]
     assert right.max() == pytest.approx(100 if read.units == "px" else 1, abs=0.01)
-    assert "1 box outside of its image left out" in done.stderr
+    assert "1 box outside of its image ignored" in done.stderr
     text = (tmp_path / path).read_text()
-    assert "labelled truck, taken for car at 0.90" in text and "missing: car at 0.80" in text
+    assert "labelled truck, predicted as car at 0.90" in text and "missing: car at 0.80" in text
 
 
 def test_annotators_files_need_sizes_and_a_known_format(tmp_path: Path) -> None:
