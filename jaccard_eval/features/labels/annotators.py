@@ -123,7 +123,7 @@ def _has_area(shape: Shape) -> bool:
 
 
 def _cvat(path: Path, pictures: Sequence[Picture], names: Sequence[str], _: str) -> dict[Path, str]:
-    """Return CVAT XML 1.1, and the labels of the task next to it: an attribute that these lack is dropped in silence."""
+    """Return CVAT XML 1.1, and the labels next to it: an attribute that these lack is dropped in silence."""
     root = ET.Element("annotations")
     ET.SubElement(root, "version").text = "1.1"
     labels = ET.SubElement(ET.SubElement(ET.SubElement(root, "meta"), "task"), "labels")

@@ -474,7 +474,7 @@ class _Writer:
         names = self.sides.aligned.class_names
         own, named = (names[k] for k in (self.truth.boxes.label[ranked.row[place]], ranked.label[place]))
         return (
-            f"labelled {own}, predicted as {named} at {_share(self._shown(ranked, place))}; the model exchanges these in"
+            f"labelled {own}, predicted as {named} at {_share(self._shown(ranked, place))}; exchanged in"
             f" {100 * ranked.extra[place]:.0f} % of other cases"
         )
 

@@ -120,7 +120,7 @@ def gain_of(
 ) -> Gain:
     """Measure AP as labels are, with what was accepted, and with as many other changes that follow the model.
 
-    The last is the control: AP rises as well where right labels are changed to what the model predicts. It takes what was
+    The last is the control: AP also rises where right labels are changed to what the model predicts. It takes what was
     rejected first, then the suspects that are least probable.
     """
     pool = sorted(others, key=lambda other: (verdict_of.get(suspect_key(other)) != REJECTED, other.score))
