@@ -42,7 +42,7 @@ TOOLS = (
         name="Ultralytics 8.4.176 and later",
         prints="P, R, mAP50 and mAP50-95 of yolo val",
         protocol="ultralytics",
-        close="2e-16 of arrays; of files see Exactness",
+        close="2e-16 of arrays; of its files 0 to .015 (Exactness)",
         shown="tests/oracle/test_ultralytics_rules.py, numbers of its functions on drawn sets",
     ),
     Tool(

@@ -46,7 +46,7 @@ _BOX_COLUMNS = 7  # at most: class, box, score and track id; polygons that matte
 
 _DESCRIPTION_SUFFIXES = (".yaml", ".yml", ".data")
 _SPLIT_FOLDERS = ("train", "val", "valid", "test")
-_YAML_NAMES = re.compile(rb"^names\s*:", re.MULTILINE)
+_YAML_NAMES = re.compile(rb"""^names\s*:|["']names["']\s*:""", re.MULTILINE)  # JSON is YAML as well
 _DARKNET_NAMES = re.compile(rb"^\s*names\s*=", re.MULTILINE)
 _NUMBER = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 

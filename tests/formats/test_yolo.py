@@ -1,5 +1,6 @@
 """Text labels: layouts found over the whole set, every problem with file and line, nothing dropped silently."""
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -590,6 +591,13 @@ DATA_SET = {
     "labels/val/a.txt": BOX,
     "labels/val/sub/b.txt": BOX,
 }
+
+
+def test_a_data_yaml_may_be_written_as_json(load: Load, tmp_path: Path) -> None:
+    written = json.dumps({"path": ".", "train": "images", "val": "images", "names": {"0": "cat", "1": "dog"}})
+    files = {"labels/a.txt": BOX, "images/a.jpg": b"", "data.yaml": written}
+    assert detect_format(lay_out(tmp_path, files) / "data.yaml") == "yolo"
+    assert load(files, start="data.yaml").labels.names[0] == "cat"
 
 
 @pytest.mark.parametrize("start", [".", "data.yaml"])

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -41,7 +41,6 @@ pytestmark = pytest.mark.filterwarnings("default")
 sys.modules.setdefault("torchvision._meta_registrations", ModuleType("torchvision._meta_registrations"))
 
 Recipe = Callable[[str], dict[str, Any]]
-FOUND_BY_NAME = {image.file_name: image for image in SCENE}
 
 
 def needs(*names: str) -> Any:
@@ -70,9 +69,9 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Recipe:
 # Ultralytics: a data set on disk, and predictions planted where the validator has those of its model.
 
 
-def write_yolo(folder: Path, task: str) -> Path:
-    """Write the objects of the scene but the crowd, which labels of YOLO do not know, as a data set of a task."""
-    for image in SCENE:
+def write_yolo(folder: Path, task: str, images: Sequence[Image] = SCENE) -> Path:
+    """Write the objects of images but the crowd, which labels of YOLO do not know, as a data set of a task."""
+    for image in images:
         for name in ("images", "labels"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         PIL.Image.new("RGB", (image.width, image.height)).save(folder / "images" / image.file_name)
@@ -93,8 +92,8 @@ def write_yolo(folder: Path, task: str) -> Path:
 
 
 @pytest.fixture
-def planted(monkeypatch: pytest.MonkeyPatch, run: Recipe) -> None:
-    """Give the validator what was found in the scene, in pixels of the network's input, for what its model finds."""
+def plant(monkeypatch: pytest.MonkeyPatch, run: Recipe) -> Callable[[Sequence[Image]], None]:
+    """Give the validator what was found in images, in pixels of the network's input, for what its model finds."""
     torch, ops = pytest.importorskip("torch"), pytest.importorskip("torchvision.ops")
     from ultralytics.models.yolo.detect import DetectionValidator
     from ultralytics.utils.nms import TorchNMS
@@ -102,11 +101,12 @@ def planted(monkeypatch: pytest.MonkeyPatch, run: Recipe) -> None:
     # This torchvision fits the installed torch without its compiled operators; Ultralytics has one of its own.
     monkeypatch.setattr(ops, "nms", TorchNMS.nms)
     original = DetectionValidator.update_metrics
+    found_in: dict[str, Image] = {}
 
     def update_metrics(self: Any, preds: Any, batch: Any) -> None:
         height, width = batch["img"].shape[2:]
         for at, path in enumerate(batch["im_file"]):
-            image, ((gain, _), (x, y)) = FOUND_BY_NAME[Path(path).name], batch["ratio_pad"][at]
+            image, ((gain, _), (x, y)) = found_in[Path(path).name], batch["ratio_pad"][at]
             boxes = image.column("found", 1, np.float32) * gain + np.array([x, y, x, y], np.float32)
             corners = boxes[:, [0, 1, 2, 1, 2, 3, 0, 3]].reshape(-1, 4, 2)
             found = {"bboxes": boxes, "cls": image.column("found", 0, np.float32)}
@@ -126,6 +126,13 @@ def planted(monkeypatch: pytest.MonkeyPatch, run: Recipe) -> None:
         original(self, preds, batch)
 
     monkeypatch.setattr(DetectionValidator, "update_metrics", update_metrics)
+    return lambda images: found_in.update({image.file_name: image for image in images})
+
+
+@pytest.fixture
+def planted(plant: Callable[[Sequence[Image]], None]) -> None:
+    """Plant what was found in the scene."""
+    plant(SCENE)
 
 
 def untrained(name: str) -> Any:
@@ -194,6 +201,69 @@ def test_ultralytics_trains_and_each_epoch_is_evaluated(planted: None, tmp_path:
     )
     # Of each epoch, and of the best one once more.
     assert [result["AP"] for result in results] == pytest.approx([AP_WITHOUT_CROWD] * 3)
+
+
+def drawn_images(seed: int, reach: float = 0.0) -> list[Image]:
+    """Draw images whose detections are objects moved by a few pixels, a share `reach` of them across a border."""
+    rng = np.random.default_rng(seed)
+    images = []
+    for key in range(1, 31):
+        width, height = rng.choice([640, 500, 427], 2).tolist()
+        objects, found = [], []
+        for _ in range(rng.integers(1, 6)):
+            left, top = rng.uniform(12, [width - 132, height - 132])
+            size = rng.uniform(24, 120, 2)
+            corners = np.array([left, top, *(np.array([left, top]) + size)])
+            label = int(rng.integers(2))
+            if rng.random() < reach:
+                corners[2], corners[0] = width, width - size[0]
+            objects.append((label, corners.round(2).tolist(), False))
+            for _ in range(rng.integers(0, 3)):
+                moved = corners + rng.normal(0, 0.06, 4) * np.tile(size, 2)
+                found.append(
+                    (label if rng.random() < 0.9 else 1 - label, moved.tolist(), round(rng.uniform(0.05, 1), 5))
+                )
+        found.sort(key=lambda row: -row[2])  # as after NMS
+        images.append(Image(key, width, height, objects, found))
+    return images
+
+
+# Where nothing reaches a border, what the validator writes is what it matched, but for rounding; a box that
+# is clipped gains overlap. Masks are compared there at a quarter of the size, which costs most where objects are small.
+@needs("ultralytics")
+@pytest.mark.parametrize("reach", [0.0, 0.4])
+@pytest.mark.parametrize(
+    ("task", "name", "head", "iou_type", "least", "most"),
+    [
+        ("detect", "", "box", "bbox", 0.005, 0.007),
+        ("segment", "-seg", "seg", "segm", 0.04, 0.07),
+        ("pose", "-pose", "pose", "keypoints", 0.0001, 0.0002),
+        ("obb", "-obb", "box", "probiou", 0, 1e-9),
+    ],
+)
+def test_files_of_the_validator_give_what_it_prints_but_for_clipping_and_small_masks(
+    task: str,
+    name: str,
+    head: str,
+    iou_type: str,
+    least: float,
+    most: float,
+    reach: float,
+    plant: Callable[[Sequence[Image]], None],
+    tmp_path: Path,
+) -> None:
+    images = drawn_images(7, reach)
+    plant(images)
+    data, runs = str(write_yolo(tmp_path / "data", task, images)), tmp_path / "runs"
+    saved = dict.fromkeys(("save_json", "save_txt", "save_conf"), True)
+    found = untrained(name).val(data=data, plots=False, project=str(runs), device="cpu", workers=0, **saved)
+    printed = getattr(found, head)
+    sigmas = [0.25] * 4 if task == "pose" else None
+    for written in (*runs.rglob("predictions.json"), *runs.rglob("labels")):
+        result = evaluate(data, written, protocol="ultralytics", iou_type=iou_type, sigmas=sigmas)
+        gap = result["AP"] - printed.map
+        assert least <= gap <= most if reach or task == "segment" else abs(gap) < 1e-9
+    assert len(list(runs.rglob("labels"))) == len(list(runs.rglob("predictions.json"))) == 1
 
 
 @needs("ultralytics")
