@@ -83,6 +83,7 @@ class SegmentedSide:
     failed: frozenset[str] = frozenset()  # images whose records cannot be used, which was reported
     # Of a layout without lists: the segments that the values of a map are.
     list_of: Callable[[npt.NDArray[np.int64]], ListedSegments] | None = None
+    has_labels: bool = False  # segments whose classes may be numbered by a model, see `_placed`
 
     @property
     def by_key(self) -> dict[str, SegmentedImage]:
@@ -212,7 +213,9 @@ def read_document(
     # What scripts write of a map in memory is grey as often as it is RGB.
     decode = partial(EncodedImage.decode_ids, colored=None if reader.n_labels else True)
     failed = reader.seen - {image.key for image in images}
-    return SegmentedSide(path, str(masks), COCO_PANOPTIC, categories, images, decode, frozenset(failed))
+    return SegmentedSide(
+        path, str(masks), COCO_PANOPTIC, categories, images, decode, frozenset(failed), has_labels=reader.n_labels > 0
+    )
 
 
 def _categories(record: Record) -> tuple[Category, ...]:
@@ -713,7 +716,7 @@ def open_pair(
     sides = truth, _paired(truth, found)
     keys = {category.name: category.key for category in sides[0].categories}
     keys |= {category.key: category.key for category in sides[0].categories}
-    meaning = {category: keys.get(goal, goal) for category, goal in class_map}
+    meaning = {category: keys.get(goal, goal) for category, goal in class_map} or _placed(*sides, findings)
     own = [] if found.list_of is None else [category.key for category in found.categories]
     unknown = [key for key in own if meaning.get(key, key) not in {*keys.values()}]
     if unknown:
@@ -722,6 +725,74 @@ def open_pair(
         findings.error("class-unknown", Where(found.path), detail, fix=fix)
         findings.raise_errors()
     return sides[0], sides[1].renamed(meaning) if meaning else sides[1]
+
+
+_BEYOND_DOUBT = 3  # segments that one reading puts on their class, with the other none, or five times as many
+
+
+def _placed(gt: SegmentedSide, pred: SegmentedSide, findings: FindingLog) -> dict[str, str]:
+    """Return what each ``label_id`` means where it is a place among ids of the ground truth, nothing where it is an id.
+
+    Models of Hugging Face number their classes from 0, whose order is that of the ids that they were trained with:
+    COCO's 133 classes have ids from 1 to 200. Where both readings are possible, the segments show which one is right.
+    """
+    ids = [category.key for category in gt.categories]
+    ordered = sorted(ids, key=lambda key: int(key) if key.isdecimal() else 0)
+    places = {str(place): key for place, key in enumerate(ordered)}
+    listed = [image.segments.categories for image in pred.images if image.segments is not None]
+    labels = {key for categories in listed for key in categories}
+    if not pred.has_labels or not labels <= {*places} or all(places[key] == key for key in labels):
+        return {}
+    n_ids, n_places, n_segments = _agreements(gt, pred, places)
+    if labels <= {*ids} and n_ids >= max(_BEYOND_DOUBT, 5 * n_places):
+        return {}
+    found = (
+        f"of {pluralise(n_segments, 'segment')}, {n_ids:,} lie on their class where label_id is an id of the ground"
+        f" truth, {n_places:,} where it is the place among these ids, as Hugging Face's models count"
+    )
+    if n_places >= max(_BEYOND_DOUBT, 5 * n_ids):
+        findings.note("names-found", Where(pred.path, field="label_id"), f"read as a place: {found}")
+        return places
+    first = min(labels, key=int)
+    words = (
+        f"Say which with {{class_map}}: {first}={first} and so on where it is an id, {first}={places[first]} and so on"
+        " where it is a place."
+    )
+    findings.error(
+        "class-unknown",
+        Where(pred.path, field="label_id"),
+        f"{found}: neither is beyond doubt",
+        fix=Fix.missing(words, class_map=None),
+    )
+    findings.raise_errors()
+    return {}
+
+
+def _agreements(gt: SegmentedSide, pred: SegmentedSide, places: Mapping[str, str]) -> tuple[int, int, int]:
+    """Count segments of a sample that lie on their class by more than half, as ids and as places, and all of them."""
+    truth, n_ids, n_places, n_segments = gt.by_key, 0, 0, 0
+    for image in [image for image in pred.images if image.key in truth and image.segments][:_SAMPLE]:
+        pair = (gt, truth[image.key]), (pred, image)
+        try:
+            maps = [side.decode(EncodedImage(of.map)) for side, of in pair]
+        except DataError:
+            continue  # reported where all maps are read
+        if maps[0].shape != maps[1].shape:
+            continue
+        below, above = (map_.rows(0, map_.shape[0]).astype(np.int64) for map_ in maps)
+        listed = gt.list_of(np.unique(below)) if gt.list_of else truth[image.key].segments
+        if listed is None or image.segments is None:
+            continue
+        classes = np.array(listed.categories)
+        for identifier, label in zip(image.segments.ids.tolist(), image.segments.categories, strict=True):
+            values, counts = np.unique(below[above == identifier], return_counts=True)
+            on = {
+                key: counts[np.isin(values, listed.ids[classes == key])].sum() * 2 > counts.sum()
+                for key in (label, places[label])
+            }
+            n_segments += 1
+            n_ids, n_places = n_ids + on[label], n_places + on[places[label]]
+    return int(n_ids), int(n_places), n_segments
 
 
 def _paired(gt: SegmentedSide, pred: SegmentedSide) -> SegmentedSide:

@@ -134,6 +134,44 @@ def test_segments_of_transformers_are_read_with_grey_maps(shape: str, tmp_path: 
     assert panoptic(gt, given, pred_masks=maps)["PQ"] == pytest.approx(PQ, abs=1e-15)
 
 
+# Three cars of 2, 2 and 3 pixels, whose last pixel is not found: (1 + 1 + 2 / 3) / 3.
+CARS, FOUND = [1, 1, 2, 2, 3, 3, 3, 0], [1, 1, 2, 2, 3, 3, 0, 0]
+
+
+def labelled(label: int, n: int = 3, **given: Any) -> Any:
+    """Evaluate cars of class 2 of 1 to 3 that are predicted with a label."""
+    categories = [{"id": at, "name": name, "isthing": 1} for at, name in enumerate(["person", "car", "bus"], 1)]
+    record = {"image_id": 1, "file_name": "a.png"}
+    info = [{"id": at, "category_id": 2} for at in range(1, n + 1)]
+    gt = {"annotations": [{**record, "segments_info": info}], "categories": categories}
+    info = [{"id": at, "label_id": label, "score": 0.9} for at in range(1, n + 1)]
+    maps = [np.array([[value * (value <= n) for value in row]]) for row in (CARS, FOUND)]
+    gt_masks, pred_masks = ({"a.png": map_} for map_ in maps)
+    pred = {"annotations": [{**record, "segments_info": info}]}
+    return panoptic(gt, pred, gt_masks=gt_masks, pred_masks=pred_masks, **given)
+
+
+@pytest.mark.parametrize("label", [1, 2])
+def test_a_label_is_the_id_or_the_place_that_segments_show(label: int) -> None:
+    assert labelled(label)["PQ"] == pytest.approx((1 + 1 + 2 / 3) / 3, abs=1e-15)
+
+
+@pytest.mark.parametrize(("label", "n"), [(1, 2), (2, 2), (0, 3)])
+def test_a_label_that_segments_do_not_explain_is_asked_for(label: int, n: int) -> None:
+    with pytest.raises(
+        DataError, match=r"class_map: \d=\d and so on where it is an id, \d=\d and so on where"
+    ) as caught:
+        labelled(label, n)
+    on = {
+        1: "0 lie on their class where label_id is an id of the ground truth, 2 where it is the place",
+        2: "2 lie on their class where label_id is an id of the ground truth, 0 where it is the place",
+        0: "0 lie on their class where label_id is an id of the ground truth, 0 where it is the place",
+    }[label]
+    assert on in str(caught.value)
+    # 1 of 1 and 2 of 2 of two cars; with label 0 as an other class none of three.
+    assert labelled(label, n, class_map={str(label): "2"})["PQ"] == pytest.approx(1.0 if n == 2 else 8 / 9, abs=1e-15)
+
+
 def test_in_the_root_of_coco_the_panoptic_file_is_meant(tmp_path: Path) -> None:
     gt = coco(tmp_path / "annotations")
     gt.rename(gt.with_name("panoptic_val2017.json"))
