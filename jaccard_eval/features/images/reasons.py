@@ -148,7 +148,7 @@ def fix_next(found: Explained) -> list[Sentence]:
             break
     wrong = found.selected({"error": "class"})[len(found.errors.gt_label) :]
     pair = found.objects[wrong] * len(names) + found.errors.label[wrong]
-    if len(pair):
+    if len(pair) and np.bincount(pair).max() > 1:  # once is no habit
         of, label = divmod(int(np.bincount(pair).argmax()), len(names))
         back = int(np.count_nonzero(pair == label * len(names) + of))
         pick = {"object": names[of], "pred": names[label], "error": "class"}
@@ -198,7 +198,7 @@ def with_notes(found: Explained, result: EvaluationResult, images: Sequence[int]
     measure = overlap_name(found.metrics.protocol)
     for det in rows.tolist():
         overlap, truth = best.get(det, (0.0, -1))
-        near_by = f"{names[int(errors.gt_label[truth])]}, {measure} {_down(overlap)}"
+        near_by = "" if truth < 0 else f"{names[int(errors.gt_label[truth])]}, {measure} {_down(overlap)}"
         why[n + det] = {
             CLASSIFICATION: f"wrong class: is {near_by}",
             LOCALISATION: f"box is off: {measure} {_down(overlap)}",

@@ -98,13 +98,13 @@ if (chosenBar) {
       const what = ["missed", "false", "found", "ignored"].find(state => is(box, state));
       return [image.querySelector("b").textContent, boxNames[c], what, is(box, "object") ? "" : s, ...[x, y, width, height].map(String), w];
     }))]);
-  // By what an image has at the score: its F1, its surest false positive, the lowest IoU of what is found.
+  // By what an image has at the score: its F1, its surest false positive, the least overlap of what is found.
   const of = (image, state) => all(`.${state}[data-c]:not(.off)`, image), least = numbers => Math.min(1, ...numbers);
   const ORDERS = {
     "as listed": image => images.indexOf(image),
     "lowest F1": image => { const hits = of(image, "false").length + of(image, "missed").length, found = all(".found:not(.object):not(.off)", image).length; return 2 * found / (2 * found + hits || 1); },
     "surest false": image => -Math.max(0, ...of(image, "false").map(box => +box.dataset.s)),
-    "lowest IoU": image => least(all(".found[data-i]:not(.off)", image).map(box => +box.dataset.i)),
+    "least overlap": image => least(all(".found[data-i]:not(.off)", image).map(box => +box.dataset.i)),
   };
   const label = add(chosenBar, "label", "Order "), order = add(label, "select", "");
   for (const name in ORDERS) add(order, "option", name);
