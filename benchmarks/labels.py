@@ -47,7 +47,7 @@ def iou(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     low, high = np.maximum(a[:, None, :2], b[None, :, :2]), np.minimum(a[:, None, 2:], b[None, :, 2:])
     common = np.maximum(high - low, 0).prod(-1)
     area = [(x[:, 2:] - x[:, :2]).prod(-1) for x in (a, b)]
-    return common / (area[0][:, None] + area[1][None] - common + 1e-12)
+    return np.asarray(common / (area[0][:, None] + area[1][None] - common + 1e-12))
 
 
 def draw_truth(rng: np.random.Generator, n_images: int = 1000, k: int = 24, scenes: int = 6) -> Boxes:
@@ -365,7 +365,7 @@ def drawn(draws: int, k: int = 24) -> None:
             seen = detect(truth, how, rng, k)
             planted = damage(truth, 150, rng, k, 100)
             result = labels(table(planted.boxes, scored=False, names=names), table(seen, scored=True, names=names))
-            found = {
+            found: dict[str, dict[str, int] | None] = {
                 "labels": right_among(result, planted, 100, names, int),
                 "raw score": by_raw_score(planted, seen, 100),
             }

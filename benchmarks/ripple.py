@@ -206,11 +206,11 @@ OPTION = Addition(
             "    score_min: float | None = _option(",
             '    score_max: float | None = _option("Ignore higher scores.")\n    score_min: float | None = _option(',
         ),
-        # Four verbs take what chooses from both sides.
+        # Five verbs take what chooses from both sides.
         (
             "    score_min: float | None = None,\n    nms:",
             "    score_max: float | None = None,\n    score_min: float | None = None,\n    nms:",
-            4,
+            5,
         ),
         (
             "    score_min : float, optional\n        Ignore predictions below this score; average",

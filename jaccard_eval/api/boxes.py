@@ -377,7 +377,7 @@ def compare(
     ----------
     gt : path or data, optional
         As in `evaluate`; None when all predictions are results of `evaluate` or saved runs, which hold it. It can be
-        left out, too: ``compare(result_a, result_b)``.
+        omitted, too: ``compare(result_a, result_b)``.
     *preds : path, data or EvaluationResult
         Two or more, or one list of them; the first is the baseline. Results, and paths of saved runs (.npz, or the
         .json next to it), will do.

@@ -143,7 +143,7 @@ def reads_name(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a model said of an image."""
+    """What a model answered about an image."""
 
     image: str
     text: str
@@ -156,6 +156,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     found = {"": path}
     if files.is_folder(path):
         found = {name: path / name for name in files.list_tree(path, draft.findings) if reads_name(name)}
+        if not found:
+            detail = f"no {FORMAT.suffixes[0]} files, nor {', '.join(FORMAT.suffixes[1:])}"
+            raise DataError.single("labels-missing", Where(str(path)), detail, fix="Pass the folder of the answers.")
     answers = [
         answer
         for name, file, text in files.read_each(

@@ -142,7 +142,7 @@ def _image_records(document: Any, stem: str) -> list[Any] | None:
     elif isinstance(document, dict) and "annotations" not in document:
         named = [*document.items()]
     else:
-        # A list of COCO's records lacks the object around it, which is said.
+        # A list of COCO's records lacks the object around it, which is reported.
         is_list = isinstance(document, list) and not any(
             isinstance(row, dict) and "file_name" in row for row in document
         )
@@ -458,7 +458,7 @@ def _of_bitmasks(values: _Values) -> tuple[_Values, _Values]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """How the values of maps say which class and segment a pixel is of.
+    """How the values of maps name which class and segment a pixel is of.
 
     Parameters
     ----------
@@ -524,7 +524,7 @@ _THOUSANDS = partial(_divided, by=PER_CLASS, below=PER_CLASS)
 _CITYSCAPES = Layout(
     name=CITYSCAPES, words="", kind="grey", parts=_THOUSANDS, categories=CATEGORIES, ending=ENDING, has_crowds=True
 )
-# Those that names of files do not tell apart are told by what is in them.
+# Those with the same names of files are distinguished by what is in them.
 LAYOUTS = (
     replace(_CITYSCAPES, name="cityscapes-train-ids", categories=_BY_TRAIN_ID, ending="_instanceTrainIds.png"),
     Layout(name="bdd100k", words="", kind="RGBA", parts=_of_bitmasks, categories=_OF_BDD100K, numbers_stuff=True),
@@ -755,7 +755,7 @@ def _placed(gt: SegmentedSide, pred: SegmentedSide, findings: FindingLog) -> dic
         return places
     first = min(labels, key=int)
     words = (
-        f"Say which with {{class_map}}: {first}={first} and so on where it is an id, {first}={places[first]} and so on"
+        f"Name which with {{class_map}}: {first}={first} and so on where it is an id, {first}={places[first]} and so on"
         " where it is a place."
     )
     findings.error(

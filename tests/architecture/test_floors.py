@@ -13,6 +13,7 @@ PACKAGE = Path(jaccard_eval.__file__).parent
 FEATURES_BELOW = {
     "gates": {"bootstrap"},
     "compare": {"bootstrap", "images"},
+    "images": {"errors"},  # what a box is wrong by
     "explain": {"errors", "images"},
     "panoptic": {"bootstrap", "compare"},
     "pixels": {"bootstrap"},

@@ -51,7 +51,7 @@ def test_each_sentence_leads_to_as_many_boxes_as_it_counts(page: Any) -> None:
         link.click()
         n = next(word for word in link.locator("b").text_content().split() if word.isdigit())
         boxes = page.locator(".is-chosen").count()
-        # "cat is taken for dog 1 time": the count of a sentence is its first number.
+        # "cat is detected as dog 1 time": the count of a sentence is its first number.
         assert boxes == int(n), link.text_content()
         assert link.get_attribute("aria-current") == "true"
     assert page.locator(".next a[aria-current]").count() == 1
@@ -66,7 +66,7 @@ def test_each_sentence_leads_to_as_many_boxes_as_it_counts(page: Any) -> None:
         ("error=background", "on nothing: 1 box in 1"),
         ("error=missed", "missed: 4 boxes in 2"),  # three dogs and a cat
         ("class=cat&error=missed", "cat, missed: 1 box in 1"),
-        ("object=cat&pred=dog", "cat taken for dog: 1 box in 1"),
+        ("object=cat&pred=dog", "cat detected as dog: 1 box in 1"),
         ("object=&pred=dog", "dog on nothing: 3 boxes in 2"),  # of the wrong ones all but that on a cat
         ("object=cat&pred=", "cat missed: 1 box in 1"),
         ("error=false&sure=0.95", "false, score ≥ 0.95: 2 boxes in 2"),
@@ -99,7 +99,7 @@ def test_boxes_say_why(page: Any) -> None:
         "wrong class: is cat, IoU 1.00",
         "on nothing: label missing?",
         "best box has IoU 0.40",
-        "taken for dog at 0.96",
+        "detected as dog at 0.96",
         "nothing near",
     } <= whys
 

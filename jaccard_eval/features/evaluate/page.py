@@ -256,7 +256,7 @@ def _with_bars(table: Table, cost: str) -> Table:
     gains = [float(str(row[-1])) for row in table.rows]
     top = max([LEAST, *(gain for gain in gains if not math.isnan(gain))])
     low = min([0.0, *(gain for gain in gains if not math.isnan(gain))])
-    # What is lost is no gain: it is not green.
+    # A loss is not green.
     rows = tuple(
         (*row[:-1], Marked(gain, "plain"), Drawn(gain, ends=(low, top)))
         for row, gain in zip(table.rows, gains, strict=True)

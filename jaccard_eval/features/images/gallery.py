@@ -155,8 +155,8 @@ def build_gallery(
     """Return `n` images: those with the highest cost, the surest false positives and the largest misses.
 
     Boxes are judged at IoU .5, or else the lowest threshold, and show at first at the score that was asked for, else
-    at the best F1. Half of the places are for `wanted` images, if there are so many; boxes are as `noted` says of the
-    images that are shown. None where the result has no boxes, as that of a document alone.
+    at the best F1. Half of the places are for `wanted` images, if there are so many; boxes are as `noted` has
+    them of the images that are shown. None where the result has no boxes, as that of a document alone.
     """
     if result.boxes is None or not isinstance(result.measured, DetectionMetrics) or n == 0:
         return None

@@ -154,7 +154,7 @@ def fix_next(found: Explained) -> list[Sentence]:
         pick = {"object": names[of], "pred": names[label], "error": "class"}
         n = np.count_nonzero(found.selected(pick))
         advice = f"and the reverse {pluralise(back, 'time')}" if back else "never the reverse"
-        text = f"{names[of]} is taken for {names[label]} {pluralise(int(n), 'time')}"
+        text = f"{names[of]} is detected as {names[label]} {pluralise(int(n), 'time')}"
         add("classification", {"error": "class"}, pick, text.replace("{", "{{").replace("}", "}}"), advice)
     for kind, error, text, advice in (
         ("localisation", "box", "{n:,} boxes are off", "their class is right: work on the boxes"),
@@ -212,7 +212,7 @@ def with_notes(found: Explained, result: EvaluationResult, images: Sequence[int]
         taken = [det for overlap, det in other if overlap >= least and not errors.hit[det]]
         if taken:
             surest = max(taken, key=lambda det: float(errors.score[det]))
-            why[truth] = f"taken for {names[int(errors.label[surest])]} at {_down(float(errors.score[surest]))}"
+            why[truth] = f"detected as {names[int(errors.label[surest])]} at {_down(float(errors.score[surest]))}"
         elif own:
             why[truth] = f"best box has {measure} {_down(max(own)[0])}"
         elif other:

@@ -57,6 +57,7 @@ FREE_IOU = 0.4  # a detection that overlaps an annotation by more is of that
 UNSEEN = 0.15  # that a model sees nothing where there is an object
 MOST_UNUSUAL = 3.9  # log; a box that is off by more is of another object
 CUT_SCORE, CUT_SHARE = 0.1, 0.25  # lowest score, and right ones of the lowest tenth: lower scores were cut off
+SAME_PLACE = 1e-9  # of a side: edges that are off by less are equal
 EDGES = ("left", "top", "right", "bottom")
 ALIKE_IOU, ALIKE_SHARE = 0.95, 0.8  # of boxes of two files, and of how many, from which they are one opinion
 
@@ -342,7 +343,7 @@ def _boxes(truth: Truth, views: Sequence[Views]) -> Ranked:
         agree = np.array([_aligned_iou(boxes[k, rows], box) for k in range(len(views))])
         odds = odds + 2 * np.log(np.maximum(np.nanmin(agree, axis=0), 0.01)) + np.log(has.mean(axis=0))
     first = has.argmax(axis=0)
-    return _ranked(
+    ranked = _ranked(
         BOX,
         odds,
         row=rows,
@@ -352,6 +353,8 @@ def _boxes(truth: Truth, views: Sequence[Views]) -> Ranked:
         box=box,
         label=truth.boxes.label[rows].astype(np.int64),
     )
+    # An annotation at the place of its detection has nothing to correct.
+    return ranked.take(np.flatnonzero((np.abs(placed.off) > SAME_PLACE).any(axis=1)))
 
 
 def _aligned_iou(first: FloatArray, second: FloatArray) -> FloatArray:

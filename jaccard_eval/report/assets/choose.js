@@ -23,7 +23,7 @@ const isChosen = box => {
 const isNarrowed = () => KEYS.some(key => key !== "score" && chosen[key] !== undefined);
 const chosenWords = () => {
   const { class: name, object, pred, error, size, sure } = chosen;
-  const cell = object === undefined ? "" : object === pred ? `${object} found` : object === "" ? `${pred} on nothing` : pred === "" ? `${object} missed` : `${object} taken for ${pred}`;
+  const cell = object === undefined ? "" : object === pred ? `${object} found` : object === "" ? `${pred} on nothing` : pred === "" ? `${object} missed` : `${object} detected as ${pred}`;
   return [size, name, cell, error && (ERRORS[error] ?? error), sure && `score ≥ ${sure}`].filter(Boolean).join(", ");
 };
 const chosenBoxes = () => images.flatMap(image => all(".is-chosen", image));

@@ -96,8 +96,8 @@ def test_an_annotation_has_one_suspicion_and_crowds_have_none() -> None:
     kinds = [suspect.object for suspect in result.suspects if suspect.kind in ("class", "spurious", "duplicate")]
     assert len(kinds) == len(set(kinds))
     gt = BoxTable.from_arrays([0, 0], ["a", "a"], [[0, 0, 10, 10], [0, 0, 10, 9]], crowd=[False, True])
-    pred = BoxTable.from_arrays([0, 0], ["a", "a"], [[0, 0, 10, 10], [1, 1, 9, 9]], score=[0.9, 0.8])
-    assert [suspect.kind for suspect in labels(gt, pred).suspects] == ["box"]
+    pred = BoxTable.from_arrays([0, 0], ["a", "a"], [[1, 0, 10, 10], [1, 1, 9, 9]], score=[0.9, 0.8])
+    assert [(suspect.kind, suspect.object) for suspect in labels(gt, pred).suspects] == [("box", "0")]
 
 
 def test_a_missing_object_is_the_detection_and_a_wrong_class_the_annotation(tmp_path: Path) -> None:
