@@ -109,6 +109,13 @@ TOOLS = (
         shown="tests/oracle/test_crowdhuman.py, numbers of its functions on 100 drawn sets",
     ),
     Tool(
+        name="noduleCADEvaluationLUNA16.py (LUNA16)",
+        prints="sensitivity at seven rates of false positives, and their mean (CPM)",
+        protocol="froc",
+        close="its rules for boxes of images; there, spheres in a scan, and a mark in two of them hits both",
+        shown="tests/oracle/test_froc.py, by hand arithmetic; the script was not run",
+    ),
+    Tool(
         name="aitodpycocotools",
         prints="AP, AP50, AP75, APvt, APt, APs, APm; its AP25 is always -1, as .25 is none of the thresholds",
         protocol="aitod",

@@ -148,7 +148,7 @@ def fix_next(found: Explained) -> list[Sentence]:
             break
     wrong = found.selected({"error": "class"})[len(found.errors.gt_label) :]
     pair = found.objects[wrong] * len(names) + found.errors.label[wrong]
-    if len(pair) and np.bincount(pair).max() > 1:  # once is no habit
+    if len(pair) and np.bincount(pair).max() > 1:  # once proves nothing
         of, label = divmod(int(np.bincount(pair).argmax()), len(names))
         back = int(np.count_nonzero(pair == label * len(names) + of))
         pick = {"object": names[of], "pred": names[label], "error": "class"}
