@@ -274,6 +274,7 @@ CODES = frozenset(
         "pred-duplicate",
         "pred-empty",
         "predictions-alike",
+        "protocol-unusual",
         "quad-crossing",
         "quad-dented",
         "quad-flat",

@@ -54,6 +54,8 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
                 collector.add_box(image, _PERSON, box.numbers("box", 4), box.where, score=box.optional("score"))
             elif box.has("fbox"):
                 tag = box.text("tag")
+                if box.has("vbox"):
+                    draft.usual_protocol = "crowdhuman"
                 is_ignored = box.has("extra") and box.record("extra").optional("ignore", 0) != 0
                 if tag != _PERSON or is_ignored:
                     counts["marked ignore" if tag == _PERSON else f"of tag {printable(tag)}"] += 1
