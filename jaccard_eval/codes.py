@@ -29,7 +29,7 @@ DECISIONS = frozenset(
         "images-in-common",
         "input-found",
     }
-    | {"iou-type", "path-moved", "split-chosen", "split-train"}
+    | {"iou-type", "option-configured", "path-moved", "split-chosen", "split-train"}
 )
 # Notes on what a protocol does not count: they stand in reports, as warnings do.
 CAPS = frozenset({"max-dets"})

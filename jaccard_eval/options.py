@@ -222,7 +222,7 @@ class ReadOptions:
         "Class names by index.", side="Class names by index, of this side.", basic=True
     )
     images: PathText | None = _both(
-        "Image folder, for the list of images, their sizes, and to show them.",
+        "Image folder, for the list, sizes, and to show them.",
         side="Image folder of this side.",
         basic=True,
     )

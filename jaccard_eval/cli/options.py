@@ -198,7 +198,7 @@ class SectionedCommand(ListedCommand):
         options = RunOptions(
             **{name: value for name, value in ctx.params.items() if name not in named and value is not None}
         )
-        for note in () if options.quiet else configured(ctx):
+        for note in configured(ctx):  # also with --quiet: they decide what is evaluated
             streams.say(str(note))
         sources = {name: ctx.get_parameter_source(name) for name in ctx.params}
         # A configuration holds its options for all runs.
@@ -243,12 +243,12 @@ CONFIG_OPTIONS: list[click.Parameter] = [
 ]
 
 
-def ambiguous_option(name: str, instead: str) -> click.Option:
-    """Return an option that is none, as it means several things elsewhere: its message names what to use instead."""
+def refused_option(name: str, because: str) -> click.Option:
+    """Return an option that is none here, but is known from elsewhere: its message names what to use instead."""
 
     def refuse(ctx: click.Context, _: click.Parameter, given: str | None) -> None:
         if given is not None and not ctx.resilient_parsing:
-            raise click.UsageError(f"{name} means several things; {instead}", ctx)
+            raise click.UsageError(f"{name} {because}", ctx)
 
     # Eager: reported before what else is wrong, such as an input that it read as its value.
     return click.Option(
@@ -402,8 +402,9 @@ _GT, _PRED = (
 )
 PAIR_OPTIONS = declared(SideOptions, "pairing", _input)
 
-CONF = ambiguous_option(
-    "--conf", "use --score for precision, recall and F1 at a threshold, --score-min to filter predictions."
+CONF = refused_option(
+    "--conf",
+    "means several things; use --score for precision, recall and F1 at a threshold, --score-min to filter predictions.",
 )
 
 _FEW: dict[str, Any] = {"type": WholeNumber(min=1), "metavar": "N"}
@@ -600,7 +601,8 @@ PROTOCOL_OPTIONS: list[click.Parameter] = [
         **PROTOCOL,
         default="coco",
         basic=True,
-        help="Rules (default coco): 'jaccard-eval help protocols'.",
+        help="Rules: coco (default), voc2012, lvis, openimages, dota,"
+        " ultralytics, ... ('jaccard-eval help protocols').",
     ),
     _rule(
         "--iou",

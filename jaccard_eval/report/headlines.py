@@ -47,9 +47,11 @@ def gates_headline(gates: Sequence[GateVerdict]) -> Headline:
         return Headline((Span("FAILED", "bad"), Span(f"  {broken_text(failed[0])}{more}")))
     counts = counted_statuses(gates)
     passed = counts.pop(Status.PASS, 0)
-    spans = [Span(f"passed {pluralise(passed, 'gate')}", "good") if passed else Span("no gate failed")]
+    others = ", ".join(f"{count:,} {OTHERS[status]}" for status, count in counts.items())
+    if not passed:
+        return Headline((Span(f"gates: {others or 'none'}", LOOKS[next(iter(counts), Status.SKIP)]),))
+    spans = [Span(f"passed {pluralise(passed, 'gate')}", "good")]
     if counts:
-        others = ", ".join(f"{count:,} {OTHERS[status]}" for status, count in counts.items())
         spans += [Span("  "), Span(f"({others})", LOOKS[next(iter(counts))])]
     return Headline(tuple(spans))
 

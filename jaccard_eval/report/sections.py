@@ -106,16 +106,21 @@ def ignored_text(ignored: Mapping[str, int]) -> str:
 
 def correspondence_facts(found: Correspondence) -> KeyValues:
     """Return how the two sides correspond."""
-    images = [f"by {found.image_strategy}", f"{found.matched_images:,} on both sides"]
+    images = [f"by {_way(found.image_strategy)}", f"{found.matched_images:,} on both sides"]
     images += _leftover(found.gt_only_images, found.n_gt_only_images, "ground truth")
     images += _leftover(found.pred_only_images, found.n_pred_only_images, "predictions")
-    classes = [f"by {found.class_strategy}", f"{len(found.classes):,} on both sides"]
-    renamed = [f"{pred} = {gt}" for gt, pred in found.classes if gt != pred]
+    classes = [f"by {_way(found.class_strategy)}", f"{len(found.classes):,} on both sides"]
+    renamed = [f"{pred} is {gt}" for gt, pred in found.classes if gt != pred]
     if renamed and found.class_strategy != BY_ID:  # ids are numbers, which name nothing
-        classes.append(f"predictions' {joined_names(renamed, len(renamed))}")
+        classes.append(f"in the predictions {joined_names(renamed, len(renamed))}")
     classes += _leftover(found.gt_only_classes, len(found.gt_only_classes), "ground truth")
     classes += _leftover(found.pred_only_classes, len(found.pred_only_classes), "predictions")
     return KeyValues((("images", "; ".join(images)), ("classes", "; ".join(classes))))
+
+
+def _way(strategy: str) -> str:
+    """Return how names were paired, as it reads behind "by"."""
+    return f"prediction id {strategy[2]} 1" if strategy in ("id+1", "id-1") else strategy
 
 
 def _leftover(names: Sequence[str], count: int, side: str) -> list[str]:

@@ -180,7 +180,7 @@ def test_an_unknown_option_is_compared_without_its_dashes(
         (["evaluate", "a", "b", "--gt-format", "pascal"], "Did you mean 'voc'?"),
         (["evaluate", "a", "b", "--iou-type", "mask"], "Did you mean 'segm'?"),
         (["evaluate", "a", "b", "-o", "r.xlsx"], "Did you mean '.csv'?"),
-        (["compare", "a", "b", "c", "--fail-drop", "AP=0.1"], "It is an option of evaluate, gate, panoptic, pixels."),
+        (["explain", "a", "b", "--fail-drop", "AP=0.1"], "It is an option of evaluate, gate, panoptic, pixels."),
     ],
 )
 def test_words_of_other_tools_and_commands_lead_to_ours(
@@ -199,6 +199,19 @@ def test_conf_is_refused_with_the_options_to_use_instead(
     message = capsys.readouterr().err
     assert message.startswith("error: --conf means several things; use --score for ")
     assert "--score-min to filter predictions" in message
+
+
+@pytest.mark.parametrize("rule", ["--fail-under", "--fail-drop", "--fail-inferior"])
+def test_a_gate_that_is_given_to_compare_leads_to_the_commands_that_judge_it(rule: str, tmp_path: Path) -> None:
+    gt, pred = write_pair(tmp_path)
+    refused = run_here("compare", gt, pred, pred, rule, "AP=0.01")
+    assert refused.returncode == 2
+    message = " ".join(refused.stderr.split())
+    assert f"error: {rule} is a gate" in message
+    assert "'jaccard-eval evaluate GT A -o a.npz', then 'jaccard-eval evaluate GT B --baseline a.npz'" in message
+    assert run_here("evaluate", gt, pred, "-o", tmp_path / "a.npz").returncode == 0
+    judged = run_here("evaluate", gt, pred, "--baseline", tmp_path / "a.npz", "--fail-drop", "AP=0.01")
+    assert judged.stdout.endswith("passed 1 gate\n")
 
 
 @pytest.mark.parametrize("option", ["--score", "--score-min"])

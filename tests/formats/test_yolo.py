@@ -627,6 +627,18 @@ def test_the_folder_of_a_data_yaml_stands_in_for_a_path_that_does_not_exist(load
     assert "/nonexistent/data" in str(data.findings[0])
 
 
+@pytest.mark.parametrize("place", ["images/val", "val.txt"])
+def test_a_path_that_does_not_exist_is_a_note_where_the_images_are_found(
+    load: Load, place: str, tmp_path: Path
+) -> None:
+    pictures(tmp_path, "images/val/a.png")
+    text = f"path: /nonexistent/data\nval: {place}\nnames: [cat]\n"
+    files = {"data.yaml": text, "val.txt": "images/val/a.png\n", "labels/val/a.txt": BOX}
+    data = load(files, start="data.yaml")
+    assert said(data, Severity.NOTE) == ["path-missing"]
+    assert said(data, Severity.WARNING) == []
+
+
 def test_a_path_one_level_too_high_is_tried_beside_the_file(load: Load) -> None:
     data = load({"data.yaml": "val: ../valid/images\nnames: [cat]\n", "valid/labels/a.txt": BOX}, start="data.yaml")
     assert data.images.keys == ("a",)

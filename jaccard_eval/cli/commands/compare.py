@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
+from jaccard_eval.cli.gating import RULE_SOURCES
 from jaccard_eval.cli.inputs import LABELS, InputPath, note_inputs, note_inputs_of
 from jaccard_eval.cli.options import (
     CONF,
@@ -22,6 +23,7 @@ from jaccard_eval.cli.options import (
     given_settings,
     read_slices,
     refuse_options_of_sides,
+    refused_option,
     rule_arguments,
     run_on_sides,
     section,
@@ -130,7 +132,10 @@ def _parse_names(ctx: click.Context, param: click.Parameter, texts: tuple[str, .
 
 
 _option = section("Box by box")
-
+_GATED = (
+    "is a gate, and compare has none. Run 'jaccard-eval evaluate GT A -o a.npz', then 'jaccard-eval evaluate GT B"
+    " --baseline a.npz' with this rule."
+)
 
 COMMAND = SectionedCommand(
     "compare",
@@ -172,6 +177,7 @@ COMMAND = SectionedCommand(
             help="Report a box as moved if its IoU changed by at least this (default 0.05).",
         ),
         CONF,
+        *(refused_option(rule.opts[0], _GATED) for rule in RULE_SOURCES),
         "rules",
         "shapes",
         "input",

@@ -188,12 +188,20 @@ class _Description:
     names: tuple[str, ...]
     names_from: str
     kpt_shape: tuple[int, int] | None = None
+    missing: str = ""  # the folder that `path` names and that is not here
 
 
 def read_description(path: Path, split: str, findings: FindingLog) -> LabelSource:
     """Return the labels of one split of a data set."""
     description, places = _described(path, split, findings)
     source = _locate(description, places, findings)
+    if description.missing:
+        detail = f"there is no folder {quoted_value(description.missing)}; paths start from the file's folder"
+        listed = next(iter((source.images or {}).values()), None)
+        is_found = source.folder is not None or (listed is not None and _find_below(source.root, listed) is not None)
+        # Where images are found in spite of it, the path did no harm.
+        severity = Severity.NOTE if is_found else Severity.WARNING
+        findings.add_one(severity, "path-missing", Where(str(path), field="path"), detail)
     return replace(source, names=description.names, names_from=description.names_from, kpt_shape=description.kpt_shape)
 
 
@@ -225,13 +233,11 @@ def _described(path: Path, split: str, findings: FindingLog) -> tuple[_Descripti
 
 def _read_yaml(path: Path, findings: FindingLog) -> _Description:
     content = read_yaml_mapping(path)
-    base, written = path.parent, content.get("path")
+    base, written, missing = path.parent, content.get("path"), ""
     if isinstance(written, str) and written:
         base = path.parent / written
         if not files.is_folder(base):  # what the file offers to download is ignored
-            detail = f"there is no folder {quoted_value(written)}; paths start from the file's folder"
-            findings.warning("path-missing", Where(str(path), field="path"), detail)
-            base = path.parent
+            base, missing = path.parent, written
     splits = {}
     for key in filter(SPLIT_NAMES.__contains__, content):
         places = content[key] if isinstance(content[key], list) else [content[key]]
@@ -247,6 +253,7 @@ def _read_yaml(path: Path, findings: FindingLog) -> _Description:
         names=names_of_yaml(path, content, findings),
         names_from=str(path),
         kpt_shape=kpt_shape_of(path, content),
+        missing=missing,
     )
 
 
