@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
+from command_line import run_here
 
 from jaccard_eval import evaluate
 from jaccard_eval.cli.run import run
@@ -62,3 +63,20 @@ def test_what_a_cap_leaves_out_stands_in_every_output(tmp_path: Path) -> None:
     result = evaluate(tmp_path / "gt.json", tmp_path / "pred.json")
     assert "max-dets" in render(result, ReportOptions())
     assert "max-dets" in job_summary(result).partition("<details>")[0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "evaluate coco/gt.json coco/worse.json --fail-under AP=0.9 --fail-under AP50=0.1 -o r.json -o r.npz",
+        "evaluate coco/gt.json coco/worse.json --fail-drop AP=0.1 --baseline base.json --update-baseline",
+        "convert coco/gt.json made --to yolo --lossy",
+        "partition coco/gt.json coco/worse.json -o parts",
+    ],
+)
+def test_quiet_prints_one_line_whatever_else_is_written(line: str, tmp_path: Path) -> None:
+    shutil.copytree(SAMPLE / "coco", tmp_path / "coco")
+    done = run_here(*line.split(), "-q", cwd=tmp_path)
+    assert done.returncode == ("AP=0.9" in line), done.stderr
+    assert len(done.stdout.splitlines()) == 1
+    assert "note[" not in done.stderr

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import write_pair
+from command_line import run_here, write_pair
 
 from jaccard_eval.cli import run
 from jaccard_eval.data.metricref import COCO_SUMMARY
@@ -198,3 +198,16 @@ def test_the_command_prints_pycocotools_numbers_on_the_coco_sample(
     document = evaluate(capsys, shared_data / expected["gt"], shared_data / expected["dets"])
     numbers = [document["metrics"][name] for name in COCO_SUMMARY]
     assert numbers == pytest.approx(list(expected["pycocotools"].values()), abs=1e-12)
+
+
+def test_a_shift_of_ids_reads_as_one(tmp_path: Path) -> None:
+    box = {"image_id": 1, "bbox": [0, 0, 10, 10]}
+    gt = {
+        "images": [{"id": 1, "file_name": "a.jpg", "width": 100, "height": 100}],
+        "annotations": [{**box, "id": 1, "category_id": 0, "area": 100, "iscrowd": 0}],
+        "categories": [{"id": 0, "name": "aeroplane"}],
+    }
+    (tmp_path / "gt.json").write_text(json.dumps(gt))
+    (tmp_path / "pred.json").write_text(json.dumps([{**box, "category_id": 1, "score": 0.9}]))
+    shown = run_here("gt.json", "pred.json", "--class-map", "id-1", cwd=tmp_path).stdout
+    assert "classes  by prediction id - 1; 1 on both sides; in the predictions 1 is aeroplane\n" in shown
