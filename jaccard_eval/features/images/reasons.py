@@ -158,7 +158,7 @@ def fix_next(found: Explained) -> list[Sentence]:
         add("classification", {"error": "class"}, pick, text.replace("{", "{{").replace("}", "}}"), advice)
     for kind, error, text, advice in (
         ("localisation", "box", "{n:,} boxes are off", "their class is right: work on the boxes"),
-        ("duplicate", "double", "{n:,} detections are duplicates", "of surer ones: non-maximum suppression removes them"),
+        ("duplicate", "double", "{n:,} detections are duplicates", "of surer ones: NMS removes them"),
     ):
         if found.selected({"error": error}).any():
             add(kind, {"error": error}, {"error": error}, text, advice)
