@@ -172,16 +172,21 @@ def load_result(path: str | os.PathLike[str]) -> Result:
 
 def _load_result(path: Path) -> Result:
     document = read_result(path, tuple(_result_classes()[0]))
+    try:
+        return _made_result(path, document)
+    # Settings and protocols have rules that no bounds of their fields express.
+    except UsageError as error:
+        raise invalid_document(path, f"cannot be read back: {error}") from None
+
+
+def _made_result(path: Path, document: dict[str, Any]) -> Result:
     kind, parts = classes_of(document)
     given: dict[str, Any] = {}
     if kind is EvaluationResult:
-        try:
-            rules = saved_protocol(document["protocol"])
-            # Documents have the rules, not where they come from.
-            named = PROTOCOLS.get(rules.name, rules)
-            given["protocol"] = rules.with_options(sources=named.sources)
-        except UsageError as error:
-            raise invalid_document(path, f"cannot be read back: {error}") from None
+        rules = saved_protocol(document["protocol"])
+        # Documents have the rules, not where they come from.
+        named = PROTOCOLS.get(rules.name, rules)
+        given["protocol"] = rules.with_options(sources=named.sources)
         given |= {"measured": None, "boxes": None}  # the former follows
     if issubclass(kind, WithParts):
         # A list that is always there is a part where it has rows.

@@ -138,6 +138,18 @@ def test_a_forged_document_is_reported_or_refused_with_its_field(name: str, plac
         assert reporter_for(medium).render(result, ReportOptions(per_class=True))
 
 
+@pytest.mark.parametrize(("setting", "value"), [("confidence_level", 0.0), ("n_resamples", 1)])
+def test_settings_that_no_resampling_can_have_are_refused(folder: Path, setting: str, value: float) -> None:
+    document, *_ = save(folder, "against a baseline")
+    content = json.loads((folder / document).read_text())
+    content["bootstrap"][setting] = value
+    content[DIGEST] = document_digest(content)
+    forged = folder / "settings.json"
+    forged.write_text(json.dumps(content))
+    with pytest.raises(DataError, match=rf"settings\.json.*{setting} must be"):
+        load_result(forged)
+
+
 def test_a_verdict_without_its_resampling_is_refused_with_its_field(folder: Path) -> None:
     """Whatever the kind of the result: gates judge many, and texts quote how images were resampled."""
     document, *_ = save(folder, "gate")
