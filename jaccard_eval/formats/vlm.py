@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jaccard_eval.findings import DataError, Where
+from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import Format
 from jaccard_eval.frozen import dataclass
@@ -30,8 +30,8 @@ from jaccard_eval.text import pluralise, quoted_value
 FORMAT = Format(
     name="vlm",
     summary="answers of vision-language models: bbox_2d, box_2d, <loc0123>, <box>; a text per image, or JSON Lines",
-    source="https://ai.google.dev/gemini-api/docs/image-understanding and the model cards of Qwen-VL, PaliGemma,"
-    " Florence-2, InternVL and DeepSeek-VL2",
+    source="https://github.com/QwenLM/Qwen3-VL (cookbooks, qwen-vl-finetune/tools/process_bbox.ipynb),"
+    " google-gemini/cookbook, google-research/big_vision, deepseek-ai/DeepSeek-VL2 and QwenLM/Qwen-VL",
     example="""{"image": "street.jpg", "response": "[{\\"box_2d\\": [100, 50, 500, 250], \\"label\\": \\"dog\\"}]"}
 """,
     carries=("images", "scores"),
@@ -49,7 +49,7 @@ class Form:
     Parameters
     ----------
     pattern : re.Pattern
-        Of a label and its numbers, as groups; without the former those of an object in JSON.
+        Of a label and its numbers, as groups; or of the key of an object in JSON.
     order : tuple of int
         Where left, top, right and bottom are among four numbers.
     whole : float
@@ -65,8 +65,8 @@ class Form:
 
 
 FORMS = {
-    "bbox_2d": Form(pattern=re.compile(r'\{(?=[^{}]*"bbox_2d"\s*:)[^{}]*\}'), whole=_PIXELS_OR_THOUSANDTHS),
-    "box_2d": Form(pattern=re.compile(r'\{(?=[^{}]*"box_2d"\s*:)[^{}]*\}'), order=_YXYX),
+    "bbox_2d": Form(pattern=re.compile(r"""["']bbox_2d["']\s*:"""), whole=_PIXELS_OR_THOUSANDTHS),
+    "box_2d": Form(pattern=re.compile(r"""["']box_2d["']\s*:"""), order=_YXYX),
     # PaliGemma: <loc0100><loc0200><loc0300><loc0400> dog ; ...
     "<loc0000>": Form(
         pattern=re.compile(r"(?P<numbers>(?:<loc\d{4}>){4})(?:\s*<seg\d{3}>)*\s*(?P<label>[^<;\n]*)"),
@@ -77,7 +77,11 @@ FORMS = {
         pattern=re.compile(r"(?:^|(?<=[>\n]))(?P<label>[^<>\n]+)(?P<numbers>(?:<loc_\d+>){4,})"), shift=0.5
     ),
     # Qwen-VL and InternVL: <ref>dog</ref><box>(1,2),(3,4)</box>, <box>[[1, 2, 3, 4]]</box>
-    "<box>": Form(pattern=re.compile(r"<ref>(?P<label>[^<>]*)</ref>\s*<box>\s*(?P<numbers>[-+.\d,()\[\]\s]*)</box>")),
+    "<box>": Form(
+        pattern=re.compile(
+            r"<ref>(?P<label>[^<>]*)</ref>\s*(?P<numbers>(?:<box>[-+.\d,()\[\]\s]*</box>\s*)+)"
+        )
+    ),
     "<|box_start|>": Form(
         pattern=re.compile(
             r"<\|object_ref_start\|>(?P<label>[^<>]*)<\|object_ref_end\|>\s*"
@@ -90,11 +94,16 @@ FORMS = {
     ),
 }  # fmt: skip
 _MARK = re.compile(
-    r'\\?"(?:bbox_2d|box_2d)\\?"\s*:|(?:<loc\d{4}>){4}|(?:<loc_\d+>){4}|</ref>\s*<box>|<\|box_start\|>|<\|det\|>'
+    r"""\\?["'](?:bbox_2d|box_2d)\\?["']\s*:|(?:<loc\d{4}>){4}|(?:<loc_\d+>){4}|</ref>\s*<box>|<\|box_start\|>|<\|det\|>"""
 )
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
-_CUT = re.compile(r"\{[^{}]*$")  # an object that begins and does not end
+# What is left of an answer where an object has no end, or a box has no label.
+_REST = re.compile(
+    r"""\{[^{}]*$|["']b?box_2d["']\s*:[^{}]*\}?|(?:<loc_?\d+>)+|<box>\s*[\[(][^<]*|"""
+    r"""<\|(?:box_start|det)\|>\s*[\[(][^<]*"""
+)
 _IMAGE = (
+    "custom_id",
     "image",
     "image_path",
     "image_file",
@@ -117,6 +126,12 @@ _SAID = (
     "completion",
     "text",
     "content",
+    "raw_text",
+    "raw_output",
+    "raw",
+    "result",
+    "choices",
+    "candidates",
 )
 _TEXT = {
     "pred": _SAID,
@@ -170,13 +185,24 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     for image in dict.fromkeys(answer.image for answer in answers):
         collector.add_image(image)
     used = {name for answer in answers for name, form in FORMS.items() if form.pattern.search(answer.text)}
-    units = _units(used, answers, Where(str(path)), options)
+    # Of answers in fractions, which prompts may ask for, no number is above 1.
+    largest = max((number for answer in answers for number in _numbers_of(answer.text)), default=0.0)
+    whole = 1.0 if 0.0 < largest <= 1.0 else 0.0
+    units = "norm" if whole and options.units is None else _units(used, answers, largest, Where(str(path)), options)
     for answer in answers:
-        _add_answer(collector, answer, draft, units)
+        _add_answer(collector, answer, draft, units, whole)
     collector.to_draft(encoding="xyxy", units=units, listed=True)
 
 
-def _units(used: set[str], answers: Sequence[_Answer], where: Where, options: ReadOptions) -> str:
+def _numbers_of(text: str) -> Iterator[float]:
+    """Yield the numbers of boxes that objects in JSON have."""
+    for name in ("bbox_2d", "box_2d"):
+        for found in FORMS[name].pattern.finditer(text):
+            numbers = text[found.end() : found.end() + 400].partition("}")[0].partition('"')[0]
+            yield from (abs(float(number)) for number in _NUMBER.findall(numbers))
+
+
+def _units(used: set[str], answers: Sequence[_Answer], largest: float, where: Where, options: ReadOptions) -> str:
     """Return the units of what is read; where nothing shows those of ``bbox_2d``, an error asks for them."""
     if len(used) > 1:
         detail = f"boxes are written as {' and as '.join(sorted(used))}"
@@ -186,9 +212,6 @@ def _units(used: set[str], answers: Sequence[_Answer], where: Where, options: Re
     named = {units for answer in answers for name, units in _UNITS_OF if name in answer.model.lower()}
     if len(named) == 1:
         return named.pop()
-    objects = (found.group() for answer in answers for found in FORMS["bbox_2d"].pattern.finditer(answer.text))
-    texts = (text.partition('"bbox_2d"')[2].partition("]")[0].lstrip(" :[") for text in objects)
-    largest = max((abs(float(number)) for text in texts for number in _NUMBER.findall(text)), default=0.0)
     if largest > FORMS["box_2d"].whole:
         return "px"
     words = "Pass {units} for what the model returns: norm for thousandths, px for pixels."
@@ -202,13 +225,18 @@ def _units(used: set[str], answers: Sequence[_Answer], where: Where, options: Re
 def _answers(name: str, file: Path, text: str, role: str, draft: Draft) -> Iterator[_Answer]:
     """Yield the answers of a file: of its records or lines if these name images, else the whole of it."""
     where = Where(str(file))
-    if looks_like_json_lines(text) or file.suffix.lower() == FORMAT.suffixes[0]:
-        rows = [(replace(where, line=line), value) for line, value in parse_json_lines(file, text, draft.findings)]
+    value: Any = None
+    is_lines = file.suffix.lower() == FORMAT.suffixes[0]
+    if not is_lines and looks_like_json_lines(text):
+        log = FindingLog()  # an answer may begin with an object and go on with words
+        is_lines = all(isinstance(row, dict) and _image_of(row) for _, row in parse_json_lines(file, text, log))
+        is_lines = is_lines and not log.has_errors
+    if is_lines:
+        rows = [(replace(where, line=line), row) for line, row in parse_json_lines(file, text, draft.findings)]
     else:
-        value: Any = None
         with suppress(DataError):  # a text that is not JSON is an answer by itself
             value = parse_json(file, text) if text.lstrip()[:1] in ("{", "[") else None
-        if isinstance(value, dict) and not _image_of(value) and not {*FORMS} & {*value}:
+        if isinstance(value, dict) and not _image_of(value) and not {*FORMS, *_SAID} & {*value}:
             by_image = {key: inner for key, inner in value.items() if isinstance(inner, str | list | dict)}
             if any(_MARK.search(_text_of(inner)) for inner in by_image.values()):
                 for image, inner in by_image.items():
@@ -219,7 +247,7 @@ def _answers(name: str, file: Path, text: str, role: str, draft: Draft) -> Itera
         )
         rows = [(where, value)] if isinstance(value, dict) else rows
     if not any(isinstance(row, dict) and _image_of(row) for _, row in rows):
-        yield _Answer(name, text, where)
+        yield _Answer(name, text if value is None else _text_of(value), where)
         return
     for place, row in rows:
         image = _image_of(row) if isinstance(row, dict) else ""
@@ -237,7 +265,19 @@ def _is_answer(key: str) -> bool:
 
 
 def _text_of(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    """Return an answer as a text: the texts inside it that have boxes, as interfaces wrap them, or all of it."""
+    texts = [text for text in _texts(value) if _MARK.search(text)]
+    return "\n".join(texts) if texts else json.dumps(value, ensure_ascii=False)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    stack = [value]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list | dict):
+            stack += reversed([*(value.values() if isinstance(value, dict) else value)])
 
 
 def _image_of(row: dict[str, Any]) -> str:
@@ -250,64 +290,90 @@ def _image_of(row: dict[str, Any]) -> str:
     return ""
 
 
-def _add_answer(collector: RecordCollector, answer: _Answer, draft: Draft, units: str) -> None:
-    n_before = collector.n_boxes
+def _objects(text: str, key: re.Pattern[str]) -> Iterator[tuple[int, int, Any]]:
+    """Yield where each object with a key begins and ends, with what it holds; the object alone must be JSON."""
+    end = floor = 0
+    for found in key.finditer(text):
+        if found.start() < end:
+            continue
+        depth, start = 0, found.start() - 1
+        end, floor = max(end, floor), found.end()
+        while start >= end and (text[start] != "{" or depth):
+            depth += (text[start] == "}") - (text[start] == "{")
+            start -= 1
+        if start < end:
+            continue
+        with suppress(ValueError, RecursionError):
+            value, end = json.JSONDecoder().raw_decode(text, start)
+            yield start, end, value
+
+
+def _add_answer(collector: RecordCollector, answer: _Answer, draft: Draft, units: str, whole: float) -> None:
+    n_before, rest = collector.n_boxes, answer.text
     for name, form in FORMS.items():
-        whole = 1.0 if units == "px" else form.whole or FORMS["box_2d"].whole
-        for at, found in enumerate(form.pattern.finditer(answer.text)):
-            if "label" in form.pattern.groupindex:
-                numbers = [float(number) for number in _NUMBER.findall(_plain(found["numbers"]))]
+        scale = 1.0 if units == "px" else whole or form.whole or FORMS["box_2d"].whole
+        found: list[tuple[str, float, list[Any]]] = []
+        if form.pattern.groups:
+            rest = form.pattern.sub(" ", rest)
+            for match in form.pattern.finditer(answer.text):
+                numbers = [float(number) for number in _NUMBER.findall(_plain(match["numbers"]))]
                 if len(numbers) % 4 or not numbers:
-                    detail = f"{quoted_value(found['numbers'])} has {len(numbers)} numbers; a box has 4"
+                    detail = f"{quoted_value(match['numbers'])} has {len(numbers)} numbers; a box has 4"
                     draft.findings.error("bbox-length", answer.where, detail, fix="Ask the model again, or drop it.")
                     continue
-                boxes, label, score = (
-                    [numbers[row : row + 4] for row in range(0, len(numbers), 4)],
-                    found["label"],
-                    math.nan,
-                )
-                if not label.strip():
+                if not match["label"].strip():
                     draft.findings.error("field-missing", answer.where, "a box has no label", fix="Ask for labels.")
-            else:
-                place = replace(answer.where, record=f"{answer.where.record or ''}{name}[{at}]")
-                try:
-                    record = Record.of(json.loads(found.group()), place, draft.findings)
-                except ValueError:
-                    draft.findings.error(
-                        "json-syntax", place, "is not an object in JSON", fix="Correct it, or drop it."
-                    )
-                    continue
-                key = next((key for key in _LABELS if record.has(key)), _LABELS[0])
-                label = record.text(key)
-                score = record.optional(next((key for key in _SCORES if record.has(key)), _SCORES[0]))
-                value = record.values.get(name)
-                is_nested = isinstance(value, list) and bool(value) and isinstance(value[0], list)
-                holder = record.entries(name) if is_nested else record
-                boxes = [holder.numbers(field, 4) for field in (holder.values if is_nested else (name,))]
+                boxes = [numbers[row : row + 4] for row in range(0, len(numbers), 4)]
+                found.append((match["label"], math.nan, boxes))
+        else:
+            objects = [*_objects(rest, form.pattern)]
+            for at, (_, _, value) in enumerate(objects):
+                record = Record.of(
+                    value, replace(answer.where, record=f"{answer.where.record or ''}{name}[{at}]"), draft.findings
+                )
+                if value[name] in (None, []):
+                    continue  # so models write that there is none
+                found.append(_labelled(record, name))
+            for start, end, _ in reversed(objects):
+                rest = f"{rest[:start]} {rest[end:]}"
+        for label, score, boxes in found:
             for box in boxes:
-                coords = [(box[side] + form.shift) / whole for side in form.order]
+                coords = [(box[side] + form.shift) / scale for side in form.order]
                 collector.add_box(answer.image, label.strip(), coords, answer.where, score=score)
-    _warn_of_rest(answer, draft, collector.n_boxes - n_before)
+    _report_rest(answer, rest, draft, collector.n_boxes - n_before)
+
+
+def _labelled(record: Record, name: str) -> tuple[str, float, list[Any]]:
+    """Return label, score and boxes of an object; its only text is its label under any name."""
+    texts = [key for key, value in record.values.items() if isinstance(value, str)]
+    key = next((key for key in _LABELS if record.has(key)), texts[0] if len(texts) == 1 else _LABELS[0])
+    score = record.optional(next((key for key in _SCORES if record.has(key)), _SCORES[0]))
+    value = record.values.get(name)
+    is_nested = isinstance(value, list) and bool(value) and isinstance(value[0], list)
+    holder = record.entries(name) if is_nested else record
+    boxes = [holder.numbers(field, 4) for field in (holder.values if is_nested else (name,))]
+    return record.text(key), score, boxes
 
 
 def _plain(numbers: str) -> str:
     """Return numbers without the signs between them that could be read as theirs."""
-    return re.sub(r"<\|[a-z_/]+\|>|loc_?", " ", numbers)
+    return re.sub(r"<\|[a-z_/]+\|>|loc_?|</?box>", " ", numbers)
 
 
-def _warn_of_rest(answer: _Answer, draft: Draft, n_boxes: int) -> None:
-    """Report an answer that was cut off, or that has no box."""
-    fix = "Ask again with more tokens for the answer."
-    rest = answer.text
-    for form in FORMS.values():
-        rest = form.pattern.sub("", rest)
-    cut = _CUT.search(rest)
-    if cut is not None:
+def _report_rest(answer: _Answer, rest: str, draft: Draft, n_boxes: int) -> None:
+    """Report boxes that could not be read: those that the answer is cut off in, or without a label; and no boxes."""
+    left = [found.group() for found in _REST.finditer(rest)]
+    is_cut = bool(left) and rest.rstrip().endswith(left[-1].rstrip()) and not left[-1].rstrip().endswith("}")
+    for text in left[: len(left) - is_cut]:
+        detail = f"{quoted_value(text[:40])} is not a box with a label, or not an object in JSON"
+        draft.findings.error("json-syntax", answer.where, detail, fix="Correct it, or drop it.")
+    if is_cut:
         detail = (
-            f"the answer is cut off in an object that does not end, {quoted_value(cut.group()[:40])}; read before it:"
+            f"the answer is cut off in an object that does not end, {quoted_value(left[-1][:40])}; read before it:"
             f" {pluralise(n_boxes, 'box', 'boxes')}"
         )
+        fix = "Ask again with more tokens for the answer."
         draft.findings.warning("record-skipped", answer.where, detail, fix=fix)
-    elif not n_boxes and answer.text.strip() not in ("", "[]", "```json\n[]\n```"):
+    elif not n_boxes and not left and answer.text.strip() not in ("", "[]", "```json\n[]\n```"):
         detail = f"the answer for {quoted_value(answer.image)} has no box; it counts as an image without objects"
         draft.findings.note("record-skipped", answer.where, detail)
