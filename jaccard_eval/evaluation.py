@@ -20,7 +20,7 @@ from jaccard_eval.data.alignment import (
     left_out,
     only_images,
 )
-from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.boxtable import Boxes, BoxTable
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.document import Part, Rows
 from jaccard_eval.data.protocol import BOXES, COCO, Protocol
@@ -28,6 +28,7 @@ from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.data.signature import RowHasher, digest_names, fingerprint, quoted
 from jaccard_eval.engine import at_work, path_of, session
+from jaccard_eval.errors import UsageError
 from jaccard_eval.features.audit.compute import audit, is_doubtful
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
@@ -328,6 +329,8 @@ def _evaluate(
     given = load_and_align(gt, pred, options, store, protocol.iou_type)
     sides = judge(given, protocol)
     aligned, score = sides.aligned, options.score
+    if not isinstance(score, str | None) and score > 1:
+        _require_scores_above_one(score, aligned.pred)
     if "pyarrow" in sys.modules:
         from jaccard_eval.engine.memory import release_tables
 
@@ -384,6 +387,14 @@ def _evaluate(
 
         result = with_intervals(result, options.bootstrap)
     return result
+
+
+def _require_scores_above_one(asked: float, pred: Boxes) -> None:
+    """Raise where scores are fractions of 1: nothing has the score that was asked for, which was meant in percent."""
+    scores = [table.score for table in pred.tables() if table.score is not None and len(table)]
+    if scores and all(score.min() >= 0 and score.max() <= 1 for score in scores):
+        meant = f" Did you mean {asked / 100:g}?" if asked <= 100 else ""
+        raise UsageError(f"score {asked:g} is above all scores of the predictions, which are between 0 and 1.{meant}")
 
 
 def _still_said(read: Sequence[Finding], audited: Sequence[Finding], protocol: Protocol) -> Iterator[Finding]:

@@ -211,3 +211,24 @@ def test_a_shift_of_ids_reads_as_one(tmp_path: Path) -> None:
     (tmp_path / "pred.json").write_text(json.dumps([{**box, "category_id": 1, "score": 0.9}]))
     shown = run_here("gt.json", "pred.json", "--class-map", "id-1", cwd=tmp_path).stdout
     assert "classes  by prediction id - 1; 1 on both sides; in the predictions 1 is aeroplane\n" in shown
+
+
+@pytest.mark.parametrize(("score", "meant"), [("25", " Did you mean 0.25?"), ("250", "")])
+def test_a_score_in_percent_for_scores_up_to_1_is_refused(
+    score: str, meant: str, pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run.run([*map(str, pair), "--score", score]) == 2
+    said = f"error: score {score} is above all scores of the predictions, which are between 0 and 1.{meant}"
+    assert capsys.readouterr().err.splitlines()[0] == said
+
+
+def test_a_score_in_percent_is_taken_where_scores_are_in_percent(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    rows = json.loads(pair[1].read_text())
+    percent = tmp_path / "percent.json"
+    percent.write_text(json.dumps([{**row, "score": 100 * row["score"]} for row in rows]))
+    by_percent, by_fraction = (
+        json.loads(run_here(pair[0], pred, "--score", score, "--json").stdout)["operating_points"]
+        for pred, score in ((percent, "50"), (pair[1], "0.5"))
+    )
+    counts = [[(row["tp"], row["fp"], row["fn"]) for row in rows] for rows in (by_percent, by_fraction)]
+    assert counts[0] == counts[1]
