@@ -73,6 +73,7 @@ _WIDTH, _HEIGHT = "original_width", "original_height"  # of the image, in pixels
 _SIDES = ("x", "y", "width", "height")
 _BYTE, _WORD, _RLE_HEAD = 255, 8, 8  # of masks: the largest value, its bits; bytes before the first run
 _UPLOAD = re.compile(r"^[0-9a-f]{8}-")  # which Label Studio puts before the names of uploaded files
+_UNCONFIRMED = "unconfirmed"  # tasks of ground truth that a model has annotated and nobody else
 _ADDRESSES = ("image", "img", "image_url", "url")  # of an image
 
 
@@ -99,6 +100,12 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         chosen = _chosen(task, options.role, left_out)
         _add_task(collector, key, task, chosen, units=units)
     collector.to_draft(encoding="xywh", units=units, listed=True, drawn=True)
+    unconfirmed = left_out.pop(_UNCONFIRMED, 0)
+    if unconfirmed:
+        draft.ignored["predictions"] += unconfirmed
+        detail = f"{unconfirmed:,} tasks have predictions and no annotation: predictions are not ground truth"
+        fix = "Accept them in Label Studio and export the annotations, or pass the file as predictions."
+        draft.findings.warning("annotations-unused", Where(draft.path), detail, fix=fix)
     for kind, count in left_out.items():
         draft.ignored[kind] += count
     if left_out:
@@ -144,6 +151,8 @@ def _chosen(task: Record, role: str, left_out: Counter[str]) -> Record | None:
     if not task.has("data"):
         return None
     given = list(task.records(kind)) if task.has(kind) else []
+    if kind == "annotations" and not given and task.values.get("predictions"):
+        left_out[_UNCONFIRMED] += 1
     # A skipped task keeps the annotation that was begun, marked as cancelled.
     kept = [annotation for annotation in given if not annotation.values.get("was_cancelled")]
     marked = [annotation for annotation in kept if annotation.values.get("ground_truth")]

@@ -141,6 +141,8 @@ FURTHER = [
     f"compare {RUNS} -o r.json",
     f"compare {RUNS} --json",
     "compare made/worse.json made/better.json",
+    f"labels {PAIR} -o r.json -o r.csv",
+    f"labels {GT} {WORSE} {BETTER} --json",
     f"inspect {GT}",
     f"inspect {BETTER}",
     f"inspect {PAIR} --json",

@@ -26,6 +26,7 @@ COMMANDS = (
     ["inspect"],
     ["sensitivity"],
     ["compare", "--bootstrap", "50"],
+    ["labels"],
 )
 
 

@@ -28,7 +28,7 @@ PAIRS = {  # of the sample: ground truth, predictions, and the files that are da
     "csv-coco": ("csv/gt.csv", "coco/better.json", "c*/*.*"),
     "pictures": ("yolo/labels/val", "yolo/worse", "yolo/images/val/*.png"),
 }
-OTHER_COMMANDS = ("inspect", "sensitivity", "compare")
+OTHER_COMMANDS = ("inspect", "sensitivity", "compare", "labels")
 OPTIONS = (  # of evaluate
     *([], [], ["--json"], ["--json"], ["--json"], ["--json", "--per-class"], ["--color", "always", "--per-class"]),
     *(["--protocol", "voc2007"], ["--score", "best-f1"], ["--class-agnostic"], ["--max-dets", "none"], ["--strict"]),

@@ -6,6 +6,7 @@ Sources: CVAT's XML format 1.1; Label Studio's "Import pre-annotated data"; COCO
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import pluralise, quoted_value
 
 ATTRIBUTE = "suspect"
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # of XML 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +61,16 @@ def annotate(asked: Sequence[str], sides: Sides, suspects: Sequence[Suspect], *,
     if n_outside:
         detail = f"{pluralise(n_outside, 'box', 'boxes')} outside of its image ignored in the annotators' files"
         findings.warning("write-loss", Where(sides.gt.path, field="box"), detail)
+    if sides.aligned.gt.shapes is not None:
+        detail = "masks, keypoints and rotated boxes are written as their upright bounding boxes"
+        findings.warning("write-loss", Where(sides.gt.path, field="box"), detail)
     for name, path in targets:
         if name == "yolo":
             findings.extend(_write_yolo(sides, suspects, path))
             continue
         for place, text in WRITERS[name](path, pictures, sides.aligned.class_names, image_root).items():
-            replace_file(place, text.encode())
+            # Half of a surrogate pair, which a name can have, is escaped as JSON escapes it.
+            replace_file(place, text.encode(errors="backslashreplace"))
     return findings
 
 
@@ -160,7 +166,7 @@ def _cvat(path: Path, pictures: Sequence[Picture], names: Sequence[str], _: str)
 
 def _xml(text: str) -> str:
     """Return a text without the characters that XML 1.0 cannot hold."""
-    return "".join(character if character >= " " or character in "\t\n\r" else "\ufffd" for character in text)
+    return NOT_XML.sub("\ufffd", text)
 
 
 def _label_studio(path: Path, pictures: Sequence[Picture], names: Sequence[str], image_root: str) -> dict[Path, str]:

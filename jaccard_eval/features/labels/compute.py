@@ -110,9 +110,10 @@ def suspect_labels(
         n_images=len(first.image_names),
         n_labels=max(len(first.class_names), 1),
     )
-    views = [look(truth, pred, protocol) for pred in _predictions(sides)]
-    views = _independent(views, sides, protocol, findings)
-    _check(truth, views, sides, findings)
+    asked = [look(truth, pred, protocol) for pred in _predictions(sides)]
+    chosen = _independent(asked, sides, protocol, findings)
+    views = [view for view, _ in chosen]
+    _check(truth, chosen, findings)
     company = Company(truth)
     refused = _refusals(views)
     ranked = [
@@ -164,17 +165,19 @@ def _predictions(sides: Sequence[Sides]) -> list[BoxTable]:
     return placed
 
 
-def _independent(views: list[Views], sides: Sequence[Sides], protocol: Protocol, findings: FindingLog) -> list[Views]:
+def _independent(
+    views: list[Views], sides: Sequence[Sides], protocol: Protocol, findings: FindingLog
+) -> list[tuple[Views, Sides]]:
     """Drop files that repeat an earlier one: two prints of one opinion do not agree by chance."""
-    kept: list[Views] = []
+    kept: list[tuple[Views, Sides]] = []
     for view, side in zip(views, sides, strict=True):
-        if any(_are_alike(view, other, protocol) for other in kept):
+        if any(_are_alike(view, other, protocol) for other, _ in kept):
             detail = "more than 80 % of its detections are those of an earlier file: both count as one opinion"
             fix = "Pass predictions of models that were trained independently: other seeds help little, other"
             fix += " architectures or folds do."
             findings.warning("predictions-alike", Where(side.pred.path), detail, fix=fix)
         else:
-            kept.append(view)
+            kept.append((view, side))
     return kept
 
 
@@ -197,10 +200,10 @@ def _between(first: BoxTable, second: BoxTable, protocol: Protocol, threshold: f
     return Pairs(*(np.concatenate(column) for column in found))
 
 
-def _check(truth: Truth, views: Sequence[Views], sides: Sequence[Sides], findings: FindingLog) -> None:
+def _check(truth: Truth, chosen: Sequence[tuple[Views, Sides]], findings: FindingLog) -> None:
     """Warn where the predictions cannot judge labels."""
     objects = int(truth.counts.sum())
-    for view, side in zip(views, sides, strict=False):
+    for view, side in chosen:
         n_right = int((view.right != NONE).sum())
         where = Where(side.pred.path)
         if n_right < LEAST_PAIRS:

@@ -123,6 +123,7 @@ def gain_of(
     The last is the control: AP also rises where right labels are changed to what the model predicts. It takes what was
     rejected first, then the suspects that are least probable.
     """
+    require_boxes(sides, accepted)
     pool = sorted(others, key=lambda other: (verdict_of.get(suspect_key(other)) != REJECTED, other.score))
     pool = [other for other in pool if verdict_of.get(suspect_key(other)) != ACCEPTED]
     control = list[Suspect]()
@@ -135,6 +136,17 @@ def gain_of(
         metrics = match_sides(replace(sides, aligned=replace(sides.aligned, gt=table)), protocol)
         values.append(float(metrics.value(MetricRef.parse("AP")).value))
     return Gain(accepted=len(accepted), before=values[0], after=values[1], control=values[2], controls=len(control))
+
+
+def require_boxes(sides: Sides, accepted: Iterable[Suspect]) -> None:
+    """Refuse to correct by a box what is compared by another shape, which a box does not tell."""
+    odd = next((suspect for suspect in accepted if suspect.kind in (BOX, MISSING)), None)
+    if odd is not None and sides.aligned.gt.shapes is not None:
+        raise UsageError(
+            f"a suspect of kind {odd.kind} on image {quoted_value(odd.image)} is accepted, and what is suggested is a"
+            " box: masks, keypoints and rotated boxes have to be drawn. Reject it here and correct it in a tool of"
+            " annotators (--annotate), or compare boxes (--iou-type bbox)."
+        )
 
 
 def rows_of(sides: Sides, suspects: Iterable[Suspect]) -> list[int]:
@@ -222,7 +234,8 @@ def write_corrected(path: Path, sides: Sides, accepted: Sequence[Suspect], *, fo
         }
         annotations.append({"id": number, **named, "bbox": box, "area": round(box[2] * box[3], 4), "iscrowd": 0})
     document["annotations"] = annotations
-    replace_file(path, json.dumps(document, ensure_ascii=False).encode())
+    # Half of a surrogate pair is escaped as JSON escapes it.
+    replace_file(path, json.dumps(document, ensure_ascii=False).encode(errors="backslashreplace"))
     gone = sum(suspect.kind in (DUPLICATE, "spurious") for suspect in accepted)
     return f"{pluralise(done + len(missing), 'correction')}, of which {len(missing)} added and {gone} removed"
 

@@ -3,6 +3,7 @@
 import csv
 import json
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -259,3 +260,82 @@ def test_annotators_files_need_sizes_and_a_known_format(tmp_path: Path) -> None:
     unknown = run_here("labels", "gt.json", "pred.json", "--annotate", "cvat=out.xml", cwd=tmp_path)
     assert unknown.returncode == 2 and "need the sizes of images" in unknown.stderr
     assert not (tmp_path / "out.xml").exists()
+
+
+def polygons(folder: Path) -> None:
+    """Give each object and detection of the pair the polygon of its box."""
+    gt, pred = (json.loads((folder / name).read_text()) for name in ("gt.json", "pred.json"))
+    for one in (*gt["annotations"], *pred):
+        left, top, width, height = one["bbox"]
+        one["segmentation"] = [[left, top, left + width, top, left + width, top + height, left, top + height]]
+    (folder / "gt.json").write_text(json.dumps(gt))
+    (folder / "pred.json").write_text(json.dumps(pred))
+
+
+@pytest.mark.parametrize(("kind", "code"), [("class", 0), ("missing", 2)])
+def test_a_detection_tells_no_mask_of_a_correction(kind: str, code: int, tmp_path: Path) -> None:
+    reviewed_pair(tmp_path)
+    polygons(tmp_path)
+    review(tmp_path, {kind: "accepted"})
+    words = ["--iou-type", "segm", "--reviewed", "reviewed.csv", "--apply", "fixed.json"]
+    done = run_here("labels", "gt.json", "pred.json", *words, cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert (tmp_path / "fixed.json").exists() == (code == 0)
+    assert ("masks, keypoints and rotated boxes have to be drawn" in done.stderr) == (code == 2)
+
+
+def test_annotators_files_say_that_masks_become_boxes(tmp_path: Path) -> None:
+    reviewed_pair(tmp_path)
+    polygons(tmp_path)
+    words = ["--iou-type", "segm", "--annotate", "cvat=out.xml"]
+    done = run_here("labels", "gt.json", "pred.json", *words, cwd=tmp_path)
+    assert done.returncode == 0 and "are written as their upright bounding boxes" in done.stderr
+
+
+def test_names_that_no_file_can_hold_as_they_are_do_not_stop_it(tmp_path: Path) -> None:
+    reviewed_pair(tmp_path)
+    gt = json.loads((tmp_path / "gt.json").read_text())
+    gt["categories"][1]["name"] = "\ud800 \x1b &<\uffff"
+    (tmp_path / "gt.json").write_text(json.dumps(gt))
+    asked = ["cvat=out.xml", "label-studio=tasks.json", "coco=out.json"]
+    words = [word for one in asked for word in ("--annotate", one)]
+    done = run_here(*("labels", "gt.json", "pred.json", "-o", "labels.json", "-o", "labels.csv", *words), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    named = [label.findtext("name") for label in ET.parse(tmp_path / "out.xml").iter("label")]
+    assert named == ["car", "\ufffd \ufffd &<\ufffd"]
+    read = json.loads((tmp_path / "out.json").read_text())["categories"]
+    assert [one["name"] for one in read] == ["car", gt["categories"][1]["name"]]
+
+
+def test_label_studios_tasks_are_predictions_until_somebody_accepts_them(tmp_path: Path) -> None:
+    reviewed_pair(tmp_path)
+    done = run_here("labels", "gt.json", "pred.json", "--annotate", "label-studio=tasks.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    path = tmp_path / "tasks.json"
+    tasks = json.loads(path.read_text())
+    n_regions = sum(len(task["predictions"][0]["result"]) for task in tasks)
+    assert n_regions > len(tasks)
+    unconfirmed = load(path)
+    assert len(unconfirmed.boxes) == 0
+    told = [finding.message for finding in unconfirmed.findings if finding.code == "annotations-unused"]
+    assert len(told) == 1 and f"{len(tasks)} tasks have predictions and no annotation" in told[0]
+    # What Label Studio exports once all are accepted: the regions stand among the annotations.
+    path.write_text(json.dumps([task | {"annotations": task["predictions"]} for task in tasks]))
+    accepted = load(path)
+    assert len(accepted.boxes) == n_regions and accepted.units == "px"
+    box = next(
+        accepted.boxes.xywh[row].tolist()
+        for row, image in enumerate(accepted.boxes.image.tolist())
+        if accepted.images.name(image).startswith("3")
+    )
+    assert box == pytest.approx([10, 10, 30, 30])
+
+
+def test_a_warning_names_the_file_that_it_is_about(tmp_path: Path) -> None:
+    reviewed_pair(tmp_path)
+    pred = json.loads((tmp_path / "pred.json").read_text())
+    (tmp_path / "other.json").write_text(json.dumps([one | {"bbox": [40, 40, 20, 20]} for one in pred[:4]]))
+    done = run_here("labels", "gt.json", "pred.json", "pred.json", "other.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stderr.splitlines() if "[labels-uncalibrated]" in line]
+    assert [line.split()[1] for line in lines] == ["pred.json:", "other.json:"]
