@@ -208,7 +208,7 @@ def _units(used: set[str], answers: Sequence[_Answer], largest: float, where: Wh
         detail = f"boxes are written as {' and as '.join(sorted(used))}"
         raise DataError.single("layout", where, detail, fix="Pass the answers of one model.")
     if options.units is None and used == {"box_2d"} and largest > FORMS["box_2d"].whole:
-        detail = f"box_2d has numbers up to {largest:g}, which are no thousandths of the image"
+        detail = f"box_2d has numbers up to {largest:g}, above the thousandths that box_2d counts"
         raise DataError.single("layout", where, detail, fix=Fix.of_side(options.role, "Pass {units}.", units="px"))
     if options.units is not None or "bbox_2d" not in used:
         return options.units or "norm"
@@ -219,8 +219,8 @@ def _units(used: set[str], answers: Sequence[_Answer], largest: float, where: Wh
         return "px"
     words = "Pass {units} for what the model returns: norm for thousandths, px for pixels."
     detail = (
-        f"bbox_2d has numbers up to {largest:g}: pixels of the image as the model saw it, as Qwen2.5-VL writes them, or thousandths of the image, as"
-        " Qwen3-VL does"
+        f"bbox_2d has numbers up to {largest:g}: pixels, as Qwen2.5-VL writes them (of the image as it was resized for"
+        " it), or thousandths of the image, as Qwen3-VL does"
     )
     raise DataError.single("layout", where, detail, fix=Fix.of_side(options.role, words, units=None))
 

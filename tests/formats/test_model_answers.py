@@ -58,6 +58,8 @@ def test_what_bbox_2d_counts_is_shown_by_large_numbers_the_model_or_the_user(tmp
     assert norm.boxes.xywh.tolist() == [pytest.approx([0.01, 0.02, 0.1, 0.2], abs=1e-15)]
     large = read(path, f'[{DOG}, {{"bbox_2d": [10, 20, 1110, 220], "label": "cat"}}]')
     assert (large.units, large.boxes.xywh[1].tolist()) == ("px", [10, 20, 1100, 200])
+    with pytest.raises(DataError, match=r"box_2d has numbers up to 1500, above the thousandths.*units"):
+        read(path, '[{"box_2d": [100, 50, 1500, 250], "label": "dog"}]')
     for model, units in (("Qwen/Qwen2.5-VL-7B-Instruct", "px"), ("qwen3-vl-8b", "norm")):
         record = {"image": "a.jpg", "model": model, "response": f"```json\n[{DOG}]\n```"}
         assert (

@@ -139,7 +139,7 @@ def gain_of(
 
 
 def require_boxes(sides: Sides, accepted: Iterable[Suspect]) -> None:
-    """Refuse to correct by a box what is compared by another shape, which a box does not tell."""
+    """Refuse to correct by a box what is compared by another shape, which a box does not replace."""
     odd = next((suspect for suspect in accepted if suspect.kind in (BOX, MISSING)), None)
     if odd is not None and sides.aligned.gt.shapes is not None:
         raise UsageError(
