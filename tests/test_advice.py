@@ -210,6 +210,7 @@ UNMEASURED = {
     "formats/masktable.py **sizes_of": "the sizes of images are missing, which only the user has",
     "formats/openimages.py units": BEFORE_PAIRS,
     "formats/shapetext.py box": BEFORE_PAIRS,
+    "formats/vlm.py units": "what numbers count is asked before there are pairs; those that large can be pixels alone",
     "inputs.py gt_box": "without sizes of images both readings are possible, so that neither is advised",
     "inputs.py pred_box": "as gt_box",
     "options.py **more": "it names what is compared, or the engine",

