@@ -516,6 +516,7 @@ def inspect(
     gt_options, pred_options = skipping(skip_invalid, gt_options, pred_options)
     keywords = locals()
     from jaccard_eval.features.inspect.compute import inspect_sides
+    from jaccard_eval.metrics.detection import require_shapes
 
     asked = _asked(ProtocolOptions, keywords)
     if pred is None:
@@ -542,8 +543,9 @@ def inspect(
         try:
             gt_side, pred_side, aligned = align_shapes(read.gt, read.pred, options, rules.iou_type)
             read = replace(read, gt=gt_side, pred=pred_side)
+            require_shapes(gt_side, pred_side, aligned, rules)
         except DataError as error:
-            errors = (*errors, *error.findings)
+            aligned, errors = None, (*errors, *error.findings)
     # Of boxes, an inspection has no choice to explain.
     found = () if rules.iou_type == BOXES else found
     return inspect_sides(read.gt, read.pred, aligned, (*errors, *found), version=__version__, rules=rules)

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from hashlib import sha256
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 from typing import Protocol as TypingProtocol
 
 import numpy as np
@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, freeze
+from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import AVERAGED, KEYS, METRICS, MetricRef
 from jaccard_eval.data.protocol import COCO, EVERY_CLASS, USUAL_IOU, Protocol
@@ -38,10 +39,6 @@ from jaccard_eval.options import BEST_F1, Slice
 from jaccard_eval.progress import staged, tracked
 from jaccard_eval.similarity import KINDS
 from jaccard_eval.text import did_you_mean, quoted_value
-
-if TYPE_CHECKING:
-    pass
-
 
 # Thresholds that are no further apart are one: they are written with two decimals, and computed by linspace.
 SAME_IOU = 1e-9
@@ -643,7 +640,7 @@ def match_sides(
 
     What matches them is `measure_aligned`, unless given.
     """
-    aligned, findings = sides.aligned, FindingLog()
+    aligned = sides.aligned
     # A pixel has no size in fractions of an image: the +1 of VOC cannot be added to them.
     if (protocol.pixel_offset or protocol.union_epsilon) and aligned.units == "norm":
         added = "a pixel to every side" if protocol.pixel_offset else f"{protocol.union_epsilon:g} px² to every union"
@@ -663,8 +660,14 @@ def match_sides(
             f"{measured_by} measures distances, but coordinates are fractions of images whose sizes are unknown",
             fix=IMAGE_FOLDER,
         )
-    kind = KINDS[protocol.iou_type]
-    for side, boxes in ((sides.gt, aligned.gt), (sides.pred, aligned.pred)):
+    require_shapes(sides.gt, sides.pred, aligned, protocol)
+    return (measure or partial(measure_aligned, aligned))(aligned.gt, aligned.pred, protocol)
+
+
+def require_shapes(gt: Dataset, pred: Dataset, aligned: Alignment, protocol: Protocol) -> None:
+    """Raise a DataError where a side has boxes without the shapes that a protocol compares, or others."""
+    kind, findings = KINDS[protocol.iou_type], FindingLog()
+    for side, boxes in ((gt, aligned.gt), (pred, aligned.pred)):
         if kind.shapes is None or not len(boxes):
             continue
         # Tables of one side have shapes alike.
@@ -678,7 +681,6 @@ def match_sides(
         elif kind.refuses is not None and (problem := kind.refuses(shapes, protocol)):
             findings.error("shapes-unfit", Where(side.path), problem, fix=kind.remedy and kind.remedy(shapes))
     findings.raise_errors()
-    return (measure or partial(measure_aligned, aligned))(aligned.gt, aligned.pred, protocol)
 
 
 def measure_aligned(

@@ -44,6 +44,14 @@ def test_what_was_read_is_shown_before_the_error(tmp_path: Path) -> None:
     assert done.stderr.startswith("error[image-unknown]: ")
 
 
+@pytest.mark.parametrize("kind", ["segm", "boundary", "keypoints", "obb", "probiou"])
+def test_files_without_the_shapes_that_are_asked_for_are_described_and_refused(kind: str) -> None:
+    folder = Path(__file__).parents[3] / "sample_data" / "hf"
+    done = run_here("inspect", folder / "gt.jsonl", folder / "better.json", "--iou-type", kind)
+    assert done.returncode == 3, done.stderr
+    assert done.stdout.count("shapes-missing") == 2 and "12 images, 39 boxes" in done.stdout
+
+
 def test_strict_shows_all_and_ends_with_3_unless_the_warning_is_allowed(tmp_path: Path) -> None:
     pair = write_pair(tmp_path, warned=True)
     strict = run_here("inspect", *pair, "--strict")
