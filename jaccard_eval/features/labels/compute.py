@@ -31,6 +31,7 @@ from jaccard_eval.features.labels.evidence import (
     logit,
     look,
     miss_rates,
+    overlapping,
     with_images,
 )
 from jaccard_eval.features.labels.result import (
@@ -46,7 +47,7 @@ from jaccard_eval.features.labels.result import (
 )
 from jaccard_eval.findings import Finding, FindingLog, Where
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.matchtable import Pairs, any_flag, pairs_of_any_class
+from jaccard_eval.matching.matchtable import Pairs, any_flag
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.progress import staged
 from jaccard_eval.text import pluralise
@@ -192,12 +193,9 @@ def _are_alike(first: Views, second: Views, protocol: Protocol) -> bool:
 def _between(first: BoxTable, second: BoxTable, protocol: Protocol, threshold: float) -> Pairs:
     """Return the pairs of detections of one class that overlap."""
     every = np.ones(len(second), dtype=np.bool_)
-    found: list[list[Any]] = [[np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]]
-    for block, pairs in pairs_of_any_class(first, np.arange(len(first)), second, every, protocol, threshold=threshold):
-        same = first.label[pairs.det + block.start] == second.label[pairs.gt]
-        for column, values in zip(found, (pairs.det + block.start, pairs.gt, pairs.overlap), strict=True):
-            column.append(values[same])
-    return Pairs(*(np.concatenate(column) for column in found))
+    pairs = overlapping(first, np.arange(len(first)), second, every, protocol, threshold=threshold)
+    same = first.label[pairs.det] == second.label[pairs.gt]
+    return Pairs(pairs.det[same], pairs.gt[same], pairs.overlap[same])
 
 
 def _check(truth: Truth, chosen: Sequence[tuple[Views, Sides]], findings: FindingLog) -> None:

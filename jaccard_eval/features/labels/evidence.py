@@ -89,7 +89,7 @@ def look(truth: Truth, pred: BoxTable, protocol: Protocol) -> Views:
     # By falling score: the row of a detection is its turn. Ties: image order, then the order of the file.
     pred = pred.take(np.lexsort((pred.source, pred.image, -score)))
     rows = np.arange(n)
-    pairs = _joined(pred, rows, truth.boxes, truth.counts, protocol, threshold=LOOSE_IOU)
+    pairs = overlapping(pred, rows, truth.boxes, truth.counts, protocol, threshold=LOOSE_IOU)
     same = pred.label[pairs.det] == truth.boxes.label[pairs.gt]
     right, overlap = _one_to_one(pairs, same & (pairs.overlap >= MATCH_IOU), n, m)
     free = (right[pairs.det] == NONE) & (inverse(right, m)[pairs.gt] == NONE)
@@ -98,7 +98,7 @@ def look(truth: Truth, pred: BoxTable, protocol: Protocol) -> Views:
     near, gt_near = np.zeros(n), np.zeros(m)
     np.maximum.at(near, pairs.det, pairs.overlap)
     np.maximum.at(gt_near, pairs.gt, pairs.overlap)
-    doubles = _joined(pred, rows, pred, np.ones(n, dtype=np.bool_), protocol, threshold=MATCH_IOU)
+    doubles = overlapping(pred, rows, pred, np.ones(n, dtype=np.bool_), protocol, threshold=MATCH_IOU)
     is_double = np.zeros(n, dtype=np.bool_)
     is_double[doubles.det[doubles.gt < doubles.det]] = True
     score = np.zeros(n) if pred.score is None else pred.score
@@ -127,9 +127,10 @@ def _areas(boxes: BoxTable) -> FloatArray:
     return np.asarray(boxes.xywh[:, 2] * boxes.xywh[:, 3])
 
 
-def _joined(
+def overlapping(
     pred: BoxTable, rows: IntArray, gt: BoxTable, chosen: BoolArray, protocol: Protocol, *, threshold: float
 ) -> Pairs:
+    """Return the overlapping pairs of whatever classes: places of detections among `rows`, rows of chosen boxes."""
     found = [
         (pairs.det + block.start, pairs.gt, pairs.overlap)
         for block, pairs in pairs_of_any_class(pred, rows, gt, chosen, protocol, threshold=threshold)
@@ -141,7 +142,7 @@ def _joined(
 def duplicates(truth: Truth, protocol: Protocol) -> Pairs:
     """Return the pairs of annotations of a class that overlap: the later one of the file, then the earlier."""
     boxes = truth.boxes
-    pairs = _joined(boxes, np.arange(len(boxes)), boxes, truth.counts, protocol, threshold=MATCH_IOU)
+    pairs = overlapping(boxes, np.arange(len(boxes)), boxes, truth.counts, protocol, threshold=MATCH_IOU)
     later = (boxes.source[pairs.det] > boxes.source[pairs.gt]) & truth.counts[pairs.det]
     kept = later & (boxes.label[pairs.det] == boxes.label[pairs.gt])
     return Pairs(pairs.det[kept], pairs.gt[kept], pairs.overlap[kept])

@@ -18,7 +18,17 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.labels.result import BOX, CLASS, DUPLICATE, MISSING, SUSPICIONS, Gain, LabelsResult, Suspect
+from jaccard_eval.features.labels.result import (
+    BOX,
+    CLASS,
+    DUPLICATE,
+    MISSING,
+    SPURIOUS,
+    SUSPICIONS,
+    Gain,
+    LabelsResult,
+    Suspect,
+)
 from jaccard_eval.metrics.detection import match_sides
 from jaccard_eval.reading.files import read_bytes, read_text
 from jaccard_eval.text import pluralise, quoted_value
@@ -236,7 +246,7 @@ def write_corrected(path: Path, sides: Sides, accepted: Sequence[Suspect], *, fo
     document["annotations"] = annotations
     # Half of a surrogate pair is escaped as JSON escapes it.
     replace_file(path, json.dumps(document, ensure_ascii=False).encode(errors="backslashreplace"))
-    gone = sum(suspect.kind in (DUPLICATE, "spurious") for suspect in accepted)
+    gone = sum(suspect.kind in (DUPLICATE, SPURIOUS) for suspect in accepted)
     return f"{pluralise(done + len(missing), 'correction')}, of which {len(missing)} added and {gone} removed"
 
 
