@@ -349,7 +349,7 @@ def _evaluate(
     if sides is not given and not is_stored:
         # A fingerprint is that of the boxes as given; checks look at those that are judged.
         hasher = RowHasher.of(aligned.image_names, aligned.class_names)
-        hashes = hasher(aligned.gt), hasher(aligned.pred)
+        hashes = hasher(aligned.gt_table), hasher(aligned.pred_table)
     audited = audit(sides.gt, sides.pred, aligned, metrics, hashes, options=stopping, measure=measure)
     findings = (*found, *_still_said(sides.findings, audited, protocol), *audited)
     _raise_errors(findings)
@@ -371,7 +371,7 @@ def _evaluate(
         per_class=per_class,
         findings=findings,
         measured=metrics,
-        boxes=None if is_stored else (aligned.gt, aligned.pred),
+        boxes=None if is_stored else (aligned.gt_table, aligned.pred_table),
         images=image_files(sides),
         options=to_document(options),
         parts=tuple(parts),

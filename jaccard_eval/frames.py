@@ -93,8 +93,8 @@ def _columns(data: object) -> dict[str, Any]:  # noqa: PLR0911 - one kind each
         case Dataset():
             # Over the rows that a bare table has: a side knows the names of its images and classes.
             images = [data.images.name(row) for row in range(len(data.images))]
-            image, label = _take_names(images, data.boxes.image), _take_names(data.labels.names, data.boxes.label)
-            return _box_columns(data.boxes) | {"image": image, "class": label}
+            image, label = _take_names(images, data.table.image), _take_names(data.labels.names, data.table.label)
+            return _box_columns(data.table) | {"image": image, "class": label}
         case BoxTable():
             rows = {"image": (data.image_names, data.image), "class": (data.class_names, data.label)}
             named = {key: _take_names(names, column) for key, (names, column) in rows.items() if names is not None}

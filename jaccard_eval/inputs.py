@@ -157,7 +157,7 @@ def load(
 def _loaded(source: Source, role: str, format_name: str | None, options: ReadOptions | None) -> Dataset:
     if isinstance(source, Dataset | BoxTable):
         dataset = _wrap(source, role) if isinstance(source, BoxTable) else source
-        if role == "pred" and dataset.boxes.score is None:
+        if role == "pred" and dataset.table.score is None:
             raise UsageError("predictions need scores: BoxTable.from_arrays(..., score=...) or load(..., role='pred')")
         return dataset
     if not isinstance(source, str | os.PathLike):
@@ -469,7 +469,7 @@ def _is_of_maps(finding: Finding) -> bool:
 def _has_scores(source: Source) -> bool | None:
     """Whether boxes that are loaded have scores; None of anything else."""
     if isinstance(source, Dataset):
-        source = source.boxes
+        source = source.table
     return source.score is not None if isinstance(source, BoxTable) else None
 
 

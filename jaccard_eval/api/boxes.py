@@ -155,7 +155,7 @@ def nms(
     if labels is not None or images is not None or encoding != "xyxy":
         raise UsageError("labels, images and encoding are those of arrays; pass scores as well")
     side = load(boxes, role="pred", format_name=format_name, options=options)
-    kept = suppress(side.boxes, Suppression(iou=iou, by=by), class_agnostic=class_agnostic)
+    kept = suppress(side.table, Suppression(iou=iou, by=by), class_agnostic=class_agnostic)
     # Without a box, there may be no column of scores either.
     order = slice(None) if kept.score is None else descending_order(kept.score)
     found: IntArray = kept.source[order]

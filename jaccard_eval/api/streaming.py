@@ -313,9 +313,9 @@ def _dataset_parts(gt: Dataset) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         "ignored": dict(gt.ignored),
         "findings": msgspec.to_builtins(gt.findings),
     }
-    arrays = {name: getattr(gt.boxes, name) for name in _GT_COLUMNS}
-    if gt.boxes.shapes is not None and len(gt.boxes):
-        arrays |= {f"shapes.{name}": array for name, array in gt.boxes.shapes.to_arrays().items()}
+    arrays = {name: getattr(gt.table, name) for name in _GT_COLUMNS}
+    if gt.table.shapes is not None and len(gt.table):
+        arrays |= {f"shapes.{name}": array for name, array in gt.table.shapes.to_arrays().items()}
     return document, arrays | {"sizes": gt.images.sizes}
 
 
@@ -821,7 +821,7 @@ def measure_state(state: StreamState, options: EvaluateOptions) -> EvaluationRes
     at = {key: row for row, key in enumerate(keys)}
     rows = np.array([at[key] for key in pred.labels.keys], dtype=np.int32)
     labels = replace(pred.labels, keys=keys, names=tuple(map(str, keys)))
-    pred = replace(pred, labels=labels, boxes=freeze(replace(pred.boxes, label=rows[pred.boxes.label])))
+    pred = replace(pred, labels=labels, boxes=freeze(replace(pred.table, label=rows[pred.table.label])))
     return evaluate_inputs(gt, pred, state.protocol, options, version=__version__)
 
 

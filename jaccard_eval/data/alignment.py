@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, find_too_large, freeze
+from jaccard_eval.data.boxtable import BoolArray, Boxes, BoxTable, FloatArray, RowArray, find_too_large, freeze
 from jaccard_eval.data.dataset import ClassFacts, Dataset, ImageTable, IntegerKeys, Key, LabelMap, key_order
 from jaccard_eval.data.imagekeys import AUTOMATIC, MAP_SUFFIXES, OVERLOOKED, ImageMatch, match_by, stem_of
 from jaccard_eval.data.resizing import Resizing
@@ -566,8 +566,8 @@ LISTED_NAMES = 10  # names of leftover images and classes that a correspondence 
 class Placement:
     """Both sides in common image rows and units; each `label` still counts in the classes of its own side."""
 
-    gt: BoxTable
-    pred: BoxTable
+    gt: Boxes
+    pred: Boxes
     units: str  # "px" or "norm"
     images: CommonImages
 
@@ -576,8 +576,8 @@ class Placement:
 class Alignment:
     """Both sides in common rows of images and classes, and in common units."""
 
-    gt: BoxTable
-    pred: BoxTable
+    gt: Boxes
+    pred: Boxes
     placement: Placement  # what it was before classes were matched and chosen
     classes: ClassMatch
     image_names: Sequence[str]
@@ -593,6 +593,16 @@ class Alignment:
     def units(self) -> str:
         """Units of the boxes: "px" or "norm"."""
         return self.placement.units
+
+    @property
+    def gt_table(self) -> BoxTable:
+        """The ground truth as one table in memory."""
+        return self.gt.whole()
+
+    @property
+    def pred_table(self) -> BoxTable:
+        """The predictions as one table in memory."""
+        return self.pred.whole()
 
     def class_rows(self, labels: LabelMap) -> RowArray:
         """Return the row of each class of the ground truth among those to evaluate, -1 for other classes."""
@@ -700,7 +710,7 @@ def in_own_pixels(side: Dataset) -> Dataset:
     return replace(side, boxes=boxes, reading=replace(side.reading, resized=None))
 
 
-def _unresized(side: Dataset, boxes: BoxTable, sizes: FloatArray, name: Callable[[int], str]) -> BoxTable:
+def _unresized(side: Dataset, boxes: Boxes, sizes: FloatArray, name: Callable[[int], str]) -> Boxes:
     """Map boxes back where they are of resized images; `sizes` (images, 2) are those of the images themselves."""
     resizing = side.reading.resized
     if resizing is None:
@@ -765,7 +775,7 @@ def _check_classes(gt: Dataset, pred: Dataset, classes: ClassMatch, findings: Fi
         findings.warning("class-unknown", where, detail)
 
 
-def _renumber(boxes: BoxTable, column: Literal["image", "label"], rows: RowArray) -> BoxTable:
+def _renumber(boxes: Boxes, column: Literal["image", "label"], rows: RowArray) -> Boxes:
     """Give boxes common images or classes; drop those whose own has none (-1)."""
     # Mostly both sides have the same images and classes: the columns are then shared, and not written again.
     if np.array_equal(rows, np.arange(len(rows))):
@@ -781,8 +791,8 @@ def _renumbered(table: BoxTable, *, column: Literal["image", "label"], rows: Row
 
 
 def _common_units(
-    gt: Dataset, pred: Dataset, boxes: tuple[BoxTable, BoxTable], images: CommonImages, findings: FindingLog
-) -> tuple[BoxTable, BoxTable, str]:
+    gt: Dataset, pred: Dataset, boxes: tuple[Boxes, Boxes], images: CommonImages, findings: FindingLog
+) -> tuple[Boxes, Boxes, str]:
     """Turn the side that is in fractions of the image into pixels, when the other side is in pixels."""
     gt_boxes, pred_boxes = boxes
     if gt.units == pred.units:
@@ -804,14 +814,12 @@ def common_sizes(pred: Dataset, images: CommonImages) -> FloatArray:
     return np.where(np.isnan(images.table.sizes), pred_sizes, images.table.sizes)
 
 
-def _unsized(boxes: BoxTable, sizes: FloatArray) -> IntArray:
+def _unsized(boxes: Boxes, sizes: FloatArray) -> IntArray:
     """Return the images whose boxes cannot be turned into pixels."""
     return np.flatnonzero((boxes.counts("image", len(sizes)) > 0) & np.isnan(sizes).any(axis=1))
 
 
-def _to_pixels(
-    side: Dataset, boxes: BoxTable, sizes: FloatArray, images: CommonImages, findings: FindingLog
-) -> BoxTable:
+def _to_pixels(side: Dataset, boxes: Boxes, sizes: FloatArray, images: CommonImages, findings: FindingLog) -> Boxes:
     unknown = _unsized(boxes, sizes)
     if len(unknown):
         names = example_keys(images.table.name(int(row)) for row in unknown)

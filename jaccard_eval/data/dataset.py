@@ -11,7 +11,7 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoxTable, FloatArray, RowArray
+from jaccard_eval.data.boxtable import Boxes, BoxTable, FloatArray, RowArray
 from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.findings import Finding
 from jaccard_eval.frozen import dataclass
@@ -222,8 +222,10 @@ class Dataset:
     format : str
         Name of the format.
     role : {"gt", "pred"}
-    images, labels, boxes
+    images, labels
         The tables.
+    boxes : Boxes
+        A `BoxTable` where they are in memory, as in every data set that `load` returns; `table` is one in any case.
     units : {"px", "norm"}
         Of the boxes: pixels, or fractions of the image's width and height where the size is not known yet.
     units_guessed : bool
@@ -266,7 +268,7 @@ class Dataset:
     role: str
     images: ImageTable
     labels: LabelMap
-    boxes: BoxTable
+    boxes: Boxes
     units: str = "px"
     units_guessed: bool = False
     reading: Reading = Reading()
@@ -281,6 +283,11 @@ class Dataset:
     facts: ClassFacts = ClassFacts()
     point_names: tuple[str, ...] = ()
     first_mask: tuple[Key, tuple[float, float]] | None = None
+
+    @property
+    def table(self) -> BoxTable:
+        """The boxes as one table in memory: those of a loaded data set are one, others are read from the disk."""
+        return self.boxes.whole()
 
     @property
     def key_format(self) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeVar, cast
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 import numpy as np
 
@@ -231,14 +231,6 @@ def added_counts(counts: RowArray, more: IntArray) -> RowArray:
         counts = np.append(counts, np.zeros(len(more) - len(counts), dtype=np.int32))
     counts[: len(more)] += more.astype(np.int32)
     return counts
-
-
-def as_table(boxes: Boxes) -> BoxTable:
-    """Pass boxes on the disk as those of a data set: of these, no more than `Boxes` is asked before they are measured.
-
-    For users, whose data sets are in memory, their type is that of tables.
-    """
-    return cast("BoxTable", boxes)
 
 
 def on_disk(boxes: Boxes) -> StoredBoxes:

@@ -112,7 +112,7 @@ def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
 
     writing.require_pixels(dataset, "DOTA")
     writing.require_names(dataset, "DOTA", findings)
-    boxes, names = dataset.boxes, dataset.labels.names
+    boxes, names = dataset.table, dataset.labels.names
     carried = ("shapes", "difficult", "images") if dataset.role == "gt" else ("shapes", "names")
     writing.report_losses(dataset, path, findings, carried)
     stems = [without_suffix(dataset.images.name(row)).replace("\\", "/") for row in range(len(dataset.images))]

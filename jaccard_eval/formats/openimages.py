@@ -172,7 +172,7 @@ def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
         require_sizes,
     )
 
-    boxes, labels = dataset.boxes, dataset.labels
+    boxes, labels = dataset.table, dataset.labels
     require_sizes(dataset, "Open Images", findings)
     require_names(dataset, "Open Images", findings)
     report_losses(dataset, path, findings, ("group_of",))

@@ -194,7 +194,7 @@ def chooses(protocol: Protocol) -> bool:
     return bool(capped or removes or protocol.judging != EVERY_CLASS)
 
 
-def _order_at_cap(sides: Sides, protocol: Protocol, judged: BoxTable, cap: Cap | None = None) -> tuple[str, ...]:
+def _order_at_cap(sides: Sides, protocol: Protocol, judged: Boxes, cap: Cap | None = None) -> tuple[str, ...]:
     """Return what a signature shows of the predictions that count and have the score of others beyond a cap."""
     aligned, n_images = sides.aligned, len(sides.aligned.image_names)
     tied = None if cap is None else aligned.pred.mapped(cap.tied)
@@ -385,7 +385,7 @@ def verified(objects: IntArray, facts: ClassFacts, n_labels: int) -> Judged:
     )
 
 
-def expanded(sides: Sides) -> BoxTable:
+def expanded(sides: Sides) -> Boxes:
     """Return ground truth with a copy of each box for every class above its own, behind it."""
     aligned, ancestors = sides.aligned, sides.gt.facts.ancestors
     if not ancestors:

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 
 from jaccard_eval.data.alignment import Alignment, common_sizes
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, Chosen, FloatArray, RowArray
+from jaccard_eval.data.boxtable import BoolArray, Boxes, BoxTable, Chosen, FloatArray, RowArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import IMAGES_OF, Fix
@@ -72,7 +72,7 @@ def with_masks(aligned: Alignment, gt: Dataset, pred: Dataset, *, anywhere: bool
     return replace(aligned, gt=tables[0], pred=tables[1], findings=(*aligned.findings, *findings.findings()))
 
 
-def _filled(side: Dataset, sizes: FloatArray, gt: Dataset, aligned: Alignment, findings: FindingLog) -> BoxTable:
+def _filled(side: Dataset, sizes: FloatArray, gt: Dataset, aligned: Alignment, findings: FindingLog) -> Boxes:
     boxes = aligned.gt if side is gt else aligned.pred
     # Where boxes are fractions, as in Open Images, masks are of any resolution.
     scales = side.reading.units == "norm"

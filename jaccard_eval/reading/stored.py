@@ -12,7 +12,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoxTable, RowArray
 from jaccard_eval.data.dataset import Dataset, ImageTable, IntegerKeys, Key, LabelMap, key_order, unknown_sizes
 from jaccard_eval.engine.memory import ENOUGH, release_memory
-from jaccard_eval.engine.stored import Store, StoredBoxes, added_counts, as_table, store_boxes
+from jaccard_eval.engine.stored import Store, StoredBoxes, added_counts, store_boxes
 from jaccard_eval.findings import MAX_EXAMPLES, Finding, FindingLog, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.progress import staged
@@ -26,8 +26,8 @@ from jaccard_eval.text import quoted_value
 @staged("storing")
 def keep_on_disk(side: Dataset, store: Store) -> Dataset:
     """Return one side with its boxes on the disk."""
-    files = store_boxes([side.boxes], store)
-    return replace(side, boxes=as_table(StoredBoxes(files, store, scored=side.boxes.score is not None)))
+    files = store_boxes([side.table], store)
+    return replace(side, boxes=StoredBoxes(files, store, scored=side.table.score is not None))
 
 
 def read_parts(drafts: Iterable[Draft], whole: Draft, store: Store) -> Dataset:
@@ -46,7 +46,7 @@ def read_parts(drafts: Iterable[Draft], whole: Draft, store: Store) -> Dataset:
     is_pred = whole.options.role == "pred"
     renumbered = partial(_renumbered, images=images, labels=labels)
     boxes = StoredBoxes(files, store, scored=is_pred, changes=(renumbered,), counts=counts)
-    return replace(dataset, boxes=as_table(boxes))
+    return replace(dataset, boxes=boxes)
 
 
 def _renumbered(table: BoxTable, *, images: RowArray, labels: RowArray) -> BoxTable:
@@ -174,7 +174,7 @@ class _Parts:
     def stored(self, draft: Draft) -> BoxTable:
         """Build a part, and return its boxes with the places of their images and classes."""
         part = draft.build()
-        boxes = part.boxes
+        boxes = part.table
         self._n_parts += 1
         self._ignored.update(draft.ignored)
         self._require_alike(part, draft)
@@ -207,7 +207,7 @@ class _Parts:
         """Note what keeps a part from being merged: it is read in another way than the others, or depends on them."""
         # How boxes are read means nothing where there are none.
         if self._first is None or not self.n_boxes:
-            self._first = replace(part, boxes=part.boxes.take(np.arange(0)))
+            self._first = replace(part, boxes=part.table.take(np.arange(0)))
         first = self._first
         if not self._findings.merge(draft.findings, has_boxes=len(part.boxes) > 0):
             codes = ", ".join(sorted({finding.code for finding in part.findings}))

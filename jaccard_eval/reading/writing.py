@@ -161,7 +161,7 @@ class LossErrors(FindingLog):
 
 def report_losses(dataset: Dataset, path: Path, findings: FindingLog, carried: Collection[str]) -> None:
     """Report what the dataset holds but `carried` lacks: a warning for columns of boxes, a note for the rest."""
-    boxes = dataset.boxes
+    boxes = dataset.table
     held = {flag: int(getattr(boxes, flag).sum()) for flag in FLAGS}
     shapes: object = boxes.shapes
     usual = shapes.areas() if isinstance(shapes, Quads) else boxes.xywh[:, 2] * boxes.xywh[:, 3]
@@ -207,7 +207,7 @@ def require_pixels(dataset: Dataset, what: str) -> None:
 
 def require_sizes(dataset: Dataset, what: str, findings: FindingLog) -> None:
     """Record an error where boxes in pixels cannot become fractions of their image, for a format of fractions."""
-    used = np.unique(dataset.boxes.image)
+    used = np.unique(dataset.table.image)
     unknown = used[np.isnan(dataset.images.sizes[used]).any(axis=1)]
     if dataset.units == "px" and len(unknown):
         names = example_keys(dataset.images.name(row) for row in unknown.tolist())

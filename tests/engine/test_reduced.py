@@ -14,7 +14,7 @@ from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import PROTOCOLS, Protocol
 from jaccard_eval.engine.disk import DiskEngine
-from jaccard_eval.engine.stored import StoredBoxes, as_table, write_boxes
+from jaccard_eval.engine.stored import StoredBoxes, write_boxes
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics, TieBounds, class_refs, summary_refs
 
@@ -63,7 +63,7 @@ def measured_on_disk(
         with spool.open("wb") as file:
             for rows in np.array_split(np.arange(len(boxes)), 4):
                 write_boxes(file, boxes.take(rows))
-        sides.append(as_table(StoredBoxes((spool,), engine, scored=boxes is pred)))
+        sides.append(StoredBoxes((spool,), engine, scored=boxes is pred))
     truth, stored = sides[0].arranged(N_IMAGES, sides[1]), sides[1].arranged(N_IMAGES, sides[0])
     curves = engine.measure(truth, stored, rules, n_labels=N_LABELS)
     return DetectionMetrics(curves, names(rules), [f"i{row:02}" for row in range(N_IMAGES)])

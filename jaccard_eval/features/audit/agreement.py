@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.alignment import Alignment, place
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, Words
+from jaccard_eval.data.boxtable import BoolArray, Boxes, BoxTable, FloatArray, RowArray, Words
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import match_by
 from jaccard_eval.data.metricref import MetricRef
@@ -71,7 +71,7 @@ class Sample:
         return self.pred_row[top], self.gt_row[top]
 
 
-def take_sample(gt: BoxTable, pred: BoxTable, n_images: int, limit: int = SAMPLE_BOXES) -> Sample:
+def take_sample(gt: Boxes, pred: Boxes, n_images: int, limit: int = SAMPLE_BOXES) -> Sample:
     """Pair the boxes of evenly spread images by place alone, of either side at most about `limit`.
 
     If images are so crowded that too many pairs remain, evenly spread objects are sampled: each is still compared
@@ -90,11 +90,12 @@ def take_sample(gt: BoxTable, pred: BoxTable, n_images: int, limit: int = SAMPLE
     return pair_by_place(gt, pred, 1 / step if n_images else 1.0)
 
 
-def pair_by_place(gt: BoxTable, pred: BoxTable, share: float = 1.0, protocol: Protocol = COCO) -> Sample:
+def pair_by_place(gt: Boxes, pred: Boxes, share: float = 1.0, protocol: Protocol = COCO) -> Sample:
     """Pair all boxes by place alone; `share` is of the images that they were taken from.
 
     What a `protocol` compares of them is compared, boxes unless it is given.
     """
+    gt, pred = gt.whole(), pred.whole()
     order = stable_order(gt.image)
     blocks = Blocks.of(gt.image[order].astype(np.int64), pred.image.astype(np.int64))
     pairs = candidate_pairs(pred, gt.take(order), blocks, protocol, threshold=SAME_PLACE)
@@ -371,9 +372,7 @@ class AuditContext:
         return self.options is not None and not named and code not in self.options.allow
 
 
-def average_precision(
-    context: AuditContext, gt: BoxTable, pred: BoxTable, *, iou: float, pooled: bool = False
-) -> float:
+def average_precision(context: AuditContext, gt: Boxes, pred: Boxes, *, iou: float, pooled: bool = False) -> float:
     """Match boxes, in the rows of the alignment, again at one threshold and return AP; NaN without ground truth.
 
     Where they are `pooled`, boxes of different classes may match.

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.alignment import common_sizes
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, Chosen, FloatArray, freeze, from_xywh, to_xywh
+from jaccard_eval.data.boxtable import BoolArray, Boxes, BoxTable, Chosen, FloatArray, freeze, from_xywh, to_xywh
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Dataset, Reading
 from jaccard_eval.features.audit.agreement import (
     MISREAD,
@@ -355,7 +355,7 @@ def _has_decimals(coords: FloatArray, decimals: int) -> bool:
     return bool((np.abs(scaled - np.rint(scaled)) < NEARLY).all())
 
 
-def _decimal_step_of(context: AuditContext, side: Dataset, boxes: BoxTable) -> Step | None:
+def _decimal_step_of(context: AuditContext, side: Dataset, boxes: Boxes) -> Step | None:
     """Find the step of one side in the fractions of its file, else in pixels."""
     placed = context.aligned.placement
     in_pixels = placed.units == "px"
@@ -422,7 +422,7 @@ def _report_rounding(context: AuditContext, side: Dataset, step: Step, findings:
     findings.add_one(severity, "box-rounded", Where(side.path), text, fix=fix, table=table)
 
 
-def _sides_of_objects(gt: BoxTable) -> Iterator[FloatArray]:
+def _sides_of_objects(gt: Boxes) -> Iterator[FloatArray]:
     """Yield width and height (n, 2) of the objects that have an area, table by table."""
     for table in gt.tables():
         sides = table.xywh[~table.crowd, 2:]
@@ -512,21 +512,21 @@ class _Numbers:
 class View:
     """The boxes of both sides as they are, with what is needed to read them anew."""
 
-    gt: BoxTable
-    pred: BoxTable
+    gt: Boxes
+    pred: Boxes
     readings: dict[str, Reading]
     sizes: FloatArray
     units: str
 
     @classmethod
-    def of(cls, context: AuditContext, gt: BoxTable, pred: BoxTable) -> View:
+    def of(cls, context: AuditContext, gt: Boxes, pred: Boxes) -> View:
         """Return boxes in the rows of the alignment with how both sides were read."""
         readings = {side.role: side.reading for side in (context.gt, context.pred)}
         return cls(gt, pred, readings, image_sizes(context), context.aligned.units)
 
     def numbers(self, role: str) -> FloatArray:
         """Return the four numbers of each box as the file has them, up to rounding; NaN where that needs a size."""
-        return _Numbers(self.readings[role], self.sizes, self.units).of(self.boxes(role))
+        return _Numbers(self.readings[role], self.sizes, self.units).of(self.table(role))
 
     def reread(self, role: str, reading: Reading) -> View:
         """Take the numbers of one side for something else."""
@@ -537,13 +537,17 @@ class View:
             return replace(self, gt=changed, readings=readings)
         return replace(self, pred=changed, readings=readings)
 
-    def boxes(self, role: str) -> BoxTable:
+    def boxes(self, role: str) -> Boxes:
         """Return the boxes of one side."""
         return self.gt if role == "gt" else self.pred
 
+    def table(self, role: str) -> BoxTable:
+        """Return the boxes of one side as one table, which those of a sample are."""
+        return self.boxes(role).whole()
+
     def leaving(self, role: str) -> float:
         """Share of the boxes that leave their image or are turned inside out."""
-        boxes = self.boxes(role)
+        boxes = self.table(role)
         size = self.sizes[boxes.image]
         wrong = np.concatenate((leaving(boxes.xywh, size, self.units), boxes.xywh[:, 2:] < 0), axis=1)
         known = np.flatnonzero(~np.isnan(size).any(axis=1))
@@ -631,7 +635,7 @@ def possible_units(view: View, role: str) -> list[str]:
         return []
     largest = np.abs(numbers).max(axis=1)  # (n,)
     others = largest > LARGEST_FRACTION if present == "norm" else largest <= LARGEST_FRACTION
-    sized = not np.isnan(view.sizes[view.boxes(role).image]).any()
+    sized = not np.isnan(view.sizes[view.table(role).image]).any()
     plausible = view.units == "px" and sized and others.mean() > DOUBTED
     return [present, "px" if present == "norm" else "norm"] if plausible else [present]
 
@@ -707,8 +711,8 @@ def _are_fractions(view: View, role: str) -> bool:
         return False
     if not (np.abs(view.numbers(role)) <= LARGEST_FRACTION).all():
         return False
-    size = view.sizes[view.boxes(role).image]
-    other = view.boxes("pred" if role == "gt" else "gt").xywh
+    size = view.sizes[view.table(role).image]
+    other = view.table("pred" if role == "gt" else "gt").xywh
     reach = size if not np.isnan(size).any() else other[:, :2] + other[:, 2:]
     return bool(len(reach)) and float(np.median(reach)) >= SMALLEST_IMAGE
 

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoxTable, Chosen, FloatArray, Words
+from jaccard_eval.data.boxtable import Boxes, BoxTable, Chosen, FloatArray, Words
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO
@@ -47,7 +47,7 @@ class Repeats:
     rows: Sequence[int] | IntArray  # of `boxes`: those that repeat an earlier one, ascending
     times: int  # how often every row occurs, if all occur equally often or a multiple of that; else 1
     boxes: BoxTable  # what rows are of: of stored boxes, the first repeated ones alone
-    single: BoxTable  # all boxes without these rows
+    single: Boxes  # all boxes without these rows
 
     @classmethod
     def of(cls, boxes: BoxTable, hashes: Words) -> Repeats:
@@ -66,7 +66,7 @@ class Repeats:
         return cls(rows, int(np.gcd.reduce(np.diff(bounds))), boxes, without_rows(boxes, rows))
 
     @classmethod
-    def of_stored(cls, boxes: BoxTable, hasher: RowHasher) -> Repeats:
+    def of_stored(cls, boxes: Boxes, hasher: RowHasher) -> Repeats:
         """Find the repeated rows of boxes that are read table by table, each image in one of them."""
         count, times, first = 0, 0, boxes.mapped(lambda table: table.take(np.arange(0)))
         shown = first.whole()
@@ -82,7 +82,7 @@ class Repeats:
 
 
 def _without_repeats(boxes: BoxTable, *, hasher: RowHasher) -> BoxTable:
-    return Repeats.of(boxes, hasher(boxes)).single
+    return Repeats.of(boxes, hasher(boxes)).single.whole()
 
 
 def repeats_of(side: Dataset) -> Repeats:
@@ -106,7 +106,7 @@ def check_rows(context: AuditContext, findings: FindingLog) -> None:
     gt, pred = (
         Repeats.of_stored(boxes, RowHasher.of(aligned.image_names, aligned.class_names))
         if hashes is None
-        else Repeats.of(boxes, hashes)
+        else Repeats.of(boxes.whole(), hashes)
         for boxes, hashes in ((aligned.gt, context.gt_hashes), (aligned.pred, context.pred_hashes))
     )
     if len(gt.rows) or len(pred.rows):

@@ -1074,9 +1074,9 @@ def check_resized(context: AuditContext, findings: FindingLog) -> None:
         return
     view = View.of(context, context.sample.gt, context.sample.pred)
     of_boxes = context.metrics.protocol.iou_type == BOXES
-    numbers = {role: view.numbers(role) if of_boxes else view.boxes(role).xywh for role in ("gt", "pred")}
-    sides = {role: _side(context, view.boxes(role), numbers[role]) for role in ("gt", "pred")}
-    counted = unflagged(view.gt)
+    numbers = {role: view.numbers(role) if of_boxes else view.table(role).xywh for role in ("gt", "pred")}
+    sides = {role: _side(context, view.table(role), numbers[role]) for role in ("gt", "pred")}
+    counted = unflagged(view.table("gt"))
     sides["gt"] = sides["gt"].take(counted)
     if not counted.any() or lie_well(sides["gt"], sides["pred"], view.sizes, view.readings["pred"].encoding):
         return
@@ -1102,7 +1102,7 @@ def check_resized(context: AuditContext, findings: FindingLog) -> None:
             return  # no image was resized: its listed width and height changed places, which the check of images shows
         if _is_origin(found.resizing):
             return  # pixels are counted otherwise, which the check of offsets shows
-        reading = _reading(found, found.resizing, given, shapes=None if of_boxes else view.boxes(role).shapes)
+        reading = _reading(found, found.resizing, given, shapes=None if of_boxes else view.table(role).shapes)
         if reading is not None and reading.resized != given.resized:
             _report(context, view, role, findings, reading=reading, found=found)
             return
@@ -1200,7 +1200,8 @@ def _report(
     any_class = found.any_class
     if rules.iou_type in ("segm", "boundary"):
         # The masks of an alignment are pixels, which end where their images do: the boxes of a sample are the evidence.
-        view = whole = replace(view, gt=replace(view.gt, shapes=None), pred=replace(view.pred, shapes=None))
+        gt, pred = (replace(view.table(role), shapes=None) for role in ("gt", "pred"))
+        view = whole = replace(view, gt=gt, pred=pred)
         rules, any_class = rules.comparing(BOXES), True
     rules = rules.with_options(
         iou_thresholds=(0.5, 0.75),

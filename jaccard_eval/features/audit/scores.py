@@ -9,7 +9,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import BoxTable, FloatArray
+from jaccard_eval.data.boxtable import Boxes, FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import PROTOCOLS
 from jaccard_eval.features.audit.agreement import MISREAD, SAMPLE_BOXES, AuditContext, unflagged
@@ -68,7 +68,7 @@ class _Scores:
     decimals: list[int] = field(default_factory=lambda: list(range(1, MAX_DECIMALS + 1)))  # that all scores may have
 
     @classmethod
-    def of(cls, boxes: BoxTable) -> _Scores:
+    def of(cls, boxes: Boxes) -> _Scores:
         """Look at all scores, a table at a time."""
         found = cls()
         for table in boxes.tables():

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from jaccard_eval.data.alignment import Alignment, common_sizes
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Shapes, freeze
+from jaccard_eval.data.boxtable import BoolArray, Boxes, BoxTable, FloatArray, Shapes, freeze
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.known_protocols import MASKS, ORIENTED
 from jaccard_eval.data.metricref import MetricRef
@@ -62,7 +62,7 @@ def _with_shapes(boxes: BoxTable, shapes: Shapes) -> BoxTable:
 
 
 def clear_gain(
-    context: AuditContext, given: tuple[BoxTable, BoxTable], changed: tuple[BoxTable, BoxTable]
+    context: AuditContext, given: tuple[Boxes, Boxes], changed: tuple[Boxes, Boxes]
 ) -> tuple[float, float, str] | None:
     """Return AP50 of boxes as given and as changed, where it is clearly better; if classes are pooled, a remark."""
     for pooled in (False, True):  # if classes do not correspond either, only places are evidence
@@ -168,7 +168,7 @@ def check_keypoints(context: AuditContext, findings: FindingLog) -> None:
     if best is None:
         return
     pred = context.aligned.pred.mapped(partial(_in_order, order=best.order))
-    changed = _mirrored(pred, image_sizes(context)) if best.is_mirrored else pred
+    changed = _mirrored(pred.whole(), image_sizes(context)) if best.is_mirrored else pred
     gt = context.aligned.gt
     gain = None if changed is None else clear_gain(context, (gt, context.aligned.pred), (gt, changed))
     if gain is None:
@@ -543,8 +543,8 @@ def check_masks(context: AuditContext, findings: FindingLog) -> None:
     if best is None or best.agreement.found - present.found < FEWEST_GAINED or not is_better(best.agreement, present):
         return
     whole = _Drawn.of(context.gt, context.pred, context.aligned, context.sample).read_anew(best.role, best.axes)
-    given = {"gt": context.aligned.gt, "pred": context.aligned.pred}
-    given = {role: _sampled(given[role], whole.tables[role]) for role in given}
+    boxes = {"gt": context.aligned.gt, "pred": context.aligned.pred}
+    given = {role: _sampled(boxes[role], whole.tables[role]) for role in boxes}
     changed = {**given, best.role: _with_shapes_of(given[best.role], whole.filled(best.role))}
     in_memory = replace(context, measure=partial(measure_aligned, context.aligned))
     gain = clear_gain(in_memory, (given["gt"], given["pred"]), (changed["gt"], changed["pred"]))
@@ -612,7 +612,7 @@ def _trials(drawn: _Drawn) -> Iterator[_Trial]:
                 yield _Trial(role, axes, other, other.paired())
 
 
-def _sampled(boxes: BoxTable, sample: BoxTable) -> BoxTable:
+def _sampled(boxes: Boxes, sample: BoxTable) -> BoxTable:
     """Return the rows of a table that a sample has, too."""
     return boxes.mapped(lambda table: table.take(np.isin(table.source, sample.source))).whole()
 

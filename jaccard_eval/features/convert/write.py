@@ -48,7 +48,7 @@ def as_in_ground_truth(sides: Sides, *, lossy: bool) -> Dataset:
     """
     gt, pred, aligned = sides.gt, sides.pred, sides.aligned
     unknown = np.flatnonzero(aligned.classes.rows < 0)
-    lost = int(np.isin(pred.boxes.label, unknown).sum())
+    lost = int(np.isin(pred.table.label, unknown).sum())
     if lost and not lossy:
         names = example_keys(pred.labels.names[row] for row in unknown.tolist())
         detail = f"{gt.path} does not have the classes of {pluralise(lost, 'prediction')}: {names}"

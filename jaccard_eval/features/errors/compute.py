@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray
+from jaccard_eval.data.boxtable import BoolArray, Boxes, BoxTable, FloatArray, RowArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.features.errors.result import (
@@ -46,7 +46,7 @@ def chosen_score(metrics: DetectionMetrics, threshold: int, score: float | str |
 
 @staged("counting confusions")
 def count_confusions(
-    metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, score: float | str | None, count: Count | None = None
+    metrics: DetectionMetrics, gt: Boxes, pred: Boxes, score: float | str | None, count: Count | None = None
 ) -> ConfusionMatrix:
     """Count which classes are predicted as which, over all sizes, at IoU .5 or else the lowest threshold.
 
@@ -54,7 +54,10 @@ def count_confusions(
     """
     threshold = metrics.protocol.judged_threshold
     at = chosen_score(metrics, threshold, score)
-    counts = match_any_class(metrics, threshold, gt, pred).confusion(at) if count is None else count(threshold, at)
+    if count is not None:
+        counts = count(threshold, at)
+    else:
+        counts = match_any_class(metrics, threshold, gt.whole(), pred.whole()).confusion(at)
     return ConfusionMatrix(
         names=metrics.class_names, counts=counts, score=at, iou=metrics.protocol.iou_thresholds[threshold]
     )

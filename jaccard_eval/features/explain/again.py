@@ -46,7 +46,7 @@ def sides_again(result: EvaluationResult) -> Sides:
     aligned = replace(
         align(gt, pred, SideOptions(match_images="id")), correspondence=result.correspondence, findings=()
     )
-    hashes = tuple(map(RowHasher.of(aligned.image_names, aligned.class_names), (aligned.gt, aligned.pred)))
+    hashes = tuple(map(RowHasher.of(aligned.image_names, aligned.class_names), (aligned.gt_table, aligned.pred_table)))
     # What was found is part of the result; the ground truth's findings come first among those of the sides.
     found = replace(gt, findings=result.findings)
     fingerprints = result.gt.fingerprint, result.pred.fingerprint

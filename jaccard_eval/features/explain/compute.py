@@ -191,7 +191,7 @@ def aimed_labels(errors: Errors) -> IntArray:
 
 def findable_misses(costs: Costs) -> BoolArray:
     """Mark the missed boxes that a copy would find, shape (m,): a box without width and an empty mask overlap none."""
-    errors, gt = costs.errors, costs.aligned.gt
+    errors, gt = costs.errors, costs.aligned.gt_table
     rows = np.flatnonzero(errors.missed)
     similarity = KINDS[errors.protocol.iou_type]
     objects = similarity.prepare(gt.take(rows), errors.protocol)
@@ -240,19 +240,19 @@ def _precision(protocol: Protocol, positives: int, score: FloatArray, hit: BoolA
 def wrong_fix(costs: Costs, detection: int, gain: float) -> Fix:
     """Return the repair of a false positive, given by its row."""
     errors, aligned, row = costs.errors, costs.aligned, int(costs.rows[detection])
-    target, kind, own = int(errors.target[detection]), int(errors.kind[detection]), int(aligned.pred.label[row])
+    target, kind, own = int(errors.target[detection]), int(errors.kind[detection]), int(aligned.pred_table.label[row])
     moved, named = (target != NO_BOX and kind == which for which in (LOCALISATION, CLASSIFICATION))
-    becomes = aligned.gt.label[target] if named else own
+    becomes = aligned.gt_table.label[target] if named else own
     return Fix(
         kind=TYPES[kind],
-        image=aligned.image_names[aligned.pred.image[row]],
+        image=aligned.image_names[aligned.pred_table.image[row]],
         class_name=aligned.class_names[own],
         score=float(errors.score[detection]),
         row=row,
-        source=int(aligned.pred.source[row]),
+        source=int(aligned.pred_table.source[row]),
         target=target,
         becomes=aligned.class_names[becomes] if moved or named else "",
-        xywh=tuple((aligned.gt.xywh[target] if moved else aligned.pred.xywh[row]).tolist()),
+        xywh=tuple((aligned.gt_table.xywh[target] if moved else aligned.pred_table.xywh[row]).tolist()),
         gain=gain,
     )
 
@@ -260,17 +260,17 @@ def wrong_fix(costs: Costs, detection: int, gain: float) -> Fix:
 def missed_fix(costs: Costs, box: int, gain: float) -> Fix:
     """Return what finds a missed box, given by its row."""
     aligned = costs.aligned
-    name = aligned.class_names[aligned.gt.label[box]]
+    name = aligned.class_names[aligned.gt_table.label[box]]
     return Fix(
         kind=MISSED,
-        image=aligned.image_names[aligned.gt.image[box]],
+        image=aligned.image_names[aligned.gt_table.image[box]],
         class_name=name,
         score=math.nan,
         row=box,
-        source=int(aligned.gt.source[box]),
+        source=int(aligned.gt_table.source[box]),
         target=NO_BOX,
         becomes=name,
-        xywh=tuple(aligned.gt.xywh[box].tolist()),
+        xywh=tuple(aligned.gt_table.xywh[box].tolist()),
         gain=gain,
     )
 
@@ -298,12 +298,12 @@ class Repricing:
             self._counted &= np.arange(len(self._positives)) == label
         self._outcomes = self._outcomes_of(self._ranking, thresholds)
         self._before: dict[int, float] = {}
-        scores = aligned.pred.score
+        scores = aligned.pred_table.score
         self._highest = 0.0 if scores is None else float(scores.max(initial=0.0))
 
     def gain(self, fix: Fix) -> float:
         """Return what one fix alone adds to the mean over the classes that count."""
-        gt, pred, repairs = self._aligned.gt, self._aligned.pred, Repairs.of([fix])
+        gt, pred, repairs = self._aligned.gt_table, self._aligned.pred_table, Repairs.of([fix])
         own = gt if fix.kind == MISSED else pred
         image = own.image[fix.row]
         gt_rows, pred_rows = (np.flatnonzero(boxes.image == image) for boxes in (gt, pred))
@@ -585,7 +585,7 @@ def explain_sides(sides: Sides, asked: Question, *, version: str) -> Explanation
         printed=printed,
         findings=sides.findings,
         measured=metrics,
-        boxes=(sides.aligned.gt, sides.aligned.pred),
+        boxes=(sides.aligned.gt_table, sides.aligned.pred_table),
     )
 
 
@@ -654,7 +654,7 @@ def _costs_of_counts(sides: Sides, metrics: DetectionMetrics, threshold: int, re
     rules = rules.with_options(
         iou_thresholds=rules.iou_thresholds[threshold:][:1], areas=rules.areas[:1], max_dets=caps
     )
-    pred = sides.aligned.pred
+    pred = sides.aligned.pred_table
     score = np.full(len(pred), np.inf) if pred.score is None else pred.score
     least = -np.inf if ref.score is None else float(ref.score)
     kept = np.flatnonzero(score >= least)  # those below the score change no match above it
@@ -667,7 +667,7 @@ def _costs_of_counts(sides: Sides, metrics: DetectionMetrics, threshold: int, re
 def _costs(sides: Sides, metrics: DetectionMetrics, threshold: int) -> Costs:
     aligned = sides.aligned
     return Costs(
-        errors=find_errors(metrics, threshold, aligned.gt, aligned.pred),
+        errors=find_errors(metrics, threshold, aligned.gt_table, aligned.pred_table),
         rows=metrics.table.row,
         aligned=aligned,
     )
@@ -676,7 +676,7 @@ def _costs(sides: Sides, metrics: DetectionMetrics, threshold: int) -> Costs:
 def _fixed_value(sides: Sides, protocol: Protocol, repairs: Repairs, ref: MetricRef) -> float:
     # What is added must count, whatever score the metric asks for.
     least = max(float(ref.score or 0), 0.0)
-    pred = repairs.apply(sides.aligned.pred, sides.aligned.gt, least=least)
+    pred = repairs.apply(sides.aligned.pred_table, sides.aligned.gt_table, least=least)
     return match_sides(_with_pred(sides, pred), protocol).value(ref).value
 
 

@@ -51,21 +51,21 @@ class BoxView:
     @classmethod
     def of(cls, side: Dataset) -> BoxView:
         """Return the boxes of one side as they were read."""
-        return cls(side.boxes, side.images.sizes[side.boxes.image], side.units)
+        return cls(side.table, side.images.sizes[side.table.image], side.units)
 
 
 def describe(side: Dataset, view: BoxView) -> Description:
     """Describe one side, with its boxes in the units of the view."""
     # Its fingerprint is that of its own names: alone, nothing is known of how the other side spells them.
     images = [side.images.name(row) for row in range(len(side.images))]
-    _, digest = fingerprint(side.boxes, (images, side.labels.names), side.role, side.units)
+    _, digest = fingerprint(side.table, (images, side.labels.names), side.role, side.units)
     return Description(
         role=side.role,
         summary=summarise(side, digest),
-        images=count_images(side.images, side.boxes),
+        images=count_images(side.images, side.table),
         boxes=count_boxes(view, side.reading),
         classes=count_classes(side),
-        scores=count_scores(side.boxes.score),
+        scores=count_scores(side.table.score),
     )
 
 
@@ -132,7 +132,7 @@ def count_boxes(view: BoxView, reading: Reading) -> BoxCounts:
 
 def count_classes(side: Dataset) -> tuple[ClassCount, ...]:
     """Count boxes and images of each class, in the order of the classes; classes without boxes included."""
-    labels, boxes = side.labels, side.boxes
+    labels, boxes = side.labels, side.table
     n_boxes = np.bincount(boxes.label, minlength=len(labels))
     # An image and a class in one whole number, so that each pair counts once.
     places = boxes.label.astype(np.int64) * max(len(side.images), 1) + boxes.image
@@ -177,7 +177,7 @@ def describe_pair(aligned: Alignment, table: MatchTable) -> Pairing:
     if cap is not None and len(table) < len(aligned.pred):
         # The cap is one per image and class.
         n_labels = max(len(aligned.class_names), 1)
-        cells = aligned.pred.image.astype(np.int64) * n_labels + aligned.pred.label
+        cells = aligned.pred_table.image.astype(np.int64) * n_labels + aligned.pred_table.label
         cell, count = np.unique(cells, return_counts=True)
         over = count > cap
         beyond, in_images = int((count[over] - cap).sum()), len(np.unique(cell[over] // n_labels))
@@ -216,10 +216,10 @@ def inspect_sides(
     found = [*findings, *(finding for side in sides for finding in side.findings)]
     if gt is not None and pred is not None and aligned is not None:
         names = aligned.image_names, aligned.class_names
-        table = match_boxes(aligned.gt, aligned.pred, rules, n_images=len(names[0]), n_labels=len(names[1]))
+        table = match_boxes(aligned.gt_table, aligned.pred_table, rules, n_images=len(names[0]), n_labels=len(names[1]))
         metrics = DetectionMetrics(table, names[1], names[0], area_known=aligned.units == "px")
         hasher = RowHasher.of(*names)
-        hashes = hasher(aligned.gt), hasher(aligned.pred)
+        hashes = hasher(aligned.gt_table), hasher(aligned.pred_table)
         found += [*aligned.findings, *audit(gt, pred, aligned, metrics, hashes)]
         pairing = describe_pair(aligned, table)
     else:
@@ -241,6 +241,7 @@ def _view(side: Dataset, pred: Dataset | None, aligned: Alignment | None) -> Box
     sizes = common_sizes(pred, placed.images)
     boxes, rows = (placed.gt, placed.images.gt_rows) if side.role == "gt" else (placed.pred, placed.images.pred_rows)
     if placed.units != side.units:
-        return BoxView(boxes, sizes[boxes.image], placed.units)
-    own = rows[side.boxes.image]  # -1: the image is on this side only
-    return BoxView(side.boxes, np.where(own[:, np.newaxis] >= 0, sizes[own], np.nan), side.units)
+        table = boxes.whole()
+        return BoxView(table, sizes[table.image], placed.units)
+    own = rows[side.table.image]  # -1: the image is on this side only
+    return BoxView(side.table, np.where(own[:, np.newaxis] >= 0, sizes[own], np.nan), side.units)

@@ -61,7 +61,7 @@ def annotate(asked: Sequence[str], sides: Sides, suspects: Sequence[Suspect], *,
     if n_outside:
         detail = f"{pluralise(n_outside, 'box', 'boxes')} outside of its image ignored in the annotators' files"
         findings.warning("write-loss", Where(sides.gt.path, field="box"), detail)
-    if sides.aligned.gt.shapes is not None:
+    if sides.aligned.gt_table.shapes is not None:
         detail = "masks, keypoints and rotated boxes are written as their upright bounding boxes"
         findings.warning("write-loss", Where(sides.gt.path, field="box"), detail)
     for name, path in targets:
@@ -95,8 +95,13 @@ def _pictures(sides: Sides, suspects: Sequence[Suspect]) -> tuple[list[Picture],
         if aligned.units != "px" or not np.isfinite(sizes[row]).all():
             raise UsageError(f"annotators' files need the sizes of images, and that of {quoted_value(name)} is unknown")
         shapes = [
-            _shape(aligned.class_names[aligned.gt.label[at]], _corners(aligned.gt, at), of_row.get(at), sizes[row])
-            for at in np.flatnonzero(aligned.gt.image == row).tolist()
+            _shape(
+                aligned.class_names[aligned.gt_table.label[at]],
+                _corners(aligned.gt_table, at),
+                of_row.get(at),
+                sizes[row],
+            )
+            for at in np.flatnonzero(aligned.gt_table.image == row).tolist()
         ]
         shapes += [
             _shape(suspect.class_name, (suspect.xmin, suspect.ymin, suspect.xmax, suspect.ymax), suspect, sizes[row])
@@ -242,7 +247,7 @@ def _write_yolo(sides: Sides, suspects: Sequence[Suspect], path: Path) -> Any:
     if aligned.class_names != sides.gt.labels.names:
         raise UsageError("annotate: YOLO needs all classes, in their order. Remove classes and maps of classes.")
     missing = [suspect for suspect in suspects if suspect.kind == MISSING]
-    boxes = corrected(aligned.gt, missing, rows_of(sides, missing), sides)
+    boxes = corrected(aligned.gt_table, missing, rows_of(sides, missing), sides)
     table = replace(aligned.placement.images.table, sizes=common_sizes(sides.pred, aligned.placement.images))
     named = {suspect.image for suspect in suspects}
     kept = np.array([name in named for name in aligned.image_names], dtype=np.bool_)

@@ -105,8 +105,8 @@ def suspect_labels(
     """
     first, findings = sides[0].aligned, FindingLog()
     truth = Truth.of(
-        first.gt,
-        any_flag(first.gt, (*protocol.ignored_flags, "crowd", "ignore")),
+        first.gt_table,
+        any_flag(first.gt_table, (*protocol.ignored_flags, "crowd", "ignore")),
         units=first.units,
         n_images=len(first.image_names),
         n_labels=max(len(first.class_names), 1),
@@ -158,10 +158,10 @@ def suspect_labels(
 def _predictions(sides: Sequence[Sides]) -> list[BoxTable]:
     """Return all predictions in the image rows of the first; images that only others know have no annotation."""
     names = {name: row for row, name in enumerate(sides[0].aligned.image_names)}
-    placed = [sides[0].aligned.pred]
+    placed = [sides[0].aligned.pred_table]
     for side in sides[1:]:
         rows = np.array([names.get(name, NONE) for name in side.aligned.image_names], dtype=np.int64)
-        pred = side.aligned.pred
+        pred = side.aligned.pred_table
         placed.append(with_images(pred.take(rows[pred.image] != NONE), rows))
     return placed
 

@@ -142,7 +142,7 @@ def gain_of(
         control += [other for other in pool if other.kind == kind][:n]
     values = []
     for chosen in ((), accepted, control):
-        table = corrected(sides.aligned.gt, chosen, rows_of(sides, chosen), sides)
+        table = corrected(sides.aligned.gt_table, chosen, rows_of(sides, chosen), sides)
         metrics = match_sides(replace(sides, aligned=replace(sides.aligned, gt=table)), protocol)
         values.append(float(metrics.value(MetricRef.parse("AP")).value))
     return Gain(accepted=len(accepted), before=values[0], after=values[1], control=values[2], controls=len(control))
@@ -151,7 +151,7 @@ def gain_of(
 def require_boxes(sides: Sides, accepted: Iterable[Suspect]) -> None:
     """Refuse to correct by a box what is compared by another shape, which a box does not replace."""
     odd = next((suspect for suspect in accepted if suspect.kind in (BOX, MISSING)), None)
-    if odd is not None and sides.aligned.gt.shapes is not None:
+    if odd is not None and sides.aligned.gt_table.shapes is not None:
         raise UsageError(
             f"a suspect of kind {odd.kind} on image {quoted_value(odd.image)} is accepted, and what is suggested is a"
             " box: masks, keypoints and rotated boxes have to be drawn. Reject it here and correct it in a tool of"
@@ -161,7 +161,7 @@ def require_boxes(sides: Sides, accepted: Iterable[Suspect]) -> None:
 
 def rows_of(sides: Sides, suspects: Iterable[Suspect]) -> list[int]:
     """Return the row of each annotation among those aligned, -1 of what is missing."""
-    source, ids = sides.aligned.gt.source, sides.gt.annotation_ids
+    source, ids = sides.aligned.gt_table.source, sides.gt.annotation_ids
     row_of = {str(ids[at] if len(ids) else at): row for row, at in enumerate(source.tolist())}
     rows = []
     for suspect in suspects:

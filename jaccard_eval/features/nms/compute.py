@@ -375,7 +375,7 @@ def suppress_side(
     version: str,
 ) -> tuple[Dataset, SuppressionResult]:
     """Suppress predictions, and count what happened to each class."""
-    boxes = pred.boxes
+    boxes = pred.table
     scored = boxes
     # No box is suppressed by one that does not count.
     if score_min is not None and boxes.score is not None:

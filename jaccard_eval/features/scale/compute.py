@@ -192,13 +192,13 @@ class SizedSides:
             xywh: FloatArray = boxes.xywh + longer
             return freeze(replace(boxes, xywh=xywh, area=xywh[:, 2] * xywh[:, 3], source=np.arange(len(boxes))))
 
-        gt = sized(aligned.gt)
+        gt = sized(aligned.gt_table)
         counted = ~any_flag(gt, protocol.ignored_flags)
         sides = np.sqrt(np.maximum(gt.area[counted], 0))  # COCO JSON may have a negative width
         bins = size_bins(options.edges or equal_count_edges(sides, options.bins))
         return cls(
             gt=gt,
-            pred=sized(aligned.pred),
+            pred=sized(aligned.pred_table),
             counted=counted,
             protocol=protocol.with_options(pixel_offset=0.0, areas=(protocol.areas[0], *bins)),
             n_images=len(aligned.image_names),

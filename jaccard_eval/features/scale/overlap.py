@@ -94,9 +94,9 @@ class Pair:
 def choose_pair(aligned: Alignment, image: str, *, pred_index: int | None = None, gt_index: int | None = None) -> Pair:
     """Return the boxes of an image that are meant: by their index, else those that overlap most, of any class."""
     row = _find_image(aligned.image_names, image)
-    preds = _candidates(aligned.pred, row, pred_index, "predictions", image)
-    gts = _candidates(aligned.gt, row, gt_index, "ground-truth boxes", image)
-    overlap = box_iou(aligned.pred.xywh[preds], aligned.gt.xywh[gts], encoding="xywh")
+    preds = _candidates(aligned.pred_table, row, pred_index, "predictions", image)
+    gts = _candidates(aligned.gt_table, row, gt_index, "ground-truth boxes", image)
+    overlap = box_iou(aligned.pred_table.xywh[preds], aligned.gt_table.xywh[gts], encoding="xywh")
     best = np.unravel_index(int(overlap.argmax()), overlap.shape)
     return Pair(aligned.image_names[row], int(preds[best[0]]), int(gts[best[1]]))
 
@@ -133,7 +133,7 @@ def overlap_in_image(
     require_pixels(sides)
     aligned = sides.aligned
     pair = choose_pair(aligned, image, pred_index=pred_index, gt_index=gt_index)
-    pred, gt = aligned.pred, aligned.gt
+    pred, gt = aligned.pred_table, aligned.gt_table
     measured = measure_overlap(pred.xywh[pair.pred].tolist(), gt.xywh[pair.gt].tolist(), "xywh")
     score = "" if pred.score is None else f", score {pred.score[pair.pred]:.4g}"
     return OverlapResult(

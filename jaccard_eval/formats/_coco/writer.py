@@ -39,7 +39,7 @@ class ShapeTexts:
 
 def shape_texts(dataset: Dataset) -> ShapeTexts:
     """Return the fields of boxes, shapes and areas: numbers with all their digits, runs as compressed strings."""
-    boxes = dataset.boxes
+    boxes = dataset.table
     shapes: object = boxes.shapes
     upright = [f',"bbox":[{box}]' for box in json_rows(boxes.xywh)]
     areas = [f',"area":{area}' for area in json_rows(boxes.area[:, None])]
@@ -183,7 +183,7 @@ def _object(dataset: Dataset) -> bytes:
 
 def _annotations(dataset: Dataset) -> list[str]:
     """Return a record per box; predictions have a score, and the flags that tools expect of an annotation."""
-    boxes = dataset.boxes
+    boxes = dataset.table
     texts = shape_texts(dataset)
     # Poses without labelled points are ignored by what they have.
     ignored = boxes.ignore & (not isinstance(boxes.shapes, Keypoints))
@@ -207,13 +207,13 @@ def _results(dataset: Dataset, *, with_names: bool) -> list[str]:
     files, labels = dataset.images.file_names, dataset.labels
     of_image = ["" if name is None else "," + _encoded({"file_name": name})[1:-1] for name in files]
     of_class = ["," + _encoded({"category_name": name})[1:-1] if labels.named else "" for name in labels.names]
-    rows = zip(records, dataset.boxes.image.tolist(), dataset.boxes.label.tolist(), strict=True)
+    rows = zip(records, dataset.table.image.tolist(), dataset.table.label.tolist(), strict=True)
     return [f"{{{record}{of_image[image]}{of_class[label]}}}" for record, image, label in rows]
 
 
 def _records(dataset: Dataset, texts: ShapeTexts) -> Iterable[str]:
     """Yield what ground truth and predictions share, as it stands between the braces."""
-    boxes = dataset.boxes
+    boxes = dataset.table
     images = [_encoded({"image_id": key})[1:-1] for key in dataset.images.keys]
     labels = [_encoded({"category_id": key})[1:-1] for key in dataset.labels.keys]
     rows = boxes.image.tolist(), boxes.label.tolist(), texts.boxes, texts.fields

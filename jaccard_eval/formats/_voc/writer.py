@@ -65,7 +65,7 @@ def write_results(dataset: Dataset, path: Path, findings: FindingLog) -> None:
         fix="Rename the image: not empty, unique, no double spaces.",
     )
     findings.raise_errors()
-    boxes = dataset.boxes
+    boxes = dataset.table
     lines: list[list[str]] = [[] for _ in range(len(dataset.labels))]
     corners = _corners(dataset, path, findings)
     scored = corners if boxes.score is None else np.column_stack((boxes.score, corners))
@@ -86,14 +86,14 @@ def _stems(dataset: Dataset) -> list[str]:
 
 
 def _corners(dataset: Dataset, path: Path, findings: FindingLog) -> FloatArray:
-    coords, exact = exact_coords(dataset.boxes.xywh, "xyxy")
+    coords, exact = exact_coords(dataset.table.xywh, "xyxy")
     report_rounded(exact, path, findings)
     return coords
 
 
 def _objects(dataset: Dataset, corners: FloatArray) -> list[list[str]]:
     """Return the elements of the objects of each image."""
-    boxes, names = dataset.boxes, [escape(name, quote=False) for name in dataset.labels.names]
+    boxes, names = dataset.table, [escape(name, quote=False) for name in dataset.labels.names]
     objects: list[list[str]] = [[] for _ in range(len(dataset.images))]
     rows = number_rows(corners, " ", with_point=False)
     for image, label, difficult, row in zip(

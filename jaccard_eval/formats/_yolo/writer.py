@@ -40,7 +40,7 @@ from jaccard_eval.text import pluralise, quoted_value
 
 def shape_rows(dataset: Dataset, path: Path, findings: FindingLog) -> list[str] | None:
     """Return the numbers of each line behind its class, without the score; None where there are boxes alone."""
-    boxes = dataset.boxes
+    boxes = dataset.table
     shapes: object = boxes.shapes
     if isinstance(shapes, Outlines):
         return _polygons(shapes, dataset, path, findings)
@@ -62,8 +62,8 @@ def box_fractions(dataset: Dataset, path: Path, findings: FindingLog) -> tuple[F
 
     What the reader would refuse is cut at the border, with a warning.
     """
-    xywh = dataset.boxes.xywh
-    sizes = None if dataset.units == "norm" else dataset.images.sizes[dataset.boxes.image]
+    xywh = dataset.table.xywh
+    sizes = None if dataset.units == "norm" else dataset.images.sizes[dataset.table.image]
     coords, exact = exact_coords(xywh, "cxcywh", sizes)
     _, refused = outside_image(coords, "cxcywh", dataset.role)
     _report_refused(("box", "boxes"), refused, _places(dataset, path), findings)
@@ -78,7 +78,7 @@ def box_fractions(dataset: Dataset, path: Path, findings: FindingLog) -> tuple[F
 
 
 def _places(dataset: Dataset, path: Path) -> Callable[[int], tuple[Where, str]]:
-    return lambda row: (Where(str(path), record=f"box {dataset.boxes.source[row]}"), "")
+    return lambda row: (Where(str(path), record=f"box {dataset.table.source[row]}"), "")
 
 
 def _report_refused(
@@ -105,7 +105,7 @@ def _fractions(points: FloatArray, owner: IntArray, dataset: Dataset) -> tuple[F
     """Return points (m, 2) of boxes as fractions of their images, and which are read back to the last bit."""
     if dataset.units == "norm":
         return points, np.ones(len(points), dtype=np.bool_)
-    sizes = dataset.images.sizes[dataset.boxes.image[owner]]
+    sizes = dataset.images.sizes[dataset.table.image[owner]]
     shares, exact = exact_fractions(points.ravel(), sizes.ravel())
     return shares.reshape(-1, 2), np.all(exact.reshape(-1, 2), axis=1)
 
@@ -113,12 +113,12 @@ def _fractions(points: FloatArray, owner: IntArray, dataset: Dataset) -> tuple[F
 def _polygons(shapes: Outlines, dataset: Dataset, path: Path, findings: FindingLog) -> list[str]:
     """Return a closed line for each mask, which is what such labels hold; parts and holes are joined by bridges."""
     n = len(shapes)
-    known = dataset.images.sizes[dataset.boxes.image][:, ::-1]  # height and width
+    known = dataset.images.sizes[dataset.table.image][:, ::-1]  # height and width
     is_sized = np.logical_and.reduce(np.isfinite(known), axis=1)
     sizes = np.where((shapes.has_polygons & is_sized)[:, None], known, shapes.masks.sizes).astype(np.int64)
 
     def place(row: int) -> tuple[Where, str]:
-        return Where(str(path), record=f"box {dataset.boxes.source[row]}", field="segmentation"), ""
+        return Where(str(path), record=f"box {dataset.table.source[row]}", field="segmentation"), ""
 
     unfit = ~shapes.has_polygons & is_sized & (sizes != known).any(axis=1) & (dataset.reading.units == "px")
     findings.add_rows(
@@ -185,7 +185,7 @@ def _line(shapes: Outlines, row: int, mask: Masks | None, *, is_kept: bool) -> F
 
 def _poses(poses: Keypoints, dataset: Dataset, path: Path, findings: FindingLog) -> list[str]:
     """Return boxes, then x, y and visibility of each point; of what does not count no point is labelled."""
-    boxes, n = dataset.boxes, poses.points.shape[1]
+    boxes, n = dataset.table, poses.points.shape[1]
     points = poses.points.copy()
     if dataset.role == "gt":
         points[boxes.ignore, :, 2] = 0
@@ -217,7 +217,7 @@ def write_folder(dataset: Dataset, path: Path, findings: FindingLog, *, as_read:
         require_names(dataset, "YOLO", findings)
     files = _file_names(dataset, path, findings)
     numbers, names = _classes(dataset, path, findings)
-    boxes = dataset.boxes
+    boxes = dataset.table
     coords = np.zeros((0, 4))
     rows = None if in_pixels else shape_rows(dataset, path, findings)
     if rows is None and not in_pixels:
@@ -280,7 +280,7 @@ def _classes(dataset: Dataset, path: Path, findings: FindingLog) -> tuple[list[i
 def _pixels(dataset: Dataset, path: Path, findings: FindingLog) -> FloatArray:
     """Return the numbers of the boxes (n, 4) as they were read, and report how to read them again."""
     encoding = dataset.reading.encoding
-    coords, exact = exact_coords(dataset.boxes.xywh, encoding)
+    coords, exact = exact_coords(dataset.table.xywh, encoding)
     fix = Fix.of_side(dataset.role, "Read it with {units} {box}.", units="px", box=encoding)
     findings.note("write-pixels", Where(str(path)), f"boxes are written in pixels, as {encoding}", fix=fix)
     report_rounded(exact, path, findings)

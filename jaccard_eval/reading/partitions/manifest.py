@@ -7,7 +7,7 @@ from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.boxtable import Boxes
 from jaccard_eval.data.dataset import ClassFacts, Dataset, ImageLabels, ImageTable, LabelMap, Reading
 from jaccard_eval.data.from_document import Fault, from_document
 from jaccard_eval.data.known_protocols import MASKS, ORIENTED
@@ -133,7 +133,7 @@ class SideRecord:
             **others,
         )
 
-    def dataset(self, role: str, images: ImageTable, boxes: BoxTable) -> Dataset:
+    def dataset(self, role: str, images: ImageTable, boxes: Boxes) -> Dataset:
         """Return the side as it was read."""
         resized = None if self.resized is None else Resizing.parse(self.resized)
         return Dataset(

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import BoxTable, RowArray, freeze
+from jaccard_eval.data.boxtable import Boxes, BoxTable, RowArray, freeze
 from jaccard_eval.data.dataset import ClassFacts, Dataset, ImageLabels, ImageTable, Key, key_order
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.data.signature import digest_facts
 from jaccard_eval.engine import IMAGES, MANIFEST, session
 from jaccard_eval.engine.memory import release_memory
-from jaccard_eval.engine.stored import Store, StoredBoxes, as_table, store_boxes
+from jaccard_eval.engine.stored import Store, StoredBoxes, store_boxes
 from jaccard_eval.errors import require
 from jaccard_eval.findings import DataError, FindingLog
 from jaccard_eval.options import ReadOptions
@@ -99,13 +99,13 @@ def read_side(folder: Path, options: ReadOptions, store: Store | None = None) ->
     as_read = partial(_as_read, rows=rows, shaped=options.iou_type != BOXES)
     if store is None or not stretches:
         whole = BoxTable.concat([_no_boxes(role), *tables])
-        boxes = as_read(whole.take(np.argsort(whole.source, kind="stable")))
+        kept: Boxes = as_read(whole.take(np.argsort(whole.source, kind="stable")))
     else:
         # Workers of a cluster read the parts where they lie; where they cannot, from their scratch folder.
         is_shown = store.shows(folder / MANIFEST)
         files = tuple(stretches) if is_shown else store_boxes((part.read() for part in stretches), store)
-        boxes = as_table(StoredBoxes(files, store, scored=role == "pred").mapped(as_read))
-    side = replace(record.dataset(role, images, boxes), facts=_read_facts(folder, record, role, images, rows))
+        kept = StoredBoxes(files, store, scored=role == "pred").mapped(as_read)
+    side = replace(record.dataset(role, images, kept), facts=_read_facts(folder, record, role, images, rows))
     given = options.images if options.images != record.read_options(role).images else None
     return side if given is None else replace(side, image_folder=Path(given))
 

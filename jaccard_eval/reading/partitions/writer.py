@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from jaccard_eval.data.alignment import CommonImages
-from jaccard_eval.data.boxtable import BoxTable, RowArray
+from jaccard_eval.data.boxtable import Boxes, BoxTable, RowArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.document import to_document
 from jaccard_eval.data.protocol import BOXES
@@ -214,7 +214,7 @@ def _numbered(table: BoxTable, numbers: RowArray) -> BoxTable:
     return replace(table, image=numbers[table.image])
 
 
-def _groups(tables: Iterable[BoxTable], bounds: IntArray, empty: BoxTable) -> Iterator[BoxTable]:
+def _groups(tables: Iterable[BoxTable], bounds: IntArray, empty: Boxes) -> Iterator[BoxTable]:
     """Yield the rows between any two bounds, by image and then by source; images ascend from table to table."""
     waiting: list[BoxTable] = []
     done = 0
@@ -238,5 +238,5 @@ def _groups(tables: Iterable[BoxTable], bounds: IntArray, empty: BoxTable) -> It
         yield rest.take(np.arange(first, end))
 
 
-def _none_of(boxes: BoxTable) -> BoxTable:
+def _none_of(boxes: Boxes) -> BoxTable:
     return boxes.mapped(lambda table: table.take(np.arange(0))).whole()

@@ -53,16 +53,16 @@ def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     mark = "\t" if path.suffix.lower() == ".tsv" else ","
     image_titles, image_cells = _image_cells(dataset.images, images, mark)
     class_cells = [quoted(inert(name), mark) for name in classes]
-    titles, rows = _box_cells(dataset.boxes, BOX_COLUMNS[encoding], coords, mark)
+    titles, rows = _box_cells(dataset.table, BOX_COLUMNS[encoding], coords, mark)
     header = [*image_titles, "class", *titles]
     lines = [mark.join(header)]
-    columns = dataset.boxes.image.tolist(), dataset.boxes.label.tolist(), rows
+    columns = dataset.table.image.tolist(), dataset.table.label.tolist(), rows
     lines += [
         f"{image_cells[image]}{mark}{class_cells[label]}{mark}{row}" for image, label, row in zip(*columns, strict=True)
     ]
     # An image without boxes keeps a row, or the file would not know of it.
     gaps = mark * (len(header) - len(image_titles))
-    bare = np.setdiff1d(np.arange(len(dataset.images)), dataset.boxes.image).tolist()
+    bare = np.setdiff1d(np.arange(len(dataset.images)), dataset.table.image).tolist()
     lines += [f"{image_cells[image]}{gaps}" for image in bare]
     replace_file(path, "\n".join([*lines, ""]).encode("utf-8", "backslashreplace"))
 
@@ -104,10 +104,10 @@ def _coords(dataset: Dataset) -> tuple[str, FloatArray]:
     if dataset.units == dataset.reading.units:
         encoding = "xyxy" if dataset.reading.encoding in CORNER_ORDER else dataset.reading.encoding
         # Boxes go out as they came in where that gives the same bits: files that are compared by eye stay alike.
-        coords, exact = exact_coords(dataset.boxes.xywh, encoding)
+        coords, exact = exact_coords(dataset.table.xywh, encoding)
         if exact.all():
             return encoding, coords
-    return "xywh", dataset.boxes.xywh
+    return "xywh", dataset.table.xywh
 
 
 def report_texts(images: Sequence[str], classes: Sequence[str], path: Path, findings: FindingLog) -> None:
@@ -185,11 +185,11 @@ def _make_table(dataset: Dataset, path: Path, findings: FindingLog) -> Any:
             findings.warning(
                 "write-loss", Where(str(path), field=field), "numbers among strings are written as strings"
             )
-    bare = np.setdiff1d(np.arange(len(dataset.images)), dataset.boxes.image)
+    bare = np.setdiff1d(np.arange(len(dataset.images)), dataset.table.image)
     labels = dataset.labels
-    class_columns = _class_columns(arrow, labels, dataset.boxes.label.astype(np.int64), len(bare))
+    class_columns = _class_columns(arrow, labels, dataset.table.label.astype(np.int64), len(bare))
     columns = {
-        **_image_columns(arrow, dataset.images, np.concatenate((dataset.boxes.image, bare)).astype(np.int64)),
+        **_image_columns(arrow, dataset.images, np.concatenate((dataset.table.image, bare)).astype(np.int64)),
         **class_columns,
         **_box_columns(arrow, dataset, len(bare)),
     }
@@ -236,7 +236,7 @@ def _class_columns(arrow: Any, labels: LabelMap, rows: Codes, n_bare: int) -> Ar
 
 def _box_columns(arrow: Any, dataset: Dataset, n_bare: int) -> Arrays:
     """Return left, top, width and height, which is how a data set has its boxes, and what else it has of them."""
-    boxes = dataset.boxes
+    boxes = dataset.table
     numbers = dict(zip(BOX_COLUMNS["xywh"], boxes.xywh.T, strict=True))
     if boxes.score is not None:
         numbers["score"] = boxes.score
