@@ -253,7 +253,15 @@ def _plain_name(name: str) -> str:
 
 
 def _of_side(record: Mapping[str, Any], role: str) -> dict[str, Any]:
-    """Return the fields of a record without those of the other side, and the side's own without their prefix."""
+    """Return the fields of a record without those of the other side, and the side's own without their prefix.
+
+    A list of boxes may lie in an object, as in FiftyOne's samples.
+    """
+    inside = {name: value["detections"] for name, value in record.items() if _is_detections(value)}
+    others = [name for name in inside if name not in _LISTS]
+    if len(others) == 1 and not inside.keys() & _OF_SIDE[role]:
+        inside[_OF_SIDE[role][0]] = inside[others[0]]  # of predictions, FiftyOne's users choose the name
+    record = {**record, **inside}
     own, other = _PREFIXES[role], next(prefixes for side, prefixes in _PREFIXES.items() if side != role)
     if not any(name.startswith((*own, *other)) and _plain_name(name) in _ARRAYS for name in record):
         return dict(record)
@@ -283,6 +291,10 @@ def _row(record: Mapping[str, Any], role: str) -> dict[str, Any]:
             are_rows = bool(boxes) and all(isinstance(box, list) for box in boxes)
             return {**outer, OBJECTS: _numbers_named(boxes) if are_rows else boxes}
     return fields
+
+
+def _is_detections(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("detections"), list)
 
 
 def _array_of(fields: Mapping[str, Any]) -> str | None:

@@ -65,8 +65,9 @@ class Form:
 
 
 FORMS = {
-    "bbox_2d": Form(pattern=re.compile(r"""["']bbox_2d["']\s*:"""), whole=_PIXELS_OR_THOUSANDTHS),
-    "box_2d": Form(pattern=re.compile(r"""["']box_2d["']\s*:"""), order=_YXYX),
+    # An object is no box: of many that are open inside each other, each would be read to the end.
+    "bbox_2d": Form(pattern=re.compile(r"""["']bbox_2d["']\s*:(?!\s*\{)"""), whole=_PIXELS_OR_THOUSANDTHS),
+    "box_2d": Form(pattern=re.compile(r"""["']box_2d["']\s*:(?!\s*\{)"""), order=_YXYX),
     # PaliGemma: <loc0100><loc0200><loc0300><loc0400> dog ; ...
     "<loc0000>": Form(
         pattern=re.compile(r"(?P<numbers>(?:<loc\d{4}>){4})(?:\s*<seg\d{3}>)*\s*(?P<label>[^<;\n]*)"),
@@ -96,6 +97,7 @@ FORMS = {
 _MARK = re.compile(
     r"""\\?["'](?:bbox_2d|box_2d)\\?["']\s*:|(?:<loc\d{4}>){4}|(?:<loc_\d+>){4}|</ref>\s*<box>|<\|box_start\|>|<\|det\|>"""
 )
+_LONGEST_WORD = 16  # that JSON may be cut off in: -Infinity, \ud83d\ude00
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 # What is left of an answer where an object has no end, or a box has no label.
 _REST = re.compile(
@@ -306,9 +308,29 @@ def _objects(text: str, key: re.Pattern[str]) -> Iterator[tuple[int, int, Any]]:
             start -= 1
         if start < end:
             continue
-        with suppress(ValueError, RecursionError):
-            value, end = json.JSONDecoder().raw_decode(text, start)
+        decoded = _decoded(text, start)
+        if decoded is not None:
+            value, end = decoded
             yield start, end, value
+
+
+def _decoded(text: str, start: int) -> tuple[Any, int] | None:
+    """Return the value that begins in a text, and where it ends; None of what is not JSON."""
+    size = 256
+    while True:
+        # In pieces: where there is no JSON, the error counts the lines of all that it was given.
+        piece = text[start : start + size]
+        try:
+            value, end = json.JSONDecoder().raw_decode(piece)
+        except json.JSONDecodeError as error:
+            is_cut = error.pos > len(piece) - _LONGEST_WORD or error.msg.startswith("Unterminated")
+            if not is_cut or start + size >= len(text):
+                return None
+            size *= 8
+        except (ValueError, RecursionError):
+            return None
+        else:
+            return value, start + end
 
 
 def _add_answer(collector: RecordCollector, answer: _Answer, draft: Draft, units: str, whole: float) -> None:
@@ -337,8 +359,8 @@ def _add_answer(collector: RecordCollector, answer: _Answer, draft: Draft, units
                 if value[name] in (None, []):
                     continue  # so models write that there is none
                 found.append(_labelled(record, name))
-            for start, end, _ in reversed(objects):
-                rest = f"{rest[:start]} {rest[end:]}"
+            edges = [0, *(edge for start, end, _ in objects for edge in (start, end)), len(rest)]
+            rest = " ".join(rest[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
         for label, score, boxes in found:
             for box in boxes:
                 coords = [(box[side] + form.shift) / scale for side in form.order]

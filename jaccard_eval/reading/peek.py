@@ -162,7 +162,7 @@ class Peek:
         """Look at the first 20 folders in a folder."""
         return [self.at(self.path / name) for name in self.folders[:FIRST]]
 
-    def documents(self, besides: Collection[str] = ()) -> list[Peek]:
+    def documents(self, besides: Collection[str] = (), *, suffixes: tuple[str, ...] = (".json",)) -> list[Peek]:
         """Look at the first 20 JSON files of a folder, else of the folders in it or in these; of a file at itself.
 
         `besides` names files that are not documents of images, and with a slash folders that hold none themselves.
@@ -171,7 +171,7 @@ class Peek:
             return [self] if self.is_json else []
 
         def is_document(name: str) -> bool:
-            return name.lower().endswith(".json") and not name.startswith(".") and name not in {PROJECT, *besides}
+            return name.lower().endswith(suffixes) and not name.startswith(".") and name not in {PROJECT, *besides}
 
         level = [self]
         for _ in range(LEVELS):
@@ -184,9 +184,15 @@ class Peek:
             level = [inner for folder in level for inner in folder.first_folders()][:FIRST]
         return []
 
-    def rate_documents(self, rate: Callable[[Peek], Likeness | None], besides: Collection[str] = ()) -> Likeness | None:
+    def rate_documents(
+        self,
+        rate: Callable[[Peek], Likeness | None],
+        besides: Collection[str] = (),
+        *,
+        suffixes: tuple[str, ...] = (".json",),
+    ) -> Likeness | None:
         """Rate a JSON file, or a folder by the level that at least half of its first documents reach."""
-        found = self.documents(besides)
+        found = self.documents(besides, suffixes=suffixes)
         documents = [document for document in found if document.is_json]
         levels = sorted(filter(None, map(rate, documents)), reverse=True)
         half = (len(found) + 1) // 2

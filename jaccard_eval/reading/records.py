@@ -202,7 +202,9 @@ class Record:
         return False
 
 
-def documents(path: Path, draft: Draft, *, besides: frozenset[str] = frozenset()) -> Iterator[tuple[str, Path, Any]]:
+def documents(
+    path: Path, draft: Draft, *, besides: frozenset[str] = frozenset(), suffixes: tuple[str, ...] = (SUFFIX,)
+) -> Iterator[tuple[str, Path, Any]]:
     """Yield key, path and value of each document, sorted; those that are not JSON are errors, all in one pass.
 
     Of a folder, keys are relative paths without suffix; the names in `besides`, of files or with a slash of the folders
@@ -213,9 +215,9 @@ def documents(path: Path, draft: Draft, *, besides: frozenset[str] = frozenset()
         found = {}
         for name in files.list_tree(path, draft.findings):
             parent, own = f"/{name}".split("/")[-2:]
-            is_document = name.lower().endswith(SUFFIX) and not own.startswith(".")
+            is_document = name.lower().endswith(suffixes) and not own.startswith(".")
             if is_document and besides.isdisjoint((own, f"{parent}/")):
-                found[name[: -len(SUFFIX)]] = path / name
+                found[name.rpartition(".")[0]] = path / name
         if not found:
             fix = "Pass the folder of them."
             raise DataError.single("labels-missing", Where(str(path)), "no .json files", fix=fix)
@@ -517,9 +519,7 @@ def outputs(path: Path, draft: Draft, is_output: Callable[[Any], bool]) -> Itera
     for key, file, value in documents(path, draft):
         where = Where(str(file))
         if isinstance(value, list) and any(map(is_output, value)):
-            n, fix = len(value), "If the other side has image names, write an object that maps image names to outputs."
-            detail = f"the list does not name images; its {n:,} outputs are numbered 0, 1, 2, ..."
-            draft.findings.warning("image-position", where, detail, fix=fix)
+            note_positions(len(value), where.path, draft)
             for position, output in enumerate(value):
                 yield str(position), output, replace(where, record=f"[{position}]")
         elif is_output(value):
@@ -527,6 +527,13 @@ def outputs(path: Path, draft: Draft, is_output: Callable[[Any], bool]) -> Itera
         else:
             for image, output in Record.of(value, where, draft.findings).values.items():
                 yield image, output, replace(where, record=image)
+
+
+def note_positions(count: int, path: str, draft: Draft) -> None:
+    """Report that outputs in a list do not name their images."""
+    fix = "If the other side has image names, write an object that maps image names to outputs."
+    detail = f"the list does not name images; its {count:,} outputs are numbered 0, 1, 2, ..."
+    draft.findings.warning("image-position", Where(path), detail, fix=fix)
 
 
 def read_object_lists(path: Path, draft: Draft, add_object: Callable[[RecordCollector, str, Record], None]) -> None:

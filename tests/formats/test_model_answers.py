@@ -95,6 +95,13 @@ def test_of_an_answer_that_is_cut_off_whole_objects_are_read(tmp_path: Path) -> 
     assert warning.examples[0].detail.endswith("'{\"box_2d\": [1, 2, 3'; read before it: 1 box")
 
 
+@pytest.mark.parametrize("length", [230, 250, 256, 270, 2040, 2048, 5000])
+def test_objects_are_read_however_long_they_are(length: int, tmp_path: Path) -> None:
+    said = json.dumps({"box_2d": [100, 50, 500, 250], "why": "\N{GRINNING FACE}\\" * (length // 14), "label": "dog"})
+    boxes = read(tmp_path / "a.txt", f"[{said}, {said}] and no more").boxes
+    assert boxes.xywh.tolist() == [pytest.approx([0.05, 0.1, 0.2, 0.4], abs=1e-15)] * 2
+
+
 @pytest.mark.parametrize(
     ("text", "named"),
     [
