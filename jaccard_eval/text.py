@@ -189,7 +189,8 @@ ALSO_CALLED = {
     **dict.fromkeys(("rotated", "oriented", "rbox"), "obb"),
     **dict.fromkeys(("iou-thres", "iou-thresh", "iou-threshold", "iou-thresholds", "iou-thrs"), "iou"),
     **dict.fromkeys(("conf-thres", "conf-threshold", "score-thr", "score-threshold"), "score-min"),
-    **dict.fromkeys(("xlsx", "xls", "tsv"), ".csv"),
+    **dict.fromkeys(("xls", "xlsm", "ods"), ".xlsx"),
+    "tsv": ".csv",
 }
 
 

@@ -52,7 +52,7 @@ def test_the_recipe_needs_what_the_package_needs() -> None:
     needs = document("conda/recipe.yaml")["requirements"]
     extras = PROJECT["optional-dependencies"]
     assert pairs(needs["run"]) - {("python", PROJECT["requires-python"])} == pairs(PROJECT["dependencies"])
-    optional = [one for name in ("cloud", "dask", "parquet", "report") for one in extras[name]]
+    optional = [one for name in ("cloud", "dask", "excel", "parquet", "report") for one in extras[name]]
     assert pairs(needs["run_constraints"]) == pairs(optional)
     system = tomllib.loads(text("pyproject.toml"))["build-system"]["requires"]
     assert pairs([one for one in needs["host"] if one not in ("python", "pip")]) == pairs(system)

@@ -1,9 +1,11 @@
 """What every result can do by itself: save reports, become a table or a figure, and show itself in a notebook."""
 
+import base64
 import html.parser
 import json
 import math
 import re
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -98,15 +100,77 @@ def test_a_repr_is_short_and_ends_with_the_codes_of_warnings(kind: str, results:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_html_is_inert_and_loads_nothing(kind: str, results: Mapping[str, Result]) -> None:
-    text = results[kind]._repr_html_()
+    require_inert(results[kind]._repr_html_())
+
+
+def require_inert(text: str) -> None:
+    """Fail where a piece of HTML, or an image in it, holds anything that is run or loaded, or that an input wrote."""
     found = Tags()
     found.feed(text)
     found.close()
-    assert found.tags <= {"div", "p", "b", "h4", "table", "tr", "th", "td", "small", "code", "pre", "span"}
-    assert found.attributes <= {"style=text-align: left", "style=overflow-wrap: anywhere; white-space: normal"}
+    known = {"div", "p", "b", "h4", "table", "tr", "th", "td", "small", "code", "pre", "span", "details", "summary"}
+    assert found.tags <= known | {"img", "br"}
+    assert {attribute.partition("=")[0] for attribute in found.attributes} <= {"style", "src", "alt", "width"}
+    styles = [text.removeprefix("style=") for text in found.attributes if text.startswith("style=")]
+    assert not [style for style in styles if re.search(r"[^\w:;#%. -]", style)]
     assert "\x1b" not in text
     assert "$x" not in text  # a formula, to notebooks
     assert "://" not in text
+    for source in (text.removeprefix("src=") for text in found.attributes if text.startswith("src=")):
+        head, _, data = source.partition(",")
+        assert head == "data:image/svg+xml;base64"
+        elements = [*ElementTree.fromstring(base64.b64decode(data)).iter()]
+        shapes = {"svg", "style", "title", "desc", "g", "path", "rect", "circle", "text", "image"}
+        assert {element.tag.removeprefix("{http://www.w3.org/2000/svg}") for element in elements} <= shapes
+        assert not [name for element in elements for name in element.attrib if name.startswith("on")]
+        links = [value for element in elements for name, value in element.attrib.items() if "href" in name]
+        assert all(link.startswith("data:image/") for link in links)
+
+
+def test_the_worst_images_of_a_class_are_shown_when_asked_for() -> None:
+    result = jaccard_eval.evaluate(overlap_gt(), overlap_pred(), score=0.5)
+    # Both objects are found; the third box lies on the dog, a class that the ground truth does not have.
+    assert repr(result.show_images(class_="dog")) == "no image has a miss or a false positive of dog"
+    # One of two dogs is missed, the other is found; the cat is where no object is.
+    gt = BoxTable.from_arrays(["a.jpg", "b.jpg", HOSTILE], ["dog", "dog", "cat"], [[0, 0, 10, 10]] * 3)
+    pred = BoxTable.from_arrays(
+        ["a.jpg", "b.jpg", HOSTILE], ["dog", "cat", "cat"], [[0, 0, 10, 10]] * 3, score=[0.9, 0.8, 0.7]
+    )
+    result = jaccard_eval.evaluate(gt, pred, score=0.5)
+    assert repr(result.show_images(class_="dog")) == "b.jpg: 1 missed, 0 false, 0 found"
+    assert repr(result.show_images(class_="cat", n=1)) == "b.jpg: 0 missed, 1 false, 0 found"
+    assert repr(result.show_images()) == "b.jpg: 1 missed, 1 false, 0 found"
+    shown = result.show_images(class_="dog")._repr_html_()
+    require_inert(shown)
+    drawn = ElementTree.fromstring(base64.b64decode(re.findall(r"base64,([^\"]+)", shown)[0]))
+    titles = [title.text for title in drawn.iter("{http://www.w3.org/2000/svg}title")]
+    assert titles == ["dog, missed", "cat 0.80, false positive"]
+    # Boxes of other classes are faint: dog is the first of the image, and number 0.
+    assert '[data-c]:not([data-c="0"])' in str(next(drawn.iter("{http://www.w3.org/2000/svg}style")).text)
+    for wrong, expected in (
+        ({"class_": "dgo"}, "Did you mean 'dog'"),
+        ({"n": 0}, "n must be"),
+        ({"class_": 3}, "name"),
+    ):
+        with pytest.raises(UsageError, match=expected):
+            result.show_images(**wrong)  # type: ignore[arg-type]
+
+
+def test_images_of_hostile_names_are_shown_inert() -> None:
+    pred = BoxTable.from_arrays([HOSTILE], [HOSTILE], [[50, 50, 60, 60]], score=[0.9])
+    shown = jaccard_eval.evaluate(overlap_gt(), pred, score=0.5).show_images()
+    assert len(repr(shown).splitlines()) == 2
+    require_inert(shown._repr_html_())
+
+
+def test_a_cell_draws_with_the_rules_of_the_page() -> None:
+    curve = re.search(r"base64,([^\"]+)", jaccard_eval.evaluate(GT, WORSE)._repr_html_())
+    assert curve is not None
+    (style,) = ElementTree.fromstring(base64.b64decode(curve[1])).iter("{http://www.w3.org/2000/svg}style")
+    page = (ROOT / "jaccard_eval/report/assets/page.css").read_text()
+    for rule in ("svg .line.faint {", "svg .grid {", ".c2 {"):
+        assert f"{rule}{page.partition(rule)[2].partition('}')[0]}}}" in str(style.text)
+    assert "rect.false, path.false { stroke: var(--false)" in str(style.text)
 
 
 @pytest.mark.parametrize("kind", KINDS)

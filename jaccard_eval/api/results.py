@@ -18,10 +18,11 @@ from jaccard_eval.data.result import EvaluationResult, Result
 from jaccard_eval.engine import Place, path_of
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.images.compute import count_images
+from jaccard_eval.features.images.gallery import worst_gallery
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.fragment import render
+from jaccard_eval.report.fragment import ShownImages, render
 from jaccard_eval.report.outputs.figure import build_figure
 from jaccard_eval.report.write import plan_outputs, write_outputs
 from jaccard_eval.text import did_you_mean, quoted_value
@@ -296,6 +297,15 @@ def plot(result: Result) -> Figure:
 def to_html(result: Result) -> str:
     """Return the report of a result as a piece of HTML, that of an evaluation with its classes."""
     return render(result, ReportOptions(is_file=False, per_class=isinstance(result, EvaluationResult)))
+
+
+def show_images(result: EvaluationResult, class_: str | None, n: int) -> ShownImages:
+    """Return the worst images of a result, of one class or of all, as a cell of a notebook shows them."""
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise UsageError(f"n must be a whole number of at least 1, got {quoted_value(n)}")
+    if not isinstance(class_, str | None):
+        raise UsageError(f"class_ must be the name of a class, got {quoted_value(class_)}")
+    return ShownImages(worst_gallery(result, class_, n), class_)
 
 
 def _sources(result: Result) -> Iterator[str]:

@@ -1012,6 +1012,23 @@ class EvaluationResult(WithParts):
         """Counts of every image, `WorstImages`; found now where they were not asked for, None without matches."""
         return self.part("worst_images") or provided("results").found_now(self, "worst_images")
 
+    def show_images(self, *, class_: str | None = None, n: int = 6) -> Any:
+        """Return its worst images with their boxes, as a cell of a notebook shows them.
+
+        Parameters
+        ----------
+        class_ : str, optional
+            Only what is missed or wrong in this class counts; boxes of other classes are faint.
+        n : int
+            How many images at most; those without a miss or a false positive are none.
+
+        Raises
+        ------
+        UsageError
+            When there is no such class, or no boxes are at hand, as in a JSON document.
+        """
+        return provided("results").show_images(self, class_, n)
+
     @property
     def slices(self) -> tuple[SliceRow, ...]:
         """The slices that were asked for."""

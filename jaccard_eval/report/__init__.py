@@ -19,8 +19,6 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.report import outputs
 from jaccard_eval.text import did_you_mean, quoted_value
 
-EXTRA = "plot"  # of the package: installs what reporters require
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOptions:
@@ -92,7 +90,8 @@ class Reporter:
     # and the like
     names: tuple[str, ...] = ()
     about: str = ""  # its description in the help
-    requires: tuple[str, ...] = ()  # libraries that the extra "report" installs
+    requires: tuple[str, ...] = ()  # libraries, and the extra of the package that installs them
+    extra: str = "plot"
     # Whether reports of evaluations have the kinds of errors: whoever writes them finds these first
     errors: bool = False
     # Whether it is of confusions alone, which every engine counts
@@ -121,7 +120,7 @@ def reporter_for(name: str) -> Reporter:
             f" names {', '.join(names)}.{did_you_mean(suffix, suffixes)}"
         )
     for library in chosen.requires:
-        require(library, extra=EXTRA)
+        require(library, extra=chosen.extra)
     return chosen
 
 

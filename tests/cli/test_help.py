@@ -179,7 +179,7 @@ def test_an_unknown_option_is_compared_without_its_dashes(
         (["evaluate", "a", "b", "--conf-thres", "0.5"], "Did you mean --score-min?"),
         (["evaluate", "a", "b", "--gt-format", "pascal"], "Did you mean 'voc'?"),
         (["evaluate", "a", "b", "--iou-type", "mask"], "Did you mean 'segm'?"),
-        (["evaluate", "a", "b", "-o", "r.xlsx"], "Did you mean '.csv'?"),
+        (["evaluate", "a", "b", "-o", "r.xls"], "Did you mean '.xlsx'?"),
         (["explain", "a", "b", "--fail-drop", "AP=0.1"], "It is an option of evaluate, gate, panoptic, pixels."),
     ],
 )

@@ -42,7 +42,21 @@ SETTINGS = {
 OUTPUTS = (
     *(
         f"out/new.{suffix}"
-        for suffix in ["json", "npz", "md", "txt", "csv", "html", "xml", "prom", "svg", "png", "parquet", "weird"]
+        for suffix in [
+            "json",
+            "npz",
+            "md",
+            "txt",
+            "csv",
+            "xlsx",
+            "html",
+            "xml",
+            "prom",
+            "svg",
+            "png",
+            "parquet",
+            "weird",
+        ]
     ),
     *("out/badge.json", "out/metrics.txt", "out/curves.csv", "out/images.csv", "out/thresholds.yaml", "out/old.json"),
     *("out/gl-code-quality-report.json", "-", "out", "out/missing/x.json", "out/é猫.md", ""),

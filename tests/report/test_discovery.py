@@ -12,6 +12,7 @@ def test_a_reporter_is_found_by_suffix(suffix: str) -> None:
 def test_an_unknown_suffix_names_the_known_ones() -> None:
     known = (
         r"got '.jsn', choose from .csv, .htm, .html, .json, .markdown, .md, .npz, .om, .pdf, .png, .prom, .svg, .txt,"
+        r" .xlsx,"
     )
     names = (
         r" .xml, and the file names badge.json, calibration.csv, confusion.csv, confusion_normalised.csv,"

@@ -22,7 +22,7 @@ from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.similarity.masks import Masks
 from jaccard_eval.similarity.obb import Quads
 from jaccard_eval.similarity.tracing import traced
-from jaccard_eval.text import pluralise
+from jaccard_eval.text import did_you_mean, pluralise, quoted_value
 
 MOST_CELLS = 128  # along the longer side of a mask, which is sampled where it has more pixels
 STEPS = 320  # corners less than so small a part of the image's longer side from an outline are dropped
@@ -211,6 +211,26 @@ def gallery_of(result: Shown, rows: Sequence[int], *, threshold: int, score: flo
         measure=overlap_name(metrics.protocol),
         made_with=thumbnail_maker(),
         notes=file_notes(result, images),
+    )
+
+
+def worst_gallery(result: EvaluationResult, class_name: str | None, n: int) -> Gallery:
+    """Return the images with the highest cost, of one class or of all: misses plus the scores of false positives."""
+    metrics, names = detection_metrics(result), [row.name for row in result.per_class]
+    if result.boxes is None:
+        raise UsageError("images need the boxes, which a saved document does not have: evaluate again")
+    if class_name is not None and class_name not in names:
+        raise UsageError(f"no class is called {quoted_value(class_name)}.{did_you_mean(class_name, names)}")
+    counted = result.part("worst_images") or count_images(metrics, result.options.get("score"), n, measured=False)
+    cost, threshold = counted.cost, metrics.protocol.judged_threshold
+    if class_name is not None:
+        outcomes = box_outcomes(metrics, *result.boxes, threshold)
+        shown = outcomes.counts_at(counted.score) & ~outcomes.is_ignored & (outcomes.label == names.index(class_name))
+        weight = np.where(outcomes.is_object, 1.0, outcomes.score) * (shown & (outcomes.is_object | ~outcomes.is_hit))
+        cost = np.bincount(outcomes.image, np.nan_to_num(weight), minlength=len(metrics.image_names))
+    rows = [row for row in descending_order(cost)[:n].tolist() if cost[row] > 0]
+    return gallery_of(result, rows, threshold=threshold, score=counted.score) or Gallery(
+        (), score=counted.score, iou=metrics.protocol.iou_thresholds[threshold]
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from functools import partial
 
 from jaccard_eval.data.document import DataTable
@@ -25,8 +26,13 @@ def render(result: Reportable, options: ReportOptions, name: str = "") -> str:
 
 def part_table(result: Reportable, name: str) -> DataTable | None:
     """Return a table of the parts of a result by its name; None where no part has it."""
-    tables = (part.tables() for part in getattr(result, "parts", ()))
-    return next((found[name] for found in tables if name in found), None)
+    return next((table for known, table in part_tables(result) if known == name), None)
+
+
+def part_tables(result: Reportable) -> Iterator[tuple[str, DataTable]]:
+    """Yield the tables of the parts of a result with their names; an explanation's parts are values, without any."""
+    for part in getattr(result, "parts", ()):
+        yield from part.tables().items() if hasattr(part, "tables") else ()
 
 
 def _cell(cell: str | float) -> str:

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jaccard_eval.errors import UsageError, require
-from jaccard_eval.report import EXTRA, Reportable, Reporter, ReportOptions
+from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.model import Chart, Series, build_charts
 from jaccard_eval.text import printable
 
@@ -93,7 +93,7 @@ def build_figure(result: Reportable) -> Figure:
 
 @contextlib.contextmanager
 def _own_style() -> Iterator[None]:
-    matplotlib = require(LIBRARY, extra=EXTRA)
+    matplotlib = require(LIBRARY, extra="plot")
     with matplotlib.rc_context(), warnings.catch_warnings():
         # It is drawn as a box, and names vary; matplotlib 3.8 has "current font".
         warnings.filterwarnings("ignore", "Glyph .* missing from (current )?font")
@@ -103,7 +103,7 @@ def _own_style() -> Iterator[None]:
 
 
 def _drawn(charts: Sequence[Chart]) -> Figure:
-    figure: Figure = require(f"{LIBRARY}.figure", extra=EXTRA).Figure(layout="constrained")
+    figure: Figure = require(f"{LIBRARY}.figure", extra="plot").Figure(layout="constrained")
     draw(figure, charts)
     # A notebook shows figures that pyplot made; this one shows itself, without a change to the backend of the user.
     # On the object, not in a class of ours: figures are pickled, and classes that need matplotlib cannot be imported.
