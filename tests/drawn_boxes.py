@@ -80,3 +80,34 @@ def drawn_crowds(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]
         dets = [{"box": box, "score": round(float(scores.pop()), 5)} for box in np.round(rows, 3).tolist()]
         found.append({**size, "dtboxes": dets})
     return truth, found
+
+
+Scene = tuple[tuple[int, int], list[list[float]], list[list[float]]]
+
+
+def drawn_aerial(seed: int) -> list[Scene]:
+    """Draw the size, the annotations and the detections of images, as lines of VisDrone have them."""
+    rng = np.random.default_rng(seed)
+    scenes: list[Scene] = []
+    for _ in range(int(rng.integers(2, 7))):
+        size = int(rng.integers(120, 260)), int(rng.integers(120, 260))
+        n_regions = int(rng.integers(0, 3))
+        truth: list[Any] = [[*rng.integers(0, 200, 2), *rng.integers(5, 80, 2), 0, 0, 0, 0] for _ in range(n_regions)]
+        found: list[Any] = []
+        for _ in range(int(rng.integers(1, 10))):
+            box = [*rng.integers(0, 200, 2), *rng.integers(6, 70, 2)]
+            category = int(rng.integers(1, 5)) if rng.random() < 0.9 else 11
+            truth.append([*box, int(rng.random() < 0.85), category, 0, int(rng.integers(0, 3))])
+            for _ in range(int(rng.integers(0, 4))):
+                moved = np.array(box) + np.round(rng.normal(0, rng.choice([1, 4, 10]), 4)).astype(int)
+                moved[2:] = np.maximum(moved[2:], 2)
+                same = rng.random() < 0.85 and category < 11
+                found.append([*moved, category if same else int(rng.integers(1, 5))])
+        n_others = int(rng.integers(1, 6))
+        found += [[*rng.integers(0, 200, 2), *rng.integers(6, 70, 2), int(rng.integers(1, 6))] for _ in range(n_others)]
+        rng.shuffle(truth)
+        scores = np.sort(rng.choice(9000, len(found), replace=False))[::-1] / 9000 + 0.00005
+        rows = zip(rng.permutation(found).tolist(), scores, strict=True)
+        detections = [[*row[:4], round(float(score), 5), row[4], -1, -1] for row, score in rows]
+        scenes.append((size, [list(map(int, row)) for row in truth], detections))
+    return scenes

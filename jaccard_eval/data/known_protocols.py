@@ -481,6 +481,41 @@ _CROWDHUMAN: dict[str, Any] = _COCO | {
     },
 }
 
+# Aerial images, by the benchmark's MATLAB toolkit. Regions that nobody labelled are read as crowds to ignore.
+_VISDRONE_SOURCE = "VisDrone2018-DET-toolkit at 00544578, utils"
+
+_VISDRONE: dict[str, Any] = _COCO | {
+    "iou_thresholds": (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
+    "areas": {"all": (-math.inf, math.inf)},
+    "max_dets": (1, 10, 100, 500),
+    "max_dets_per": "image",
+    "interpolation": "area",
+    "recall_points": 0,
+    "precision_epsilon": 0.0,
+    "metrics": ("wAP", "wAP50", "wAP75", "wAR1", "wAR10", "wAR100", "wAR500"),
+    "region_flags": ("crowd", "ignore"),
+    "counts_ignored": True,
+    "sources": {
+        "iou_thresholds": f"{_VISDRONE_SOURCE}/calcAccuracy.m: 0.5:0.05:0.95",
+        "areas": f"{_VISDRONE_SOURCE} have no size ranges",
+        "max_dets": f"{_VISDRONE_SOURCE}/calcAccuracy.m: 1, 10, 100, 500",
+        "max_dets_per": f"{_VISDRONE_SOURCE}/calcAccuracy.m: the first of an image over all classes, as in its file;"
+        " here by score",
+        "assignment": f"{_VISDRONE_SOURCE}/evalRes.m: the best object that is free, else one that is ignored",
+        "iou_ties": f"{_VISDRONE_SOURCE}/evalRes.m: 'continue' only below the best so far",
+        "score_ties": f"{_VISDRONE_SOURCE}/calcAccuracy.m: images ascending, stable",
+        "pixel_offset": f"{_VISDRONE_SOURCE}/compOas.m: no pixel is added",
+        "crowd_overlap": f"{_VISDRONE_SOURCE}/compOas.m: the union is the detection where an object has score 0",
+        "ignored_flags": f"{_VISDRONE_SOURCE}/saveAnnoRes.m: objects with score 0",
+        "reusable_flags": f"{_VISDRONE_SOURCE}/evalRes.m: what is ignored is never taken",
+        "interpolation": f"{_VISDRONE_SOURCE}/VOCap.m: area below the envelope",
+        "precision_epsilon": f"{_VISDRONE_SOURCE}/calcAccuracy.m: tp / max(1, fp + tp)",
+        "metrics": f"{_VISDRONE_SOURCE}/calcAccuracy.m: a class is in the mean once for every image that holds it",
+        "region_flags": f"{_VISDRONE_SOURCE}/dropObjectsInIgr.m: what category 0 covers by half is dropped",
+        "counts_ignored": f"{_VISDRONE_SOURCE}/calcAccuracy.m: recall is a share of all objects of a class",
+    },
+}
+
 # Free-response curves, as of nodules and lesions: a detection hits the object that its centre lies in.
 _LUNA = "LUNA16, noduleCADEvaluationLUNA16.py"
 
@@ -526,6 +561,7 @@ RULES: dict[str, dict[str, Any]] = {
     "aitod": _AITOD,
     "soda": _SODA,
     "crowdhuman": _CROWDHUMAN,
+    "visdrone": _VISDRONE,
     "froc": _FROC,
     "mmdet": _MMDET,
     "detectron2-voc": _DETECTRON2_VOC,

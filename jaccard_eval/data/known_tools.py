@@ -102,6 +102,13 @@ TOOLS = (
         shown="tests/realdata/test_published_numbers.py, its own examples",
     ),
     Tool(
+        name="VisDrone2018-DET-toolkit 00544578",
+        prints="AP, AP50, AP75, AR1, AR10, AR100, AR500 of evalDET.m",
+        protocol="visdrone",
+        close="1e-15: wAP, wAP50, ..., wAR500 here; AP and AR are the plain means",
+        shown="tests/oracle/test_visdrone.py, numbers of calcAccuracy under Octave on 100 drawn sets",
+    ),
+    Tool(
         name="CrowdDet fa0b55b6 (CrowdHuman)",
         prints="AP, MR (LAMR here) and the best JI of compute_APMR and compute_JI",
         protocol="crowdhuman",

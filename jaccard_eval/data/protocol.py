@@ -38,6 +38,8 @@ LATER_RULES: dict[str, Any] = {
     "miss_rate_at": (),
     "miss_rate_reading": "last within",
     "overlap": "area",
+    "region_flags": (),
+    "counts_ignored": False,
 }
 USUAL_IOU = 0.5  # of AP50; PASCAL VOC's only one
 # Rules that only one kind of similarity has.
@@ -123,7 +125,8 @@ class Protocol:
         The area that distances between keypoints are measured by, as a share of the box; None: the area of the
         annotation.
     max_dets_per : {"image and class", "image", "class"}
-        What a cap is one of; of an image over all classes, or of a class over all images, there is one cap alone.
+        What a cap is one of: of an image and class, of an image over all classes, or of a class over all images, of
+        which there is one cap alone.
     drop_empty : bool
         Whether boxes and masks without an area are removed from both sides before anything else looks at them.
     judging : str
@@ -154,6 +157,11 @@ class Protocol:
         How two boxes are compared: by their areas; or by how near the centre of the detection is to that of the object:
         1 less the distance in widths and heights of the object, the larger one, so that 0.5 is the edge of its box; or
         1 less the distance over the mean of width and height, so that 0.5 is a circle in the box.
+    region_flags : tuple of str
+        Ground truth with all of these flags is a region: it is removed, and so are boxes of both sides of whose rounded
+        pixels the regions of their image cover at least half, before caps count anything.
+    counts_ignored : bool
+        Whether recall is a share of all objects, those included that are ignored.
     sources : tuple of (field, text)
         Where each rule comes from.
 
@@ -197,6 +205,8 @@ class Protocol:
     miss_rate_at: tuple[float, ...] = ()
     miss_rate_reading: Literal["last within", "first reaching"] = "last within"
     overlap: Literal["area", "centre", "radius"] = "area"
+    region_flags: tuple[str, ...] = ()
+    counts_ignored: bool = False
     sources: tuple[tuple[str, str], ...] = field(default=(), metadata=written_as(None))
 
     def __post_init__(self) -> None:
@@ -282,7 +292,7 @@ def _require_valid(protocol: Protocol) -> None:
             raise UsageError(f"area range {area.name!r}: {area.low:g} is above {area.high:g}")
     if any(cap < 1 for cap in protocol.max_dets) or list(protocol.max_dets) != sorted(set(protocol.max_dets)):
         raise UsageError(f"caps on detections must be positive and ascend, got {list(protocol.max_dets)}")
-    if protocol.max_dets_per != "image and class" and len(protocol.max_dets) > 1:
+    if protocol.max_dets_per == "class" and len(protocol.max_dets) > 1:
         raise UsageError(
             f"protocol {protocol.name} caps detections per {protocol.max_dets_per}: name one cap,"
             f" got {list(protocol.max_dets)}"

@@ -2,7 +2,7 @@
 
 In ground truth a score of 0 takes a box out of the evaluation, class 0 is a region that nobody labelled, and class 11
 ("others") is not judged. As in the benchmark's toolkit, the first two absorb every prediction that lies on them: they
-are read as crowds, a region as one of each class.
+are read as crowds, a region as one of each class that is marked to be ignored as well.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     # A region stands once for each class, for a prediction is compared with its own class alone.
     for number in judged if is_gt and len(regions) else ():
         labels = [NAMES[number]] * len(lines)
-        lines.add_to(draft, table[:, :4], rows=regions, label=labels, encoding="xywh", **scores)
+        lines.add_to(
+            draft, table[:, :4], rows=regions, label=labels, encoding="xywh", ignore=category == _REGION, **scores
+        )
     n_others = int((category == _OTHERS).sum())
     draft.ignored["unjudged_class"] += n_others + (0 if is_gt else len(regions))
     draft.mention_uncounted(

@@ -6,7 +6,7 @@ the flag `ignore`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -28,7 +28,9 @@ from jaccard_eval.matching.order import (
     class_and_score_order,
     group_ranks,
     labels_of,
+    lengths_of_runs,
     rank_detections,
+    stable_order,
     starts_of_runs,
 )
 from jaccard_eval.progress import staged
@@ -86,8 +88,13 @@ def judge(sides: Sides, protocol: Protocol) -> Sides:
 @staged("judging")
 def _judged(sides: Sides, protocol: Protocol) -> Sides:
     aligned, findings = sides.aligned, FindingLog()
-    gt, cap, n_labels = aligned.gt, _cap(sides, protocol), len(aligned.class_names)
-    pred = aligned.pred if cap is None else aligned.pred.mapped(cap)
+    gt, pred, n_labels = aligned.gt, aligned.pred, len(aligned.class_names)
+    placed = aligned.placement.pred
+    if protocol.region_flags:
+        drop = _region_rule(sides, protocol, findings)
+        gt, pred, placed = (boxes.mapped(drop) for boxes in (gt, pred, placed))
+    cap = _cap(sides, protocol, pred, placed)
+    pred = pred if cap is None else pred.mapped(cap)
     if protocol.dropped_flags:
         gt = gt.mapped(partial(_without_flags, flags=protocol.dropped_flags))
     if protocol.clipped:
@@ -181,7 +188,7 @@ def choose_alike(first: Protocol, second: Protocol) -> bool:
 
     def choice(rules: Protocol) -> tuple[object, ...]:
         caps = rules.max_dets[-1:] if rules.max_dets_per != "image and class" else ()
-        others = rules.drop_empty, rules.dropped_flags, rules.clipped, rules.frequencies
+        others = rules.drop_empty, rules.dropped_flags, rules.region_flags, rules.clipped, rules.frequencies
         return rules.judging, rules.max_dets_per, caps, *others
 
     return choice(first) == choice(second)
@@ -190,7 +197,7 @@ def choose_alike(first: Protocol, second: Protocol) -> bool:
 def chooses(protocol: Protocol) -> bool:
     """Whether a protocol chooses boxes by what else is on their image, or of their class."""
     capped = protocol.max_dets_per != "image and class" and bool(protocol.max_dets)
-    removes = protocol.drop_empty or protocol.dropped_flags or protocol.clipped
+    removes = protocol.drop_empty or protocol.dropped_flags or protocol.region_flags or protocol.clipped
     return bool(capped or removes or protocol.judging != EVERY_CLASS)
 
 
@@ -244,15 +251,15 @@ class Cap:
         return np.asarray((_scores(pred) == self.score[key]) & (pred.source <= self.source[key]))
 
 
-def _cap(sides: Sides, protocol: Protocol) -> Cap | None:
+def _cap(sides: Sides, protocol: Protocol, pred: Boxes, placed: Boxes) -> Cap | None:
     """Return the cap of predictions by their image, or by their class over all images; None where it cuts nothing."""
     aligned = sides.aligned
     if protocol.max_dets_per == "image and class" or not protocol.max_dets:
         return None
     if protocol.max_dets_per == "image":
         # Boxes of classes that are not evaluated take up room as well, as they do for lvis-api.
-        return find_cap(aligned.placement.pred, "image", len(aligned.image_names), protocol.max_dets[-1])
-    return find_cap(aligned.pred, "label", len(aligned.class_names), protocol.max_dets[-1])
+        return find_cap(placed, "image", len(aligned.image_names), protocol.max_dets[-1])
+    return find_cap(pred, "label", len(aligned.class_names), protocol.max_dets[-1])
 
 
 def find_cap(boxes: Boxes, per: Literal["image", "label"], n: int, most: int) -> Cap | None:
@@ -300,13 +307,72 @@ def _without_flags(boxes: BoxTable, *, flags: Sequence[str]) -> BoxTable:
     return boxes.take(~np.logical_or.reduce(marked)) if marked else boxes
 
 
+def _region_rule(sides: Sides, protocol: Protocol, findings: FindingLog) -> Callable[[BoxTable], BoxTable]:
+    """Return what removes the regions of the ground truth, and what they cover."""
+    sizes = common_sizes(sides.pred, sides.aligned.placement.images)
+    regions: dict[int, FloatArray] = {}
+    for boxes in sides.aligned.gt.tables():
+        marked = boxes.take(np.logical_and.reduce([getattr(boxes, flag) for flag in protocol.region_flags]))
+        rows = stable_order(marked.image)
+        first, n = lengths_of_runs(starts_of_runs(marked.image[rows]))
+        for at, size in zip(first.tolist(), n.tolist(), strict=True):
+            # Each stands there once for every class.
+            regions[int(marked.image[rows[at]])] = np.unique(marked.xywh[rows[at : at + size]], axis=0)
+    holds = np.isin(np.arange(len(sizes)), [*regions])
+    _warn_of_sizes(sides, holds & ~np.all(sizes > 0, axis=1), "regions and boxes are cut at their images", findings)
+    return partial(_beside_regions, regions=regions, sizes=sizes, flags=protocol.region_flags)
+
+
+def _beside_regions(
+    boxes: BoxTable, *, regions: Mapping[int, FloatArray], sizes: FloatArray, flags: Sequence[str]
+) -> BoxTable:
+    """Return the boxes that are no regions, and that these cover by less than half.
+
+    Pixels are counted from 1. A region has one more of them than its width and height.
+
+    Source: the rules of VisDrone2018-DET-toolkit, ``utils/dropObjectsInIgr.m``.
+    """
+    kept = np.ones(len(boxes), dtype=np.bool_)
+    if boxes.score is None:
+        kept = ~np.logical_and.reduce([getattr(boxes, flag) for flag in flags])
+    for row in np.flatnonzero(np.bincount(boxes.image, minlength=1)).tolist():
+        if row not in regions:
+            continue
+        rows = np.flatnonzero(boxes.image == row)
+        size = np.where(sizes[row] > 0, sizes[row], np.inf)
+        marked, found = np.maximum(regions[row], 1), np.maximum(np.floor(boxes.xywh[rows] + 0.5), 1)
+        begin, end = marked[:, :2] - 1, np.minimum(marked[:, :2] + marked[:, 2:], size)
+        near = np.minimum(found[:, :2], size)
+        far = np.minimum(near + found[:, 2:], size)
+        # Between neighbouring edges, pixels of a strip are covered or not all at once.
+        edges = [np.unique(np.concatenate((begin[:, axis], end[:, axis]))) for axis in (0, 1)]
+        is_covered = np.zeros([len(edge) - 1 for edge in edges])
+        for x, y, right, bottom in np.concatenate((begin, end), axis=1).tolist():
+            across, down = (edge[:-1] >= low for edge, low in zip(edges, (x, y), strict=True))
+            is_covered[np.ix_(across & (edges[0][1:] <= right), down & (edges[1][1:] <= bottom))] = 1
+        across, down = (
+            np.maximum(np.minimum(far[:, [axis]], edge[1:]) - np.maximum(near[:, [axis]], edge[:-1]), 0)
+            for axis, edge in enumerate(edges)
+        )
+        covered = ((across @ is_covered) * down).sum(axis=1)
+        kept[rows] &= covered / (found[:, 2] * found[:, 3]) < HALF
+    return boxes.take(kept)
+
+
+HALF = 0.5
+
+
+def _warn_of_sizes(sides: Sides, unknown: BoolArray, what: str, findings: FindingLog) -> None:
+    if n_unknown := int(unknown.sum()):
+        detail = f"{what}, but the size of {pluralise(n_unknown, 'image')} is unknown"
+        findings.warning("size-unknown", Where(sides.gt.path), detail, fix=IMAGE_FOLDER)
+
+
 def _clipped_sides(sides: Sides, gt: Boxes, pred: Boxes, findings: FindingLog) -> tuple[Any, Any]:
     """Return both sides cut at their images; those of unknown sizes stay as they are, with a warning."""
     sizes = common_sizes(sides.pred, sides.aligned.placement.images)
     used = (gt.counts("image", len(sizes)) > 0) | (pred.counts("image", len(sizes)) > 0)
-    if n_unknown := int((used & ~np.all(sizes > 0, axis=1)).sum()):
-        detail = f"boxes are cut at their images, but the size of {pluralise(n_unknown, 'image')} is unknown"
-        findings.warning("size-unknown", Where(sides.gt.path), detail, fix=IMAGE_FOLDER)
+    _warn_of_sizes(sides, used & ~np.all(sizes > 0, axis=1), "boxes are cut at their images", findings)
     return gt.mapped(partial(_clipped, sizes=sizes)), pred.mapped(partial(_clipped, sizes=sizes))
 
 

@@ -741,7 +741,7 @@ class Ranking:
             counts=counts,
             gt_image=table.gt_image,
             gt_label=table.gt_label,
-            gt_counts=~table.gt_ignored,
+            gt_counts=~table.gt_ignored | table.protocol.counts_ignored,
             table=None if table.gt_cover is None else table,
         )
 

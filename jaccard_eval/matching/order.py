@@ -100,12 +100,24 @@ def rank_detections(pred: BoxTable, protocol: Protocol, n_images: int) -> tuple[
     by_image = stable_order(_image_major(pred, protocol)) if protocol.score_ties == "image" else np.arange(len(pred))
     cap = protocol.max_dets[-1] if protocol.max_dets else len(pred)
     ranked = native.rank(score, label, pred.image, by_image, n_images=n_images, cap=cap)
-    if ranked is not None:
-        return ranked
+    if protocol.max_dets_per == "image" and len(protocol.max_dets) > 1:
+        order, key, _ = ranked or _ranked(by_image, label, score, label * n_images + pred.image, len(pred))
+        # Of an image over all classes, so that smaller caps are views of the ranking as well.
+        within = np.empty(len(pred), dtype=np.int32)
+        by_score = class_and_score_order(pred.image, score)
+        within[by_score] = group_ranks(pred.image[by_score])
+        return order, key, within[order]
+    return ranked or _ranked(by_image, label, score, label * n_images + pred.image, cap)
+
+
+def _ranked(
+    by_image: IntArray, label: IntArray, score: FloatArray, keys: IntArray, cap: int
+) -> tuple[IntArray, IntArray, RowArray]:
+    """Return what `rank_detections` does, without the compiled core."""
     order = by_image[class_and_score_order(label[by_image], score[by_image])]
-    key = label[order] * n_images + pred.image[order]
+    key = keys[order]
     rank = group_ranks(key)
-    # The cap is one of an image and class, as in pycocotools, not of an image; smaller caps are views of the ranking.
+    # The cap is one of an image and class, as in pycocotools; smaller caps are views of the ranking.
     if rank.max(initial=-1) < cap:
         return order, key, rank
     kept = rank < cap

@@ -619,6 +619,14 @@ class Curves:
         return np.bincount(cell, weights, minlength=shape[0] * shape[1]).astype(np.int64).reshape(shape)
 
     @cached_property
+    def images_of_classes(self) -> IntArray:
+        """How many images hold an object of each class, whether it counts or not; shape (K,)."""
+        ranking = self.ranking
+        label, image = np.divmod(np.unique(ranking.gt_label * ranking.n_images + ranking.gt_image), ranking.n_images)
+        weights = None if self._weights is None else self._weights[image]
+        return np.bincount(label, weights, minlength=ranking.n_labels).astype(np.int64)
+
+    @cached_property
     def precision(self) -> FloatArray:
         """Interpolated precision at each recall value, shape (T, R, K, A, M)."""
         return self._stack(self.interpolated_precision)

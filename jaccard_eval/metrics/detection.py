@@ -192,6 +192,7 @@ def competition_metric(curves: Curves, threshold: int) -> FloatArray:
     return np.asarray(curves.recall_at(threshold, CPM_AT).mean(axis=1))
 
 
+WEIGHTED = ("wAP", "wAR")  # by images
 MISS_RATES = {"LAMR": log_average_miss_rate, "CPM": competition_metric}
 
 
@@ -214,11 +215,20 @@ class Averages:
             return float(self.class_means(replace(ref, class_name=None))[label])
         if classes is not None:
             values, kept = values[..., np.isin(kept, classes)], kept[np.isin(kept, classes)]
+        if label is None and ref.name in WEIGHTED:
+            return self._weighted(values.reshape(-1, len(kept)).mean(axis=0), kept)
         chosen = np.ravel(values if label is None else values[..., kept == label])
         # One flat mean in the order (T, R, K), as pycocotools takes it: a mean of means would end in another last bit.
         undefined = np.isnan(chosen)
         defined = chosen[~undefined] if undefined.any() else chosen
         return float(np.mean(defined)) if len(defined) else math.nan
+
+    def _weighted(self, means: FloatArray, kept: IntArray) -> float:
+        """Return the mean of classes `kept` (k,) weighted by how many images hold each, as VisDrone's toolkit does."""
+        if not isinstance(self.curves, Curves):
+            raise UsageError(NO_TABLE)
+        weights = np.where(np.isnan(means), 0, self.curves.images_of_classes[kept])
+        return float(np.nansum(means * weights) / weights.sum()) if weights.any() else math.nan
 
     def class_means(self, ref: MetricRef) -> FloatArray:
         """Average of each class alone, shape (K,); NaN without ground truth."""
@@ -252,7 +262,7 @@ class Averages:
     def _values(self, ref: MetricRef) -> tuple[FloatArray, IntArray]:
         """Values that an average is taken over, (T, R, k) or (T, k), one threshold or all, and their classes (k,)."""
         area, cap, chosen = self.axes.area(ref), self.axes.cap(ref), self.axes.thresholds(ref)
-        if ref.name == "AR":
+        if METRICS[ref.name].number == "max_dets":
             return self.curves.final_recall(area, cap)[chosen], np.arange(len(self._objects))
         if METRICS[ref.name].on == "curve":
             return self._of_curve(ref.name, self.axes.single_threshold(ref))[None], np.arange(len(self._objects))

@@ -21,7 +21,9 @@ NAMES = (*BOX_METRICS, *FINDING_METRICS)
 
 @pytest.fixture(scope="module", params=SCORES, ids=str)
 def result(request: pytest.FixtureRequest) -> EvaluationResult:
-    rules = COCO.with_options(metrics=("P", "R", "LAMR", "CPM", "JI"))  # a document has what its protocol names
+    rules = COCO.with_options(
+        metrics=("wAP", "wAR", "P", "R", "LAMR", "CPM", "JI")
+    )  # a document has what its protocol names
     return evaluate(SAMPLE / "gt.json", SAMPLE / "worse.json", protocol=rules, score=request.param, errors=True)
 
 

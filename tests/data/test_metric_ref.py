@@ -209,10 +209,12 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_the_catalogue_has_the_metrics_of_all_features_in_the_order_of_their_tables() -> None:
-    assert BOX_METRICS[:16] == (
+    assert BOX_METRICS[:18] == (
         *(
             "AP",
             "AR",
+            "wAP",
+            "wAR",
             "P",
             "R",
             "LAMR",
@@ -229,8 +231,8 @@ def test_the_catalogue_has_the_metrics_of_all_features_in_the_order_of_their_tab
             "mean_IoU",
         ),
     )
-    assert BOX_METRICS[16:22] == ("ECE", "MCE", "oLRP", "oLRP_Loc", "oLRP_FP", "oLRP_FN")
-    assert BOX_METRICS[22:26] == ("classification_errors", "dAP_Cls", "localisation_errors", "dAP_Loc")
+    assert BOX_METRICS[18:24] == ("ECE", "MCE", "oLRP", "oLRP_Loc", "oLRP_FP", "oLRP_FN")
+    assert BOX_METRICS[24:28] == ("classification_errors", "dAP_Cls", "localisation_errors", "dAP_Loc")
     assert FINDING_METRICS == ("warnings", "notes")
     assert MAP_METRICS == ("mIoU", "fwIoU", "pixel_accuracy", "mean_accuracy")
     assert MAP_CLASS_METRICS == ("IoU", "precision", "recall", "Dice")

@@ -48,6 +48,8 @@ CHANGES = {
     "miss_rate_at": (0.01, 1.0),
     "miss_rate_reading": "first reaching",
     "overlap": "centre",
+    "region_flags": ("crowd", "ignore"),
+    "counts_ignored": True,
 }
 
 

@@ -423,7 +423,11 @@ def costliest_counted(costs: Costs, n: int, name: str, label: int | None = None)
 
 
 RULES = (  # the order of the steps, and the fields that only make sense together
-    ("crowd and ignored boxes", ("ignored_flags", "reusable_flags", "crowd_overlap", "dropped_flags")),
+    (
+        "crowd and ignored boxes",
+        ("ignored_flags", "reusable_flags", "crowd_overlap", "dropped_flags", "counts_ignored"),
+    ),
+    ("regions that nobody labelled", ("region_flags",)),
     ("empty boxes", ("drop_empty",)),
     ("boxes beyond the image", ("clipped",)),
     ("classes judged on an image", ("judging", "frequencies")),
