@@ -181,8 +181,8 @@ LEAST_BEGINNING = 3  # letters that show which longer word was meant
 
 
 # What other tools call a format, a kind of shape, an option or a suffix.
-ALSO_CALLED = {
-    **dict.fromkeys(("pascal", "pascalvoc", "pascal-voc"), "voc"),
+ALSO_CALLED: dict[str, str | tuple[str, ...]] = {
+    **dict.fromkeys(("pascal", "pascalvoc", "pascal-voc"), ("voc", "voc2007", "voc2012")),
     **dict.fromkeys(("mask", "masks", "segmentation", "instance"), "segm"),
     **dict.fromkeys(("box", "boxes", "detection"), "bbox"),
     **dict.fromkeys(("pose", "kpt", "kpts", "keypoint"), "keypoints"),
@@ -199,10 +199,9 @@ def did_you_mean(word: str, known: Iterable[str], *, show: Callable[[str], str] 
     import difflib
 
     words = list(dict.fromkeys(known))
-    meant = ALSO_CALLED.get(word.casefold().lstrip(".").replace("_", "-"))
-    if meant in words:
-        return f" Did you mean {show(meant)}?"
-    close = difflib.get_close_matches(word, words, n=3, cutoff=NEAR)
+    meant = ALSO_CALLED.get(word.casefold().lstrip(".").replace("_", "-"), ())
+    close = [name for name in ((meant,) if isinstance(meant, str) else meant) if name in words]
+    close = close or difflib.get_close_matches(word, words, n=3, cutoff=NEAR)
     if not close:  # in other letters: VOC2007
         plain = {known_word.casefold(): known_word for known_word in words}
         close = [plain[match] for match in difflib.get_close_matches(word.casefold(), plain, n=3, cutoff=NEAR)]

@@ -178,6 +178,8 @@ def test_an_unknown_option_is_compared_without_its_dashes(
         (["evaluate", "a", "b", "--iou-thres", "0.5"], "Did you mean --iou?"),
         (["evaluate", "a", "b", "--conf-thres", "0.5"], "Did you mean --score-min?"),
         (["evaluate", "a", "b", "--gt-format", "pascal"], "Did you mean 'voc'?"),
+        (["evaluate", "a", "b", "--protocol", "pascal"], "Did you mean 'voc2007' or 'voc2012'?"),
+        (["evaluate", "a", "b", "--name", "yolo11n"], "use --title for the page, --names for classes."),
         (["evaluate", "a", "b", "--iou-type", "mask"], "Did you mean 'segm'?"),
         (["evaluate", "a", "b", "-o", "r.xls"], "Did you mean '.xlsx'?"),
         (["explain", "a", "b", "--fail-drop", "AP=0.1"], "It is an option of evaluate, gate, panoptic, pixels."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -123,8 +124,8 @@ def _parse_names(ctx: click.Context, param: click.Parameter, texts: tuple[str, .
     names: dict[str, str] = {}
     for text in texts:
         letter, equals, name = (part.strip() for part in text.partition("="))
-        if not equals:
-            raise click.BadParameter(f"expected SIDE=NAME, such as A=yolo11n; got {quoted_value(text)}", ctx, param)
+        if not equals:  # those without a side are of the sides in their order
+            letter, name = next(side for side in ascii_uppercase if side not in names), letter
         if letter in names:
             raise click.BadParameter(f"side {quoted_value(letter)} is named twice", ctx, param)
         names[letter] = name
@@ -152,11 +153,11 @@ COMMAND = SectionedCommand(
         "paths",
         section("Output")(
             "--name",
-            metavar="SIDE=NAME",
+            metavar="NAME",
             multiple=True,
             basic=True,
             callback=_parse_names,
-            help="Name in reports, such as A=yolo11n. Repeatable.",
+            help="Name of the next side, or of one: B=yolo11s. Repeatable.",
         ),
         _option(
             "--score",

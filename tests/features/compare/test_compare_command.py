@@ -228,10 +228,21 @@ def test_sides_are_named(three: tuple[Path, ...], capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out.startswith("big one= is no different from yolo11n: AP +0.248 (")
 
 
+def test_names_without_a_side_are_of_the_sides_in_their_order(
+    three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for names in (["yolo11n", "yolo11s"], ["B=yolo11s", "yolo11n"], ["A=yolo11n", "yolo11s"]):
+        assert run(*three, *(word for name in names for word in ("--name", name)), "--bootstrap", "50", "-q") == 0
+        assert capsys.readouterr().out.startswith("yolo11s is no different from yolo11n: AP +0.248 (")
+    assert run(*three, "--name", "yolo11n", "--bootstrap", "50", "-q") == 0
+    assert capsys.readouterr().out.startswith("B is no different from yolo11n: AP +0.248 (")
+
+
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["yolo"], "expected SIDE=NAME, such as A=yolo11n; got 'yolo'"),
+        (["x", "A=y"], "side 'A' is named twice"),
+        (["x", "y", "z"], "cannot name side 'C'; the sides are A, B"),
         (["A=x", "A=y"], "side 'A' is named twice"),
         (["C=x"], "cannot name side 'C'; the sides are A, B"),
         (["=x"], "cannot name side ''"),
