@@ -467,6 +467,11 @@ class EngineOptions:
         base = 1024 if "i" in unit else 1000
         return int(float(found[1]) * base ** _UNITS.index(unit.rstrip("ib")))
 
+    @property
+    def is_automatic(self) -> bool:
+        """Whether nobody named an engine."""
+        return self.engine == "auto" and self.client is None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:

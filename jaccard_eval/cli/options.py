@@ -805,19 +805,19 @@ def choose_engine(gt: Path, pred: Path, options: RunOptions, lacking: Callable[[
     What is `lacking` on the disk keeps in memory what nobody sends there.
     """
     from jaccard_eval.data.protocol import BOXES
-    from jaccard_eval.engine import is_automatic, takes_disk
+    from jaccard_eval.engine import path_of, takes_disk
 
     names = {field.name for field in fields(EngineOptions)} - {"engine", "client"}
     given = {name: value for name in sorted(names) if (value := vars(options).get(name)) is not None}
     engine = EngineOptions(engine=options.engine, **given)
     iou_type = options.iou_type or BOXES  # another one may be found in the files
     on_disk = takes_disk(gt, pred, engine, iou_type)
-    if on_disk and is_automatic(engine) and (asked := lacking()):
+    if on_disk and engine.is_automatic and (asked := lacking()):
         on_disk = False
         if not options.quiet:
             from jaccard_eval.engine.choice import in_spite_of_memory
 
-            note = in_spite_of_memory(gt, pred, engine, asked, iou_type)
+            note = in_spite_of_memory({path_of(gt), path_of(pred)}, engine, asked, iou_type)
             streams.say(f"{streams.tagged('note[engine]', 'plain')}: {note}")
     if options.engine == "dask":
         _report_cluster()

@@ -115,7 +115,7 @@ def _drawn(stages: OpenStages) -> Iterator[None]:
             return
         from jaccard_eval.cli.progress_line import ProgressLine
 
-        line = ProgressLine(stages)
+        line = ProgressLine(stages.open, stages.now)
         while not over.is_set():
             with contextlib.suppress(OSError, ValueError), streams.line_drawn(line.erase):
                 if not (over.is_set() or streams.is_in_background()):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from rich.filesize import decimal
 from rich.progress import Progress, ProgressColumn, Task
@@ -17,16 +17,14 @@ from jaccard_eval.progress import BYTES, Stage
 from jaccard_eval.report.terminal import PathEnd, draw_bar, make_console
 from jaccard_eval.text import printable
 
-if TYPE_CHECKING:
-    from jaccard_eval.cli.progress import OpenStages
-
 BAR_FROM, COUNT_FROM = 60, 72  # columns of a terminal that has room for the bar, and for the count and its rate
 
 
 class ProgressLine:
     """What is being done, as a bar and in numbers, in a line that comes and goes."""
 
-    def __init__(self, stages: OpenStages) -> None:
+    def __init__(self, stages: Callable[[], Sequence[tuple[Stage, float]]], now: Callable[[], float]) -> None:
+        # The stages that are open, each with when it began by the clock.
         self._stages, self._stage = stages, Stage("")
         self._progress = Progress(
             _Name(Column()),
@@ -37,13 +35,13 @@ class ProgressLine:
             transient=True,
             redirect_stdout=False,
             redirect_stderr=False,
-            get_time=stages.now,
+            get_time=now,
         )
         self.erase = self._progress.stop
 
     def draw(self) -> None:
         """Draw the stages that are open, the innermost one in numbers; nothing where there is none."""
-        progress, stages = self._progress, self._stages.open()
+        progress, stages = self._progress, self._stages()
         if not stages:
             self.erase()
             return

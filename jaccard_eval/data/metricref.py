@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 from jaccard_eval.errors import UsageError
 from jaccard_eval.extensions import METRICS as ADDED
@@ -15,9 +15,6 @@ from jaccard_eval.extensions import broken_extension, extension_names, load_exte
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import AIMS, BEST_F1, score_of
 from jaccard_eval.text import did_you_mean, quoted_value
-
-if TYPE_CHECKING:
-    from jaccard_eval.data.result import OperatingPoint
 
 # What a metric can be taken of.
 BOXES, MAPS, MAP_CLASS = "boxes", "label maps", "a class of label maps"
@@ -52,8 +49,8 @@ class Metric:
     on: str = "point"
     number: Literal["iou", "max_dets"] | None = None
     aliases: tuple[str, ...] = ()
-    # Of a metric that another package adds: its value at an operating point of so many images, NaN where undefined.
-    measure: Callable[[OperatingPoint, int], float] | None = None
+    # Of a metric that another package adds: its value at an `OperatingPoint` of so many images, NaN where undefined.
+    measure: Callable[[Any, int], float] | None = None
 
     @property
     def bounds(self) -> tuple[float, float]:

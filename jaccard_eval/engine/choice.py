@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import os
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jaccard_eval import engine
 from jaccard_eval.data.imagekeys import is_image_name
 from jaccard_eval.data.known_protocols import MASKS
 from jaccard_eval.data.protocol import BOXES
-from jaccard_eval.engine import is_automatic, list_names, path_of
+from jaccard_eval.engine import places
 from jaccard_eval.engine.memory import usable_memory
+from jaccard_eval.engine.places import list_names
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import is_address
 from jaccard_eval.fixes import ON, Fix, Value
@@ -36,15 +35,15 @@ PARQUET = (".parquet", ".pq")
 PACKED = (".arrow", ".feather", ".npz", ".gz")
 
 
-def exceed_memory(gt: object, pred: object, options: EngineOptions, iou_type: str) -> bool:
+def exceed_memory(paths: Set[Path], options: EngineOptions, iou_type: str) -> bool:
     """Whether two inputs seem too large for memory."""
-    needed, room = _demand(gt, pred, options, iou_type)
+    needed, room = _demand(paths, options, iou_type)
     return needed > room
 
 
-def in_spite_of_memory(gt: object, pred: object, options: EngineOptions, lacking: Sequence[str], iou_type: str) -> str:
+def in_spite_of_memory(paths: Set[Path], options: EngineOptions, lacking: Sequence[str], iou_type: str) -> str:
     """Describe why inputs that seem too large for memory are read into it, and what that takes."""
-    needed, room = (f"{size / 2**30:.2g} GiB" for size in _demand(gt, pred, options, iou_type))
+    needed, room = (f"{size / 2**30:.2g} GiB" for size in _demand(paths, options, iou_type))
     return (
         f"{', '.join(lacking)}: not available with the disk engine, so all boxes are read into memory. They take about"
         f" {needed}, and {room} are free to use; if that fails, use a machine with more memory."
@@ -62,33 +61,30 @@ def not_on_disk(lacking: Sequence[str], scratch: object) -> UsageError:
     return UsageError(f"{', '.join(lacking)}: not available with the disk engine.", fix=fix)
 
 
-def _demand(gt: object, pred: object, options: EngineOptions, iou_type: str) -> tuple[int, int]:
-    """Return how many bytes of memory two inputs take, about, or 0 where they fit in any case; and how many there are.
+def _demand(paths: Set[Path], options: EngineOptions, iou_type: str) -> tuple[int, int]:
+    """Return how many bytes of memory the inputs take, about, or 0 where they fit in any case; and how many there are.
 
     A folder of parts is both sides, and one input.
     """
-    paths = {path_of(side) for side in (gt, pred) if isinstance(side, str | os.PathLike)}
     for path in paths:
         list_names(path, recursive=True)
     sizes = {path: input_size(path) for path in paths}
-    if sum(sizes.values()) <= engine.SMALL:
+    if sum(sizes.values()) <= places.SMALL:
         return 0, 0
     share = 0 if iou_type == BOXES else MASK_SHARE if iou_type in MASKS else SHAPE_SHARE
     return sum(memory_of(path, size) + share * size for path, size in sizes.items()), options.bytes or usable_memory()
 
 
-def open_engine(
-    gt: object, pred: object, options: EngineOptions, iou_type: str, lacking: Sequence[str]
-) -> DiskEngine | None:
+def open_engine(paths: Set[Path], options: EngineOptions, iou_type: str, lacking: Sequence[str]) -> DiskEngine | None:
     """Return the engine of boxes on the disk: that of a cluster only where it is asked for.
 
     None where nobody named it, and what is asked for is `lacking` on the disk.
     """
-    if lacking and is_automatic(options):
+    if lacking and options.is_automatic:
         import logging  # slow to load
 
         # Not a finding: no result depends on where it was made.
-        note = in_spite_of_memory(gt, pred, options, lacking, iou_type)
+        note = in_spite_of_memory(paths, options, lacking, iou_type)
         logging.getLogger("jaccard_eval").log(logging.WARNING, note)
         return None
     if lacking:

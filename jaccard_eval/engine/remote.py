@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from jaccard_eval import storage
 from jaccard_eval.atomic import FolderPath
-from jaccard_eval.engine import AT_ENDS, Place, path_of
+from jaccard_eval.engine.places import AT_ENDS, Place
 from jaccard_eval.engine.scratch import make_scratch, remove_scratch
 from jaccard_eval.errors import MachineError
 from jaccard_eval.findings import DataError, Where, as_given, is_address, reason_of
@@ -41,7 +41,7 @@ class RemotePath(Place):
 
     def __reduce__(self) -> Any:
         # Another machine reaches it by the same settings, and with credentials of its own.
-        return path_of, (storage.portable(str(self)),)
+        return place_of, (storage.portable(str(self)),)
 
     @property
     def is_small(self) -> bool:

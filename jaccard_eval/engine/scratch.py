@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval import storage
-from jaccard_eval.engine import AT_ENDS
+from jaccard_eval.engine.places import AT_ENDS
 from jaccard_eval.errors import MachineError, UsageError
 from jaccard_eval.findings import is_address, reason_of
 from jaccard_eval.fixes import Fix

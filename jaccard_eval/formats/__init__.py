@@ -13,25 +13,31 @@ shared parts, not formats. Third parties add formats through the entry-point gro
 
 from __future__ import annotations
 
-import importlib
 import os
-import pkgutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
-from functools import cache, cached_property, partial
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from jaccard_eval.engine import Place, is_partitioned, path_of, session
 from jaccard_eval.errors import JaccardEvalError, UsageError
-from jaccard_eval.extensions import FORMATS, broken_extension, extension_names, load_extension
+from jaccard_eval.extensions import FORMATS, extension_names
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.fixes import Fix
-from jaccard_eval.frozen import dataclass
+from jaccard_eval.formats._listed import (
+    Format,
+    FormatModule,
+    format_module,
+    format_names,
+    leads_to,
+    own_modules,
+    reads_name,
+)
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.progress import Stage
 from jaccard_eval.reading.files import refusals_explained, require_input
-from jaccard_eval.text import did_you_mean, quoted_value
+from jaccard_eval.text import quoted_value
 
 # The names of formats are completed in a shell: what needs NumPy is loaded where an input is looked at.
 if TYPE_CHECKING:
@@ -40,62 +46,34 @@ if TYPE_CHECKING:
     from jaccard_eval.reading.draft import Draft
     from jaccard_eval.reading.peek import Likeness, Peek
 
+__all__ = [
+    "SHAPES",
+    "Format",
+    "FormatModule",
+    "FormatWriter",
+    "Opened",
+    "detect_format",
+    "format_for_path",
+    "format_module",
+    "format_names",
+    "format_writer",
+    "formats_by_shape",
+    "in_parts",
+    "iou_types",
+    "leads_to",
+    "opened",
+    "read_dataset",
+    "read_object",
+    "read_stored",
+    "reads_name",
+    "surest_formats",
+    "write_dataset",
+    "written_formats",
+]
+
 Source = TypeVar("Source")
 # The kinds of shapes that formats hold, as lists of formats are divided.
 SHAPES = {"bbox": "Boxes", "obb": "Oriented boxes", "segm": "Masks", "keypoints": "Keypoints"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Format:
-    """What a format is, for ``jaccard-eval formats`` and the documentation.
-
-    Parameters
-    ----------
-    name : str
-        The key: the module's name without a trailing underscore.
-    summary : str
-        One line.
-    source : str
-        Where the format is specified.
-    example : str
-        A small valid input, as text. For binary files, the code that makes one; the module then has
-        ``write_example(path)``, which does that.
-    carries : tuple of str
-        Among "images", "sizes", "names", "scores", "crowd", "difficult", "group_of", "ignore", "area", "image_labels".
-    suffixes : tuple of str
-        File suffixes it usually has; empty for folders.
-    shapes : tuple of str
-        What it is written with besides boxes, among "segm", "keypoints" and "obb".
-    shapes_if_asked : tuple of str
-        The same, where the file then holds them in place of boxes.
-    member : str
-        Where the format is a folder of files: the suffix of these.
-    reads : mapping of str to str
-        What it is read with, among `SHAPES`: where the shapes stand; empty for what the summary describes.
-    """
-
-    name: str
-    summary: str
-    source: str
-    example: str
-    carries: tuple[str, ...]
-    suffixes: tuple[str, ...] = ()
-    member: str = ".txt"
-    shapes: tuple[str, ...] = ()
-    shapes_if_asked: tuple[str, ...] = ()
-    reads: Mapping[str, str] = field(default_factory=lambda: {"bbox": ""})
-
-
-class FormatModule(Protocol):
-    """What a format module offers."""
-
-    FORMAT: Format
-
-    def looks_like(self, peek: Peek) -> Likeness | None:
-        """Return how surely the input is of this format, None where it is not; cheap, and never raises."""
-
-    def read(self, path: Path, draft: Draft, options: ReadOptions) -> None:
-        """Add images, classes and boxes to the draft."""
 
 
 class FormatWriter(Protocol):
@@ -109,11 +87,6 @@ class FormatWriter(Protocol):
         """
 
 
-def format_names() -> list[str]:
-    """Names of all formats, those of installed packages included, without importing them."""
-    return sorted({*_own_modules(), *extension_names(FORMATS)})
-
-
 def formats_by_shape() -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yield each kind of shape in words, with the formats that hold it: what these are for boxes, else where it is."""
     known = [format_module(name).FORMAT for name in format_names()]
@@ -121,20 +94,6 @@ def formats_by_shape() -> Iterator[tuple[str, list[tuple[str, str]]]]:
         holding = [about for about in known if kind in about.reads]
         held = [(about.name, about.summary if kind == "bbox" else about.reads[kind]) for about in holding]
         yield f"{words} ({kind})", held
-
-
-def format_module(name: str) -> FormatModule:
-    """Import the module of a format; a UsageError names all formats where there is none of this name."""
-    own = _own_modules()
-    if name in own:
-        return importlib.import_module(f"{__name__}.{own[name]}")
-    foreign: FormatModule | None = load_extension(FORMATS, name)
-    if foreign is not None:
-        if not hasattr(foreign, "looks_like"):
-            raise broken_extension(FORMATS, name, "is not a module with FORMAT, looks_like and read")
-        return foreign
-    known = format_names()
-    raise UsageError(f"unknown format {quoted_value(name)}; choose from {', '.join(known)}.{did_you_mean(name, known)}")
 
 
 def detect_format(path: Path) -> str:
@@ -278,7 +237,7 @@ def surest_formats(peek: Peek) -> list[str]:
     from jaccard_eval.reading.peek import Likeness
 
     # Looking for installed packages reads the metadata of every one of them: only where no format of ours will do.
-    for list_names in (_own_modules, partial(extension_names, FORMATS)):
+    for list_names in (own_modules, partial(extension_names, FORMATS)):
         modules = {name: format_module(name) for name in sorted(list_names())}
         rated: list[tuple[Likeness, str]] = []
         last = {name for name, module in modules.items() if getattr(module, "ASKED_LAST", False)}
@@ -313,7 +272,7 @@ def read_dataset(given: str | os.PathLike[str], options: ReadOptions, format_nam
     with Stage(f"reading {path}"), session(), refusals_explained(path):
         notes = FindingLog()
         found, name = given.found_for(options, notes)
-        if isinstance(found, Place) and name not in _own_modules():
+        if isinstance(found, Place) and name not in own_modules():
             found.bring_below()
         return _filled(options, lambda asked: _begin(path, found, name, asked, notes), partial(_add, found, name))
 
@@ -442,19 +401,6 @@ def write_dataset(
     return findings.findings()
 
 
-def reads_name(module: FormatModule, name: str) -> bool:
-    """Whether a format reads a file of this name in a folder that is its input; what it is not sure of it reads."""
-    if hasattr(module, "reads_name"):
-        return bool(module.reads_name(name))
-    about = module.FORMAT
-    return name.lower().endswith(about.suffixes or (about.member,))
-
-
-def leads_to(module: FormatModule, path: Path, split: str) -> list[Path]:
-    """Return the files and folders outside of an input that a format reads with it, or would if they were there."""
-    return list(module.leads_to(path, split)) if hasattr(module, "leads_to") else []
-
-
 def format_writer(name: str) -> FormatWriter:
     """Return the module of a format that can be written; for any other, a UsageError names those that can."""
     module = format_module(name)
@@ -479,9 +425,3 @@ def format_for_path(path: Path) -> str | None:
     if namesake in matches:
         return namesake
     return matches[0] if len(matches) == 1 else None
-
-
-@cache
-def _own_modules() -> dict[str, str]:
-    modules = (info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_"))
-    return {module.rstrip("_"): module for module in modules}

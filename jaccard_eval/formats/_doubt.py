@@ -13,6 +13,7 @@ from jaccard_eval.data.imagekeys import is_image_name
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.findings import DataError, FindingLog, Where, reason_of
 from jaccard_eval.fixes import Fix
+from jaccard_eval.formats._listed import format_module, format_names, reads_name
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.files import (
     SNIFF_BYTES,
@@ -83,8 +84,6 @@ def _inputs(peek: Peek, recognise: Recognise, skipped: set[Path], levels: int) -
 
 def _recognised(peek: Peek, recognise: Recognise) -> str:
     """Return the format of an input; nothing where only its name supports it."""
-    from jaccard_eval.formats import format_module
-
     # An image folder of a data set may have a hundred thousand members, and none of them is opened.
     if peek.is_folder and not peek.folders and all(map(is_image_name, peek.files[:FIRST])):
         return ""
@@ -116,8 +115,6 @@ def split_parts(peek: Peek, name: str, recognise: Recognise) -> list[Input]:
 
     They lie in it, or in the only folder that is there at each level.
     """
-    from jaccard_eval.formats import format_module, reads_name
-
     module = format_module(name)
     for _ in range(0 if getattr(module, "READS_SPLITS", False) else LEVELS):
         own = (peek.path / file for file in peek.files if file != PROJECT and reads_name(module, file))
@@ -168,7 +165,6 @@ def of_split(peek: Peek, inputs: Sequence[Input], options: ReadOptions, findings
 
 
 def _kinds(peek: Peek, name: str) -> set[str]:
-    from jaccard_eval.formats import format_module
 
     module = format_module(name)
     return set(module.iou_types(peek)) if hasattr(module, "iou_types") else {BOXES}
@@ -305,8 +301,6 @@ def _seen_in(peek: Peek, of: str = "") -> str:
 
 def _nearest(peek: Peek) -> str:
     """Name the formats whose examples are most like what is there, each with what it has besides."""
-    from jaccard_eval.formats import format_module, format_names
-
     modules = {name: format_module(name) for name in format_names()}
     examples = {name: one.FORMAT.example for name, one in modules.items() if not hasattr(one, "write_example")}
     kinds = {name: text.lstrip()[:1] if text.lstrip()[:1] in "{[<" else "" for name, text in examples.items()}

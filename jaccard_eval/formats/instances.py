@@ -419,7 +419,8 @@ def _ids(file: Path) -> tuple[EncodedImage, npt.NDArray[np.generic]]:
 
 
 def _read_cityscapes(path: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:
-    from jaccard_eval.reading.segments import CATEGORIES, PER_CLASS
+    from jaccard_eval.reading.labelmaps import CATEGORIES
+    from jaccard_eval.reading.segments import PER_CLASS
     from jaccard_eval.similarity.runs import runs_of_labels
 
     things = {int(category.key): category.name for category in CATEGORIES if category.is_thing}
@@ -603,9 +604,8 @@ class _Rows:
 
 def _read_results(path: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:
     """Add the masks that text files list, a text file for each image."""
-    from jaccard_eval.reading.labelmaps import EncodedImage
+    from jaccard_eval.reading.labelmaps import CATEGORIES, EncodedImage
     from jaccard_eval.reading.mask_pixels import object_pixels
-    from jaccard_eval.reading.segments import CATEGORIES
     from jaccard_eval.similarity.runs import runs_of_pixels
 
     known = {int(category.key): category.name for category in CATEGORIES}

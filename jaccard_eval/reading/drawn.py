@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from jaccard_eval.text import pluralise, quoted_value
 if TYPE_CHECKING:
     from jaccard_eval.reading.lines import TextBoxes
     from jaccard_eval.reading.peek import Peek
-    from jaccard_eval.reading.records import Record
     from jaccard_eval.similarity.keypoints import Keypoints
     from jaccard_eval.similarity.masks import Outlines
     from jaccard_eval.similarity.obb import Quads
@@ -57,6 +56,20 @@ _POLYGON_KEYS = (
 )
 _TURNED_KEYS = ("rbox", "rbbox", "rotated_bbox", "obb", "bbox", "box")  # the last where it has more than four numbers
 _MASK_KEYS = ("rle",)
+
+
+class Fields(Protocol):
+    """An object of JSON, as `records.Record` is one."""
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """What it holds."""
+
+    def has(self, field: str) -> bool:
+        """Whether a field is given and not null."""
+
+    def error(self, code: str, field: str, detail: str, fix: str = ..., /) -> None:
+        """Record a fault of a field."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -288,7 +301,7 @@ def add_shapes(
     lines.add_to(draft, coords, rows=None if kept.all() else np.flatnonzero(kept), **columns)
 
 
-def drawn_by(record: Record, *, box: Sequence[float] | None = None, kind: str = "") -> Drawn:
+def drawn_by(record: Fields, *, box: Sequence[float] | None = None, kind: str = "") -> Drawn:
     """Return what an object of JSON draws, found by the names that its fields usually have."""
     drawn = Drawn(box=box, kind=kind or "object without a shape")
     for name in _TURNED_KEYS:
@@ -356,7 +369,7 @@ def _pair(point: Any) -> tuple[float, float] | None:
     return (float(point[0]), float(point[1])) if is_pair and _are_numbers(point[:2]) else None
 
 
-def points_of(record: Record, name: str = "keypoints") -> Points:
+def points_of(record: Fields, name: str = "keypoints") -> Points:
     """Return the points of a pose by their number: triples in one list, lists of each, or objects."""
     value = record.values[name]
     rows: Iterable[Any] = ()

@@ -161,7 +161,40 @@ VOC = (
 )  # fmt: skip
 
 
-# Of Cityscapes: unlabeled, dynamic, ground, parking, rail track, guard rail, bridge, tunnel, caravan and trailer. Poles
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A class: its id as a text, its name, and whether it has instances."""
+
+    key: str
+    name: str
+    is_thing: bool
+    colour: tuple[int, int, int] | None = None
+
+
+# Classes of Cityscapes that are evaluated: id, name, whether they have instances, colour.
+_CITYSCAPES = (
+    (7, "road", False, (128, 64, 128)),
+    (8, "sidewalk", False, (244, 35, 232)),
+    (11, "building", False, (70, 70, 70)),
+    (12, "wall", False, (102, 102, 156)),
+    (13, "fence", False, (190, 153, 153)),
+    (17, "pole", False, (153, 153, 153)),
+    (19, "traffic light", False, (250, 170, 30)),
+    (20, "traffic sign", False, (220, 220, 0)),
+    (21, "vegetation", False, (107, 142, 35)),
+    (22, "terrain", False, (152, 251, 152)),
+    (23, "sky", False, (70, 130, 180)),
+    (24, "person", True, (220, 20, 60)),
+    (25, "rider", True, (255, 0, 0)),
+    (26, "car", True, (0, 0, 142)),
+    (27, "truck", True, (0, 0, 70)),
+    (28, "bus", True, (0, 60, 100)),
+    (31, "train", True, (0, 80, 100)),
+    (32, "motorcycle", True, (0, 0, 230)),
+    (33, "bicycle", True, (119, 11, 32)),
+)
+CATEGORIES = tuple(Category(str(key), name, is_thing, colour) for key, name, is_thing, colour in _CITYSCAPES)
+# Unlabeled, dynamic, ground, parking, rail track, guard rail, bridge, tunnel, caravan and trailer. Poles
 # in groups and licence plates have the colours of poles and cars. Source: cityscapesScripts, labels.py.
 _NOT_EVALUATED = (
     (0, 0, 0), (111, 74, 0), (81, 0, 81), (250, 170, 160), (230, 150, 140), (180, 165, 180), (150, 100, 100),
@@ -184,8 +217,6 @@ def named_color_table(name: object) -> ColorTable | None:
         codes = [*map(_voc_color, range(len(VOC))), 224 | 224 << 8 | 192 << 16]
         return ColorTable(np.array(codes, dtype=np.int64), VOC, n_void=1)
     if name == "cityscapes":
-        from jaccard_eval.reading.segments import CATEGORIES
-
         known = [*(category.colour or (0, 0, 0) for category in CATEGORIES), *_NOT_EVALUATED]
         codes = [red | green << 8 | blue << 16 for red, green, blue in known]
         names = tuple(category.name for category in CATEGORIES)

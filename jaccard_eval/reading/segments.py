@@ -30,21 +30,19 @@ from jaccard_eval.reading.files import (
     require_readable,
 )
 from jaccard_eval.reading.json import described_json, is_number, kind_of, parse_json
-from jaccard_eval.reading.labelmaps import ArrayMap, ArrayMaps, EncodedImage, LabelImage, best_match
+from jaccard_eval.reading.labelmaps import (
+    CATEGORIES,
+    ArrayMap,
+    ArrayMaps,
+    Category,
+    EncodedImage,
+    LabelImage,
+    best_match,
+)
 from jaccard_eval.reading.records import Record
 from jaccard_eval.text import pluralise, quoted_value, shown_json
 
 MAX_ID = 2**24 - 1  # of three bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Category:
-    """A class: its id as a text, its name, and whether it has instances."""
-
-    key: str
-    name: str
-    is_thing: bool
-    colour: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -397,29 +395,6 @@ CITYSCAPES = "cityscapes"
 ENDING = "_instanceIds.png"
 PER_CLASS = 1_000  # values of one class of things
 _DECORATION = "_gtFine"  # between the name of an image and the ending
-# Classes that are evaluated: id, name, whether they have instances, colour.
-_LABELS = (
-    (7, "road", False, (128, 64, 128)),
-    (8, "sidewalk", False, (244, 35, 232)),
-    (11, "building", False, (70, 70, 70)),
-    (12, "wall", False, (102, 102, 156)),
-    (13, "fence", False, (190, 153, 153)),
-    (17, "pole", False, (153, 153, 153)),
-    (19, "traffic light", False, (250, 170, 30)),
-    (20, "traffic sign", False, (220, 220, 0)),
-    (21, "vegetation", False, (107, 142, 35)),
-    (22, "terrain", False, (152, 251, 152)),
-    (23, "sky", False, (70, 130, 180)),
-    (24, "person", True, (220, 20, 60)),
-    (25, "rider", True, (255, 0, 0)),
-    (26, "car", True, (0, 0, 142)),
-    (27, "truck", True, (0, 0, 70)),
-    (28, "bus", True, (0, 60, 100)),
-    (31, "train", True, (0, 80, 100)),
-    (32, "motorcycle", True, (0, 0, 230)),
-    (33, "bicycle", True, (119, 11, 32)),
-)
-CATEGORIES = tuple(Category(str(key), name, is_thing, colour) for key, name, is_thing, colour in _LABELS)
 _BY_TRAIN_ID = tuple(replace(category, key=str(row)) for row, category in enumerate(CATEGORIES))
 _OF_STEP = tuple(replace(row, is_thing=row.name in ("person", "car")) for row in _BY_TRAIN_ID)
 # Of BDD100K, by their ids from 1 on; those from person on have instances. Source: bdd100k/label/label.py.

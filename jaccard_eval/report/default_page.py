@@ -1,9 +1,10 @@
-"""The page of a result whose feature has none of its own: the report for people in the order that all pages have."""
+"""The page of a result: its feature's own, else the report for people in the order that all pages have."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from jaccard_eval.registry import provided
 from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report.model import Report, Section, build_report, feature_of
 from jaccard_eval.report.sections import FINDINGS, GATES, NOTES, PROVENANCE, remarks_sections
@@ -13,6 +14,13 @@ PLACES = {GATES: 0, FINDINGS: 1, NOTES: 2, PROVENANCE: 4}  # of sections; all ot
 
 
 def build_page(result: Reportable, options: ReportOptions) -> Report:
+    """Return the report of `result` as a page has it: by the module `page` of its feature, else that for people."""
+    page = provided("features").page_of(result.reported_by)
+    report: Report = default_page(result, options) if page is None else page.build_page(result, options)
+    return report
+
+
+def default_page(result: Reportable, options: ReportOptions) -> Report:
     """Return the report of `result` with what is broken first and its inputs last."""
     report = build_report(result, options)
     feature = feature_of(result)

@@ -423,15 +423,6 @@ def feature_of(result: Reportable) -> Any:
     return provided("features").report_of(result.reported_by)
 
 
-def build_page(result: Reportable, options: ReportOptions) -> Report:
-    """Return the report of `result` as a page has it: by the module `page` of its feature, else that for people."""
-    page = provided("features").page_of(result.reported_by)
-    if page is None:
-        from jaccard_eval.report import default_page as page  # which makes one of the report for people
-    report: Report = page.build_page(result, options)
-    return report
-
-
 def build_charts(result: Reportable) -> Sequence[Chart]:
     """Return the charts of a figure of `result`: by the function of its feature, else those of the report."""
     feature = feature_of(result)

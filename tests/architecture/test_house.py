@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import house
 import pytest
 
 import jaccard_eval
@@ -29,6 +30,11 @@ def test_no_module_is_a_grab_bag() -> None:
 def test_import_contracts_are_kept() -> None:
     done = _run([str(Path(sys.executable).with_name("lint-imports")), "--no-cache"])
     assert done.returncode == 0, done.stdout
+
+
+def test_no_two_modules_import_each_other_not_even_inside_functions() -> None:
+    modules = house.read_package(PACKAGE)
+    assert house.circles({(found.importer.name, found.target) for found in house.imports(modules)}) == []
 
 
 def test_all_names_what_each_module_defines_and_nothing_else() -> None:

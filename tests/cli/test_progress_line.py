@@ -45,7 +45,7 @@ class Drawing:
         monkeypatch.setattr(streams, "line_width", lambda: self.columns)
         with monkeypatch.context() as patch:
             patch.setattr(sys, "stderr", self.terminal)
-            self.line = ProgressLine(self.stages)
+            self.line = ProgressLine(self.stages.open, self.stages.now)
 
     def draw(self, stage: Stage, done: int = 0, seconds: float = 0.0) -> str:
         """Return what stands there after some seconds in which so much is done."""

@@ -256,7 +256,7 @@ def test_boxes_of_both_sides_decide_where_the_work_is_done(tmp_path: Path, monke
     few.write_text(json.dumps(records(10)))
     many.write_text(json.dumps(records(2000)))
     more.write_text(json.dumps(records(2000)))
-    monkeypatch.setattr("jaccard_eval.engine.SMALL", 0)
+    monkeypatch.setattr("jaccard_eval.engine.places.SMALL", 0)
     monkeypatch.setattr(choice, "usable_memory", lambda: 3000 * choice.ROW_BYTES)
     auto = EngineOptions(engine="auto")
     sides = [(few, many), (many, few), (many, more), (more, many), (many, many)]

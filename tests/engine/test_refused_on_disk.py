@@ -61,7 +61,7 @@ def test_auto_stays_in_memory_with_a_note_where_the_disk_lacks_what_is_asked_for
     sides = write_pair(tmp_path)
     alone = run_here(*sides, *asked, cwd=tmp_path)
     (tmp_path / "run.npz").unlink(missing_ok=True)
-    monkeypatch.setattr("jaccard_eval.engine.SMALL", 0)
+    monkeypatch.setattr("jaccard_eval.engine.places.SMALL", 0)
     monkeypatch.setattr(choice, "usable_memory", lambda: 1)
     done = run_here(*sides, *asked, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, alone.stdout)
@@ -78,7 +78,7 @@ def test_auto_in_the_library_logs_why_all_is_read_into_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     sides = write_pair(tmp_path)
-    monkeypatch.setattr("jaccard_eval.engine.SMALL", 0)
+    monkeypatch.setattr("jaccard_eval.engine.places.SMALL", 0)
     monkeypatch.setattr(choice, "usable_memory", lambda: 1)
     result = evaluate(*sides, errors=True)
     assert "errors: not available with the disk engine" in caplog.text

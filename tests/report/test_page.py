@@ -173,7 +173,7 @@ def test_what_counts_most_is_large_and_the_rest_of_a_headline_stands_next_to_it(
 
 
 def test_what_was_read_and_by_which_rules_stands_at_the_end_of_every_page() -> None:
-    from jaccard_eval.report.default_page import build_page
+    from jaccard_eval.report.default_page import default_page
 
     with_inputs = Report(
         "t",
@@ -192,6 +192,6 @@ def test_what_was_read_and_by_which_rules_stands_at_the_end_of_every_page() -> N
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("jaccard_eval.report.default_page.build_report", lambda *_: with_inputs)
-        sections = build_page(Result(), ReportOptions()).sections  # type: ignore[arg-type]
+        sections = default_page(Result(), ReportOptions()).sections  # type: ignore[arg-type]
     assert [section.title for section in sections] == ["Gates", "Notes", "Classes", "How it was made"]
     assert sections[-1].blocks == (Note("paths"), Note("rules"))

@@ -42,8 +42,8 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import Bootstrap, Slice
 from jaccard_eval.progress import tracked
 from jaccard_eval.reading.files import record_failures
-from jaccard_eval.reading.labelmaps import EncodedImage, LabelImage
-from jaccard_eval.reading.segments import Category, ListedSegments, SegmentedImage, SegmentedSide
+from jaccard_eval.reading.labelmaps import Category, EncodedImage, LabelImage
+from jaccard_eval.reading.segments import ListedSegments, SegmentedImage, SegmentedSide
 from jaccard_eval.text import pluralise, quoted_value
 
 SLICE_REFS = tuple(MetricRef(name=name) for name in QUALITIES)

@@ -19,6 +19,7 @@ from jaccard_eval.data.document import to_document
 from jaccard_eval.errors import UsageError
 from jaccard_eval.fixes import Fix
 from jaccard_eval.report import Reportable, Reporter, ReportOptions, boxes_svg, html_rows, svg
+from jaccard_eval.report.default_page import build_page
 from jaccard_eval.report.model import (
     TEXT_KINDS,
     Chart,
@@ -30,7 +31,6 @@ from jaccard_eval.report.model import (
     Remark,
     Report,
     Table,
-    build_page,
     cell_text,
     look_of,
 )

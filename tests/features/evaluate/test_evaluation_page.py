@@ -7,7 +7,8 @@ from pictures import det, evaluate, gt
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.options import Bootstrap
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Chart, Drawn, Section, Table, build_page
+from jaccard_eval.report.default_page import build_page
+from jaccard_eval.report.model import Chart, Drawn, Section, Table
 from jaccard_eval.report.numbers import metric_text
 from jaccard_eval.report.outputs import html
 
