@@ -23,6 +23,7 @@ from jaccard_eval.data.alignment import (
 from jaccard_eval.data.boxtable import Boxes, BoxTable
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.document import Part, Rows
+from jaccard_eval.data.metricref import METRICS
 from jaccard_eval.data.protocol import BOXES, COCO, Protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.sides import Sides
@@ -328,6 +329,11 @@ def _evaluate(
     options = _as_recorded(options, (gt, pred))
     given = load_and_align(gt, pred, options, store, protocol.iou_type)
     sides = judge(given, protocol)
+    is_unranked = any(finding.code == "score-assumed" for finding in sides.findings)
+    if is_unranked and options.score is None:
+        # All of them count, at the score that is assumed of each.
+        scores = [table.score for table in sides.aligned.pred.tables() if table.score is not None and len(table)]
+        options = replace(options, score=float(scores[0][0]) if scores else None)
     aligned, score = sides.aligned, options.score
     if not isinstance(score, str | None) and score > 1:
         _require_scores_above_one(score, aligned.pred)
@@ -356,7 +362,11 @@ def _evaluate(
 
     # Measure, and sign what was measured.
     with Stage("measuring"):
-        summary = {str(ref): metrics.value(ref) for ref in summary_refs(protocol)}
+        ties = metrics.tie_interval() if is_unranked else None
+        refs = summary_refs(protocol, ranked=ties is None)
+        if is_stored:  # there the IoU of matches is not kept
+            refs = tuple(ref for ref in refs if METRICS[ref.name].on != "matches")
+        summary = {str(ref): metrics.value(ref) for ref in refs}
         per_class = metrics.per_class()
     choices = [] if score is None else [f"score={score if isinstance(score, str) else repr(float(score))}"]
     gt_summary, pred_summary = sides.summaries()
@@ -373,6 +383,7 @@ def _evaluate(
         measured=metrics,
         boxes=None if is_stored else (aligned.gt_table, aligned.pred_table),
         images=image_files(sides),
+        ties=ties,
         options=to_document(options),
         parts=tuple(parts),
     )

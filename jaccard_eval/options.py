@@ -230,7 +230,7 @@ class ReadOptions:
         "Columns: a layout of text files (box-conf), or names of a table's columns (class=a,score=b)."
     )
     split: str = _both("Split to read, if the data set has splits.", default="val")
-    assume_score: float | None = _both("Score of predictions without one.")
+    assume_score: float | None = _both("Score of predictions without one; for precision and recall.")
     origin: int = _side("Index of the first pixel: 0, or 1 as in VOC.", default=0, choices=("0", "1"))
     resized: str | None = _side(
         "Map boxes back from resized images: stretch:640x512 (width x height), letterbox:640, pad:640, short:800,1333,"

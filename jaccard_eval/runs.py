@@ -225,7 +225,10 @@ _ROWS = {"slices": SliceRow, "operating_points": OperatingPoint, "gates": GateVe
 
 def _with_values(result: EvaluationResult, path: Path, document: Mapping[str, Any]) -> EvaluationResult:
     """Return an evaluation with what answers for it: the match table of a run, else what its document lists."""
-    of_classes, summary = ([*map(str, refs(result.protocol))] for refs in (class_refs, summary_refs))
+    of_classes, summary = (
+        [*map(str, refs)]
+        for refs in (class_refs(result.protocol), summary_refs(result.protocol, ranked=result.ties is None))
+    )
     rows = tuple(replace(row, values=in_order(row.values, of_classes)) for row in result.per_class)
     metrics = in_order(result.metrics, summary)
     try:
@@ -374,11 +377,12 @@ def _load_run(path: Path) -> EvaluationResult:
         gt=made(InputSummary, document["inputs"]["gt"]),
         pred=made(InputSummary, document["inputs"]["pred"]),
         correspondence=made(Correspondence, document["correspondence"]),
-        metrics={str(ref): metrics.value(ref) for ref in summary_refs(protocol)},
+        metrics={str(ref): metrics.value(ref) for ref in summary_refs(protocol, ranked=document.get("ties") is None)},
         per_class=metrics.per_class(),
         findings=(),
         measured=metrics,
         boxes=boxes,
+        ties=document.get("ties"),
         options=document["options"],
     )
 

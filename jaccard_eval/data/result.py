@@ -897,6 +897,8 @@ class EvaluationResult(WithParts):
         The ground truth and the predictions that were matched, with common image and class rows.
     images : ImageSource, optional
         Their sizes, and where they lie.
+    ties : tuple of float, optional
+        The lowest and highest AP over all orders of the predictions, where these have no scores and rank equally.
     parts : tuple of Part
         Analyses in addition to the metrics; the properties `errors`, `worst_images`, `slices`, `bootstrap`, `gates`
         and `operating_points` name them.
@@ -926,6 +928,7 @@ class EvaluationResult(WithParts):
     options: Mapping[str, Any] = field(default_factory=dict)
     boxes: tuple[BoxTable, BoxTable] | None = field(default=None, metadata=written_as(None))
     images: ImageSource | None = field(default=None, metadata=written_as(None))
+    ties: Interval | None = None
 
     kind: ClassVar[str] = EVALUATION
     reported_by: ClassVar[str] = "evaluate.report"
@@ -944,7 +947,9 @@ class EvaluationResult(WithParts):
 
     def _summary(self) -> str:
         values = values_text({name: metric.value for name, metric in self.metrics.items()})
-        return f"{self.protocol.name}: {values}"
+        low, high = self.ties or (math.nan, math.nan)
+        more = f"; without scores AP is between {low:.4f} and {high:.4f}" if self.ties else ""
+        return f"{self.protocol.name}: {values}{more}"
 
     def __getitem__(self, ref: str) -> float:
         """Return the value of a metric reference; NaN when undefined.

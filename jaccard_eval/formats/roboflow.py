@@ -10,7 +10,7 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import drawn_by, kinds_in
 from jaccard_eval.reading.peek import Likeness, Peek
-from jaccard_eval.reading.records import RecordCollector, document_records
+from jaccard_eval.reading.records import Record, RecordCollector, outputs
 
 FORMAT = Format(
     name="roboflow",
@@ -45,7 +45,8 @@ def looks_like(peek: Peek) -> Likeness | None:
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of responses, each of the image that its file is called after."""
     collector = RecordCollector(draft)
-    for key, response in document_records(path, draft):
+    for key, value, where in outputs(path, draft, lambda value: isinstance(value, dict) and "predictions" in value):
+        response = Record.of(value, where, draft.findings)
         collector.add_image(key, size=response.record("image").size())  # null for some models
         for box in response.records("predictions"):
             coords = [box.number(side) for side in _SIDES]
@@ -63,6 +64,8 @@ def iou_types(peek: Peek) -> set[str]:
 
 
 def _rate(document: Peek) -> Likeness | None:
-    if not document.top_keys >= {"image", "predictions"}:
+    keys = {"image", "predictions"}
+    is_nested = document.maps_images and all(f'"{key}"'.encode() in document.head for key in keys)
+    if not (document.top_keys >= keys or document.item_keys >= keys or is_nested):
         return None
     return Likeness.STRUCTURE if _CENTRE.search(document.head) else Likeness.CONTENT

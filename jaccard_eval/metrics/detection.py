@@ -499,6 +499,11 @@ class DetectionMetrics:
         reason = None if not math.isnan(value) else lacking if n or ref.name in ("ECE", "MCE") else "no ground truth"
         return MetricValue(ref=ref, value=value, n=n, reason=reason)
 
+    def tie_interval(self) -> tuple[float, float] | None:
+        """Return the lowest and the highest AP over all orders of equal scores; None where it is undefined."""
+        low, high = TieBounds(self.curves, self.axes).interval(MetricRef(name="AP"))
+        return None if math.isnan(low) else (low, high)
+
     def mean_overlap(self, threshold: int, label: int | None, score: float | str | None) -> float:
         """Return the mean IoU of the true positives with at least a score, or of all; NaN without any."""
         at = self.source.best_score(threshold, label, score) if isinstance(score, str) else score
@@ -614,8 +619,15 @@ class DetectionMetrics:
         }
 
 
-def summary_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
-    """Return the metrics of a protocol's summary: COCO's twelve, as far as thresholds, areas and caps allow."""
+UNRANKED = ("precision", "recall", "F1", "mean_IoU")  # at IoU .5: what the order of predictions hardly moves
+
+
+def summary_refs(protocol: Protocol, *, ranked: bool = True) -> tuple[MetricRef, ...]:
+    """Return the metrics of a protocol's summary: COCO's twelve, as far as thresholds, areas and caps allow.
+
+    Of predictions that have no scores, and so no ranking, `UNRANKED` come first.
+    """
+    unranked = () if ranked else tuple(MetricRef(name=name) for name in UNRANKED)
     # The order is that of ``COCOeval.stats``: AP by threshold, AP by size, AR by cap, AR by size.
     areas = [area.name for area in protocol.areas[1:]]
     by_area = [MetricRef(name=name, area=area) for name in ("AP", "AR") for area in areas]
@@ -624,7 +636,8 @@ def summary_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
         by_cap = [replace(ref, name="AR") for ref in _threshold_refs(protocol)]
     by_frequency = [MetricRef(name="AP", area=name) for name in protocol.frequencies]
     also = [MetricRef.parse(metric) for metric in protocol.metrics]
-    return (*_threshold_refs(protocol), *also, *by_area[: len(areas)], *by_frequency, *by_cap, *by_area[len(areas) :])
+    refs = (*_threshold_refs(protocol), *also, *by_area[: len(areas)], *by_frequency, *by_cap, *by_area[len(areas) :])
+    return (*unranked, *refs)
 
 
 def class_refs(protocol: Protocol) -> tuple[MetricRef, ...]:

@@ -450,6 +450,7 @@ class Draft:
             (log.extend_as_they_are if isinstance(log, SkippingLog) else log.extend)(found)
         else:
             detail = f"none of the {len(raw.coords):,} predictions has one; all rank equally with {assumed:g}"
+            detail += ", and AP depends on their order"
             self.findings.note("score-assumed", Where(self.path, field="score"), detail)
 
     def _build_images(self, raw: RawBoxes) -> tuple[ImageTable, RowArray]:

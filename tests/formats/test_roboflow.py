@@ -38,3 +38,16 @@ def test_every_problem_is_told_with_its_place(tmp_path: Path) -> None:
         "predictions[1].confidence: is missing",
     ):
         assert told in str(caught.value)
+
+
+def test_responses_by_the_names_of_images_and_in_order_are_read(tmp_path: Path) -> None:
+    answer = {"predictions": [box("dog", 25, 40, 30, 40, 0.5)], "image": {"width": 100, "height": 80}}
+    for name, value, keys in (
+        ("named.json", {"a.jpg": answer, "b.jpg": {**answer, "predictions": []}}, ("a.jpg", "b.jpg")),
+        ("listed.json", [answer, answer], ("0", "1")),
+    ):
+        path = tmp_path / name
+        path.write_text(json.dumps(value), encoding="utf-8")
+        dataset = load(path, role="pred")
+        assert (dataset.format, dataset.images.keys) == ("roboflow", keys)
+        assert dataset.boxes.xywh.tolist()[0] == [10, 20, 30, 40]

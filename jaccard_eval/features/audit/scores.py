@@ -18,7 +18,7 @@ from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.matching.order import IntArray, labels_of, lengths_of_runs, starts_of_runs
 from jaccard_eval.metrics.curves import Curves
-from jaccard_eval.metrics.detection import DetectionMetrics, TieBounds
+from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.text import pluralise
 
 FEWEST = 100  # detections from which a lowest score, or a share of ties, is evidence
@@ -298,12 +298,13 @@ def check_ties(context: AuditContext, findings: FindingLog) -> None:
     metrics = context.metrics
     if findings.has("pred-duplicate") or not metrics.source.tie_orders:
         return
-    low, high = TieBounds(metrics.curves, metrics.axes).interval(MetricRef(name="AP"))
+    low, high = metrics.tie_interval() or (math.nan, math.nan)
+    assumed = any(finding.code == "score-assumed" for finding in context.pred.findings)
     if high - low >= WORTH_A_LINE:
         findings.add_one(
             Severity.WARNING if high - low > WORTH_A_WARNING else Severity.NOTE,
             "score-ties-interval",
             Where(context.pred.path, field="score"),
             f"tied scores: AP can be {low:.4f} or {high:.4f} depending on how ties are broken",
-            fix="Export more decimals.",
+            fix="Export the scores, or read precision, recall and F1." if assumed else "Export more decimals.",
         )

@@ -67,6 +67,7 @@ from jaccard_eval.report.model import (
     Table,
     columns,
 )
+from jaccard_eval.report.numbers import metric_text
 from jaccard_eval.report.recall_charts import recall_charts
 from jaccard_eval.report.sections import PROVENANCE, correspondence_facts, gates_section, ignored_text, remarks_sections
 from jaccard_eval.text import pluralise
@@ -102,8 +103,9 @@ def _headline(result: EvaluationResult, options: ReportOptions) -> list[Section]
     # Those of all sizes first: AP, AP50, AP75, AR100.
     whole = [(name, metric) for name, metric in metrics if metric.ref.area is None]
     chosen = _chosen(whole or metrics)
-    rows: Rows = tuple((name, metric.value, _interval(result, metric)) for name, metric in chosen)
-    rows += _best_f1(result)
+    bounds = {"AP": f"AP ({' to '.join(map(metric_text, result.ties))}, by order)"} if result.ties else {}
+    rows: Rows = tuple((bounds.get(name, name), metric.value, _interval(result, metric)) for name, metric in chosen)
+    rows += _best_f1(result) if result.ties is None else ()  # every detection counts already
     heads = (Column("metric", "name"), Column("value", "metric"), Column("within"))
     counts = ", ".join(
         (

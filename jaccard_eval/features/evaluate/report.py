@@ -11,9 +11,10 @@ from jaccard_eval.data.known_protocols import LARGEST_AREA
 from jaccard_eval.data.metricref import METRICS, MetricRef
 from jaccard_eval.data.result import TARGET_COLUMN, ClassRow, EvaluationResult, OperatingPoint
 from jaccard_eval.data.signature import overlap_name
+from jaccard_eval.metrics.detection import UNRANKED
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.classes import listed_rows
-from jaccard_eval.report.headlines import gates_headline, metrics_headline
+from jaccard_eval.report.headlines import gates_headline, metrics_headline, warned_spans
 from jaccard_eval.report.model import (
     Album,
     Cell,
@@ -25,10 +26,11 @@ from jaccard_eval.report.model import (
     Report,
     Rows,
     Section,
+    Span,
     Table,
     columns,
 )
-from jaccard_eval.report.numbers import threshold_text, thresholds_text
+from jaccard_eval.report.numbers import metric_text, threshold_text, thresholds_text
 from jaccard_eval.report.sections import (
     findings_section,
     gates_section,
@@ -106,6 +108,11 @@ def headline(result: EvaluationResult) -> Headline:
     """Return how the gates ended, else the first metrics."""
     if result.gates:
         return gates_headline(result.gates)
+    if result.ties is not None:
+        values = [(name, result.metrics[name].value) for name in UNRANKED if name in result.metrics]
+        texts = [f"{name.replace('_', ' ')} {metric_text(value)}" for name, value in values]
+        texts.append(f"AP {' to '.join(map(metric_text, result.ties))} by the order of predictions without scores")
+        return Headline((Span("  ".join(texts)), *warned_spans(result.findings)))
     refs = {metric.ref for metric in result.metrics.values()}
     # At a single threshold, AP is the number that AP50 is.
     ious = result.protocol.iou_thresholds
@@ -246,6 +253,9 @@ def summary_section(result: EvaluationResult, *, verbose: bool) -> Section:
         from jaccard_eval.features.bootstrap.report import interval_notes
 
         notes += interval_notes(result.metrics, drawn)
+    if result.ties is not None:
+        low, high = map(metric_text, result.ties)
+        notes.insert(0, Note(f"predictions have no scores: AP is between {low} and {high}, by their order"))
     # Without a single number, only the notes describe what there would be.
     tables = [Table((*heads, Column("gt", "count")), tuple(rows), foldable=True)] if rows else []
     return Section("Summary", (*tables, *notes))
