@@ -10,7 +10,6 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
 COPY pyproject.toml setup.py MANIFEST.in README.md LICENSE ./
-COPY docs/findings.md docs/
 COPY jaccard_eval jaccard_eval
 RUN python -m venv /opt/jaccard-eval \
     && /opt/jaccard-eval/bin/pip install --no-cache-dir ".[cloud,parquet,plot]" \

@@ -1,7 +1,6 @@
-"""What pyproject.toml cannot say: pages in a wheel, and the compiled core where there is a compiler.
+"""What pyproject.toml cannot say: the compiled core where there is a compiler.
 
-The page of findings, which `jaccard-eval help CODE` prints, stays among the docs, once: a build copies it into the
-package. The core is no extension module of Python but a library that ctypes loads: one build serves every version.
+The core is no extension module of Python but a library that ctypes loads: one build serves every version.
 Without a compiler, or with JACCARD_EVAL_NATIVE=0, the package is built without it, and does all the same.
 """
 
@@ -12,7 +11,6 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
-from setuptools.command.build_py import build_py
 
 IS_MSVC = sys.platform == "win32"
 # No reordering and no fused arithmetic: results are those of the Python code to the last bit.
@@ -28,16 +26,6 @@ CORE = Extension(
     language="c++",
     optional=True,
 )
-
-
-class BuildWithPages(build_py):
-    """Builds the package with the pages that it shows."""
-
-    def run(self) -> None:
-        """Copy the modules, then the pages; an editable install finds these where they are."""
-        super().run()
-        if not self.editable_mode:
-            self.copy_file("docs/findings.md", str(Path(self.build_lib, "jaccard_eval", "findings.md")))
 
 
 class BuildLibrary(build_ext):
@@ -71,5 +59,5 @@ class WheelForAnyPython(bdist_wheel):
 
 setup(
     ext_modules=[] if os.environ.get("JACCARD_EVAL_NATIVE") == "0" else [CORE],
-    cmdclass={"build_py": BuildWithPages, "build_ext": BuildLibrary, "bdist_wheel": WheelForAnyPython},
+    cmdclass={"build_ext": BuildLibrary, "bdist_wheel": WheelForAnyPython},
 )

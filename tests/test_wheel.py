@@ -23,8 +23,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "findings.md"
-SOURCES = ("jaccard_eval", "docs", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
+SOURCES = ("jaccard_eval", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
 SAMPLE = ("sample_data/coco/gt.json", "sample_data/coco/better.json")
 NO_REGISTRY = ("No matching distribution", "Could not find a version", "Failed to establish", "Name or service")
 NO_COMPILER = {"CC": "/bin/false", "CXX": "/bin/false"}
@@ -90,7 +89,8 @@ def metadata(wheel: Path) -> Message:
 
 def test_a_wheel_of_the_source_distribution_explains_findings(built: Built, tmp_path: Path) -> None:
     with zipfile.ZipFile(built.pure_wheel) as archive:
-        assert archive.read("jaccard_eval/findings.md") == PAGE.read_bytes()
+        texts = {name for name in archive.namelist() if name.startswith("jaccard_eval/explained/")}
+        assert texts == {str(path.relative_to(ROOT)) for path in (ROOT / "jaccard_eval/explained").glob("*.md")}
         archive.extractall(tmp_path)
     done = subprocess.run(
         [sys.executable, "-m", "jaccard_eval", "help", "box-encoding"],

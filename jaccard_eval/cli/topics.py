@@ -1,4 +1,4 @@
-"""What ``jaccard-eval help`` prints besides the help of commands: topics, and the sections of docs/findings.md."""
+"""What ``jaccard-eval help`` prints besides the help of commands: topics, and what is explained about findings."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import click
 
-from jaccard_eval.codes import CODES, STOPS
+from jaccard_eval.codes import CODES, STOPS, explanation, introduction
 from jaccard_eval.errors import UsageError
 from jaccard_eval.extensions import METRICS as ADDED_METRICS
 from jaccard_eval.extensions import PROTOCOLS, REPORTERS, SIMILARITIES, extension_packages
 from jaccard_eval.frozen import dataclass
 
-# A wheel has the page inside the package (setup.py puts it there); a checkout has it among the docs.
-PAGES = (Path(__file__).parents[1] / "findings.md", Path(__file__).parents[2] / "docs" / "findings.md")
 EXIT_CODES = (
     ("0", "Computed, and every gate passed."),
     ("1", "A gate failed, and nothing else."),
@@ -154,9 +151,7 @@ def _write_protocols(formatter: click.HelpFormatter) -> None:
 
 
 def _write_findings(formatter: click.HelpFormatter) -> None:
-    # What stands on the page before its first code, without the title.
-    introduction = _page().partition("\n## ")[0].partition("\n")[2]
-    formatter.write(_laid_out(introduction, formatter.width) + "\n")
+    formatter.write(_laid_out(introduction().partition("\n")[2], formatter.width) + "\n")  # without the title
     formatter.write_paragraph()
     formatter.write_text("'jaccard-eval help CODE' explains a finding: what it means, how it happens, how to fix it.")
     for title, codes in (("Stop the run unless allowed", STOPS), ("All others", sorted(CODES.difference(STOPS)))):
@@ -182,13 +177,8 @@ TOPICS = {
 
 
 def finding_page(name: str, *, width: int) -> str:
-    """Return the section of a finding, wrapped, except tables and messages, which stay as they are."""
-    section = _page().partition(f"\n## {name}\n")[2].partition("\n## ")[0]
-    return f"{name}\n\n{_laid_out(section, width)}"
-
-
-def _page() -> str:
-    return next((path for path in PAGES if path.exists()), PAGES[0]).read_text(encoding="utf-8")
+    """Return what is explained about a finding, wrapped, except tables and messages, which stay as they are."""
+    return f"{name}\n\n{_laid_out(explanation(name), width)}"
 
 
 def _laid_out(markdown: str, width: int) -> str:

@@ -1,4 +1,4 @@
-"""``jaccard-eval help``: a topic, a command, or the section of a finding in docs/findings.md."""
+"""``jaccard-eval help``: a topic, a command, or what is explained about a finding."""
 
 from __future__ import annotations
 
