@@ -17,7 +17,7 @@ from jaccard_eval.cli.options import HELP, SectionedCommand
 from jaccard_eval.cli.topics import EXIT_CODES
 from jaccard_eval.codes import STOPS
 from jaccard_eval.data.known_protocols import RULES
-from jaccard_eval.data.metricref import BOXES, COCO_SUMMARY, LVIS_SUMMARY, METRICS
+from jaccard_eval.data.metricref import BOXES, METRICS
 from jaccard_eval.report import describe_outputs
 
 Pages = dict[str, str]
@@ -39,7 +39,7 @@ def generated_pages(written: Mapping[str, str]) -> Pages:
         **_commands(),
         "options.md": _options(),
         **_library(),
-        "metrics.md": _metrics(),
+        "metrics.md": _metrics(written["metrics.md"]),
         "outputs.md": _outputs(),
         **({} if "protocols.md" in written else {"protocols.md": _protocols()}),
         **_findings(written["findings.md"]),
@@ -193,30 +193,9 @@ def _summary(value: Any) -> str:
     return re.sub(r"``([^`]*)``", r"`\1`", text).replace("|", "\\|")
 
 
-def _metrics() -> str:
-    lines = [
-        "# Metrics",
-        "",
-        f"The summary of `coco` is {', '.join(f'`{name}`' for name in COCO_SUMMARY)}, that of `lvis`"
-        f" {', '.join(f'`{name}`' for name in LVIS_SUMMARY)}. A metric has one name everywhere:"
-        " in reports, JSON, `--fail-under`, `--sort` and `result[...]`. Undefined values are `n/a` with a reason, never"
-        " -1 or 0; see [exactness](exactness.md#undefined-values).",
-        "",
-        "## How to name one",
-        "",
-        "| text | meaning |",
-        "|---|---|",
-        "| `AP`, `AP50`, `AP75` | the mean over all IoU thresholds, or at one; `AP85` too |",
-        "| `AP_small`, `AR100` | one area range; at most so many detections per image and class |",
-        "| `AP50[class=dog]` | one class; also `iou`, `area`, `max_dets`: `AP[iou=0.75,area=small]` |",
-        "| `F1[iou=0.5,score=0.4]` | at a score threshold, or at `score=best-f1`; else at `--score` |",
-        "| `recall[precision=0.9]`, `precision[recall=0.8]`, `score[fppi=1]` | at the score that is best of those that"
-        " reach this; see [gates](gates.md#names-of-metrics) |",
-        "| `AP50[dog]` | one class as well; case does not matter outside of brackets |",
-        "| `mAP`, `mAP50`, `mAP50-95`, `mAP@0.5` | names of other tools, read as `AP`, `AP50`, `AP`, `AP50` |",
-        "",
-    ]
-    for title, is_listed in (("Boxes and other shapes", True), ("Label maps, segments and all results", False)):
+def _metrics(written: str) -> str:
+    lines = [written]
+    for title, is_listed in (("All metrics of boxes and shapes", True), ("All others", False)):
         lines += [f"## {title}", "", "| metric | meaning | other names | better | range |", "|---|---|---|---|---|"]
         for metric in METRICS.values():
             if (BOXES in metric.of) is is_listed:

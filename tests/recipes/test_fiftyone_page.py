@@ -1,4 +1,4 @@
-"""The export of docs/tasks/from-fiftyone.md runs in a stand-in of FiftyOne; its files give numbers known by hand."""
+"""The export of docs/differs.md runs in a stand-in of FiftyOne; its files give numbers known by hand."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ from test_readme import FRAMEWORKS, ROOT, read_blocks
 
 from jaccard_eval import evaluate
 
-PAGE = "docs/tasks/from-fiftyone.md"
+PAGE = "docs/differs.md"
 
 
 class Dataset:
