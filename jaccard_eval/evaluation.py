@@ -34,7 +34,7 @@ from jaccard_eval.features.audit.compute import audit, is_doubtful
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import in_parts, iou_types, opened
-from jaccard_eval.inputs import Input, counted_images, is_counted, read_both, with_shapes
+from jaccard_eval.inputs import Input, counted_images, is_counted, read_both, require_readings_used, with_shapes
 from jaccard_eval.matching.judging import judge
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides, metrics_of, summary_refs
 from jaccard_eval.options import (
@@ -42,7 +42,6 @@ from jaccard_eval.options import (
     EvaluateOptions,
     SideOptions,
     given_reading,
-    require_effect,
     to_document,
 )
 from jaccard_eval.pairing import align_shapes, chosen_rows, with_split
@@ -86,7 +85,7 @@ def load_and_align(
     gt_side, pred_side = read.gt, read.pred
     if gt_side is None or pred_side is None or read.errors:
         raise DataError(read.errors)
-    _require_readings_used(asked, (gt, pred), (gt_side, pred_side), iou_type)
+    require_readings_used(asked, (gt_side, pred_side), iou_type)
     if is_counted(gt) and is_counted(pred):
         # Bare arrays have the same images: what only one side uses is an image without boxes on the other.
         images = counted_images(max(len(gt_side.images), len(pred_side.images)))
@@ -108,18 +107,6 @@ def load_and_align(
     pred_hashes, pred_print = fingerprint(aligned.pred, names, "pred", aligned.units, hasher)
     selection = _selection(options, gt_side, pred_side, aligned)
     return Sides(gt_side, pred_side, aligned, selection, (gt_hashes, pred_hashes), (gt_print, pred_print))
-
-
-def _require_readings_used(
-    asked: Sequence[str], sources: tuple[Source, Source], sides: tuple[Dataset, Dataset], iou_type: str
-) -> None:
-    """Raise a UsageError where a reading was asked for that means nothing to what is compared, or to a format."""
-    require_effect(asked, "kinds", {"": iou_type})
-    # Folders may hold splits, whatever the format of their files.
-    places = [given for given in sources if isinstance(given, str | os.PathLike)]
-    are_folders = any(map(os.path.isdir, (*places, *(side.path for side in sides))))
-    asked = tuple(name for name in asked if name != "split" or not are_folders)
-    require_effect(asked, "formats", {side.role: side.format for side in sides})
 
 
 def _as_recorded(options: Options, sources: tuple[Source, Source], iou_type: str | None = None) -> Options:

@@ -21,10 +21,10 @@ from jaccard_eval.engine import path_of, session
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
-from jaccard_eval.formats import in_parts, iou_types, opened, read_dataset, read_object
+from jaccard_eval.formats import in_parts, iou_types, is_own, opened, read_dataset, read_object
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.native.calls import scanning_ahead
-from jaccard_eval.options import ReadOptions
+from jaccard_eval.options import ReadOptions, SideOptions, given_reading, require_effect
 
 if TYPE_CHECKING:
     from typing import Any, Protocol
@@ -516,20 +516,39 @@ def read_alone(given: Input, role: str | None = None, class_map: Mapping[str, st
     """
     if class_map:
         return merged_classes(read_alone(given, role), class_map)
+    side = in_own_pixels(_alone(given, role))
+    own = "pred" if role == "pred" else "gt"  # as its options are called
+    named: dict[str, Any] = {f"{own}_options": given.options}
+    asked = given_reading(SideOptions(**named))
+    require_readings_used(asked, [replace(side, role=own)], (given.options or ReadOptions()).iou_type)
+    return side
+
+
+def _alone(given: Input, role: str | None) -> Dataset:
     if isinstance(given.source, BoxTable) and role is None:
         role = "gt" if given.source.score is None else "pred"
     if role is not None or isinstance(given.source, Dataset):
-        side = load(given.source, role=role or "gt", format_name=given.format_name, options=given.options)
-        return in_own_pixels(side)
+        return load(given.source, role=role or "gt", format_name=given.format_name, options=given.options)
     truth, errors = given.attempt("gt")
     if truth is not None and not truth.ignored.get("score"):
-        return in_own_pixels(truth)
+        return truth
     predictions, pred_errors = given.attempt("pred")
     if predictions is not None or truth is not None:
-        return in_own_pixels(predictions or truth)  # type: ignore[arg-type]
+        return predictions or truth  # type: ignore[return-value]
     # A list has no layout of ground truth: what is wrong with it as predictions explains more.
     is_list = any(error.code in ("layout", "json-lines") for error in errors)
     raise DataError(pred_errors if is_list else errors)
+
+
+def require_readings_used(asked: Sequence[str], sides: Sequence[Dataset], iou_type: str) -> None:
+    """Raise a UsageError where a reading was asked for that means nothing to what is compared, or to a format."""
+    require_effect(asked, "kinds", {"": iou_type})
+    # A format that a package adds may use any option.
+    if all(is_own(side.format) for side in sides):
+        require_effect(asked, "formats", {side.role: side.format for side in sides})
+    facts = {side.role: {"splits": side.has_splits, "numbers in pixels": side.reading.units == "px"} for side in sides}
+    found = {role: frozenset(fact for fact, holds in own.items() if holds) for role, own in facts.items()}
+    require_effect(asked, "inputs", found)
 
 
 def _wrap(boxes: BoxTable, role: str) -> Dataset:

@@ -480,31 +480,34 @@ class Needs:
     options: tuple[str, ...]
     kinds: tuple[str, ...] = ()  # iou types
     formats: tuple[str, ...] = ()  # of a side
-    not_formats: tuple[str, ...] = ()
     engines: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()  # what an input has to have
+    outputs: tuple[str, ...] = ()  # suffixes of files
 
 
-# JSON documents of one data set: they have no splits, and their fields have names.
-_DOCUMENTS = ("bdd100k", "coco", "crowdhuman", "labelme", "labelstudio", "sagemaker", "supervisely", "via")
-# What has neither fields that could be called otherwise nor columns.
-_WITHOUT_COLUMNS = ("instances", "mots", "openpose", "roboflow", "torchvision")
+# Tables, and lines of numbers: fields and columns of all others have names or places that do not change.
+_OF_COLUMNS = ("arrow", "csv", "hf", "masktable", "openimages", "parquet", "records", "text", "yolo")
 NEEDS = (  # one list, of which the checks, the page and its test are made
     Needs(options=("sigmas", "keypoint_order"), kinds=("keypoints",)),
     Needs(options=("dilation_ratio",), kinds=("boundary",)),
     Needs(options=("angle",), kinds=("bbox", "obb", "probiou")),
     Needs(options=("mask_axes",), kinds=("bbox", "segm", "boundary", "obb", "probiou")),
-    Needs(options=("columns",), not_formats=(*_DOCUMENTS, *_WITHOUT_COLUMNS, "cvat", "voc")),
-    Needs(options=("split",), not_formats=_DOCUMENTS),
+    Needs(options=("columns",), formats=_OF_COLUMNS),
+    Needs(options=("split",), inputs=("splits",)),
+    Needs(options=("origin",), inputs=("numbers in pixels",)),
+    Needs(options=("gallery", "title", "images"), outputs=(".html", ".htm")),
     Needs(options=("hierarchy", "image_labels", "class_descriptions"), formats=("openimages",)),
     Needs(options=("scratch", "keep_scratch"), engines=("auto", "disk", "dask")),
     Needs(options=("retries", "no_worker_timeout"), engines=("dask",)),
 )
 EXEMPT: ContextVar[Collection[str]] = ContextVar("EXEMPT", default=())
+# What several evaluations with the same options cannot use, by option and aspect; None where one runs alone.
+IDLE: ContextVar[dict[tuple[str, str], list[UsageError]] | None] = ContextVar("IDLE", default=None)
 
 
 @contextmanager
 def exempting(names: Iterable[str]) -> Iterator[None]:
-    """Accept options that may have no effect in one run or input, as others use them."""
+    """Accept options that may have no effect in one run, as others use them."""
     token = EXEMPT.set((*EXEMPT.get(), *names))
     try:
         yield
@@ -512,10 +515,25 @@ def exempting(names: Iterable[str]) -> Iterator[None]:
         EXEMPT.reset(token)
 
 
-def require_effect(given: Iterable[str], aspect: str, found: Mapping[str, str]) -> None:
+@contextmanager
+def sharing_options(n: int) -> Iterator[None]:
+    """Refuse an option that none of `n` evaluations can use, once all of them have run."""
+    idle: dict[tuple[str, str], list[UsageError]] = {}
+    token = IDLE.set(idle)
+    try:
+        yield
+    finally:
+        IDLE.reset(token)
+    for errors in idle.values():
+        if len(errors) == n:
+            raise errors[0]
+
+
+def require_effect(given: Iterable[str], aspect: str, found: Mapping[str, str | frozenset[str]]) -> None:
     """Refuse options that cannot have an effect; those of a side are known as ``gt_columns``.
 
-    `found` has the kind, the formats or the engine, as the `aspect` is, by side; one that both share is of both.
+    `found` has the kind, the formats or the engine, as the `aspect` is, by side; one that both share is of both. Of
+    inputs and outputs it has all that they are.
     """
     for name in given:
         side, _, rest = name.partition("_")
@@ -523,17 +541,28 @@ def require_effect(given: Iterable[str], aspect: str, found: Mapping[str, str]) 
         values = [found[side]] if side in found else [*found.values()]
         for needs in NEEDS if {name, option}.isdisjoint(EXEMPT.get()) else ():
             wanted = getattr(needs, aspect)
-            others = needs.not_formats if aspect == "formats" else ()
-            judged = [value for value in values if value in _KNOWN.get(aspect, values)]
-            idle = [value for value in judged if value in others or (wanted and value not in wanted)]
-            if option not in needs.options or len(idle) < len(values):
+            if option not in needs.options or not wanted:
                 continue
-            change = {"kinds": "iou_type", "engines": "engine", "formats": ""}[aspect]
+            if aspect in ("inputs", "outputs"):
+                idle = ["" for value in values if {*wanted}.isdisjoint(value)]
+            else:
+                idle = [str(value) for value in values if value in _KNOWN.get(aspect, values) and value not in wanted]
+            if len(idle) < len(values):
+                continue
+            change = {"kinds": "iou_type", "engines": "engine"}.get(aspect, "")
             words, more = f"Remove {{{name}}}", {change: wanted} if change else {}
             words += f", or pass {{{change}}}." if change else "."
             what = change.replace("_", " ") or "the format"
-            detail = f"an option cannot have an effect, as {what} is {' and '.join(dict.fromkeys(idle))}."
-            raise UsageError(detail, fix=Fix.missing(words, **{name: None}, **more))
+            why = f"{what} is {' and '.join(dict.fromkeys(idle))}"
+            if aspect == "inputs":
+                why = f"the input has no {wanted[0]}"
+            elif aspect == "outputs":
+                why = f"no output is an {wanted[0]} file"
+            detail = f"an option cannot have an effect, as {why}."
+            error = UsageError(detail, fix=Fix.missing(words, **{name: None}, **more))
+            if (together := IDLE.get()) is None:
+                raise error
+            together.setdefault((name, aspect), []).append(error)
 
 
 # What a package adds may use any option.
@@ -543,8 +572,9 @@ _KNOWN = {"kinds": ("bbox", "segm", "boundary", "keypoints", "obb", "probiou")}
 def given_reading(options: SideOptions) -> tuple[str, ...]:
     """Return what is asked of reading by the names of the command line: what both sides share is named once."""
     sides = (("gt", options.gt_options), ("pred", options.pred_options))
-    given = [(side, name) for side, how in sides if how is not None for name in changed(how)]
+    given = [(side, name) for side, how in sides if how is not None for name in changed(how) if name in _READING]
     return tuple(dict.fromkeys(name if name in _SHARED else f"{side}_{name}" for side, name in given))
 
 
+_READING = frozenset(known.name for known in fields(ReadOptions) if known.metadata)
 _SHARED = frozenset(known.name for known in fields(ReadOptions) if [*known.metadata.get("help", ())] == ["both"])

@@ -14,6 +14,7 @@ from jaccard_eval.engine import path_of, session
 from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import evaluate_inputs, explain_inputs, in_every, load_and_trust
 from jaccard_eval.findings import DataError, Finding
+from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import opened
 from jaccard_eval.inputs import (
     Input,
@@ -23,6 +24,7 @@ from jaccard_eval.inputs import (
     read_alone,
     read_both,
     refuse_shapes,
+    require_readings_used,
     settle_iou_type,
     skipping,
     usual_iou_type,
@@ -36,9 +38,9 @@ from jaccard_eval.options import (
     ReadOptions,
     SideOptions,
     changed,
-    exempting,
     given_reading,
     require_effect,
+    sharing_options,
 )
 from jaccard_eval.pairing import align_shapes
 from jaccard_eval.text import quoted_value
@@ -445,7 +447,7 @@ def compare(
         if images_in_common:
             gt = in_every(gt, unsaved, how)
     results = []
-    with exempting(given_reading(how)):  # what one of several predictions uses is of use
+    with sharing_options(len(unsaved)):  # what one of several predictions uses is of use
         for pred, saved in zip(sources, runs, strict=True):
             if saved is not None:
                 result = saved if isinstance(saved, EvaluationResult) else load_run(saved)
@@ -518,15 +520,25 @@ def inspect(
     from jaccard_eval.features.inspect.compute import inspect_sides
     from jaccard_eval.metrics.detection import require_shapes
 
-    asked = _asked(ProtocolOptions, keywords)
+    asked, options = _asked(ProtocolOptions, keywords), _asked(SideOptions, keywords)
     if pred is None:
+        own, others = gt_options or ReadOptions(), pred_options or ReadOptions()
+        own, others, other = (others, own, "gt") if role == "pred" else (own, others, "pred")
+        # What is given for both sides is one option.
+        differing = {f"{other}_{name}" for name in changed(others) if getattr(own, name) != getattr(others, name)}
+        idle = [name for name in changed(asked) if name != "iou_type"]
+        idle += [name for name in changed(options) if not name.endswith(("_format", "_options"))]
+        idle += [name for name in given_reading(options) if name in differing]
+        if idle:
+            words = f"Remove {', '.join(f'{{{name}}}' for name in idle)}, or pass both sides."
+            fix = Fix.missing(words, **dict.fromkeys(idle))
+            raise UsageError("an option cannot have an effect, as one input is inspected alone.", fix=fix)
         given = Input(path, pred_format, pred_options) if role == "pred" else Input(path, gt_format, gt_options)
         kind = replace(asked, iou_type=iou_type or usual_iou_type(given)).rules().iou_type
         with needing_boxes("inspect", given) if kind == BOXES else nullcontext():
             side = read_alone(replace(given, options=with_shapes(given.options, kind)), role)
         is_gt = side.role == "gt"
         return inspect_sides(side if is_gt else None, None if is_gt else side, None, (), version=__version__)
-    options = _asked(SideOptions, keywords)
     path, pred = opened(path, gt_format), opened(pred, pred_format)
     rules, found = _settled(asked, path, [pred], options)
     both = (
@@ -538,6 +550,8 @@ def inspect(
         refuse_shapes("inspect", read.errors, *both)
     if read.gt is None and read.pred is None:
         raise DataError(read.errors)
+    read_sides = [side for side in (read.gt, read.pred) if side is not None]
+    require_readings_used(given_reading(options), read_sides, rules.iou_type)
     aligned, errors = None, read.errors
     if read.gt is not None and read.pred is not None:
         try:
@@ -817,12 +831,15 @@ def labels(
 
     asked, how = _asked(ProtocolOptions, keywords), _asked(SideOptions, keywords)
     asked.rules()  # a slip is reported before anything is read
+    if image_root and not any(text.startswith("label-studio") for text in annotate):
+        words = "{image_root} is for {annotate}. Pass both, or neither."
+        raise UsageError(fix=Fix.missing(words, image_root=None, annotate="label-studio=FILE"))
     sources = [opened(pred, pred_format) for pred in _several(preds)]
     if not sources:
         raise UsageError("labels needs predictions too")
     gt = opened(gt, gt_format)
     rules, found = _settled(asked, gt, sources, how)
-    with exempting(given_reading(how)):  # what one of several predictions uses is of use
+    with sharing_options(len(sources)):  # what one of several predictions uses is of use
         sides = [load_and_trust(gt, pred, how, rules.iou_type) for pred in sources]
     most = None if every else LISTED
     if reviewed is None:

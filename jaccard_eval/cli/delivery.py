@@ -18,6 +18,7 @@ from jaccard_eval.cli.config import configured
 from jaccard_eval.cli.inputs import refuse_overwriting
 from jaccard_eval.cli.run import say_findings
 from jaccard_eval.findings import Severity
+from jaccard_eval.options import require_effect
 from jaccard_eval.progress import Stage
 from jaccard_eval.text import without_secrets
 
@@ -32,11 +33,17 @@ OUTPUT_ARGUMENT = re.compile(r"-(?P<flags>[vq]*)o(?P<path>.*)|--output(=.*)?", r
 STDOUT_PATHS = (Path("-"), Path("/dev/stdout"))
 
 
-def plan_files(paths: Sequence[Path], baseline: Sequence[Path] = (), *, folders: bool = False) -> list[Output]:
+def plan_files(
+    paths: Sequence[Path], baseline: Sequence[Path] = (), *, folders: bool = False, of_pages: Sequence[str] = ()
+) -> list[Output]:
     """Check the outputs, and the files of a baseline to update, before anything is computed.
 
-    Where `folders` is true, an output that ends with a slash, or is a folder, becomes a folder of images.
+    Where `folders` is true, an output that ends with a slash, or is a folder, becomes a folder of images. Options of
+    pages, with those that are `of_pages` in this command, are refused where none is written.
     """
+    context = click.get_current_context()
+    shown = [name for name in ("gallery", "title", *of_pages) if context.params.get(name) is not None]
+    require_effect(shown, "outputs", {"": frozenset(path.suffix.lower() for path in paths)})
     # The standard output needs no plan: it is written in any case, and what it is shows when it is.
     files = [("-o", path) for path in paths if path not in STDOUT_PATHS]
     files += [("--update-baseline", path) for path in baseline]

@@ -29,7 +29,7 @@ from jaccard_eval.cli.options import (
 from jaccard_eval.cli.parse import RunOptions, parse_number, read_settings
 from jaccard_eval.errors import ExitCode, UsageError
 from jaccard_eval.findings import as_settings, is_address
-from jaccard_eval.options import Bootstrap
+from jaccard_eval.options import EXEMPT, Bootstrap
 from jaccard_eval.text import printable, quoted_value
 
 try:
@@ -87,6 +87,13 @@ class Gatekeeper:
             if unused:
                 name = unused[0].removeprefix("external.")
                 raise UsageError(f"no rule uses --metric {name}; add --fail-over external.{name}=LIMIT")
+            held = EXEMPT.get()  # by a configuration, for all runs
+            asks_baseline = gates.asks_noise or any(rule.needs_baseline for rule in gates.rules)
+            if options.allow_missing_baseline and "allow_missing_baseline" not in held and not asks_baseline:
+                raise UsageError("--allow-missing-baseline needs a rule on a change; add --fail-drop METRIC=VALUE")
+            asks_value = any(rule.is_external for rule in gates.rules)
+            if options.metrics_file is not None and "metrics_file" not in held and not asks_value:
+                raise UsageError("no rule uses --metrics-file; add --fail-over external.NAME=LIMIT")
             stored = {} if options.metrics_file is None else read_metrics(options.metrics_file)
             self.gating = Gating(gates, self.baseline, stored | given, against=against)
         # The files of the baseline: the document, and the run next to it where one belongs to it.

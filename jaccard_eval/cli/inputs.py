@@ -25,7 +25,7 @@ else:
     TextType = click.ParamType  # takes no parameter in click 8.2
 
 # What an input is, which decides what of a folder is read.
-FILE, LABELS, IMAGES, MAPS = "file", "labels", "images", "maps"
+FILE, LABELS, IMAGES, MAPS, SEGMENTS = "file", "labels", "images", "maps", "segments"
 _READ = "jaccard_eval.read"  # in the context
 
 
@@ -198,10 +198,12 @@ def _places(path: Path, kind: str, options: dict[str, Any]) -> Iterator[tuple[Pa
 
     if kind == IMAGES:
         yield path, is_image_name
-    elif kind == MAPS:
+    elif kind in (MAPS, SEGMENTS):
         from jaccard_eval.data.imagekeys import LABEL_SUFFIXES
 
-        yield path, lambda name: name.lower().endswith(LABEL_SUFFIXES)
+        # Lists of segments and of classes lie next to their maps.
+        suffixes = (*LABEL_SUFFIXES, ".json") if kind == SEGMENTS else LABEL_SUFFIXES
+        yield path, lambda name: name.lower().endswith(suffixes)
     elif kind == LABELS:
         from jaccard_eval.formats import Opened, format_module, format_names, leads_to, reads_name
 

@@ -236,6 +236,8 @@ class Dataset:
         How the input was read, for the report ("class cx cy w h, normalised").
     has_no_class : bool
         Whether the input names no class: the one that its boxes have stands in for none.
+    has_splits : bool
+        Whether the input has splits, of which one was read.
     truth : Dataset, optional
         Ground truth whose images and classes these are, where predictions were given them to be written.
     zero_id : int, optional
@@ -274,6 +276,7 @@ class Dataset:
     reading: Reading = Reading()
     details: tuple[str, ...] = ()
     has_no_class: bool = False
+    has_splits: bool = False
     truth: Dataset | None = None
     zero_id: int | None = None
     annotation_ids: Sequence[object] | npt.NDArray[np.int64] = ()

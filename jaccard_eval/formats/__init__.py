@@ -60,6 +60,7 @@ __all__ = [
     "formats_by_shape",
     "in_parts",
     "iou_types",
+    "is_own",
     "leads_to",
     "opened",
     "read_dataset",
@@ -305,6 +306,7 @@ def _begin(path: Path, found: Path, name: str, options: ReadOptions, notes: Find
 
     draft = Draft(str(found), name, options)
     draft.findings.extend(notes.findings())
+    draft.has_splits = bool(notes.findings())  # which name the one that was chosen of a root
     if found != path and not notes.findings():
         detail = f"read {found} ({name}), the only file with boxes in the folder"
         draft.findings.note("input-found", Where(str(path)), detail)
@@ -425,3 +427,8 @@ def format_for_path(path: Path) -> str | None:
     if namesake in matches:
         return namesake
     return matches[0] if len(matches) == 1 else None
+
+
+def is_own(name: str) -> bool:
+    """Whether a format is one of ours, and not of another package, nor that of what a program holds."""
+    return name in own_modules()

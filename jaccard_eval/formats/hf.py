@@ -103,6 +103,7 @@ def _read_rows(path: Path, draft: Draft) -> None:
         split = "" if "" in found else files.choose_split(draft.options.split, found, Where(str(path)), draft.findings)
         file = found[split]
         if split:
+            draft.has_splits = True
             draft.details.append(f"split {split}")
     text = files.read_text(file)
     if file.suffix.lower() == ".jsonl" or looks_like_json_lines(text):

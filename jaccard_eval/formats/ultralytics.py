@@ -174,6 +174,7 @@ def _read_set(path: Path, draft: Draft) -> None:
     if any(splits):
         known = sorted({split for split in splits if split})
         chosen = files.choose_split(draft.options.split, known, Where(str(path), field="split"), draft.findings)
+        draft.has_splits = True
         draft.details.append(f"split {chosen}: {splits.count(chosen):,} of {len(images):,} images")
         images = [image for image, split in zip(images, splits, strict=True) if split == chosen]
     collector = RecordCollector(draft)

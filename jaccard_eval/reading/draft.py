@@ -95,6 +95,7 @@ class Draft:
         self.ignored: Counter[str] = Counter()
         self.details: list[str] = []
         self.has_no_class = False  # the one that boxes have stands in for none
+        self.has_splits = False  # of which one is read
         self.angle = ""  # how angles of oriented boxes were read, one of `options.ANGLES`
         self.zero_id: int | None = None
         self.annotation_ids: Sequence[object] | npt.NDArray[np.int64] = ()  # of its boxes, where the file has any
@@ -267,6 +268,7 @@ class Draft:
             reading=reading,
             details=tuple(self.details),
             has_no_class=self.has_no_class,
+            has_splits=self.has_splits,
             zero_id=self.zero_id,
             annotation_ids=self.annotation_ids if len(self.annotation_ids) == len(kept) else (),
             ignored=dict(sorted(self.ignored.items())),

@@ -254,3 +254,25 @@ def test_every_path_of_every_command_is_an_input_or_an_output() -> None:
         assert command is not None
         paths = [one for one in command.params if isinstance(one.type, click.Path)]
         assert {one.name for one in paths if not isinstance(one.type, InputPath)} <= outputs, name
+
+
+def test_what_panoptic_writes_is_not_read_as_its_list_of_segments_next_time(tmp_path: Path) -> None:
+    sample = Path(__file__).parents[2] / "sample_data" / "panoptic"
+    for name in ("gt", "better"):
+        shutil.copytree(sample / name, tmp_path / name / name)
+        shutil.copy(sample / f"{name}.json", tmp_path / name)
+    shutil.copytree(sample / "better", tmp_path / "beside")
+    shutil.copy(sample / "better.json", tmp_path / "beside")
+    before = contents(tmp_path)
+    for pred, output in (
+        ("better", "better/result.json"),
+        ("better", "better/better/result.json"),
+        ("better/better.json", "better/better/result.json"),
+        ("beside/better.json", "beside/result.json"),
+    ):
+        done = run_here("panoptic", "gt", pred, "-o", output, cwd=tmp_path)
+        assert (done.returncode, "would be read with" in done.stderr) == (2, True), done.stderr
+    assert contents(tmp_path) == before
+    # A page is not read, and maps that have a folder of their own lie in no other.
+    for pred, output in (("better", "better/page.html"), ("better/better.json", "better/result.json")):
+        assert run_here("panoptic", "gt", pred, "-o", output, cwd=tmp_path).returncode == 0

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from jaccard_eval import ReadOptions, UsageError, compare, evaluate
+from jaccard_eval import ReadOptions, UsageError, compare, evaluate, labels
 from jaccard_eval.cli import run as _run
 from jaccard_eval.options import NEEDS, EngineOptions, Needs, require_effect
 
 ROOT = Path(__file__).parents[2]
 COCO = ROOT / "sample_data" / "coco"
 PAIR = (str(COCO / "gt.json"), str(COCO / "better.json"))
+YOLO = (str(COCO.parent / "yolo" / "data.yaml"), str(COCO.parent / "yolo" / "better"))  # in fractions
 VALUES = {
     "sigmas": "0.1,0.2",
     "dilation_ratio": "0.01",
@@ -20,6 +21,10 @@ VALUES = {
     "mask_axes": "yx",
     "columns": "class=a",
     "split": "train",
+    "origin": "1",
+    "gallery": "3",
+    "title": "Cars",
+    "images": str(COCO),
     "hierarchy": str(COCO / "gt.json"),
     "image_labels": str(COCO / "gt.json"),
     "class_descriptions": str(COCO / "gt.json"),
@@ -28,7 +33,8 @@ VALUES = {
     "retries": "2",
     "no_worker_timeout": "7",
 }
-SIDED = {"keypoint_order", "angle", "mask_axes", "columns"}
+SIDED = {"keypoint_order", "angle", "mask_axes", "columns", "origin"}
+MASKS = COCO.parent / "panoptic"
 
 
 def flags(option: str) -> list[str]:
@@ -38,8 +44,8 @@ def flags(option: str) -> list[str]:
 
 def cell(needs: Needs) -> str:
     kinds = (("`--iou-type` ", needs.kinds), ("`--engine` ", needs.engines), ("format ", needs.formats))
-    words, names = next(((words, names) for words, names in kinds if names), ("formats other than ", needs.not_formats))
-    return words + ", ".join(f"`{name}`" for name in names)
+    words, names = next(((words, names) for words, names in kinds if names), ("`-o` ", needs.outputs))
+    return words + ", ".join(f"`{name}`" for name in names) if names else f"an input with {needs.inputs[0]}"
 
 
 TRIALS = [(needs, option, flag) for needs in NEEDS for option in needs.options for flag in flags(option)]
@@ -55,15 +61,18 @@ def test_an_option_that_cannot_have_an_effect_is_an_error_that_names_it(
             require_effect([flag.strip("-").replace("-", "_")], "kinds", {"": ELSEWHERE[option]})
         return
     engine = ["--engine", "memory"] if needs.engines else []
-    line = [*PAIR, flag, *filter(None, [VALUES[option]]), *engine]
-    assert _run.run(["evaluate", *line]) == 2
+    # Images of boxes may give their sizes; those of segments are drawn on a page only.
+    command = ["panoptic", str(MASKS / "gt.json"), str(MASKS / "better.json")] if option == "images" else ["evaluate"]
+    pair = () if option == "images" else YOLO if option == "origin" else PAIR
+    assert _run.run([*command, *pair, flag, *filter(None, [VALUES[option]]), *engine]) == 2
     assert flag in capsys.readouterr().err
 
 
 def test_the_page_has_the_list() -> None:
     page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
     rows = [
-        f"| {', '.join(f'`{flag}`' for option in needs.options for flag in flags(option))} | {cell(needs)} |"
+        f"| {', '.join(f'`{flag}`' for option in needs.options for flag in flags(option))}"
+        f"{' of `panoptic`' * ('images' in needs.options)} | {cell(needs)} |"
         for needs in NEEDS
     ]
     assert "\n".join(rows) in page
@@ -100,9 +109,46 @@ def test_keys_of_a_configuration_hold_for_all_runs(
     assert "Remove pred-columns" in capsys.readouterr().err
 
 
-def test_what_one_of_several_predictions_may_use_is_accepted() -> None:
-    worse = str(COCO / "worse.json")
-    assert compare(*PAIR, worse, pred_options=ReadOptions(columns="class=a")).to_dict()["kind"] == "comparison"
+def test_what_one_of_several_predictions_can_use_is_accepted() -> None:
+    worse, table = str(COCO / "worse.json"), str(COCO.parent / "csv" / "better.csv")
+    columns = ReadOptions(columns="class=class")
+    assert compare(PAIR[0], worse, table, pred_options=columns).to_dict()["kind"] == "comparison"
+    for given in ({"pred_options": columns}, {"gt_options": columns}):
+        with pytest.raises(UsageError, match="as the format is coco"):
+            compare(*PAIR, worse, **given)
+    with pytest.raises(UsageError, match="as the input has no splits"):
+        labels(*PAIR, gt_options=ReadOptions(split="train"))
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        (["inspect", PAIR[0], "--class-map", "a=b", "--pred-box", "xyxy"], "Remove --class-map, --pred-box"),
+        (["inspect", PAIR[0], "--sigmas", "0.1"], "Remove --sigmas"),
+        (["inspect", PAIR[1], "--gt-columns", "class=a"], "Remove --gt-columns"),
+        (["inspect", *PAIR, "--split", "train"], "Remove --split"),
+        (["overlap", "0,0,2,2", "0,0,2,1", "--gt-index", "0"], "--gt-index"),
+        (["labels", *PAIR, "--image-root", "a"], "--annotate label-studio=FILE"),
+        (["evaluate", *PAIR, "--fail-under", "AP=0.1", "--allow-missing-baseline"], "--fail-drop"),
+        (["evaluate", *PAIR, "--fail-under", "AP=0.1", "--metrics-file", "m.json"], "external.NAME"),
+    ],
+)
+def test_each_command_refuses_what_it_cannot_use(
+    line: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run.run(line) == 2
+    assert named in capsys.readouterr().err
+
+
+def test_inputs_with_splits_and_pages_use_what_is_for_them(tmp_path: Path) -> None:
+    assert _run.run(["inspect", YOLO[0], "--split", "train", "--pred-names", YOLO[0]]) == 2
+    assert _run.run(["inspect", YOLO[0], "--split", "train", "--names", YOLO[0]]) == 0
+    for split in ("train", "valid"):
+        (tmp_path / split).mkdir()
+        (tmp_path / split / "_annotations.coco.json").write_bytes((COCO / "gt.json").read_bytes())
+    page = str(tmp_path / "page.html")
+    line = ["evaluate", str(tmp_path), PAIR[1], "--split", "train", "--gallery", "1", "--title", "Cars", "-o", page]
+    assert _run.run(line) == 0
 
 
 def test_numbers_have_nothing_to_be_read_by(capsys: pytest.CaptureFixture[str]) -> None:

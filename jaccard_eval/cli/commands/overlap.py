@@ -60,7 +60,8 @@ def overlap(
     outputs = plan_files(options.output)
     if inputs is None:
         # Numbers have nothing to be read by; config keys hold for all runs.
-        if typed := typed_options("input", "pairing"):
+        indices = [f"--{name}-index" for name, at in (("gt", gt_index), ("pred", pred_index)) if at is not None]
+        if typed := [*indices, *typed_options("input", "pairing")]:
             words = f"{', '.join(typed)} cannot have an effect on boxes that are given as numbers or in files of boxes"
             raise click.UsageError(f"{words}; remove it, or name inputs with --gt and --pred", context)
         # One file makes two: that the other is missing is then an error of its own.

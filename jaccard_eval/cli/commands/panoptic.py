@@ -8,7 +8,7 @@ import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
-from jaccard_eval.cli.inputs import IMAGES, MAPS, InputPath, InputText, note_inputs
+from jaccard_eval.cli.inputs import IMAGES, SEGMENTS, InputPath, InputText, note_inputs
 from jaccard_eval.cli.options import (
     SectionedCommand,
     class_table_options,
@@ -50,8 +50,12 @@ def panoptic(
 
     # Folders of maps that nobody named are read as well: no output may lie there.
     given = ((gt, gt_masks), (pred, pred_masks), (against, against_masks))
-    note_inputs([folder_of(path) for path, masks in given if path is not None and masks is None], kind=MAPS)
-    outputs = plan_files(options.output, keeper.outputs)
+    found = [path for path, masks in given if path is not None and masks is None]
+    note_inputs(map(folder_of, found), kind=SEGMENTS)
+    # Where there is no such folder, the maps lie next to the file.
+    beside = [path.parent for path in found if path.is_file() and not folder_of(path).is_dir()]
+    note_inputs(beside, kind=SEGMENTS)
+    outputs = plan_files(options.output, keeper.outputs, of_pages=("images",))
     from jaccard_eval.api import files as api
 
     measured = api.panoptic(
@@ -88,10 +92,10 @@ COMMAND = SectionedCommand(
     short_help="Evaluate panoptic segmentations: PQ, SQ, RQ.",
     epilog=EPILOG,
     params=[
-        click.Argument(["gt"], type=InputPath(MAPS), metavar="GT"),
-        click.Argument(["pred"], type=InputPath(MAPS), metavar="PRED"),
-        _read("--gt-masks", type=InputPath(MAPS), metavar="DIR", basic=True, help="Folder of GT's PNG files."),
-        _read("--pred-masks", type=InputPath(MAPS), metavar="DIR", basic=True, help="Folder of PRED's PNG files."),
+        click.Argument(["gt"], type=InputPath(SEGMENTS), metavar="GT"),
+        click.Argument(["pred"], type=InputPath(SEGMENTS), metavar="PRED"),
+        _read("--gt-masks", type=InputPath(SEGMENTS), metavar="DIR", basic=True, help="Folder of GT's PNG files."),
+        _read("--pred-masks", type=InputPath(SEGMENTS), metavar="DIR", basic=True, help="Folder of PRED's PNG files."),
         _read(
             "--class-map",
             type=InputText(is_map_file),
@@ -122,12 +126,12 @@ COMMAND = SectionedCommand(
         ),
         _compare(
             "--against",
-            type=InputPath(MAPS),
+            type=InputPath(SEGMENTS),
             metavar="PRED",
             basic=True,
             help="Predictions to compare with (baseline).",
         ),
-        _compare("--against-masks", type=InputPath(MAPS), metavar="DIR", help="Folder of their PNG files."),
+        _compare("--against-masks", type=InputPath(SEGMENTS), metavar="DIR", help="Folder of their PNG files."),
         *GATE_OPTIONS,
         "bootstrap",
         "slices",

@@ -24,7 +24,7 @@ from jaccard_eval.data.known_protocols import IOU_TYPES
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog
 from jaccard_eval.formats import in_parts
-from jaccard_eval.options import EngineOptions, SideOptions
+from jaccard_eval.options import EngineOptions, SideOptions, given_reading
 from jaccard_eval.text import pluralise, printable
 from jaccard_eval.version import __version__
 
@@ -50,7 +50,14 @@ def partition(
     from jaccard_eval.engine.disk import DiskEngine
     from jaccard_eval.engine.scratch import explained
     from jaccard_eval.features.partition.write import partition_sides, require_target
-    from jaccard_eval.inputs import Input, needing_boxes, read_both, unwritten_shapes, with_shapes
+    from jaccard_eval.inputs import (
+        Input,
+        needing_boxes,
+        read_both,
+        require_readings_used,
+        unwritten_shapes,
+        with_shapes,
+    )
     from jaccard_eval.pairing import pair_images
     from jaccard_eval.reading.partitions.manifest import KINDS
 
@@ -72,6 +79,7 @@ def partition(
             read = read_both(*both)
             if read.gt is None or read.pred is None or read.errors:
                 raise DataError(read.errors)
+            require_readings_used(given_reading(sides), (read.gt, read.pred), iou_type)
         # Boxes that are asked for are meant.
         asked = both if options.iou_type != BOXES else ()
         shapes = [finding for given in asked for finding in unwritten_shapes(given, target, iou_type, KINDS)]

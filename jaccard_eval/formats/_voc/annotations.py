@@ -115,6 +115,7 @@ def _files_of_split(kit: Path, files: dict[str, Path], draft: Draft) -> dict[str
             del lists[name]
     if not lists:
         return None
+    draft.has_splits = True
     name = choose_split(draft.options.split, lists, Where(str(kit / _MAIN)), draft.findings)
     listed = [line.strip() for line in read_lines(lists[name], empty_ok=True) if line.strip()]
     distinct = list(dict.fromkeys(listed))

@@ -241,7 +241,9 @@ def _find_source(path: Path, draft: Draft, options: ReadOptions) -> LabelSource:
         description = find_description(path)  # a data.yaml or a darknet obj.data
         if description is None:
             source = labels_of_folder(path, options.split, draft.findings)
+            draft.has_splits = "split-chosen" in {finding.code for finding in draft.findings.findings()}
         else:
+            draft.has_splits = True
             source = read_description(description, options.split, draft.findings)
         require_labels(source, options.role, draft.findings)
     except DataError as error:

@@ -597,6 +597,7 @@ def _of_split(path: Path, parts: list[Part], draft: Draft) -> list[Part]:
     # Where one file is of no split, the names of the others are chance, and all are read.
     if not there or any(part.split is None for part in parts):
         return parts
+    draft.has_splits = True
     split = choose_split(draft.options.split, there, Where(str(path)), draft.findings)
     draft.details.append(f"split {split}")
     return [part for part in parts if part.split == split]
