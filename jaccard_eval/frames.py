@@ -125,7 +125,7 @@ def _curve_columns(curves: NamedCurves) -> dict[str, Any]:
     protocol = curves.protocol
     axes: dict[str, Any] = {
         "class": np.array(curves.class_names, dtype=np.object_),
-        "area": np.array([area.name for area in protocol.areas], dtype=np.object_),
+        "area": np.array(protocol.range_names, dtype=np.object_),
         # Without a cap, there is one entry.
         "max_dets": np.array(protocol.max_dets or (np.nan,)),
         "iou": np.array(protocol.iou_thresholds),

@@ -111,3 +111,39 @@ def drawn_aerial(seed: int) -> list[Scene]:
         detections = [[*row[:4], round(float(score), 5), row[4], -1, -1] for row, score in rows]
         scenes.append((size, [list(map(int, row)) for row in truth], detections))
     return scenes
+
+
+def drawn_poses(seed: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Draw images of several crowds with persons of 14 points, and results, as files of CrowdPose have them."""
+    rng = np.random.default_rng(seed)
+    images: list[dict[str, Any]] = []
+    truth: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = []
+    scores = list(rng.permutation(9000) / 9000 + 0.00005)
+
+    def add(image: int, points: Array) -> None:
+        record = {"image_id": image, "category_id": 1, "keypoints": points.ravel().tolist()}
+        found.append(record | {"score": round(float(scores.pop()), 5)})
+
+    for i in range(1, int(rng.integers(4, 9))):
+        crowded = float(rng.choice([0, 0.1, 0.2, 0.5, 0.8, 0.9, 1, round(float(rng.random()), 3)]))
+        images.append({"id": i, "file_name": f"{i}.jpg", "width": 400, "height": 300, "crowdIndex": crowded})
+        for _ in range(int(rng.integers(1, 6))):
+            w, h = rng.uniform(40, 120, 2)
+            x, y = rng.uniform(0, 250, 2)
+            points = np.stack([x + rng.random(14) * w, y + rng.random(14) * h, rng.integers(0, 3, 14)], 1)
+            if rng.random() < 0.1:
+                points[:, 2] = 0
+            points[points[:, 2] == 0] = 0
+            points = np.round(points, 2)
+            person = {"id": len(truth) + 1, "image_id": i, "category_id": 1, "iscrowd": 0}
+            person |= {"bbox": np.round([x, y, w, h], 2).tolist(), "keypoints": points.ravel().tolist()}
+            truth.append(person | {"num_keypoints": int((points[:, 2] > 0).sum())})
+            for _ in range(int(rng.integers(0, 4))):
+                moved = points.copy()
+                moved[:, :2] = np.round(moved[:, :2] + rng.normal(0, rng.choice([2, 6, 15]), (14, 2)), 2)
+                moved[:, 2] = 1
+                add(i, moved)
+        for _ in range(int(rng.integers(0, 3))):
+            add(i, np.round(np.stack([rng.uniform(0, 300, 14), rng.uniform(0, 200, 14), np.ones(14)], 1), 2))
+    return {"images": images, "annotations": truth, "categories": [{"id": 1, "name": "person"}]}, found

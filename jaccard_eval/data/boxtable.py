@@ -87,6 +87,8 @@ class BoxTable:
         Row in the file, for messages.
     shapes : Shapes, optional
         What the boxes are the bounds of, where more than boxes is measured.
+    outside : ndarray of uint16, shape (n,), or None
+        Bits of the subsets of a protocol that a box does not belong to; None where none were judged.
     image_names, class_names : tuple of str, optional
         What the rows of images and classes are called, where arrays came with names; a `Dataset` has its own.
 
@@ -109,6 +111,7 @@ class BoxTable:
     ignore: BoolArray
     source: npt.NDArray[np.int64]
     shapes: Shapes | None = None
+    outside: npt.NDArray[np.uint16] | None = None
     image_names: tuple[str, ...] | None = None
     class_names: tuple[str, ...] | None = None
 
@@ -172,7 +175,7 @@ class BoxTable:
         if shapes is not None and len(shapes) != n:
             raise UsageError(f"there are {len(shapes)} shapes; expected {n}, one per box")
         flags: dict[str, Any] = {name: _column(columns.get(name), n, np.bool_, name) for name in FLAGS}
-        area, source = columns.get("area"), columns.get("source")
+        area, source, outside = columns.get("area"), columns.get("source"), columns.get("outside")
         if area is None:
             # What overflows here is refused below, with its row, where a warning of NumPy would name none.
             with np.errstate(over="ignore", invalid="ignore"):
@@ -183,6 +186,7 @@ class BoxTable:
             xywh=xywh,
             score=None if score is None else _column(score, n, np.float64, "score"),
             area=_column(area, n, np.float64, "area"),
+            outside=None if outside is None else _column(outside, n, np.uint16, "outside"),
             source=np.arange(n) if source is None else _column(source, n, np.int64, "source"),
             shapes=shapes,
             image_names=image_names,
@@ -321,7 +325,7 @@ def joined_shapes(parts: Sequence[Shapes | None]) -> Shapes | None:
     return given[0].joined(given[1:]) if given else None
 
 
-_OPTIONAL_COLUMNS = frozenset({*FLAGS, "area", "source"})
+_OPTIONAL_COLUMNS = frozenset({*FLAGS, "area", "outside", "source"})
 
 
 def to_xywh(boxes: FloatArray, encoding: str) -> FloatArray:

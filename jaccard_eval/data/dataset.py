@@ -67,6 +67,10 @@ class ClassFacts:
     images: ImageLabels | None = None
     frequency: tuple[str, ...] = ()  # of each class: "r", "c", "f", as LVIS has it, "" where it is not given
     ancestors: tuple[tuple[int, ...], ...] = ()  # rows of the classes above each class, all of them, ascending
+    # What limits of subsets are about, by its name: of each image, NaN where it is not given; and of each box, by its
+    # `source`.
+    of_images: Mapping[str, FloatArray] = field(default_factory=dict)
+    of_boxes: Mapping[str, FloatArray] = field(default_factory=dict)
     usual_protocol: str = ""  # that judges by these facts; the files of its benchmark have them
 
     def renumbered(self, image_rows: RowArray, label_rows: RowArray) -> ClassFacts:
@@ -81,7 +85,15 @@ class ClassFacts:
         frequency = tuple(self.frequency[row] for row in kept_labels) if self.frequency else ()
         above = (tuple(label_rows[row] for row in self.ancestors[k]) for k in kept_labels) if self.ancestors else ()
         ancestors = tuple(tuple(int(row) for row in rows if row >= 0) for rows in above)
-        return ClassFacts(images, frequency, ancestors, self.usual_protocol)
+        of_images = {name: _moved(values, image_rows) for name, values in self.of_images.items()}
+        return ClassFacts(images, frequency, ancestors, of_images, self.of_boxes, self.usual_protocol)
+
+
+def _moved(values: FloatArray, rows: RowArray) -> FloatArray:
+    """Return the values of images (n,) in other rows, up to the last one that is known."""
+    moved = np.full(int(rows.max(initial=-1)) + 1, np.nan)
+    moved[rows[rows >= 0]] = values[rows >= 0]
+    return moved
 
 
 Key = int | str

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Annotated, Any
 from typing import Protocol as TypingProtocol
 
-from jaccard_eval.data.metricref import MetricRef, canonical
+from jaccard_eval.data.metricref import MetricRef, as_subset, canonical
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding
 from jaccard_eval.frozen import dataclass
@@ -88,7 +88,7 @@ class MetricValue:
 def value_of(ref: str, metrics: Iterable[MetricValue], kind: str) -> float:
     """Return the value of a reference, in any spelling; a UsageError where a kind of results has none of it."""
     values = {str(metric.ref): metric.value for metric in metrics}
-    name = ref if ref in values else canonical(ref)
+    name = next((name for name in (ref, canonical(ref), as_subset(ref)) if name in values), canonical(ref))
     if name not in values:
         raise UsageError(f"unknown metric {quoted_value(ref)} for {kind}.{did_you_mean(ref, values)}")
     return values[name]

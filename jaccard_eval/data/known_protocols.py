@@ -171,6 +171,11 @@ _CROWDPOSE: dict[str, Any] = _COCO | {
     # From left shoulder to neck.
     "sigmas": SIGMAS["crowdpose"],
     "oks_box_share": 0.53,
+    "subsets": {
+        "easy": {"crowdIndex": (-math.inf, math.nextafter(0.2, 0))},
+        "medium": {"crowdIndex": (0.2, math.nextafter(0.8, 0))},
+        "hard": {"crowdIndex": (0.8, math.inf)},
+    },
     "sources": _COCO["sources"]
     | {
         "areas": f"{_CROWDPOSE_SOURCE}: the summary has no size ranges",
@@ -180,6 +185,7 @@ _CROWDPOSE: dict[str, Any] = _COCO | {
         "iou_type": f"{_CROWDPOSE_SOURCE}: COCOeval.computeOks",
         "sigmas": f"{_CROWDPOSE_SOURCE}: COCOeval.computeOks",
         "oks_box_share": f"{_CROWDPOSE_SOURCE}: the area of an object is .53 of its box, in computeOks and evaluateImg",
+        "subsets": f"{_CROWDPOSE_SOURCE}: COCOeval.split, by images below 0.2, below 0.8, and others",
     },
 }
 

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from jaccard_eval.errors import UsageError
@@ -22,7 +22,7 @@ SEGMENTS, SEGMENT_CLASS = "segments", "a class of segments"
 ANY = "every result"
 # What a metric of boxes is measured on, and which keys name what to measure.
 KEYS: dict[str, tuple[str, ...]] = {
-    "curves": ("iou", "area", "max_dets", "class"),
+    "curves": ("iou", "area", "subset", "max_dets", "class"),
     "curve": ("iou", "class"),  # the curve of one threshold, .5 by default
     "point": ("iou", "score", "class"),  # detections with at least a score
     "matches": ("iou", "score", "class"),  # the same, or without a score all of them
@@ -149,7 +149,7 @@ BOX_METRICS, MAP_METRICS, MAP_CLASS_METRICS, SEGMENT_METRICS, SEGMENT_CLASS_METR
 )
 # Before the name of a value that is measured elsewhere.
 EXTERNAL = "external."
-QUALIFIERS = ("iou", "area", "max_dets", "score", *AIMS, "class")
+QUALIFIERS = ("iou", "area", "subset", "max_dets", "score", *AIMS, "class")
 SIZES = ("all", "small", "medium", "large")  # AP[small] is AP_small, whatever a class is called
 COCO_SUMMARY = (
     "AP",
@@ -216,6 +216,8 @@ class MetricRef:
         One IoU threshold, kept to 9 decimals; None averages over all of the protocol's.
     area : str, optional
         Name of an area range.
+    subset : str, optional
+        Name of a subset of the objects that the protocol has.
     max_dets : int, optional
         Cap on detections per image and class; None takes the protocol's largest.
     score : float or str, optional
@@ -236,6 +238,7 @@ class MetricRef:
     max_dets: int | None = None
     score: float | str | None = None
     class_name: str | None = None
+    subset: str | None = None
     # Whether the text named COCO's thresholds, as mAP50-95 does: those of the evaluation have to be these.
     coco_ious: bool = field(default=False, compare=False, repr=False)
 
@@ -278,8 +281,8 @@ class MetricRef:
             text, hidden = f"{self.name}{self.max_dets}", "max_dets"
         if number and not hidden and _AREA_SUFFIX.fullmatch(self.area or ""):
             text, hidden = f"{text}_{self.area}", "area"
-        items = {"iou": self.iou, "area": self.area, "max_dets": self.max_dets, "score": self.score}
-        items["class"] = self.class_name
+        items = {"iou": self.iou, "area": self.area, "subset": self.subset, "max_dets": self.max_dets}
+        items["score"], items["class"] = self.score, self.class_name
         parts = _items_text({key: value for key, value in items.items() if key != hidden})
         return f"{text}[{','.join(parts)}]" if parts else text
 
@@ -386,6 +389,21 @@ def canonical(text: str) -> str:
     return str(MetricRef.parse(named)) if _HEAD.fullmatch(head) else named
 
 
+def as_subset(text: str) -> str:
+    """Return a reference with the area that it names as a subset: the long name of ``AP_easy``.
+
+    Examples
+    --------
+    >>> as_subset("AP_easy"), as_subset("AP50")
+    ('AP[subset=easy]', 'AP50')
+    """
+    match = _HEAD.fullmatch(split_ref(text)[0])
+    if match is None or not match["area"]:
+        return text
+    ref = MetricRef.parse(text)
+    return str(replace(ref, area=None, subset=ref.area))
+
+
 def _cut(text: str) -> tuple[str, str, str]:
     """Return the name of a reference, the bracket behind it, or nothing, and the rest."""
     match = _CUT.fullmatch(text.strip())
@@ -475,7 +493,7 @@ def _parse_value(key: str, value: str, text: str) -> str | float | int:
             value = str(json.loads(value))
         except ValueError as error:
             raise UsageError(f"metric {quoted_value(text)}: cannot read {quoted_value(value)}: {error}") from None
-    if key in ("class", "area"):
+    if key in ("class", "area", "subset"):
         return value
     if key == "score" and isinstance(found := score_of(value), str):
         return found

@@ -40,11 +40,13 @@ LATER_RULES: dict[str, Any] = {
     "overlap": "area",
     "region_flags": (),
     "counts_ignored": False,
+    "subsets": (),
 }
 USUAL_IOU = 0.5  # of AP50; PASCAL VOC's only one
 # Rules that only one kind of similarity has.
 RULES_OF = {"dilation_ratio": "boundary", "sigmas": "keypoints", "oks_box_share": "keypoints"}
 
+MAX_SUBSETS = 16  # a box has a bit for each
 MAX_RECALL_POINTS = 100_001  # a curve of them per class, area and threshold has to fit into memory
 
 
@@ -67,6 +69,43 @@ class AreaRange:
     name: str
     low: float = field(metadata=_or_infinite("low", -math.inf))
     high: float = field(metadata=_or_infinite("high", math.inf))
+
+
+HEIGHT = "height"  # of a box, in pixels; all other quantities of limits are those that formats read
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A quantity of boxes or of their images that lies in [low, high], both ends included; see `Subset`."""
+
+    of: str
+    low: float = field(default=-math.inf, metadata=_or_infinite("low", -math.inf))
+    high: float = field(default=math.inf, metadata=_or_infinite("high", math.inf))
+
+    def __str__(self) -> str:
+        low, high = (repr(float(end)).removesuffix(".0") for end in (self.low, self.high))
+        return f"{self.of} {low} to {high}"
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """Objects and detections that are within all limits, of which metrics are taken alone: ``AP[subset=easy]``.
+
+    Quantities of images ("crowdIndex"), and "height", limit both; others, which ground truth has of each object,
+    limit objects alone. Objects outside are ignored, and so are detections that match nothing.
+
+    Examples
+    --------
+    >>> from jaccard_eval import get_protocol
+    >>> [str(limit) for limit in get_protocol("crowdpose").subsets[2].limits]
+    ['crowdIndex 0.8 to inf']
+    """
+
+    name: str
+    limits: tuple[Limit, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {', '.join(map(str, self.limits))}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +201,8 @@ class Protocol:
         pixels the regions of their image cover at least half, before caps count anything.
     counts_ignored : bool
         Whether recall is a share of all objects, those included that are ignored.
+    subsets : tuple of Subset
+        Parts of the objects that are evaluated alone as well, by what the ground truth knows of them or their images.
     sources : tuple of (field, text)
         Where each rule comes from.
 
@@ -207,6 +248,7 @@ class Protocol:
     overlap: Literal["area", "centre", "radius"] = "area"
     region_flags: tuple[str, ...] = ()
     counts_ignored: bool = False
+    subsets: tuple[Subset, ...] = ()
     sources: tuple[tuple[str, str], ...] = field(default=(), metadata=written_as(None))
 
     def __post_init__(self) -> None:
@@ -216,6 +258,11 @@ class Protocol:
     def recall_grid(self) -> FloatArray:
         """The recall values, as ``numpy.linspace`` makes them: ten of COCO's 101 lie one ulp above i/100."""
         return np.linspace(0.0, 1.0, self.recall_points)
+
+    @property
+    def range_names(self) -> list[str]:
+        """Names of area ranges, then of subsets: the axis A of all that is counted."""
+        return [*(area.name for area in self.areas), *(subset.name for subset in self.subsets)]
 
     @property
     def judged_threshold(self) -> int:
@@ -287,16 +334,12 @@ def _require_valid(protocol: Protocol) -> None:
     names = [area.name for area in protocol.areas]
     if not names or not all(names) or len(set(names)) != len(names):
         raise UsageError("area ranges need at least one range, and distinct names that are not empty")
+    if not len({*(subset.name for subset in protocol.subsets)}) == len(protocol.subsets) <= MAX_SUBSETS:
+        raise UsageError(f"subsets need distinct names, and there may be {MAX_SUBSETS} at most")
+    _require_caps(protocol)
     for area in protocol.areas:
         if not area.low <= area.high:
             raise UsageError(f"area range {area.name!r}: {area.low:g} is above {area.high:g}")
-    if any(cap < 1 for cap in protocol.max_dets) or list(protocol.max_dets) != sorted(set(protocol.max_dets)):
-        raise UsageError(f"caps on detections must be positive and ascend, got {list(protocol.max_dets)}")
-    if protocol.max_dets_per == "class" and len(protocol.max_dets) > 1:
-        raise UsageError(
-            f"protocol {protocol.name} caps detections per {protocol.max_dets_per}: name one cap,"
-            f" got {list(protocol.max_dets)}"
-        )
     least = 0 if protocol.interpolation in ("area", "points") else 2
     if not least <= protocol.recall_points <= MAX_RECALL_POINTS:
         raise UsageError(f"recall_points must be from {least} to {MAX_RECALL_POINTS:,}, got {protocol.recall_points:,}")
@@ -309,9 +352,26 @@ def _require_valid(protocol: Protocol) -> None:
             raise UsageError(f"{name} must be between 0 and 1, got {getattr(protocol, name):g}")
 
 
+def _require_caps(protocol: Protocol) -> None:
+    if any(cap < 1 for cap in protocol.max_dets) or list(protocol.max_dets) != sorted(set(protocol.max_dets)):
+        raise UsageError(f"caps on detections must be positive and ascend, got {list(protocol.max_dets)}")
+    if protocol.max_dets_per == "class" and len(protocol.max_dets) > 1:
+        raise UsageError(
+            f"protocol {protocol.name} caps detections per {protocol.max_dets_per}: name one cap,"
+            f" got {list(protocol.max_dets)}"
+        )
+
+
 def area_ranges(ranges: Mapping[str, tuple[float, float]]) -> tuple[AreaRange, ...]:
     """Return size ranges from their ends by name."""
     return tuple(AreaRange(name, low, high) for name, (low, high) in ranges.items())
+
+
+def subsets_of(limits: Mapping[str, Mapping[str, tuple[float, float]]]) -> tuple[Subset, ...]:
+    """Return subsets from the ends of their limits by name."""
+    return tuple(
+        Subset(name, tuple(Limit(of, low, high) for of, (low, high) in ends.items())) for name, ends in limits.items()
+    )
 
 
 # A protocol is added in `known_protocols`, and nowhere else.
@@ -321,6 +381,7 @@ PROTOCOLS = {
             **rules,
             "name": name,
             "areas": area_ranges(rules["areas"]),
+            "subsets": subsets_of(rules.get("subsets", {})),
             "sources": tuple(rules["sources"].items()),
         }
     )

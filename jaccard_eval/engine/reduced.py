@@ -232,7 +232,7 @@ class ReducedCurves:
 
     @property
     def _areas(self) -> range:
-        return range(len(self.protocol.areas))
+        return range(len(self.protocol.range_names))
 
     def recall_scores(self, area: int, cap: int, grid: FloatArray | None = None) -> FloatArray:
         """Score of the detection that reaches each recall value, those of the curves or a grid from 0; (T, R, K)."""

@@ -149,7 +149,7 @@ def write_run(path: ScratchPlace, ranking: Ranking, first_image: int) -> Run:
 
 def packed_size(protocol: Protocol) -> int:
     """Return how many bytes hold whether a candidate hits and counts, a bit for each area range and threshold."""
-    return -(-2 * len(protocol.areas) * len(protocol.iou_thresholds) // 8)
+    return -(-2 * len(protocol.range_names) * len(protocol.iou_thresholds) // 8)
 
 
 def load_ranking(
@@ -188,7 +188,7 @@ def load_ranking(
     number = number[order]
     candidate = np.flatnonzero(number >= 0)
     outcomes = np.concatenate([packed for _, packed in found])[number[candidate]]
-    shape = 2, len(protocol.areas), len(protocol.iou_thresholds), len(candidate)
+    shape = 2, len(protocol.range_names), len(protocol.iou_thresholds), len(candidate)
     flags = np.unpackbits(np.ascontiguousarray(outcomes.T), axis=0, count=shape[0] * shape[1] * shape[2])
     hits, counts = flags.view(np.bool_).reshape(shape)
     in_range = loaded.pop("in_range")[order]

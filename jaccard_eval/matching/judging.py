@@ -16,7 +16,7 @@ import numpy as np
 from jaccard_eval.data.alignment import common_sizes
 from jaccard_eval.data.boxtable import BoolArray, Boxes, BoxTable, FloatArray, RowArray, freeze
 from jaccard_eval.data.dataset import ABSENT, NOT_EXHAUSTIVE, ClassFacts, ImageLabels
-from jaccard_eval.data.protocol import EVERY_CLASS, Protocol
+from jaccard_eval.data.protocol import EVERY_CLASS, HEIGHT, Protocol
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.data.signature import FINGERPRINT, digest_facts, fingerprint
 from jaccard_eval.errors import UsageError
@@ -119,6 +119,15 @@ def _judged(sides: Sides, protocol: Protocol) -> Sides:
     if protocol.judging != EVERY_CLASS or protocol.frequencies:  # what is known besides boxes changes numbers
         digest = digest_facts(aligned.facts, aligned.image_names, aligned.class_names)
         selection = (*selection, f"class_facts={FINGERPRINT}{digest}")
+    if protocol.subsets:
+        gt, judged = (_in_subsets(boxes, sides, protocol, findings) for boxes in (gt, judged))
+        names = aligned.image_names, aligned.class_names
+        # Bits in the place of scores: whatever was known of boxes and images, these decide.
+        parts = [
+            fingerprint(boxes.mapped(_bits_as_scores), names, role, aligned.units)[1]
+            for role, boxes in (("gt", gt), ("pred", judged))
+        ]
+        selection = (*selection, f"subsets={'+'.join(parts)}")
     selection = (*selection, *_order_at_cap(sides, protocol, judged, cap))
     kept = replace(aligned, gt=gt, pred=judged, findings=(*aligned.findings, *findings.findings()))
     return replace(sides, aligned=kept, selection=selection, judged_by=protocol)
@@ -188,8 +197,8 @@ def choose_alike(first: Protocol, second: Protocol) -> bool:
 
     def choice(rules: Protocol) -> tuple[object, ...]:
         caps = rules.max_dets[-1:] if rules.max_dets_per != "image and class" else ()
-        others = rules.drop_empty, rules.dropped_flags, rules.region_flags, rules.clipped, rules.frequencies
-        return rules.judging, rules.max_dets_per, caps, *others
+        removed = rules.drop_empty, rules.dropped_flags, rules.region_flags, rules.clipped
+        return rules.judging, rules.max_dets_per, caps, *removed, rules.frequencies, rules.subsets
 
     return choice(first) == choice(second)
 
@@ -198,7 +207,7 @@ def chooses(protocol: Protocol) -> bool:
     """Whether a protocol chooses boxes by what else is on their image, or of their class."""
     capped = protocol.max_dets_per != "image and class" and bool(protocol.max_dets)
     removes = protocol.drop_empty or protocol.dropped_flags or protocol.region_flags or protocol.clipped
-    return bool(capped or removes or protocol.judging != EVERY_CLASS)
+    return bool(capped or removes or protocol.subsets or protocol.judging != EVERY_CLASS)
 
 
 def _order_at_cap(sides: Sides, protocol: Protocol, judged: Boxes, cap: Cap | None = None) -> tuple[str, ...]:
@@ -307,6 +316,43 @@ def _without_flags(boxes: BoxTable, *, flags: Sequence[str]) -> BoxTable:
     return boxes.take(~np.logical_or.reduce(marked)) if marked else boxes
 
 
+def _in_subsets(boxes: Boxes, sides: Sides, protocol: Protocol, findings: FindingLog) -> Boxes:
+    """Return boxes with the bits of the subsets outside of which they are; warn of what the ground truth lacks."""
+    facts, n_images = sides.aligned.facts, len(sides.aligned.image_names)
+    of_images = {name: np.full(n_images, np.nan) for name in facts.of_images}
+    for name, values in facts.of_images.items():
+        of_images[name][: len(values)] = values
+    lacking = {limit.of for subset in protocol.subsets for limit in subset.limits}
+    lacking -= {HEIGHT, *facts.of_images, *facts.of_boxes}
+    if lacking and not findings.has("subset-unknown"):
+        lacks = ", ".join(sorted(lacking))
+        detail = f"ground truth has no {lacks}, by which protocol {protocol.name} chooses its subsets"
+        fix = "Pass the original ground truth of the benchmark."
+        findings.warning("subset-unknown", Where(sides.gt.path), detail, fix=fix)
+
+    def marked(table: BoxTable) -> BoxTable:
+        outside = np.zeros(len(table), dtype=np.uint16)
+        for place, subset in enumerate(protocol.subsets):
+            for limit in subset.limits:
+                if limit.of == HEIGHT:
+                    values = table.xywh[:, 3]
+                elif limit.of in of_images:
+                    values = of_images[limit.of][table.image]
+                elif table.score is not None:
+                    continue  # what is known of objects alone
+                else:
+                    values = facts.of_boxes.get(limit.of, np.full(len(sides.gt.boxes), np.nan))[table.source]
+                # What is not known is within no limits.
+                outside |= (~((values >= limit.low) & (values <= limit.high))).astype(np.uint16) << place
+        return freeze(replace(table, outside=outside))
+
+    return boxes.mapped(marked)
+
+
+def _bits_as_scores(boxes: BoxTable) -> BoxTable:
+    return freeze(replace(boxes, score=None if boxes.outside is None else boxes.outside.astype(np.float64)))
+
+
 def _region_rule(sides: Sides, protocol: Protocol, findings: FindingLog) -> Callable[[BoxTable], BoxTable]:
     """Return what removes the regions of the ground truth, and what they cover."""
     sizes = common_sizes(sides.pred, sides.aligned.placement.images)
@@ -326,7 +372,7 @@ def _region_rule(sides: Sides, protocol: Protocol, findings: FindingLog) -> Call
 def _beside_regions(
     boxes: BoxTable, *, regions: Mapping[int, FloatArray], sizes: FloatArray, flags: Sequence[str]
 ) -> BoxTable:
-    """Return the boxes that are no regions, and that these cover by less than half.
+    """Return the boxes that are not regions, and that these cover by less than half.
 
     Pixels are counted from 1. A region has one more of them than its width and height.
 

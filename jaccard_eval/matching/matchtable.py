@@ -167,6 +167,7 @@ def expand(blocks: Blocks) -> Iterator[tuple[IntArray, IntArray]]:
             return
 
 
+ALL_SIZES = 0  # the first area range of every protocol; operating points and errors are taken over it
 NO_PLACE = 0
 # pycocotools: a box always matches its exact copy, whatever rounding did. No tolerance: lower thresholds stay exact.
 LARGEST_THRESHOLD = 1 - 1e-10
@@ -487,6 +488,10 @@ class MatchTable:
     gt_shared: BoolArray | None = None
     # Detections that do not count where they match nothing, (n,); None where all do.
     unpunished: BoolArray | None = None
+    # Objects that recall is a share of, ignored ones included, (A, m); None where these are those that count.
+    gt_counted: BoolArray | None = None
+    # Bits of the subsets that a detection lies outside of, (n,); None where there are none.
+    outside: npt.NDArray[np.uint16] | None = None
     # The largest overlap of an object with one that is ignored, (m,); None where no metric of the protocol asks.
     gt_cover: FloatArray | None = None
 
@@ -526,7 +531,9 @@ class MatchTable:
         rows = self.row[detections]
         columns["row"] = np.searchsorted(np.sort(rows), rows).astype(np.int32)
         columns |= {name: getattr(self, name)[truth] for name in ("gt_label", "gt_source")}
-        columns["unpunished"] = None if self.unpunished is None else self.unpunished[detections]
+        for name in ("unpunished", "outside"):
+            column = getattr(self, name)
+            columns[name] = None if column is None else column[detections]
         return replace(
             self,
             **columns,
@@ -534,6 +541,7 @@ class MatchTable:
             gt_image=np.searchsorted(images, self.gt_image[truth]),
             gt_ignored=self.gt_ignored[:, truth],
             gt_shared=None if self.gt_shared is None else self.gt_shared[truth],
+            gt_counted=None if self.gt_counted is None else self.gt_counted[:, truth],
             gt_cover=None if self.gt_cover is None else self.gt_cover[truth],
             candidate=new_row[self.candidate[candidates]],
             choice=self.choice[:, :, candidates],
@@ -617,6 +625,8 @@ def match_boxes(
         gt_ignored=ignored,
         gt_shared=shared if protocol.shared_flags or shares_all else None,
         unpunished=None if unpunished is None else unpunished.take(det_order),
+        gt_counted=~out_of_range(gt, protocol) if protocol.counts_ignored else None,
+        outside=None if pred.outside is None else pred.outside.take(det_order),
         gt_cover=_covers(gt, order, gt_key, protocol) if PAIRED in protocol.metrics else None,
     )
 
@@ -640,10 +650,22 @@ def _covers(gt: BoxTable, order: IntArray, key: IntArray, protocol: Protocol) ->
 
 def ignored_objects(gt: BoxTable, protocol: Protocol) -> BoolArray:
     """Mark ground truth that does not count in an area range: flagged, or outside of it, both ends included; (A, m)."""
-    flagged = any_flag(gt, protocol.ignored_flags)
+    return any_flag(gt, protocol.ignored_flags) | out_of_range(gt, protocol)
+
+
+def out_of_range(gt: BoxTable, protocol: Protocol) -> BoolArray:
+    """Mark ground truth that lies outside of an area range or subset, (A, m)."""
     # The area is that of the annotation, of a mask where the file has one, as in pycocotools.
     areas = protocol.object_areas(gt)
-    return np.stack([flagged | (areas < area.low) | (areas > area.high) for area in protocol.areas])
+    ranges = [(areas < area.low) | (areas > area.high) for area in protocol.areas]
+    return np.stack(ranges + [ranges[ALL_SIZES] | is_outside for is_outside in outside_of(gt.outside, protocol)])
+
+
+def outside_of(bits: npt.NDArray[np.uint16] | None, protocol: Protocol) -> list[BoolArray]:
+    """Return which boxes lie outside of each subset, (n,) each; those of unknown bits are in all."""
+    places = range(len(protocol.subsets))
+    of_all = np.zeros(1, dtype=np.uint16) if bits is None else bits
+    return [(of_all >> place) & 1 > 0 for place in places]
 
 
 def any_flag(gt: BoxTable, flags: Sequence[str]) -> BoolArray:
@@ -671,9 +693,6 @@ def pairs_of_any_class(
         blocks = Blocks.of(objects.image.astype(np.int64), some.image.astype(np.int64))
         pairs = candidate_pairs(some, objects, blocks, protocol, threshold=threshold)
         yield block, Pairs(pairs.det, rows[pairs.gt], pairs.overlap)
-
-
-ALL_SIZES = 0  # the first area range of every protocol; operating points and errors are taken over it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -710,7 +729,9 @@ class Ranking:
     def of(cls, table: MatchTable, n_images: int) -> Ranking:
         """Read a ranking off a match table; columns are shared with it."""
         areas = table.protocol.areas
-        in_range = np.stack([(table.area >= area.low) & (table.area <= area.high) for area in areas])
+        ranges = [(table.area >= area.low) & (table.area <= area.high) for area in areas]
+        ranges += [ranges[ALL_SIZES] & ~is_outside for is_outside in outside_of(table.outside, table.protocol)]
+        in_range = np.stack(ranges)
         if table.unpunished is not None:
             in_range &= ~table.unpunished
         hits, counts = (np.empty(table.choice.shape, dtype=np.bool_) for _ in range(2))
@@ -741,7 +762,7 @@ class Ranking:
             counts=counts,
             gt_image=table.gt_image,
             gt_label=table.gt_label,
-            gt_counts=~table.gt_ignored | table.protocol.counts_ignored,
+            gt_counts=~table.gt_ignored if table.gt_counted is None else table.gt_counted,
             table=None if table.gt_cover is None else table,
         )
 

@@ -23,7 +23,7 @@ from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import AVERAGED, KEYS, METRICS, MetricRef
-from jaccard_eval.data.protocol import COCO, EVERY_CLASS, USUAL_IOU, Protocol
+from jaccard_eval.data.protocol import COCO, EVERY_CLASS, HEIGHT, USUAL_IOU, Protocol
 from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint, SliceRow
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.data.signature import FINGERPRINT, FINGERPRINT_DIGITS
@@ -63,7 +63,10 @@ class Axes:
     def resolved(self, ref: MetricRef) -> MetricRef:
         """Return a reference with the score and the spelling of the area that it leaves to the evaluation."""
         metric = METRICS[ref.name]
-        given = {"iou": ref.iou, "area": ref.area, "max_dets": ref.max_dets, "score": ref.score}
+        # Under rules without a range of that name, AP_medium is AP[subset=medium].
+        if ref.area in self._subsets and ref.area not in self._areas and ref.subset is None:
+            ref = replace(ref, area=None, subset=ref.area)
+        given = {"iou": ref.iou, "area": ref.area, "subset": ref.subset, "max_dets": ref.max_dets, "score": ref.score}
         if any(value is not None and key not in KEYS[metric.on] for key, value in given.items()):
             keys = " and ".join(filter(None, (", ".join(KEYS[metric.on][:-1]), KEYS[metric.on][-1])))
             raise UsageError(f"metric {quoted_value(str(ref))}: {ref.name} takes {keys} only")
@@ -82,6 +85,10 @@ class Axes:
     @property
     def _areas(self) -> list[str]:
         return [*(area.name for area in self.protocol.areas), *self.protocol.frequencies]
+
+    @property
+    def _subsets(self) -> list[str]:
+        return [subset.name for subset in self.protocol.subsets]
 
     def thresholds(self, ref: MetricRef) -> slice | list[int]:
         """Return which thresholds a metric is taken over."""
@@ -116,14 +123,23 @@ class Axes:
         return ", ".join(f"{value:g}" for value in self.protocol.iou_thresholds)
 
     def area(self, ref: MetricRef) -> int:
-        """Return the area range, the first by default."""
+        """Return the area range, the first by default; subsets stand behind them."""
         names = [area.name for area in self.protocol.areas]
+        if ref.subset is not None:
+            if ref.subset not in self._subsets or ref.area is not None:
+                known = f"choose from {', '.join(self._subsets)}" if self._subsets else "there are none"
+                known = "name an area or a subset" if ref.area is not None else known
+                raise UsageError(
+                    f"metric {quoted_value(str(ref))}: protocol {self.protocol.name} has no such subset; {known}."
+                    f"{did_you_mean(ref.subset, self._subsets)}"
+                )
+            return len(names) + self._subsets.index(ref.subset)
         if ref.area is None or self.classes(ref) is not None:
             return 0
         if ref.area not in names:
             raise UsageError(
                 f"metric {quoted_value(str(ref))}: unknown area range {quoted_value(ref.area)}; choose from "
-                f"{', '.join(self._areas)}.{did_you_mean(ref.area, self._areas)}"
+                f"{', '.join((*self._areas, *self._subsets))}.{did_you_mean(ref.area, (*self._areas, *self._subsets))}"
             )
         return names.index(ref.area)
 
@@ -467,9 +483,13 @@ class DetectionMetrics:
 
     def _of_area(self, ref: MetricRef, area: int) -> MetricValue | None:
         """Return the value of a metric that is undefined for want of areas in square pixels; None where it is not."""
-        if area == ALL_SIZES or self.area_known:
+        if area == ALL_SIZES or self.area_known or not self._is_by_size(ref):
             return None
         return MetricValue(ref=ref, value=np.nan, n=0, reason="image sizes are unknown")
+
+    def _is_by_size(self, ref: MetricRef) -> bool:
+        of = [limit.of for subset in self.protocol.subsets if subset.name == ref.subset for limit in subset.limits]
+        return ref.subset is None or HEIGHT in of
 
     def _point_value(self, ref: MetricRef, label: int | None) -> MetricValue:
         if METRICS[ref.name].on != "point":
@@ -569,7 +589,8 @@ class DetectionMetrics:
     def _defined(self, ref: MetricRef, value: float, n: int) -> MetricValue:
         if not np.isnan(value):
             return MetricValue(ref=ref, value=value, n=n)
-        reason = "no detections" if n else f"no {ref.area + ' ' if ref.area else ''}ground truth"
+        named = ref.area or ref.subset
+        reason = "no detections" if n else f"no {named + ' ' if named else ''}ground truth"
         if not n and self.axes.classes(ref) is not None:
             reason = f"no ground truth of a class with frequency {ref.area}"
         return MetricValue(ref=ref, value=np.nan, n=n, reason=reason)
@@ -636,6 +657,8 @@ def summary_refs(protocol: Protocol, *, ranked: bool = True) -> tuple[MetricRef,
         by_cap = [replace(ref, name="AR") for ref in _threshold_refs(protocol)]
     by_frequency = [MetricRef(name="AP", area=name) for name in protocol.frequencies]
     also = [MetricRef.parse(metric) for metric in protocol.metrics]
+    by_subset = [MetricRef(name="AP", subset=subset.name) for subset in protocol.subsets]
+    also += [ref for ref in by_subset if ref not in also]
     refs = (*_threshold_refs(protocol), *also, *by_area[: len(areas)], *by_frequency, *by_cap, *by_area[len(areas) :])
     return (*unranked, *refs)
 

@@ -109,6 +109,7 @@ class Draft:
         self.point_names: tuple[str, ...] = ()  # of poses, where the file has them
         # Of the first box, where it has a mask of pixels: its image, and width and height of the mask.
         self.first_mask: tuple[Key, tuple[float, float]] | None = None
+        self.of_images: dict[str, Mapping[Key, float]] = {}  # quantities of images, by their keys
         self.usual_protocol = ""  # that judges by what is known besides boxes
         self._labels: list[_Labels] | None = None
 
@@ -255,7 +256,7 @@ class Draft:
         kept = (image_rows >= 0) & (label_rows >= 0) & ~self._dropped(xywh)
         self._settle_skipped(raw, kept)
         self._refuse_lost(lost, kept)
-        facts = self._build_facts(images, labels)  # which may find something
+        facts = self._build_facts(images, labels, raw)  # which may find something
         return Dataset(
             path=self.path,
             format=self.format_name,
@@ -292,14 +293,18 @@ class Draft:
             self.findings.error("content-lost", Where(self.path), detail, fix=fix)
             self.findings.raise_errors()
 
-    def _build_facts(self, images: ImageTable, labels: LabelMap) -> ClassFacts:
+    def _build_facts(self, images: ImageTable, labels: LabelMap, raw: RawBoxes) -> ClassFacts:
         """Index what was added besides boxes; what names no known image or class is ignored, with a warning."""
         at = {key: row for row, key in enumerate(labels.keys)}
         frequency = tuple(self.class_frequency.get(key, "") for key in at) if self.class_frequency else ()
         above = tuple(sorted({at[parent] for parent in self._above(key) if parent in at}) for key in at)
         ancestors = tuple(map(tuple, above)) if self.class_parents else ()
+        of_images = {
+            name: np.array([values.get(key, np.nan) for key in images.keys], dtype=np.float64)
+            for name, values in self.of_images.items()
+        }
         if self._labels is None:
-            return ClassFacts(None, frequency, ancestors, self.usual_protocol)
+            return ClassFacts(None, frequency, ancestors, of_images, raw.of_boxes, self.usual_protocol)
         columns = []
         for given in self._labels:
             _, image = index_keys(given.images, images.keys)
@@ -317,7 +322,7 @@ class Draft:
             known = (image >= 0) & (label >= 0)
             columns.append((image[known], label[known], np.full(int(known.sum()), given.fact, dtype=np.int8)))
         known_labels = ImageLabels.ordered(*map(np.concatenate, zip(*columns, strict=True)))
-        return ClassFacts(known_labels, frequency, ancestors, self.usual_protocol)
+        return ClassFacts(known_labels, frequency, ancestors, of_images, raw.of_boxes, self.usual_protocol)
 
     def _above(self, key: Key) -> set[Key]:
         """Return the keys of all classes above one."""
@@ -624,6 +629,13 @@ def _joined(parts: Sequence[RawBoxes], path: str) -> RawBoxes:
 
     columns: dict[str, Any] = {name: column(name, np.nan) for name in ("score", "area")}
     columns |= {name: column(name, False) for name in (*FLAGS, "of_box")}
+    quantities = sorted({name for part in parts for name in part.of_boxes})
+    of_boxes = {
+        name: np.concatenate(
+            [part.of_boxes.get(name, np.full(n, np.nan)) for n, part in zip(sizes, parts, strict=True)]
+        )
+        for name in quantities
+    }
     return replace(
         first,
         image=_joined_keys([part.image for part in parts]),
@@ -631,6 +643,7 @@ def _joined(parts: Sequence[RawBoxes], path: str) -> RawBoxes:
         coords=np.concatenate([part.coords for part in parts]),
         place=place,
         shapes=shapes[0].joined(shapes[1:]) if shapes else None,
+        of_boxes=of_boxes,
         **columns,
     )
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from functools import partial
 
 import numpy as np
@@ -162,6 +162,8 @@ class RawBoxes:
         drawn upwards or to the left.
     no_score : tuple of str, optional
         Why there is no score and what to do, where the format knows more than that there is none.
+    of_boxes : mapping of str to float64 array (n,)
+        Quantities that subsets of protocols limit, by their names; NaN where a box has none.
     """
 
     image: Keys
@@ -182,6 +184,7 @@ class RawBoxes:
     of_box: BoolArray | None = None
     drawn: bool = False
     no_score: tuple[str, Fix | str] | None = None
+    of_boxes: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def take(self, rows: npt.NDArray[np.int64]) -> RawBoxes:
         """Return some of the boxes."""
@@ -189,6 +192,7 @@ class RawBoxes:
         columns = ("score", "area", "crowd", "difficult", "group_of", "ignore", "of_box")
         given = {name: column[rows] for name in columns if (column := getattr(self, name)) is not None}
         shapes = None if self.shapes is None else self.shapes.take(rows)
+        of_boxes = {name: values[rows] for name, values in self.of_boxes.items()}
         keys = [
             keys[rows] if isinstance(keys, np.ndarray) else keys.take(rows) if isinstance(keys, CodedKeys)
             else [keys[row] for row in chosen]
@@ -196,7 +200,7 @@ class RawBoxes:
         ]  # fmt: skip
         image, label = keys
         return replace(
-            self, image=image, label=label, coords=self.coords[rows], shapes=shapes,
+            self, image=image, label=label, coords=self.coords[rows], shapes=shapes, of_boxes=of_boxes,
             place=lambda row: place(chosen[row]), **given,
         )  # fmt: skip
 

@@ -44,7 +44,7 @@ def test_without_caps_there_is_one_place_on_their_axis() -> None:
         ("AR7", r"cap 7 is not evaluated; caps are \[1, 10, 100\]"),
         ("recall", r"recall needs a score; write recall\[iou=0\.5,score=0\.5\]\. Or evaluate with score=0\.5"),
         ("F1[class=dog]", r"F1 needs a score; write F1\[iou=0\.5,score=0\.5,class=dog\]\. Or"),
-        ("AP[score=0.5]", r"AP takes iou, area, max_dets and class only"),
+        ("AP[score=0.5]", r"AP takes iou, area, subset, max_dets and class only"),
         ("recall[iou=0.5,area=small]", r"recall takes iou, score and class only"),
         ("maps", r"unknown metric 'maps'.* Did you mean 'AP"),
     ],

@@ -238,7 +238,7 @@ def summary_section(result: EvaluationResult, *, verbose: bool) -> Section:
             caps = (ref.max_dets,) if ref.max_dets is not None else protocol.max_dets[-1:]
             # Classes of a frequency have objects of all sizes.
             area = f"all, frequency {ref.area}" if ref.area in protocol.frequencies else ref.area
-            settings = (iou, area or protocol.areas[0].name, str(caps[0]) if caps else "no cap")
+            settings = (iou, area or ref.subset or protocol.areas[0].name, str(caps[0]) if caps else "no cap")
         if verbose or not math.isnan(metric.value):
             rows.append((name, metric.value, *bounds, *settings, metric.n))
     notes = undefined_notes(result.metrics.items())

@@ -44,6 +44,7 @@ from jaccard_eval.matching.order import starts_of_runs
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.json import is_number
 from jaccard_eval.reading.rawboxes import CodedKeys, Keys, RawBoxes
 from jaccard_eval.text import quoted_value
 
@@ -143,6 +144,9 @@ def _add_images(draft: Draft, images: list[ImageRecord]) -> None:
     for row, column in np.argwhere(~usual).tolist():
         sides[row, column] = _side(draft, row, images[row], ("width", "height")[column])
     draft.set_images(keys, file_names=names, sizes=sides)
+    crowded = {image.id: image.crowd_index for image in images if image.crowd_index is not None}
+    if crowded and all(map(is_number, crowded.values())):
+        draft.of_images["crowdIndex"] = crowded
     _warn_shared_file_names(draft, names)
 
 

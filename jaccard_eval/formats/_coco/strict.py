@@ -49,6 +49,7 @@ class ImageRecord(msgspec.Struct, gc=False):
     # LVIS: classes that are verified to be absent, and those with objects that have no annotation.
     neg_category_ids: list[Id] | UnsetType = UNSET
     not_exhaustive_category_ids: list[Id] | UnsetType = UNSET
+    crowd_index: Any = msgspec.field(name="crowdIndex", default=None)  # CrowdPose: how crowded it is
 
 
 class CategoryRecord(msgspec.Struct, gc=False):

@@ -300,6 +300,7 @@ def _image(record: Record) -> ImageRecord:
         width=width,
         height=height,
         **{name: _ids(record, name) for name in VERIFIED},
+        crowd_index=record.values.get("crowdIndex"),
     )
 
 

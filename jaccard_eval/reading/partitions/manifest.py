@@ -70,7 +70,7 @@ class FactsRecord:
 
     def facts(self, images: ImageLabels | None) -> ClassFacts:
         """Return the facts, with those of images."""
-        return ClassFacts(images, self.frequency, self.ancestors, self.usual_protocol)
+        return ClassFacts(images, self.frequency, self.ancestors, usual_protocol=self.usual_protocol)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 RUN_SCHEMA = 2
 # The columns of a run, listed here so that a new column of a table in memory does not change what files hold.
-BOX_COLUMNS = ("image", "label", "xywh", "score", "area", "crowd", "difficult", "group_of", "ignore", "source")
+BOX_COLUMNS = (
+    *("image", "label", "xywh", "score", "area", "crowd", "difficult", "group_of", "ignore", "source"),
+    "outside",  # under protocols with subsets
+)
 PAIR_COLUMNS = ("pair_detection", "pair_gt", "pair_overlap")
 # What it holds besides its arrays.
 RUN: Beside = {

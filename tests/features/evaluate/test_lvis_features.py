@@ -136,8 +136,8 @@ def test_compare_bootstrap_errors_and_slices_go_by_the_same_rules(sides: tuple[P
 def test_what_cannot_be_done_is_refused_with_a_way(sides: tuple[Path, Path], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"errors: not available with the disk engine"):
         evaluate(*sides, protocol="lvis", engine="disk", errors=True)
-    with pytest.raises(UsageError, match="caps detections per image: name one cap"):
-        evaluate(*sides, protocol="lvis", max_dets=[10, 300])
+    with pytest.raises(UsageError, match="caps detections per class: name one cap"):
+        evaluate(*sides, protocol="lvis-fixed", max_dets=[10, 300])
     with pytest.raises(UsageError, match="unknown area range 'r'"):
         evaluate(*sides)["AP_r"]
     with pytest.raises(UsageError, match="a class or a frequency"):
