@@ -1,4 +1,4 @@
-"""What is explained about findings: each example prints the message of its file, and docs/findings.md has all files.
+"""What is explained about findings: each example prints the message of its file, and docs/findings.md lists all.
 
 Run as a script, this file rewrites docs/findings.md.
 """
@@ -7,9 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
+from reference_pages import findings_page
 
 from jaccard_eval.cli.run import run
-from jaccard_eval.codes import CODES, EXPLAINED, explanation, introduction
+from jaccard_eval.codes import CODES, EXPLAINED, explanation
 
 PAGE = Path(__file__).parents[1] / "docs" / "findings.md"
 # Numbers, and what follows a number: these are of the data.
@@ -30,11 +31,6 @@ BYTES: dict[str, tuple[dict[str, bytes], str]] = {
         "evaluate gt.json pred.json",
     ),
 }
-
-
-def page() -> str:
-    """Return the page: the introduction, then a section for each code."""
-    return introduction() + "".join(f"\n## {code}\n\n{explanation(code).strip()}\n" for code in sorted(CODES))
 
 
 def words(message: str) -> str:
@@ -73,7 +69,7 @@ def test_the_example_of_a_code_prints_its_message(
 
 def test_the_page_is_that_of_the_files() -> None:
     # `python tests/test_findings_page.py` writes it.
-    assert PAGE.read_text(encoding="utf-8") == page()
+    assert PAGE.read_text(encoding="utf-8") == findings_page()
 
 
 def test_an_example_names_its_command_and_all_files_that_the_command_reads() -> None:
@@ -83,4 +79,4 @@ def test_an_example_names_its_command_and_all_files_that_the_command_reads() -> 
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    PAGE.write_text(findings_page(), encoding="utf-8")

@@ -15,7 +15,7 @@ import jaccard_eval
 from jaccard_eval.cli import COMMAND_TABLE, GROUPS, PROGRAM
 from jaccard_eval.cli.options import HELP, SectionedCommand
 from jaccard_eval.cli.topics import EXIT_CODES
-from jaccard_eval.codes import STOPS
+from jaccard_eval.codes import CODES, STOPS, explanation, introduction
 from jaccard_eval.data.known_protocols import RULES
 from jaccard_eval.data.metricref import BOXES, METRICS
 from jaccard_eval.report import describe_outputs
@@ -34,7 +34,7 @@ LOOPS = ("Evaluator", "MeanAveragePrecision")
 
 
 def generated_pages(written: Mapping[str, str]) -> Pages:
-    """Return every generated page by its name; the findings come from their one page."""
+    """Return every generated page by its name."""
     return {
         **_commands(),
         "options.md": _options(),
@@ -42,7 +42,7 @@ def generated_pages(written: Mapping[str, str]) -> Pages:
         "metrics.md": _metrics(written["metrics.md"]),
         "outputs.md": _outputs(),
         **({} if "protocols.md" in written else {"protocols.md": _protocols()}),
-        **_findings(written["findings.md"]),
+        **_findings(),
         **_schemas(),
     }
 
@@ -252,21 +252,21 @@ def _outputs() -> str:
     return "\n".join(lines)
 
 
-def _findings(page: str) -> Pages:
-    """Split the page of findings: an index, and a page each, whose address has the code."""
-    introduction, *rest = re.split(r"^## (?=[a-z0-9-]+\n)", page, flags=re.MULTILINE)
-    texts = {text.partition("\n")[0]: text.partition("\n")[2].strip("\n") for text in rest}
-    lines = [introduction.replace("Each code has a section\nbelow", "Each code has a page"), "## All codes", ""]
-    lines += ["`jaccard-eval help CODE` prints the same page.", ""]
-    lines += ["| code | severity | meaning |", "|---|---|---|"]
-    for code, text in sorted(texts.items()):
+def findings_page() -> str:
+    """Return docs/findings.md: what is true of all findings, and a table of the codes."""
+    lines = [introduction(), "## All codes", "", "| code | severity | meaning |", "|---|---|---|"]
+    for code in sorted(CODES):
+        text = explanation(code)
         meaning = first_sentence(" ".join(text.partition("\n\n")[0].split())).replace("|", "\\|")
-        lines.append(f"| [`{code}`](findings/{code}.md) | {_severity(text)} | {meaning} |")
-    pages = {f"findings/{code}.md": _finding(code, text, set(texts)) for code, text in texts.items()}
-    return {"findings.md": "\n".join([*lines, ""]), **pages}
+        lines.append(f"| [`{code}`](../jaccard_eval/explained/{code}.md) | {_severity(text)} | {meaning} |")
+    return "\n".join([*lines, ""])
 
 
-def _finding(code: str, text: str, codes: set[str]) -> str:
+def _findings() -> Pages:
+    return {f"findings/{code}.md": _finding(code, explanation(code).strip()) for code in sorted(CODES)}
+
+
+def _finding(code: str, text: str) -> str:
     stops = (
         "\n\nIt stops the run unless allowed: `--allow " + code + "` continues, with a warning."
         if code in STOPS
@@ -274,7 +274,7 @@ def _finding(code: str, text: str, codes: set[str]) -> str:
     )
 
     def linked(found: re.Match[str]) -> str:
-        return f"[`{found[1]}`]({found[1]}.md)" if found[1] in codes - {code} else found[0]
+        return f"[`{found[1]}`]({found[1]}.md)" if found[1] in CODES - {code} else found[0]
 
     parts = re.split(r"(^```.*?^```$)", _moved_down(text), flags=re.MULTILINE | re.DOTALL)
     prose = [
@@ -286,9 +286,8 @@ def _finding(code: str, text: str, codes: set[str]) -> str:
 
 
 def _moved_down(text: str) -> str:
-    """Let links of the page of findings lead from one folder below it."""
-    text = re.sub(r"\]\(findings/", "](", text)
-    return re.sub(r"\]\((?!\w+:|#)(?=[^)]*/|[\w-]+\.(?:md|png|svg))(?![a-z0-9-]+\.md\)(?<=findings))", "](../", text)
+    """Let links of what is explained lead from one folder below the pages."""
+    return re.sub(r"\]\((?=[\w-]+\.md)", "](../", text)
 
 
 def _severity(text: str) -> str:

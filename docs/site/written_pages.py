@@ -8,6 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+EXPLAINED = ROOT / "jaccard_eval" / "explained"
 LINK = re.compile(r"(?<=\]\()(?!\w+:)([^)\s#]*)(#[^)\s]*)?(?=\))")
 # Files outside docs/ that have a page of the site.
 OUTSIDE = {path.name: path.name.lower() for path in sorted(ROOT.glob("*.md")) if path.name != "README.md"}
@@ -28,7 +29,7 @@ def written_pages() -> dict[str, str]:
 
 
 def relinked(text: str, source: Path, name: str) -> str:
-    """Turn links that the site has elsewhere: to pages outside docs/, and to sections of docs/findings.md."""
+    """Turn links that the site has elsewhere: to pages outside docs/, and to what is explained of findings."""
 
     def turned(found: re.Match[str]) -> str:
         path, anchor = found[1], found[2] or ""
@@ -39,8 +40,8 @@ def relinked(text: str, source: Path, name: str) -> str:
         up = "../" * name.count("/")
         if inside in OUTSIDE:
             return f"{up}{OUTSIDE[inside]}{anchor}"
-        if inside == "docs/findings.md" and anchor:
-            return f"{up}findings/{anchor[1:]}.md"
+        if target.parent == EXPLAINED:
+            return f"{up}findings/{target.name}"
         if inside == "README.md":
             return f"{up}index.md"
         if target.is_relative_to(DOCS / "schema") and target.suffix == ".json":

@@ -301,7 +301,7 @@ class Dataset:
 
     @property
     def table(self) -> BoxTable:
-        """The boxes as one table in memory: those of a loaded data set are one, others are read from the disk."""
+        """The boxes as one table in memory; those of a data set on the disk are read."""
         return self.boxes.whole()
 
     @property
