@@ -328,7 +328,7 @@ class EvaluateOptions(SideOptions):
         object.__setattr__(self, "score", self.score if aimed is None else aimed)
         listed = self.worst_images
         if listed is not None and (not isinstance(listed, int) or isinstance(listed, bool) or listed < 1):
-            raise UsageError(f"worst_images must be a whole number from 1 on, got {quoted_value(listed)}")
+            raise UsageError(f"worst_images must be a whole number of at least 1, got {quoted_value(listed)}")
 
 
 def to_document(options: EvaluateOptions) -> dict[str, Any]:
@@ -446,11 +446,11 @@ class EngineOptions:
             raise UsageError(f"{', '.join(beyond)}: for the engine dask only.", fix=fix)
         require_effect(changed(self), "engines", {"": "dask" if self.client is not None else self.engine})
         if not isinstance(self.retries, int) or self.retries < 0:
-            raise UsageError(f"retries must be a whole number from 0 on, got {quoted_value(self.retries)}")
+            raise UsageError(f"retries must be a whole number of at least 0, got {quoted_value(self.retries)}")
         if not self.no_worker_timeout >= 0:
             raise UsageError(f"no_worker_timeout must not be negative, got {quoted_value(self.no_worker_timeout)}")
         if self.workers is not None and (not isinstance(self.workers, int) or self.workers < 1):
-            raise UsageError(f"workers must be a whole number from 1 on, got {quoted_value(self.workers)}")
+            raise UsageError(f"workers must be a whole number of at least 1, got {quoted_value(self.workers)}")
         if self.memory_limit is not None and self.bytes < LEAST_MEMORY:
             raise UsageError(f"memory_limit must be at least 256MiB, got {quoted_value(self.memory_limit)}")
 

@@ -79,7 +79,7 @@ def test_pre_commit_installs_the_hooks_and_runs_them(clone: Path, programs: Path
     run("git", "add", ".", cwd=project)
     settings = {"PRE_COMMIT_HOME": tmp_path / "hooks", "HOME": tmp_path}
     printed = run(programs / "pre-commit", "run", "--all-files", "--color=never", cwd=project, **settings)
-    assert [line.rpartition(".")[2] for line in printed.splitlines() if ".." in line] == ["Passed", "Passed"]
+    assert printed.count("...Passed\n") == 2
     # Now as that of a worse model, which the gate is there for.
     run(program, sides[0], "sample_data/coco/worse.json", "-q", "-o", "result.json", cwd=project)
     run("git", "add", ".", cwd=project)

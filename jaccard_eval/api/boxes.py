@@ -152,10 +152,10 @@ def nms(
 
     if scores is not None:
         if class_agnostic or format_name is not None or options is not None:
-            raise UsageError("class_agnostic, format_name and options are those of predictions; pass these alone")
+            raise UsageError("class_agnostic, format_name and options are for predictions; pass only those")
         return suppress_arrays(boxes, scores, labels=labels, images=images, iou=iou, by=by, encoding=encoding)
     if labels is not None or images is not None or encoding != "xyxy":
-        raise UsageError("labels, images and encoding are those of arrays; pass scores as well")
+        raise UsageError("labels, images and encoding are for arrays; pass scores as well")
     side = load(boxes, role="pred", format_name=format_name, options=options)
     kept = suppress(side.table, Suppression(iou=iou, by=by), class_agnostic=class_agnostic)
     # Without a box, there may be no column of scores either.
@@ -435,7 +435,7 @@ def compare(
         raise UsageError(f"{', '.join(sorted(given))}: results have rules and options of their own")
     runs = [pred if isinstance(pred, EvaluationResult) else saved_run_of(pred) for pred in sources]
     if gt is not None and runs and None not in runs:
-        raise UsageError("all predictions are results, which contain their ground truth: remove the other one")
+        raise UsageError("results contain their ground truth: remove the other one")
     require_two(len(sources))
     side_names(len(sources), names or {})  # a slip is reported before anything is evaluated
     asked.rules()
@@ -735,7 +735,7 @@ def explain(
         asked = Question.of(metric, gt.protocol, against=against, boxes=boxes)
         return replace(explain_sides(sides_again(gt), asked, version=__version__), gt=gt.gt, pred=gt.pred)
     if pred is None:
-        raise UsageError("explain needs predictions too, or the result of an evaluation in place of both")
+        raise UsageError("explain needs ground truth and predictions, or the result of an evaluation")
     Question.of(metric, rules.rules(), against=against, boxes=boxes)  # a slip is reported before anything is read
     gt, pred = opened(gt, gt_format), opened(pred, pred_format)
     settled, found = _settled(rules, gt, (pred,), how)

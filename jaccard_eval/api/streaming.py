@@ -332,7 +332,7 @@ def _dataset(document: _DatasetDocument, archive: Archive, kinds: Sequence[type[
         columns[name] = column.astype(_KINDS.get(str(kind), np.int64))
     for name, limit in (("image", m), ("label", n_labels)):
         if n and not 0 <= columns[name].min() <= columns[name].max() < limit:
-            raise UsageError(f"is damaged: gt.{name} holds a row that there is not")
+            raise UsageError(f"is damaged: gt.{name} refers to a row that does not exist")
     return Dataset(
         path=document.path,
         format=document.format,
@@ -372,7 +372,7 @@ def _counts(array: AnyArray | None, n: int, name: str) -> IntArray:
     if array is None or array.dtype.kind not in "iu" or array.shape != (n,):
         raise UsageError(f"is damaged: {name} is missing or of another shape")
     if array.min(initial=0) < 0 or array.max(initial=0) >= 2**63:
-        raise UsageError(f"is damaged: {name} holds numbers that it cannot have")
+        raise UsageError(f"is damaged: {name} holds impossible numbers")
     return array.astype(np.int64)
 
 
@@ -851,7 +851,7 @@ def _named_classes(classes: Sequence[str] | Mapping[int, str] | None) -> dict[in
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names) or not names:
         raise UsageError("classes must be different texts, at least one")
     if not all(isinstance(number, int) and not isinstance(number, bool) and number >= 0 for number in numbers):
-        raise UsageError("classes must be a list of names, or names by whole numbers from 0 on: {1: 'person', ...}")
+        raise UsageError("classes must be a list of names, or names by whole numbers of at least 0: {1: 'person', ...}")
     return {int(number): str(classes[number]) for number in sorted(numbers)}
 
 

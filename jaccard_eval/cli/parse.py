@@ -139,7 +139,8 @@ class WholeNumber(click.IntRange):
         try:
             number: int = super().convert(value, param, ctx)
         except click.BadParameter:
-            bounds = "" if self.min is None else f" from {self.min} {'on' if self.max is None else f'to {self.max}'}"
+            ends = f"of at least {self.min}" if self.max is None else f"from {self.min} to {self.max}"
+            bounds = "" if self.min is None else f" {ends}"
             self.fail(f"{quoted_value(value)} is not a whole number{bounds}", param, ctx)
         return number
 
@@ -171,7 +172,7 @@ def parse_whole(text: str) -> int:
     text = text.strip()  # int() leaves some of the blanks that this removes, such as \x1c
     # 18 digits fit into 64 bits, as seeds and counts have to later.
     if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
-        raise UsageError(f"{quoted_value(text)} is not a whole number from 0 on")
+        raise UsageError(f"{quoted_value(text)} is not a whole number of at least 0")
     return int(text)
 
 
@@ -207,7 +208,7 @@ def parse_max_dets(text: str) -> tuple[int, ...]:
     """Return caps on detections from ``100`` or ``1,10,100``; ``none`` means no cap, an empty tuple."""
     caps = parse_numbers(text)
     if any(cap != int(cap) or cap < 1 for cap in caps):
-        raise UsageError(f"caps on detections are whole numbers from 1 on, or 'none'; got {quoted_value(text)}")
+        raise UsageError(f"caps on detections are whole numbers of at least 1, or 'none'; got {quoted_value(text)}")
     return tuple(map(int, caps))
 
 

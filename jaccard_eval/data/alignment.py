@@ -857,7 +857,7 @@ def _chosen_classes(labels: LabelMap, options: SideOptions) -> RowArray:
         for name in labels.names
     ]
     if wanted and not any(wanted):
-        raise UsageError("the classes that are chosen and excluded leave no class to evaluate")
+        raise UsageError("the chosen and excluded classes leave no class to evaluate")
     return np.where(wanted, np.cumsum(wanted) - 1, -1).astype(np.int32)
 
 

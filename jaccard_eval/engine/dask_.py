@@ -229,7 +229,7 @@ class Cluster:
         workers = self._look()
         for address in sorted(self._known.keys() - workers.keys()):
             left = pluralise(len(workers), "worker")
-            _log.log(logging.WARNING, "worker %s is gone; what it had is done again elsewhere (%s left)", address, left)
+            _log.log(logging.WARNING, "worker %s is gone; its tasks are repeated elsewhere (%s left)", address, left)
         new = workers.keys() - self._known.keys()
         self._known = workers
         if new and self._scratch is not None:
@@ -269,7 +269,7 @@ class Cluster:
             if theirs["versions"] != ours["versions"]:
                 unlike[address] = theirs["versions"]
             elif theirs["problem"] or not is_there(scratch / theirs["wrote"]):
-                problem = theirs["problem"] or "what it wrote there is not seen here"
+                problem = theirs["problem"] or "what it writes there is not visible here"
                 words = "Pass {scratch} with a folder that all machines share, or a URL that all can reach."
                 detail = f"{scratch.parent}: worker {address} cannot use it: {problem.rstrip('.')}."
                 raise MachineError(detail, fix=Fix.missing(words, scratch=None))
@@ -280,7 +280,7 @@ class Cluster:
             for address, digest in seen.items():
                 if digest != digest_of(path):
                     shown = public(str(path))
-                    raise MachineError(f"{shown}: worker {address} does not read what is read here: {digest}")
+                    raise MachineError(f"{shown}: worker {address} reads a different file: {digest}")
 
     def map(self, path: ScratchPlace, items: Iterable[Item], describe: Callable[[Any], str]) -> Iterator[Any]:
         """Yield what the task in a file makes of each item, in their order."""
@@ -321,7 +321,7 @@ class Cluster:
             return future.result()
         except self._dask.KilledWorker:
             raise MachineError(
-                f"workers died of {describe()}, most often for want of memory. "
+                f"workers died of {describe()}, most often because they ran out of memory. "
                 "Start workers with more memory each, such as: dask worker --nthreads 1 --memory-limit 4GiB"
             ) from None
         except cancelled:

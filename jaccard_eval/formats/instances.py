@@ -375,7 +375,7 @@ def _read_bdd100k(path: Path, names: Sequence[str], side: RecordCollector, draft
     def read_one(name: str) -> None:
         found = _bdd100k(path / name)
         if found is None:
-            detail = "is other than the bitmasks of BDD100K next to it: red is the class, blue and alpha the object"
+            detail = "differs from the BDD100K bitmasks next to it: red is the class, blue and alpha the object"
             raise DataError.single("map-mode", Where(str(path / name)), detail, fix="Export it again.")
         image, channels = found
         wide = channels.astype(np.int64)
@@ -523,8 +523,8 @@ def _read_maps(path: Path, names: Sequence[str], side: RecordCollector, draft: D
     if table is not None:
         table.report_unused(draft)
     if colored and not side.n_boxes:
-        detail = "no map has an object: the palette gives 0, which is not an object, a colour"
-        advice = "Save the ids of objects as pixel values, from 1 on, and 0 where there is none."
+        detail = "no map has an object: the palette has a colour for 0, which is not an object"
+        advice = "Save the ids of objects as pixel values of at least 1, and 0 where there is none."
         draft.findings.error("content-lost", Where(str(path / colored[0])), detail, fix=advice)
 
 
@@ -566,7 +566,7 @@ class _Rows:
                 continue
             key, score = row["id"], row.get("score", "")
             if not (key.isascii() and key.isdigit() and len(key) < 10 and int(key)):
-                detail = f"id {quoted_value(key)} is not a whole number from 1 on"
+                detail = f"id {quoted_value(key)} is not a whole number of at least 1"
                 draft.findings.error("segment-id", where, detail, fix="Write the value that the pixels have.")
             elif score and not is_numeral(score):
                 detail = f"score {quoted_value(score)} is not a plain finite number"

@@ -193,7 +193,7 @@ def _add_rows(rows: Sequence[tuple[Where, list[str]]], layout: _Layout, header: 
     if runs.meaning:
         draft.details.append(runs.meaning)
     if draft.options.iou_type not in MASKS and np.isnan(sizes).any() and of_runs:
-        detail = "the width and height of images are not known, from which the boxes around runs follow"
+        detail = "the boxes around runs need the width and height of images, which are not known"
         sizes_of = {f"{draft.options.role}_images": None}
         words = f"Compare masks with {{iou_type}}, or pass the image folder with {{{draft.options.role}_images}}."
         fix = Fix.missing(words, iou_type="segm", **sizes_of)

@@ -725,7 +725,7 @@ class Curves:
     def pairing_share(self, threshold: int) -> FloatArray:
         """Return the mean of `pairing_shares` over images at the score cut with the highest one of each class, (K,)."""
         if self.ranking.table is None:
-            raise UsageError("JI pairs boxes anew, which only a protocol with that metric does: evaluate by crowdhuman")
+            raise UsageError("JI needs a protocol that pairs boxes for it: evaluate with crowdhuman")
         shares, is_there = self._plan.pairing_shares(threshold)
         weights = np.ones(self.ranking.n_images) if self._weights is None else self._weights
         # 0 / 0 without any image that counts.

@@ -546,7 +546,7 @@ def _labels(parts: Sequence[AnyArray], sizes: IntArray, records: Records) -> Any
         if not _is_whole(label):
             at = int(np.searchsorted(np.cumsum(sizes), row, "right"))
             place = f"{records.path}: {records.place(at)}.boxes[{row - int(sizes[:at].sum())}]"
-            expected = "expected whole numbers from 0 on, or names in all dicts"
+            expected = "expected whole numbers of at least 0, or names in all dicts"
             raise UsageError(f"{place}: label is {quoted_value(label)}; {expected}")
     return labels.astype(np.int64)
 

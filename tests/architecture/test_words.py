@@ -27,7 +27,7 @@ ROOMS = (
     "jaccard_eval",
 )
 # Documents hold these words, and programs may compare them.
-KEPT = ("and left out of the means",)
+KEPT = ("and excluded from the means",)
 
 FIRST_RELEASE = "\n## [0.1.0]"
 

@@ -112,9 +112,9 @@ def test_no_line_of_a_help_is_cut_at_a_hyphen(name: str, shown: Shown) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["evaluate", "a", "b", "--top", "x"], "'x' is not a whole number from 1 on"),
+        (["evaluate", "a", "b", "--top", "x"], "'x' is not a whole number of at least 1"),
         (["evaluate", "a", "b", "--gallery", "300"], "'300' is not a whole number from 0 to 200"),
-        (["evaluate", "a", "b", "--bootstrap", "-3"], "'-3' is not a whole number from 0 on"),
+        (["evaluate", "a", "b", "--bootstrap", "-3"], "'-3' is not a whole number of at least 0"),
         (["pixels", "a", "b", "--background", "sky"], "'sky' is not a whole number\n"),
     ],
 )

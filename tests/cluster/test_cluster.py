@@ -76,7 +76,7 @@ def test_a_worker_that_dies_changes_no_byte(
     scratch.mkdir()
     assert document(evaluate(gt, pred, client=client, scratch=scratch, **options)) == document(memory)
     assert (tmp_path / kind).exists()
-    assert "is gone; what it had is done again elsewhere" in caplog.text
+    assert "is gone; its tasks are repeated elsewhere" in caplog.text
 
 
 @pytest.mark.parametrize("protocol", ["lvis", "openimages-challenge"])

@@ -106,7 +106,7 @@ def test_a_palette_that_draws_the_background_has_lost_the_objects(
     if not is_lost:
         assert len(load(tmp_path, format_name="instances").boxes) == 0
         return
-    with pytest.raises(DataError, match=r"content-lost.*the palette gives 0, which is not an object, a colour"):
+    with pytest.raises(DataError, match=r"content-lost.*the palette has a colour for 0, which is not an object"):
         load(tmp_path, format_name="instances")
 
 

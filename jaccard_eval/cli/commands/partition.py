@@ -63,7 +63,7 @@ def partition(
 
     for path in (gt, pred):
         if in_parts(path):
-            raise click.UsageError(f"{path} is in parts already", click.get_current_context())
+            raise click.UsageError(f"{path} is already in parts", click.get_current_context())
     require_target(target, [gt, pred], partitions, force=force)
     log = FindingLog()
     sides = SideOptions(**side_arguments(options, log))
@@ -129,7 +129,7 @@ def _parse_partitions(text: str) -> int | None:
     """Return how many partitions to write; None for as many as fit the input."""
     n = None if text == "auto" else parse_whole(text)
     if n == 0:
-        raise UsageError("expected auto or a whole number from 1 on, got 0")
+        raise UsageError("expected auto or a whole number of at least 1, got 0")
     return n
 
 

@@ -306,7 +306,7 @@ def interval_remarks(drawn: Resamples, path: str, names: Sequence[str]) -> tuple
         end = f"{row.unknown}: how far it lies above its value for all such images is not known"
         if row.population is not None:
             low, high = row.population
-            end = f"with more such images it would fall, in the end to between {low:.4f} and {high:.4f}"
+            end = f"with more such images it would fall, at most to between {low:.4f} and {high:.4f}"
         findings.note(
             "bootstrap-biased",
             Where(path),

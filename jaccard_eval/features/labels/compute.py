@@ -205,7 +205,7 @@ def _check(truth: Truth, chosen: Sequence[tuple[Views, Sides]], findings: Findin
         n_right = int((view.right != NONE).sum())
         where = Where(side.pred.path)
         if n_right < LEAST_PAIRS:
-            detail = f"only {pluralise(n_right, 'annotation')} matched: scores are taken as they are, not calibrated"
+            detail = f"only {pluralise(n_right, 'annotation')} matched: scores are not calibrated"
             fix = "Pass more images, or predictions of a model that knows these classes."
             findings.warning("labels-uncalibrated", where, detail, fix=fix)
         elif n_right < 0.3 * objects:

@@ -37,7 +37,7 @@ def require_target(target: Path, inputs: Sequence[Path], partitions: int | None,
     # In an object store an upload that was killed may have left some of the files.
     if names and not (names <= _OWN and (isinstance(target, Place) or in_parts(target))):
         shown = quoted_value(str(target))
-        raise UsageError(f"output folder {shown} has other files than those of partitions; choose another folder")
+        raise UsageError(f"output folder {shown} contains files that are not partitions; choose another folder")
     require_free(target, inputs, replace=force or (is_there and not names))
 
 

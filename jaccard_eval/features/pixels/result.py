@@ -88,7 +88,7 @@ class PixelProtocol:
         if self.background is None:
             return "every class counts alike; none is background"
         name = quoted_value(self.background if self.classes is None else self.classes[self.background])
-        left_out = f"background is {name} and left out of the means"
+        left_out = f"background is {name} and excluded from the means"
         if self.drop_background is None:
             return f"{left_out}; its pixels count, so a false alarm on background lowers IoU"
         sides = {"gt": "ground truth is", "pred": "prediction is", "both": "ground truth or prediction is"}

@@ -775,7 +775,7 @@ def _doubted_class(lines: LabelLines, numbers: IntArray, options: ReadOptions) -
         return None
     if len(np.unique(first)) * 2 <= len(first) or not first.max() > _MANY_CLASSES:
         return None
-    text = f"{n + 1} columns in pixels, of which the first looks like a coordinate, and not like the class"
+    text = f"{n + 1} columns in pixels: the first looks like a coordinate, not like a class"
     layout = _choose_points(lines, numbers, options.role).columns if n >= MIN_POINTS else COLUMNS["box-conf"]
     return _refused(text, layout, options.role)
 
@@ -794,7 +794,7 @@ def _doubted_outlines(lines: LabelLines, numbers: IntArray, choice: ColumnChoice
     outlines = block[:_MOST_OUTLINES, : n - columns.tail].reshape(min(len(block), _MOST_OUTLINES), -1, 2)
     if np.count_nonzero(_cross_themselves(outlines)) * 2 <= len(outlines):
         return choice
-    text = f"{n + 1} columns in pixels, and the outlines that they would draw cross themselves"
+    text = f"{n + 1} columns in pixels: as polygons, their outlines would cross themselves"
     return _refused(text, columns, role)
 
 

@@ -325,7 +325,7 @@ def with_recorded(options: Options, role: str, folder: Path, iou_type: str | Non
     stated = getattr(options, f"{role}_format")
     if stated is not None and stated != manifest.side(role).given_format:
         fix = Fix.of_side(role, "Remove {format}.", format=None)
-        raise UsageError(f"{quoted_value(str(folder))} is in parts already.", fix=fix)
+        raise UsageError(f"{quoted_value(str(folder))} is already in parts.", fix=fix)
     if given is not None:
         require_unread(given, recorded, folder)
         recorded = replace(recorded, images=given.images or recorded.images)

@@ -131,7 +131,7 @@ def _read_facts(folder: Path, record: SideRecord, role: str, images: ImageTable,
     labels = ImageLabels.ordered(*map(np.concatenate, zip(*columns, strict=True))) if columns else None
     facts = record.facts.facts(labels)
     if digest_facts(facts, images.names(), record.classes) != record.facts.fingerprint:
-        raise changed_part(path, "what is known of classes is not that of its manifest: the fingerprint differs")
+        raise changed_part(path, "its facts about classes do not match its manifest (another fingerprint)")
     return facts
 
 

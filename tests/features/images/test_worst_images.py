@@ -125,7 +125,7 @@ def test_without_predictions_every_object_is_missed() -> None:
 
 @pytest.mark.parametrize("n", [0, -1, True, 2.5, "3"])
 def test_a_number_that_lists_nothing_is_refused(n: Any) -> None:
-    with pytest.raises(UsageError, match="worst_images must be a whole number from 1 on"):
+    with pytest.raises(UsageError, match="worst_images must be a whole number of at least 1"):
         evaluate(GT, PRED, worst_images=n)
 
 

@@ -213,7 +213,7 @@ def test_renaming_classes_permutes_their_scores(order: list[int]) -> None:
 )
 def test_the_rule_of_background_has_the_words_of_release_0_1(drop: str | None, rule: str) -> None:
     protocol = PixelProtocol(classes=("void", "car"), background=0, drop_background=drop)
-    assert protocol.background_rule == f"background is 'void' and left out of the means; {rule}"
+    assert protocol.background_rule == f"background is 'void' and excluded from the means; {rule}"
 
 
 def test_label_maps_have_intervals_and_slices_from_their_images() -> None:

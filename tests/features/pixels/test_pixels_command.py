@@ -54,7 +54,7 @@ def test_the_text_names_the_rule_on_background(sides: list[str], capsys: pytest.
     assert "every class counts alike; none is background" in text
     text, _ = run(capsys, *sides, *RULES, "--background", "0", "--drop-background", "gt")
     flat = " ".join(text.split())
-    assert "background is 'sky' and left out of the means; pixels whose ground truth is background are" in flat
+    assert "background is 'sky' and excluded from the means; pixels whose ground truth is background are" in flat
     assert "|background=0|drop_background=gt|" in text
     assert "n/a: sky: dropped as background" in text
 
