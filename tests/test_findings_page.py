@@ -1,6 +1,6 @@
 """What is explained about findings: each example prints the message of its file, and docs/findings.md lists all.
 
-Run as a script, this file rewrites docs/findings.md.
+`python docs/site/reference_pages.py` rewrites it.
 """
 
 import re
@@ -68,7 +68,7 @@ def test_the_example_of_a_code_prints_its_message(
 
 
 def test_the_page_is_that_of_the_files() -> None:
-    # `python tests/test_findings_page.py` writes it.
+    # `python docs/site/reference_pages.py` writes it.
     assert PAGE.read_text(encoding="utf-8") == findings_page()
 
 
@@ -76,7 +76,3 @@ def test_an_example_names_its_command_and_all_files_that_the_command_reads() -> 
     for code, example in EXAMPLES.items():
         assert re.match(r"\n```console\n\$ jaccard-eval \w+ .+\n```\n", example), code
         assert f"$ jaccard-eval {files_and_command(code)[1]}\n" in explanation(code)
-
-
-if __name__ == "__main__":
-    PAGE.write_text(findings_page(), encoding="utf-8")

@@ -365,3 +365,7 @@ def marked_up(text: str) -> str:
 
 def _tree(names: Iterable[str]) -> str:
     return "```{toctree}\n:hidden:\n\n" + "".join(f"{name}\n" for name in names) + "```\n"
+
+
+if __name__ == "__main__":
+    (Path(__file__).parents[1] / "findings.md").write_text(findings_page(), encoding="utf-8")
