@@ -537,6 +537,9 @@ class SliceRow:
         default_factory=dict, metadata=written_as("rest", written=False, order=METRICS)
     )
 
+    # Its images in the result; those that were read back from a document have none.
+    rows: tuple[int, ...] = field(default=(), metadata=written_as(None), repr=False)
+
     beside: ClassVar[Beside] = {"support": Mapping[str, Count], **NOISE, OTHERS: Measure}
     also: ClassVar[Also] = (
         lambda row: {"support": {name: value.n for name, value in row.values.items()}},

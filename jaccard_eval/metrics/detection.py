@@ -760,7 +760,7 @@ def detection_metrics(result: EvaluationResult) -> DetectionMetrics:
 
 
 PART_ROWS = 1 << 17  # of detections that are matched at once, about
-_COLUMNS = ("score", "label", "matched_label")
+_COLUMNS = ("score", "label", "matched_label", "row", "matched_row")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -775,6 +775,8 @@ class AnyClassMatches:
     score: FloatArray
     label: RowArray
     matched_label: RowArray  # class of the object that each one matches, K for the background
+    row: IntArray  # in the table of detections
+    matched_row: IntArray  # of that object in the ground truth, -1 for the background
     positives: IntArray  # (K,), objects that count
 
     @classmethod
@@ -783,6 +785,10 @@ class AnyClassMatches:
         columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
         positives = np.sum([part.positives for part in parts], axis=0)
         return cls(iou=parts[0].iou, positives=positives, **columns)
+
+    def with_rows(self, rows: npt.NDArray[Any], objects: IntArray) -> AnyClassMatches:
+        """Return the matches with rows of larger tables, of which a part had these."""
+        return replace(self, row=rows[self.row], matched_row=np.append(objects, -1)[self.matched_row])
 
     @property
     def cell(self) -> IntArray:
@@ -817,7 +823,8 @@ def match_any_class(metrics: DetectionMetrics, threshold: int, gt: BoxTable, pre
             replace(side, image=side.image - np.int32(first)) for side in (gt.take(objects), pred.take(rows))
         )
         shape = {"n_images": last - first, "n_labels": table.n_labels}
-        parts.append(match_part(gt_part, pred_part, metrics.protocol, threshold, **shape))
+        part = match_part(gt_part, pred_part, metrics.protocol, threshold, **shape)
+        parts.append(part.with_rows(rows, objects))
     return AnyClassMatches.joined(parts)
 
 
@@ -837,13 +844,16 @@ def match_part(
     gt_label, label = (column * np.int32(not protocol.class_agnostic) for column in labels)
     hit, counts = Ranking.of(table, n_images).outcomes(0)
     found = hit[table.candidate]
-    matched_label = np.full(len(table), n, dtype=np.int32)
-    matched_label[table.candidate[found]] = gt_label[table.pair_gt[table.chosen_pairs(ALL_SIZES, 0)[found]]]
+    matched_label, matched_row = np.full(len(table), n, dtype=np.int32), np.full(len(table), -1)
+    matched_row[table.candidate[found]] = table.pair_gt[table.chosen_pairs(ALL_SIZES, 0)[found]]
+    matched_label[table.candidate[found]] = gt_label[matched_row[table.candidate[found]]]
     return AnyClassMatches(
         iou=iou,
         score=table.score[counts],
         label=label[counts],
         matched_label=matched_label[counts],
+        row=table.source[counts],
+        matched_row=matched_row[counts],
         positives=np.bincount(gt_label[~table.gt_ignored[ALL_SIZES]], minlength=n),
     )
 
@@ -863,14 +873,18 @@ def _match_own_class_first(
     is_left = np.ones(len(gt), dtype=np.bool_)
     is_left[table.pair_gt[pairs]] = False
     # What is ignored within its class stays out.
-    wrong = kept.take(np.sort(table.row[counts & ~hit]))
+    wrong = np.sort(table.row[counts & ~hit])
     pooled = rules.with_options(judging=EVERY_CLASS)
-    rest = match_part(gt.take(is_left), wrong, pooled, 0, n_images=n_images, n_labels=n_labels)
+    rest = match_part(gt.take(is_left), kept.take(wrong), pooled, 0, n_images=n_images, n_labels=n_labels)
+    rest = rest.with_rows(wrong, np.flatnonzero(is_left))
     return AnyClassMatches(
         iou=iou,
         score=np.concatenate((table.score[hit], rest.score)),
         label=np.concatenate((table.label[hit], rest.label)),
         matched_label=np.concatenate((table.label[hit], rest.matched_label)),
+        row=np.concatenate((table.row[hit], rest.row)),
+        # Candidates ascend, as hits do.
+        matched_row=np.concatenate((table.pair_gt[pairs], rest.matched_row)),
         positives=np.bincount(gt.label[~table.gt_ignored[ALL_SIZES]], minlength=n_labels),
     )
 
@@ -902,7 +916,10 @@ def measure_slices(measured: Divisible, slices: Sequence[Slice], refs: Sequence[
         chosen = chosen_images(images, measured.image_names)
         part = measured.restrict(chosen)
         values = {str(ref): part.value(ref) for ref in refs}
-        rows.append(SliceRow(name=images.name, digest=slice_digest(images), images=len(chosen), values=values))
+        made = SliceRow(
+            name=images.name, digest=slice_digest(images), images=len(chosen), values=values, rows=tuple(chosen)
+        )
+        rows.append(made)
     return tuple(rows)
 
 

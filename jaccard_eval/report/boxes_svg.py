@@ -56,8 +56,7 @@ def box_text(box: GalleryBox) -> str:
     side = f"{box.side}: " if box.side else ""
     measure = "OKS" if box.drawing is not None and box.drawing.points else "IoU"
     iou = f", {measure} {metric_text(box.iou, 2)}" if box.state == "found" and box.iou == box.iou else ""
-    why = f": {printable(box.why)}" if box.why and box.state in ("false", "missed") else ""
-    return f"{side}{printable(box.label)}{score}, {CHANGE_TITLES.get(box.change, STATE_TITLES[box.state])}{iou}{why}"
+    return f"{side}{printable(box.label)}{score}, {CHANGE_TITLES.get(box.change, STATE_TITLES[box.state])}{iou}"
 
 
 def _paths(image: GalleryImage, score: float) -> dict[int, str]:
@@ -105,9 +104,7 @@ def _box(box: GalleryBox, gallery: Gallery, classes: Mapping[str, int], digits: 
     sides = zip(("x", "y", "width", "height"), box.xywh, strict=True)
     place = f'd="{path}"' if path else " ".join(f'{name}="{_number(side, digits)}"' for name, side in sides)
     score = "" if box.score != box.score else f' data-s="{box.score!r}"'
-    noted = {"k": box.kind, "z": box.size, "o": str(classes[box.of]) if box.of in classes else "", "w": box.why}
-    noted["i"] = metric_text(box.iou, 2) if box.state == "found" and box.iou == box.iou else ""
-    score += "".join(f' data-{name}="{escape(printable(text))}"' for name, text in noted.items() if text)
+    score += f' data-i="{box.place}"' if box.place >= 0 else ""
     title = f"<title>{escape(box_text(box))}</title>" if shows else ""
     end = f">{title}</{tag}>" if title else "/>"
     return f'<{tag} class="{kind}" data-c="{classes[box.label]}"{score} {place}{end}'

@@ -221,10 +221,7 @@ class GalleryBox:
     second: bool = False  # and whether that is the second side
     change: Literal["", "lost", "found"] = ""  # what became of an object from the first side to the other
     drawing: DrawnShape | None = field(default=None, repr=False)
-    kind: str = ""  # of error, as `error` in the address of a page
-    size: str = ""
-    of: str = ""  # class of the object that a detection of the wrong class lies on
-    why: str = ""
+    place: int = -1  # among the boxes that a page has as columns
 
     def shows_at(self, score: float) -> bool:
         """Whether it is there at a score threshold; at NaN all are."""

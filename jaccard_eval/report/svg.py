@@ -6,11 +6,14 @@ percent, and a page may have hundreds of curves.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from html import escape
+from typing import TypeVar
 
+import numpy as np
+
+from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.report.model import Axis, Chart, Drawn, Series
 from jaccard_eval.report.numbers import metric_text, threshold_text
@@ -30,6 +33,9 @@ COLOURS = 6  # that the style sheet has
 STEPS = (0.1, 0.2, 0.25, 0.5, 1, 2, 2.5, 5, 10)  # between ticks, times a power of ten
 
 
+Number = TypeVar("Number", float, FloatArray)
+
+
 @dataclass(frozen=True, slots=True)
 class _Scale:
     """From values to units along an axis."""
@@ -39,7 +45,7 @@ class _Scale:
     start: float
     stop: float
 
-    def __call__(self, value: float) -> float:
+    def __call__(self, value: Number) -> Number:
         return self.start + (value - self.low) / (self.high - self.low) * (self.stop - self.start)
 
     def ticks(self) -> list[float]:
@@ -94,11 +100,9 @@ def draw_cell(cell: Drawn) -> str:
 def _plot(chart: Chart) -> str:
     """Draw lines, steps, points and standing bars between two axes with numbers."""
     standing = _stacks(chart)
-    x_values = [float(x) for series in chart.series for x in _places(series)]
-    y_values = [float(y) for series in chart.series for y in series.y if not math.isnan(y)]
-    y_values += [top for _, _, _, top in standing]
-    x = _Scale(*_ends(chart.x, x_values), LEFT, LEFT + WIDTH)
-    y = _Scale(*_ends(chart.y, [0.0, *y_values] if standing else y_values), TOP + HEIGHT, TOP)
+    y_values = [top for _, _, _, top in standing] + [0.0] * bool(standing)
+    x = _Scale(*_ends(chart.x, [_places(series) for series in chart.series]), LEFT, LEFT + WIDTH)
+    y = _Scale(*_ends(chart.y, [y_values, *(list(series.y) for series in chart.series)]), TOP + HEIGHT, TOP)
     body = [*_grid(chart, x, y)]
     for look, place, base, top in standing:
         width = 0.8 * abs(x(1) - x(0)) * _spacing(chart)
@@ -107,49 +111,43 @@ def _plot(chart: Chart) -> str:
             f'<rect class="area {look}" x="{_n(x(place) - width / 2)}" y="{_n(low)}" width="{_n(width)}"'
             f' height="{_n(high - low)}"/>'
         )
-    across: dict[int, list[float]] = {}  # curves share their recall values
-    for look, series in _looks(chart):
-        if series.look or chart.kind != "bar":
-            places = across.get(id(series.x)) if len(series.x) else None
-            if places is None:
-                places = across[id(series.x)] = [x(place) for place in _places(series)]
-            body.append(_series(chart, series, look, places, y))
+    body += [_series(chart, series, look, x, y) for look, series in _looks(chart) if series.look or chart.kind != "bar"]
     width, height = LEFT + WIDTH + RIGHT, TOP + HEIGHT + BOTTOM
     return _element(chart, width, height, body)
 
 
-def _series(chart: Chart, series: Series, look: str, places: Sequence[float], y: _Scale) -> str:
-    points = [(a, y(b)) for a, b in zip(places, series.y, strict=True) if not math.isnan(b)]
+def _series(chart: Chart, series: Series, look: str, x: _Scale, y: _Scale) -> str:
+    values, places = np.asarray(series.y, dtype=np.float64), np.asarray(_places(series), dtype=np.float64)
+    known = ~np.isnan(values)
+    across, up = x(places[known]), y(values[known])
     key = f' data-key="{_safe(series.key)}"' if series.key else ""
     if series.look == "points" or chart.kind == "scatter":
+        points = zip(across.tolist(), up.tolist(), strict=True)
         dots = "".join(f'<circle cx="{_n(a)}" cy="{_n(b)}" r="3"/>' for a, b in points)
         return f'<g class="dots {look}"{key}>{dots}</g>'
     name = f"<title>{_safe(series.name)}</title>" if series.look == "faint" and series.name else ""
     end = f">{name}</path>" if name else "/>"
     # Steps that are finer than a hundredth of the axis are seen as a ragged line: drawn as a plain one they are not.
-    coarse = any(after[0] - before[0] > 1.01 * WIDTH / 100 for before, after in itertools.pairwise(points))
-    drawn = _path(points, steps=series.look == "steps" and coarse, whole=series.look == "faint")
+    coarse = bool((np.diff(across) > 1.01 * WIDTH / 100).any())
+    drawn = _path(across, up, steps=series.look == "steps" and coarse, digits=0 if series.look == "faint" else 1)
     return f'<path class="line {look}"{key} d="{drawn}"{end}'
 
 
-def _path(points: Sequence[tuple[float, float]], *, steps: bool, whole: bool) -> str:
+def _path(across: FloatArray, up: FloatArray, *, steps: bool, digits: int) -> str:
     """Return the path through some points, relative and merged where it runs on: half the text of a plain one."""
-    if not points:
+    if not len(across):
         return ""
-    rounded = [(round(a), round(b)) if whole else (round(a, 1), round(b, 1)) for a, b in points]
+    x, y = np.round(across, digits), np.round(up, digits)
     if steps:  # between two places the value is that of the right one
-        corners = ((before[0], after[1]) for before, after in itertools.pairwise(rounded))
-        rounded = [rounded[0], *itertools.chain.from_iterable(zip(corners, rounded[1:], strict=True))]
-    run: float = 0
-    (a, b), parts = rounded[0], [f"M{_n(rounded[0][0])} {_n(rounded[0][1])}"]
-    for c, d in rounded[1:]:
-        if d == b:
-            run, a = run + c - a, c
-            continue
-        parts += [f"h{_n(run)}"] if run else []
-        parts.append(f"v{_n(d - b)}" if c == a else f"l{_n(c - a)} {_n(d - b)}")
-        a, b, run = c, d, 0
-    return "".join([*parts, *([f"h{_n(run)}"] if run else [])])
+        x, y = np.repeat(x, 2)[:-1], np.repeat(y, 2)[1:]
+    # Where the height changes; between these it runs on.
+    turns = np.flatnonzero(y[1:] != y[:-1]) + 1
+    before, after = np.append(0, turns), np.append(turns - 1, len(x) - 1)
+    runs, over, lift = x[after] - x[before], x[turns] - x[turns - 1], y[turns] - y[turns - 1]
+    parts = [f"M{_n(float(x[0]))} {_n(float(y[0]))}", f"h{_n(float(runs[0]))}" if runs[0] else ""]
+    for a, b, run in zip(over.tolist(), lift.tolist(), runs[1:].tolist(), strict=True):
+        parts.append((f"l{_n(a)} {_n(b)}" if a else f"v{_n(b)}") + (f"h{_n(run)}" if run else ""))
+    return "".join(parts)
 
 
 def _grid(chart: Chart, x: _Scale, y: _Scale) -> Iterator[str]:
@@ -183,7 +181,7 @@ def _lying_bars(chart: Chart) -> str:
     for series in chart.series:
         for i, value in enumerate(series.y):
             totals[i] += 0.0 if math.isnan(value) else float(value)
-    low, high = _ends(Axis(ends=chart.x.ends), [0.0, *totals])
+    low, high = _ends(Axis(ends=chart.x.ends), [[0.0, *totals]])
     x = _Scale(low, high, left, left + WIDTH - 60)
     bottom = TOP + len(names) * (BAR + GAP)
     body = [f'<path class="axis" d="M{_n(x(0))} {TOP - 4}V{bottom}"/>']
@@ -298,11 +296,12 @@ def _places(series: Series) -> list[float]:
     return list(series.x) if len(series.x) else [float(i) for i in range(len(series.y))]
 
 
-def _ends(axis: Axis, values: Sequence[float]) -> tuple[float, float]:
+def _ends(axis: Axis, values: Sequence[Sequence[float]]) -> tuple[float, float]:
     if axis.ends:
         low, high = axis.ends
     else:
-        low, high = min(values, default=0.0), max(values, default=1.0)
+        known = [float(value) for some in values for value in some if not math.isnan(value)]
+        low, high = min(known, default=0.0), max(known, default=1.0)
         half = 0.5 if axis.names else 0.0  # so that no name is cut off
         low, high = low - half, high + half
     return (low, high) if high > low else (low, low + 1.0)

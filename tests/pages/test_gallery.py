@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from jaccard_eval import EvaluationResult, evaluate
+from jaccard_eval.features.evaluate.page import build_page
 from jaccard_eval.features.images.gallery import build_gallery
 from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.model import Gallery
 from jaccard_eval.report.outputs.html import render
 
 SAMPLE = Path(__file__).parents[2] / "sample_data" / "yolo"
@@ -17,7 +19,7 @@ SAMPLE = Path(__file__).parents[2] / "sample_data" / "yolo"
 
 @pytest.fixture(scope="module")
 def result() -> EvaluationResult:
-    return evaluate(SAMPLE / "data.yaml", SAMPLE / "worse", score=0.5)
+    return evaluate(SAMPLE / "data.yaml", SAMPLE / "worse", score=0.5, errors=True)
 
 
 @pytest.fixture(scope="module")
@@ -29,20 +31,22 @@ def page(result: EvaluationResult, browser: Any, tmp_path_factory: pytest.TempPa
     opened.on("console", lambda message: messages.append(message.text))
     opened.on("pageerror", lambda error: messages.append(str(error)))
     opened.goto(path.as_uri())
+    opened.wait_for_selector("[data-boxes=there]")
     yield opened
     assert messages == []
     opened.close()
 
 
 def captions(page: Any) -> dict[str, str]:
-    texts = "[...document.querySelectorAll('.shots figcaption')].map(c => [...c.children].map(e => e.textContent))"
-    return {name: counts for name, counts, *_ in page.evaluate(texts)}
+    texts = "all => all.map(caption => [...caption.children].map(part => part.textContent))"
+    found = page.locator(".shots > li:not([hidden]) figcaption").evaluate_all(texts)
+    return {name: counts for name, counts, *_ in found}
 
 
 def visible(page: Any, state: str) -> int:
     return int(
         page.evaluate(
-            "s => [...document.querySelectorAll(`.shots rect.${s}[data-c]`)]"
+            "s => [...document.querySelectorAll(`.shots > li:not([hidden]) rect.${s}[data-c]`)]"
             ".filter(r => getComputedStyle(r).display != 'none').length",
             state,
         )
@@ -50,7 +54,7 @@ def visible(page: Any, state: str) -> int:
 
 
 def at_score(page: Any, score: float) -> None:
-    page.evaluate("s => document.dispatchEvent(new CustomEvent('score', {detail: s}))", score)
+    page.locator("#slider").fill(f"{score:.2f}")
 
 
 def test_images_show_what_counts_at_every_score(page: Any, result: EvaluationResult) -> None:
@@ -58,17 +62,22 @@ def test_images_show_what_counts_at_every_score(page: Any, result: EvaluationRes
     assert gallery is not None
     for score in (*(step / 20 for step in range(21)), 0.5):
         at_score(page, score)
-        counts = {image.name: image.counts_at(score) for image in gallery.images}
-        assert captions(page) == {name: gallery.count_text(found) for name, found in counts.items()}
+        shown = captions(page)
+        assert shown
+        counts = {image.name: image.counts_at(score) for image in gallery.images if image.name in shown}
+        assert shown == {name: gallery.count_text(found) for name, found in counts.items()}
         for state in ("missed", "false", "found"):
             assert visible(page, state) == sum(found.get(state, 0) for found in counts.values()), (score, state)
 
 
 def test_tabs_order_the_images(page: Any, result: EvaluationResult) -> None:
-    gallery = build_gallery(result, 24)
-    assert gallery is not None
+    blocks = (block for section in build_page(result, ReportOptions()).sections for block in section.blocks)
+    [gallery] = (block for block in blocks if isinstance(block, Gallery))
     for tab in (*gallery.tabs, gallery.tabs[0]):
-        page.get_by_role("button", name=tab.title).click()
+        page.locator(".tabs").get_by_role("button", name=tab.title).click()
+        if page.get_by_role("button", name="more of").is_visible():
+            assert len(captions(page)) == 10 < len(tab.rows)
+            page.get_by_role("button", name="more of").click()
         assert list(captions(page)) == [gallery.images[row].name for row in tab.rows]
         assert page.locator(".tabs [aria-pressed=true]").inner_text().startswith(tab.title)
 

@@ -1,8 +1,16 @@
 """The script of pages: small, and squeezed without a change of what it says."""
 
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
-from jaccard_eval.report.outputs.html import _assets, squeeze
+from jaccard_eval.report.outputs.html import ASSETS, _assets, squeeze
+
+ROOT = Path(__file__).parents[2]
+OXLINT = Path(sys.executable).parent / "oxlint"
 
 MOST_BYTES = 40_000
 
@@ -12,6 +20,23 @@ def test_the_script_is_small_and_can_neither_evaluate_text_nor_write_markup() ->
     assert len(script.encode()) <= MOST_BYTES
     for word in ("eval(", "Function(", "innerHTML", "outerHTML", "insertAdjacent", "document.write", "http"):
         assert word not in script
+
+
+@pytest.mark.skipif(not OXLINT.exists(), reason="needs oxlint")
+def test_the_script_is_linted_as_one(tmp_path: Path) -> None:
+    """Files know each other's names, so that they are looked at in the order in which a page has them."""
+    files = sorted(ASSETS.glob("*.js"), key=lambda path: (path.stem != "page", path.stem))
+    whole = tmp_path / "page.js"
+    whole.write_text("".join(path.read_text(encoding="utf-8") for path in files), encoding="utf-8")
+    done = subprocess.run([OXLINT, "-c", ROOT / ".oxlintrc.json", whole], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    whole.write_text("const a = b;\n", encoding="utf-8")  # nobody knows b
+    assert subprocess.run([OXLINT, "-c", ROOT / ".oxlintrc.json", whole], capture_output=True, check=False).returncode
+
+
+@pytest.mark.parametrize("path", sorted(ASSETS.glob("*.js")), ids=lambda path: path.stem)
+def test_no_template_stands_in_another_which_squeezing_would_not_see(path: Path) -> None:
+    assert not re.search(r"`[^`\n]*\$\{[^}`\n]*`", path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,14 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import overlap_name
-from jaccard_eval.features.compare.comparison import box_threshold
+from jaccard_eval.features.compare.comparison import box_threshold, side_names
 from jaccard_eval.features.compare.report import build_report, interval_title
 from jaccard_eval.features.compare.result import ChangeKind, ComparisonResult, Contender, Delta, Versus
 from jaccard_eval.features.images.compute import box_outcomes
@@ -136,6 +137,7 @@ LEAST = 0.01  # difference that drawings end at, so that next to nothing looks l
 
 def build_page(result: ComparisonResult, options: ReportOptions) -> Report:
     """Return the report of `result` as a page has it."""
+    result = _with_names_of_files(result)
     report = build_report(result, options)
     named = {section.title: section for section in report.sections}
     inputs, metrics = named.pop("Inputs"), named.pop("Metrics")
@@ -155,13 +157,30 @@ def build_page(result: ComparisonResult, options: ReportOptions) -> Report:
     return replace(report, sections=tuple(sections), name=name)
 
 
+def _with_names_of_files(result: ComparisonResult) -> ComparisonResult:
+    """Return a result whose sides, where they have no names but A, B, C, are named as their files are."""
+    sides = _sides(result)
+    if [side.name for side in sides] != [*side_names(len(sides), {})] or not all(side.path for side in sides):
+        return result
+    parts = [PurePath(side.path).parts for side in sides]
+    # As many folders as it takes to tell them apart: runs/a/pred.json and runs/b/pred.json.
+    depth = next((n for n in range(1, max(map(len, parts)) + 1) if len({part[-n:] for part in parts}) == len(parts)), 0)
+    if not depth:
+        return result
+    first, *others = (replace(side, name="/".join(part[-depth:])) for side, part in zip(sides, parts, strict=True))
+    named = zip(result.others, others, strict=True)
+    return replace(
+        result, baseline=first, others=tuple(replace(versus, contender=contender) for versus, contender in named)
+    )
+
+
 def _headline(result: ComparisonResult) -> Section:
     rows = []
     for versus in result.others:
         of = f" of {versus.contender.name}" if len(result.others) > 1 else ""
         shown = [delta for delta in versus.summary if delta.metric in TILES] or versus.summary[:1]
         rows += [(f"{delta.metric}{of}", delta.value, "", delta.delta) for delta in shown]
-    names = ", ".join(f"{side.name} {side.path}" for side in _sides(result))
+    names = ", ".join(dict.fromkeys(text for side in _sides(result) for text in (side.name, side.path)))
     heads = (Column("metric", "name"), Column("value", "metric"), Column("within"), Column("difference", "delta"))
     about = Note(f"Comparison · protocol {result.protocol} · {names}")
     return Section("Verdict", (about, Table(heads, tuple(rows)), Note("verdict")), key="headline")
@@ -177,13 +196,14 @@ def _metrics(result: ComparisonResult, section: Section) -> Section:
 
 
 def _classes(result: ComparisonResult, versus: Versus) -> Section:
-    """Return all classes, the largest losses first; undefined differences last."""
+    """Return all classes, the weightiest differences first, as `Versus.movers` has them; undefined ones last."""
     deltas = [delta for delta in versus.deltas if delta.class_name is not None and delta.metric == MAIN_METRIC]
-    deltas.sort(key=lambda delta: math.inf if math.isnan(delta.delta) else delta.delta)
+    deltas.sort(key=lambda delta: math.inf if math.isnan(delta.delta) else -abs(delta.delta) * math.sqrt(delta.n))
     table = _table(result, versus, [(str(delta.class_name), delta) for delta in deltas], "class")
+    note = Note("The weightiest differences first: difference times the root of the objects.")
     many, name = len(result.others) > 1, versus.contender.name
     title = f"Classes, {MAIN_METRIC} of {name}" if many else f"Classes, {MAIN_METRIC}"
-    return Section(title, (table,), key=f"classes-{result.others.index(versus)}" if many else "classes")
+    return Section(title, (note, table), key=f"classes-{result.others.index(versus)}" if many else "classes")
 
 
 def _table(result: ComparisonResult, versus: Versus, deltas: Sequence[tuple[str, Delta]], what: str) -> Table:

@@ -164,7 +164,8 @@ class Errors:
     # Shape (n,): the box that a repaired detection would match, of errors of classification and localisation;
     # `NO_BOX` where that is matched already or a better detection is repaired to match it
     target: RowArray
-    aimed: RowArray  # shape (n,): that box, whether or not another detection is repaired to match it
+    near: RowArray  # shape (n,): the box that decided on the type of each false positive, `NO_BOX` for none
+    near_overlap: FloatArray  # shape (n,): with that box, 0 for none
     gt_label: IntArray  # shape (m,)
     # shape (m,) each: boxes that can be found, those that are, and those that no repaired detection would match
     # either
@@ -222,7 +223,7 @@ def find_errors(
     wrong = np.flatnonzero(counts & ~hit)
     # The match table holds pairs of one class only; what lies on another class is paired here, for the wrong ones.
     kind, target = np.full(len(table), NO_ERROR, dtype=np.int8), np.full(len(table), NO_BOX, dtype=np.int32)
-    aimed = target.copy()
+    near, near_overlap = target.copy(), np.zeros(len(table))
     found_pairs = pairs_of_any_class(pred, table.row[wrong], gt, counted, table.protocol, threshold=background_iou)
     least = float(least_overlaps(table.protocol)[threshold])
     tie = np.empty(len(table), dtype=np.int64)
@@ -230,8 +231,9 @@ def find_errors(
     for block, pairs in found_pairs:
         rows = wrong[block]
         same = table.gt_label[pairs.gt] == table.label[rows][pairs.det]
-        kind[rows], aimed[rows] = _judge(pairs, same, len(rows), least)
-    target[wrong] = _first_served(aimed[wrong], table.score[wrong], found)
+        kind[rows], near[rows], near_overlap[rows] = _judge(pairs, same, len(rows), least)
+    aimed = np.where(np.isin(kind[wrong], (LOCALISATION, CLASSIFICATION)), near[wrong], NO_BOX)
+    target[wrong] = _first_served(aimed, table.score[wrong], found)
     usable = np.zeros(len(counted), dtype=np.bool_)
     usable[target[target != NO_BOX]] = True
     return Errors(
@@ -244,7 +246,8 @@ def find_errors(
         counts=counts,
         kind=kind,
         target=target,
-        aimed=aimed,
+        near=near,
+        near_overlap=near_overlap,
         gt_label=table.gt_label,
         counted=counted,
         found=found,
@@ -284,14 +287,16 @@ def _mean_without(errors: Errors, boxes: BoolArray) -> float:
     return float(np.where(np.isnan(values), 1.0, values)[had_truth].mean()) if had_truth.any() else math.nan
 
 
-def _judge(pairs: Pairs, same: BoolArray, n: int, iou: float) -> tuple[npt.NDArray[np.int8], IntArray]:
-    """Return the type of each false positive, and the box that it was meant for."""
+def _judge(pairs: Pairs, same: BoolArray, n: int, iou: float) -> tuple[npt.NDArray[np.int8], IntArray, FloatArray]:
+    """Return the type of each false positive, the box that decided on it, and their overlap."""
     (own_gt, own), (other_gt, other) = _nearest(pairs, same, n), _nearest(pairs, ~same, n)
     # Pairs below the background's IoU were never made, so that "above 0" means "at least that". The first test that
     # holds decides, in the order of tidecv.
     tests = [(own > 0) & (own < iou), other >= iou, own >= iou, other > 0]
     kind = np.select(tests, [LOCALISATION, CLASSIFICATION, DUPLICATE, BOTH], BACKGROUND).astype(np.int8)
-    return kind, np.select([kind == LOCALISATION, kind == CLASSIFICATION], [own_gt, other_gt], NO_BOX)
+    is_own = (kind == LOCALISATION) | (kind == DUPLICATE)
+    # On the background both are nothing.
+    return kind, np.where(is_own, own_gt, other_gt), np.where(is_own, own, other)
 
 
 def _nearest(pairs: Pairs, chosen: BoolArray, n: int) -> tuple[IntArray, FloatArray]:

@@ -247,7 +247,7 @@ def _calibration(calibration: Calibration) -> list[Section]:
     # A reliability diagram: bars at the diagonal are well calibrated, bars below it overconfident (Guo et al. 2017).
     middles = [(i + 0.5) / n for i in range(n)]
     series = (
-        Series("", (0, 1), (0, 1), "guide"),
+        Series("perfect", (0, 1), (0, 1), "guide"),
         Series("precision", calibration.precision, middles),
         Series("mean score", calibration.precision, calibration.score, "points"),
     )

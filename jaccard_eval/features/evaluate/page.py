@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePath
 from urllib.parse import urlencode
 
@@ -27,14 +28,15 @@ from jaccard_eval.features.evaluate.report import (
     rules_title,
     summary_section,
 )
+from jaccard_eval.features.images.columns import columns_of, placed
 from jaccard_eval.features.images.gallery import DEFAULT_IMAGES, build_gallery
 from jaccard_eval.features.images.reasons import (
     Explained,
+    Sentence,
     explained,
     fix_next,
     images_by_class,
     images_of,
-    with_notes,
 )
 from jaccard_eval.features.images.report import gallery_section
 from jaccard_eval.features.operating.page import (
@@ -47,6 +49,9 @@ from jaccard_eval.features.operating.page import (
     score_text,
     steps_of,
     with_steps,
+)
+from jaccard_eval.features.operating.page import (
+    PART as STEPS,
 )
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.report import ReportOptions
@@ -70,7 +75,7 @@ from jaccard_eval.report.model import (
 from jaccard_eval.report.numbers import metric_text
 from jaccard_eval.report.recall_charts import recall_charts
 from jaccard_eval.report.sections import PROVENANCE, correspondence_facts, gates_section, ignored_text, remarks_sections
-from jaccard_eval.text import pluralise
+from jaccard_eval.text import pluralise, printable
 
 PART = "explained"
 WORST_CLASSES, EACH = 20, 2  # classes that lose most have so many images each, and sentences as well
@@ -82,9 +87,9 @@ def build_page(result: EvaluationResult, options: ReportOptions) -> Report:
     """Return the report of `result` as a page has it."""
     # Counted once for all sections that depend on the score.
     result = with_steps(result)
-    steps = steps_of(result)
-    found = None if steps is None else explained(result, steps.score)
-    result = result if found is None else result.with_part(document.Rows(PART, (found,)))
+    counted = result.part(STEPS)
+    found = None if counted is None else explained(result, *counted.rows)
+    result = result if found is None else result.with_part(document.Rows(PART, (found, fix_next(found))))
     sections = [section for build in _SECTIONS for section in build(result, options)]
     return Report(rules_title(result), tuple(sections), result.signature, headline=headline(result), name=_name(result))
 
@@ -143,18 +148,25 @@ def _score(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     return [] if steps is None else [score_section(steps, overlap_name(result.protocol))]
 
 
-def _found(result: EvaluationResult) -> Explained | None:
+def _found(result: EvaluationResult) -> tuple[Explained | None, list[Sentence]]:
+    """Return what became of all boxes, and the sentences on it."""
     part = result.part(PART)
-    return None if part is None else part.rows[0]
+    return (None, []) if part is None else part.rows
 
 
 def _next(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     """Name what to fix next, each sentence with the selection of its boxes."""
-    found = _found(result)
-    sentences = [] if found is None else fix_next(found)
-    rows = tuple((sentence.text, sentence.advice, urlencode(sentence.pick)) for sentence in sentences)
+    found, sentences = _found(result)
+    # With the score, so that a link shows as many boxes as its sentence counts wherever the slider stands.
+    at = {} if found is None else {"score": score_text(found.steps.score)}
+    rows = tuple((sentence.text, sentence.advice, _address({**sentence.pick, **at})) for sentence in sentences)
     heads = (Column("what"), Column("what it means"), Column("its boxes"))
     return [Section("Fix next", (Table(heads, rows),), key="next")] if rows else []
+
+
+def _address(pick: Mapping[str, str]) -> str:
+    """Return what the address of a page holds: names as the page shows them."""
+    return urlencode({key: printable(value) for key, value in pick.items()})
 
 
 def _gates(result: EvaluationResult, options: ReportOptions) -> list[Section]:
@@ -286,14 +298,21 @@ def _confusion(result: EvaluationResult, options: ReportOptions) -> list[Section
 
 def _gallery(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     """Show images with the most costly errors, the surest false positives and the largest misses."""
-    n, found = DEFAULT_IMAGES if options.gallery is None else options.gallery, _found(result)
+    found, sentences = _found(result)
     if found is None:
-        gallery = build_gallery(result, n)
-    else:
-        wanted = [row for sentence in fix_next(found) for row in images_of(found, sentence.pick, EACH)]
-        wanted += images_by_class(found, [_lost(row) for row in result.per_class], WORST_CLASSES, EACH)
-        gallery = build_gallery(result, n, wanted=wanted, noted=lambda rows: with_notes(found, result, rows))
-    return [] if gallery is None or not gallery.images else [gallery_section(gallery)]
+        gallery = build_gallery(result, DEFAULT_IMAGES if options.gallery is None else options.gallery)
+        return [] if gallery is None or not gallery.images else [gallery_section(gallery)]
+    wanted = [row for sentence in sentences for row in images_of(found, sentence.pick, EACH)]
+    wanted += images_by_class(found, [_lost(row) for row in result.per_class], WORST_CLASSES, EACH)
+    # Without files there are no pictures to choose: the page draws what is asked for.
+    pictured = result.images is not None and result.images.given
+    n = max(DEFAULT_IMAGES, len({*wanted})) if pictured else DEFAULT_IMAGES // 2
+    n = n if options.gallery is None else options.gallery
+    gallery = build_gallery(result, n, wanted=wanted, outcomes=found.outcomes, placed=partial(placed, found))
+    if gallery is None or not gallery.images:
+        return []
+    slices = [part for part in result.slices if part.rows]
+    return [gallery_section(gallery, columns=columns_of(found, gallery, result.images, slices))]
 
 
 def _details(result: EvaluationResult, options: ReportOptions) -> list[Section]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import field, fields
 
 import numpy as np
-import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Shapes
 from jaccard_eval.features.images.result import WorstImages
@@ -97,14 +95,14 @@ class BoxOutcomes:
     row: IntArray
     # Masks or keypoints of both sides, where these were compared.
     shapes: tuple[Shapes | None, Shapes | None]
-    # Columns of a page, by name: the kind of error, why, and what else selects a box.
-    notes: Mapping[str, npt.NDArray[np.object_]] = field(default_factory=dict)
+    # Among the boxes of a page, -1 of those that it does not have; empty where it has none.
+    place: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def take(self, rows: IntArray) -> BoxOutcomes:
         """Return some of the boxes."""
-        columns = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in ("shapes", "notes")}
-        notes = {name: column[rows] for name, column in self.notes.items()}
-        return BoxOutcomes(shapes=self.shapes, notes=notes, **{name: column[rows] for name, column in columns.items()})
+        columns = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "shapes"}
+        taken = {name: column[rows] if len(column) else column for name, column in columns.items()}
+        return BoxOutcomes(shapes=self.shapes, **taken)
 
     def counts_at(self, score: float) -> BoolArray:
         """Return which boxes show at a score: detections that have it, and objects that none of these finds.

@@ -150,41 +150,45 @@ def build_gallery(
     n: int,
     *,
     wanted: Sequence[int] = (),
-    noted: Callable[[Sequence[int]], BoxOutcomes] | None = None,
+    outcomes: BoxOutcomes | None = None,
+    placed: Callable[[Sequence[int]], BoxOutcomes] | None = None,
 ) -> Gallery | None:
-    """Return `n` images: those with the highest cost, the surest false positives and the largest misses.
+    """Return `n` images: those `wanted`, the surest false positives, the largest misses and the highest cost.
 
     Boxes are judged at IoU .5, or else the lowest threshold, and show at first at the score that was asked for, else
-    at the best F1. Half of the places are for `wanted` images, if there are so many; boxes are as `noted` has
-    them of the images that are shown. None where the result has no boxes, as that of a document alone.
+    at the best F1. `outcomes` are those of all boxes, where they are known; `placed` returns them with their place
+    among the boxes of a page, given the images that it shows. None where the result has no boxes, as that of a
+    document alone.
     """
     if result.boxes is None or not isinstance(result.measured, DetectionMetrics) or n == 0:
         return None
     metrics = detection_metrics(result)
     counted = result.part("worst_images") or count_images(metrics, result.options.get("score"), n, measured=False)
-    outcomes = box_outcomes(metrics, *result.boxes, metrics.protocol.judged_threshold)
+    if outcomes is None:
+        outcomes = box_outcomes(metrics, *result.boxes, metrics.protocol.judged_threshold)
     shown = outcomes.take(np.flatnonzero(outcomes.counts_at(counted.score) & ~outcomes.is_ignored))
     false = shown.take(np.flatnonzero(~shown.is_object & ~shown.is_hit))
     missed = shown.take(np.flatnonzero(shown.is_object))
     by_score = _first_images(false.image, false.score)
     by_area = _first_images(missed.image, missed.xywh[:, 2] * missed.xywh[:, 3])
-    # An eighth of the places is for each of these, where the worst images do not have them anyway.
-    first = list(dict.fromkeys(wanted))[: n // 2]
-    others = {*first, *by_score[: n // 8], *by_area[: n // 8]}
+    # An eighth of the places that are left is for each of these, where the worst images do not have them anyway.
+    first = list(dict.fromkeys(wanted))[:n]
+    eighth = (n - len(first)) // 8
+    others = {*first, *by_score[:eighth], *by_area[:eighth]}
     worst: list[int] = []
     for row in counted.order[:n].tolist():
-        if len({*worst, row} | others) > n:
-            break
-        worst.append(row)
-    rows = list(dict.fromkeys([*worst, *first, *by_score[: n // 8], *by_area[: n // 8]]))
+        if len({*worst, row} | others) <= n:
+            worst.append(row)
+    rows = list(dict.fromkeys([*first, *worst, *by_score[:eighth], *by_area[:eighth]]))
     place = {row: i for i, row in enumerate(rows)}
-    listed = {"Worst": worst, "By class": first, "False positives": by_score, "Misses": by_area}
+    listed = {"Pictures": rows, "By class": first, "Worst": worst, "False positives": by_score, "Misses": by_area}
     tabs = tuple(
         GalleryTab(title, tuple(place[row] for row in chosen if row in place))
         for title, chosen in listed.items()
         if not place.keys().isdisjoint(chosen)
     )
-    outcomes = outcomes if noted is None else noted(rows)
+    if placed is not None:
+        outcomes = placed(rows)
     images = gallery_images(result, metrics, rows, [(outcomes, {})], thumbnails=True)
     return Gallery(
         images=images,
@@ -268,7 +272,7 @@ def file_notes(result: Shown, images: Sequence[GalleryImage]) -> tuple[str, ...]
     if not plain:
         return ()
     if result.images is None or not result.images.given:
-        return ("Boxes are drawn on a plain canvas: evaluate with the folder of the images to see them.",)
+        return ("Boxes are drawn on a plain canvas: pass --images DIR to see the images.",)
     what = pluralise(plain, "image has", "images have")
     return (f"{what} no file that can be shown: the boxes are drawn on a plain canvas.",)
 
@@ -347,7 +351,7 @@ def gallery_boxes(
                 iou=float(boxes.iou[row]),
                 is_object=is_object,
                 drawing=drawing_of(shapes, int(boxes.row[row]), image, scale) if is_drawn else None,
-                **{name: column[row] for name, column in boxes.notes.items()},
+                place=int(boxes.place[row]) if len(boxes.place) else -1,
                 **others,
             )
         )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from jaccard_eval.features.images.result import TITLES, WorstImages
 from jaccard_eval.report.model import Column, Gallery, Live, Note, Rows, Section, Table, columns
 from jaccard_eval.report.numbers import UNDEFINED, threshold_text
@@ -27,13 +30,15 @@ def images_section(images: WorstImages, measure: str) -> Section:
 
 
 COST = "Ordered by cost: misses plus the scores of false positives"
+ALL_BOXES = "Pictures of the classes that lose most, and the boxes of all images (--gallery N has more pictures)"
 
 
-def gallery_section(gallery: Gallery, about: str = COST) -> Section:
-    """Return the section of a gallery: what it shows, the images, and the classes that a script names boxes by."""
+def gallery_section(gallery: Gallery, about: str = COST, columns: Mapping[str, Any] | None = None) -> Section:
+    """Return the section of a gallery: what it shows, the images, and what a script reads: classes, and all boxes."""
     at = f"score >= {threshold_text(gallery.score)} and {gallery.measure} >= {threshold_text(gallery.iou)}"
-    notes = [Note(f"{about}, at {at}.")]
+    notes = [Note(f"{ALL_BOXES if columns else about}, at {at}.")]
     notes += [Note(text) for text in gallery.notes]
-    live = Live("gallery", {"names": gallery.names, "score": gallery.score})
+    live = [Live("gallery", {"names": gallery.names, "score": gallery.score})]
+    live += [Live("boxes", columns)] if columns else []
     made = [Note(f"Thumbnails by {gallery.made_with}.")] if any(image.thumbnail for image in gallery.images) else []
-    return Section("Images", (*notes, gallery, *made, live), key="images")
+    return Section("Images", (*notes, gallery, *made, *live), key="images")

@@ -71,7 +71,7 @@ def with_steps(result: EvaluationResult) -> EvaluationResult:
     given = isinstance(result.options.get("score"), int | float)
     # The score that the confusion matrix of documents is at.
     steps = operating_steps(metrics, any_class, errors.confusion.score, given=given)
-    return result.with_part(Rows(PART, (steps,)))
+    return result.with_part(Rows(PART, (steps, any_class)))
 
 
 def steps_of(result: EvaluationResult) -> OperatingSteps | None:

@@ -1,51 +1,44 @@
-// What is chosen: a class, a cell, a kind of error, a size, a least score. The address holds it, so that a link shows
-// the same to others; a sentence of "Fix next" is such a link.
-const [gallery] = all(".gallery"), boxNames = dataOf("gallery")?.names ?? [];
-const KEYS = ["class", "object", "pred", "error", "size", "sure", "score"];
+// What is chosen: a class, a cell, a kind of error, a size, a slice, a least score. The address holds it, so that a
+// link shows the same to others; a sentence of "Fix next" is such a link.
+const KEYS = ["class", "object", "pred", "error", "size", "slice", "sure", "score"];
 const readAddress = () => Object.fromEntries([...new URLSearchParams(location.hash.slice(1))].filter(([key]) => KEYS.includes(key)));
-let chosen = readAddress();
-const chosenBar = gallery && gallery.matches(":not(.sides)") && boxNames.length ? add(gallery, "div", "", { class: "chosen no-print" }) : null;
-if (chosenBar) gallery.querySelector(".tools").after(chosenBar);
-const status = chosenBar && add(chosenBar, "p", "", { role: "status" });
-const is = (box, name) => box.classList.contains(name);
-const ERRORS = { missed: "missed", false: "false", background: "on nothing", box: "box is off", class: "wrong class", both: "class and box", double: "duplicate" };
-
-// Whether a box that shows is one of those that are chosen.
-const isChosen = box => {
-  const { c, k, z, o, s } = box.dataset, { class: name, object, pred, error, size, sure } = chosen, own = boxNames[c];
-  const wrong = is(box, "false");
-  return !is(box, "off") && (name === undefined || own === name) && (!size || z === size) && (!sure || wrong && +s >= +sure)
-    && (!error || (error === "missed" || error === "false" ? is(box, error) : wrong && k === error))
-    && (object === undefined || (object === pred ? is(box, "found") && own === object
-      : object === "" ? wrong && own === pred && !boxNames[o]
-      : pred === "" ? is(box, "missed") && own === object : wrong && own === pred && boxNames[o] === object));
+let chosen = readAddress(), selection = null;
+const ERRORS = {
+  missed: "missed", false: "false", background: "false: on nothing", box: "false: box is off", class: "false: wrong class",
+  both: "false: class and box", double: "false: duplicate",
 };
 const isNarrowed = () => KEYS.some(key => key !== "score" && chosen[key] !== undefined);
 const chosenWords = () => {
-  const { class: name, object, pred, error, size, sure } = chosen;
+  const { class: name, object, pred, error, size, slice, sure } = chosen;
   const cell = object === undefined ? "" : object === pred ? `${object} found` : object === "" ? `${pred} on nothing` : pred === "" ? `${object} missed` : `${object} detected as ${pred}`;
-  return [size, name, cell, error && (ERRORS[error] ?? error), sure && `score ≥ ${sure}`].filter(Boolean).join(", ");
+  return listed(slice, size, name, cell, error && (ERRORS[error] ?? error), sure && `score ≥ ${sure}`);
 };
-const chosenBoxes = () => images.flatMap(image => all(".is-chosen", image));
-const filterImages = () => {
-  if (!chosenBar) return;
+const boxesIn = (n, one = "box", many = "boxes") => `${count(n)} ${n === 1 ? one : many}`;
+
+const chosenBar = about && all(".gallery .tools")[0] ? add(document.body, "div", "", { class: "chosen no-print" }) : null;
+const status = chosenBar && add(chosenBar, "p", "", { role: "status" });
+const unknown = () => ["class", "object", "pred"].find(key => chosen[key] && !about.classes.includes(chosen[key]))
+  ?? (chosen.slice === undefined || about.slices.includes(chosen.slice) ? undefined : "slice");
+const showChosen = () => {
+  if (!store) return;
   const narrowed = isNarrowed();
-  gallery.classList.toggle("narrowed", narrowed);
-  for (const image of images) {
-    let any = !narrowed;
-    for (const box of all("[data-c]", image)) {
-      const on = narrowed && isChosen(box);
-      box.classList.toggle("is-chosen", on);
-      any ||= on;
-    }
-    image.hidden = !any;
+  selection = narrowed ? select(chosen) : null;
+  document.dispatchEvent(new CustomEvent("selected"));
+  let text = "";
+  if (narrowed) {
+    const { counts, all } = selection, n = Object.values(counts).reduce((sum, more) => sum + more, 0);
+    const byState = ["missed", "false", "found"].map(state => count(counts[state] ?? 0) + " " + state).join(", ");
+    const parts = chosen.error || chosen.object !== undefined || chosen.sure ? "" : ` (${byState})`;
+    const of = about.rows ? "images here" : "images", key = unknown();
+    text = `${chosenWords()}: ${boxesIn(n)} in ${count(all.filter(Boolean).length)} of the ${count(all.length)} ${of}${parts}`;
+    if (key) text = `There is no ${key === "slice" ? key : "class"} “${chosen[key]}” on this page.`;
   }
-  const n = narrowed ? chosenBoxes().length : 0, shown = images.filter(image => !image.hidden).length;
-  write(status, narrowed ? `${chosenWords()}: ${count(n)} ${n === 1 ? "box" : "boxes"} in ${shown} of the ${images.length} images here` : "");
+  write(status, text);
   for (const button of all("button", chosenBar)) button.hidden = !narrowed;
+  for (const [key, field] of Object.entries(fields)) field.value = chosen[key] ?? "";
   for (const link of all(".next a")) {
     const same = new URLSearchParams(link.hash.slice(1));
-    const now = narrowed && [...same].every(([key, value]) => chosen[key] === value) && KEYS.every(key => key === "score" || same.has(key) === (chosen[key] !== undefined));
+    const now = narrowed && KEYS.every(key => key === "score" || (same.get(key) ?? undefined) === chosen[key]);
     now ? link.setAttribute("aria-current", "true") : link.removeAttribute("aria-current");
   }
 };
@@ -53,14 +46,14 @@ const remember = () => {
   const text = new URLSearchParams(Object.entries(chosen).filter(([, value]) => value !== undefined));
   history.replaceState(null, "", `#${text}`);
   document.dispatchEvent(new CustomEvent("chosen"));
-  filterImages();
+  showChosen();
 };
-// Choose what is not chosen yet, or let go of it; what else is chosen of a class and a cell goes.
+// Choose what is not chosen yet, or let go of it; a cell is chosen by itself, and in place of a class or a kind.
 const choose = picks => {
-  const same = Object.entries(picks).every(([key, value]) => chosen[key] === value);
-  const { score, ...rest } = chosen;
-  chosen = { ...("class" in picks || "error" in picks ? rest : {}), ...picks, ...(score && { score }) };
-  if ("class" in picks) delete chosen.object, delete chosen.pred;
+  const same = Object.entries(picks).every(([key, value]) => chosen[key] === value), { score, size, slice } = chosen;
+  const isCell = "object" in picks;
+  chosen = { ...(isCell ? { score, size, slice } : chosen), ...picks };
+  if (!isCell && ("class" in picks || "error" in picks)) delete chosen.object, delete chosen.pred;
   if (same) for (const key in picks) delete chosen[key];
   remember();
 };
@@ -68,7 +61,7 @@ on(window, "hashchange", () => {
   if (!location.hash.includes("=")) return;
   chosen = readAddress();
   document.dispatchEvent(new CustomEvent("chosen"));
-  filterImages();
+  showChosen();
   document.getElementById("images")?.scrollIntoView();
 });
 
@@ -76,54 +69,57 @@ const csvOf = rows => rows.map(row => row.map(text => {
   const safe = /^[=+@\t\r]|^-(?![\d.])/.test(text) ? `'${text}` : text; // no formula
   return /[",\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
 }).join(",")).join("\n") + "\n";
-const save = (name, rows) => add(document.body, "a", "", { href: `data:text/csv;charset=utf-8,${encodeURIComponent(csvOf(rows))}`, download: name, hidden: "" });
-const saves = (parent, text, name, rows) => {
-  const button = add(parent, "button", text, { type: "button", class: "save no-print" });
-  on(button, "click", () => {
-    const link = save(name, rows());
-    link.click();
-    link.remove();
-  });
-  return button;
-};
+const saves = (parent, text, name, rows) => on(add(parent, "button", text, { type: "button", class: "save no-print" }), "click", () => {
+  const url = URL.createObjectURL(new Blob([csvOf(rows())], { type: "text/csv" }));
+  const link = add(document.body, "a", "", { href: url, download: name, hidden: "" });
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+});
 
+// A list to choose from for each key that has no place of its own on the page.
+const fields = {};
+const field = (key, title, options) => {
+  const made = fields[key] = add(add(chosenBar, "label", `${title} `), "select", "");
+  for (const [value, text] of Object.entries({ "": "all", ...options })) add(made, "option", text, { value });
+  on(made, "change", () => {
+    const { [key]: _, ...rest } = chosen;
+    chosen = rest;
+    made.value ? choose({ [key]: made.value }) : remember();
+  });
+};
+const named = names => Object.fromEntries(names.map(name => [name, name]));
 if (chosenBar) {
+  all(".gallery .tools")[0].after(chosenBar);
+  field("error", "Error", ERRORS);
+  if (!about.boxes[2]) field("size", "Size", named(SIZES.slice(1)));
+  if (about.slices.length) field("slice", "Slice", named(about.slices));
   on(add(chosenBar, "button", "Show all", { type: "button" }), "click", () => {
     chosen = chosen.score ? { score: chosen.score } : {};
     remember();
   });
-  saves(chosenBar, "Save these boxes (CSV)", "boxes.csv", () => [["image", "class", "what", "score", "x", "y", "width", "height", "why"], ...images.flatMap(image =>
-    all(".is-chosen", image).map(box => {
-      const { c, s, w = "" } = box.dataset, { x, y, width, height } = box.getBBox?.() ?? {};
-      const what = ["missed", "false", "found", "ignored"].find(state => is(box, state));
-      return [image.querySelector("b").textContent, boxNames[c], what, is(box, "object") ? "" : s, ...[x, y, width, height].map(String), w];
-    }))]);
-  // By what an image has at the score: its F1, its surest false positive, the least overlap of what is found.
-  const of = (image, state) => all(`.${state}[data-c]:not(.off)`, image), least = numbers => Math.min(1, ...numbers);
-  const ORDERS = {
-    "as listed": image => images.indexOf(image),
-    "lowest F1": image => { const hits = of(image, "false").length + of(image, "missed").length, found = all(".found:not(.object):not(.off)", image).length; return 2 * found / (2 * found + hits || 1); },
-    "surest false": image => -Math.max(0, ...of(image, "false").map(box => +box.dataset.s)),
-    "least overlap": image => least(all(".found[data-i]:not(.off)", image).map(box => +box.dataset.i)),
-  };
-  const label = add(chosenBar, "label", "Order "), order = add(label, "select", "");
-  for (const name in ORDERS) add(order, "option", name);
-  on(order, "change", () => {
-    const by = ORDERS[order.value], shots = gallery.querySelector(".shots");
-    const keyed = [...images].map(image => [by(image), image]).sort((a, b) => a[0] - b[0]);
-    shots.replaceChildren(...keyed.map(([, image]) => image));
-    document.dispatchEvent(new CustomEvent("ordered"));
-  });
+  saves(chosenBar, "Save these boxes (CSV)", "boxes.csv", () => [["image", "class", "what", "score", "x", "y", "width", "height", "why"],
+    ...[...selection.marks.keys()].filter(place => selection.marks[place]).map(place => [
+      store.names[store.image[place]], about.classes[store.label[place]], stateOf(place) || "found", place < store.m ? "" : scoreOf(place).toFixed(4),
+      ...sideOf(place).map(value => `${Math.round(value * 100) / 100}`), whyOf(place),
+    ])]);
 }
 
-// Types of errors choose their boxes; every table that can be sorted can be saved.
-const TYPES = { classification: "class", localisation: "box", both: "both", duplicate: "double", background: "background", missed: "missed", "false positives": "false", "false negatives": "missed" };
-const typeButtons = all("#errors tbody th").filter(head => chosenBar && TYPES[head.textContent]).map(head => {
-  const error = TYPES[head.textContent];
-  press(head, () => choose({ error }), { "aria-pressed": false });
-  return [head.querySelector("button"), error];
+// Types of errors and slices choose their boxes; every table that can be sorted can be saved.
+const TYPES = {
+  classification: "class", localisation: "box", both: "both", duplicate: "double", background: "background", missed: "missed",
+  "false positives": "false", "false negatives": "missed",
+};
+const choices = (selector, picksOf) => all(selector).filter(head => chosenBar && picksOf(head.textContent)).map(head => {
+  const picks = picksOf(head.textContent);
+  press(head, () => choose(picks), { "aria-pressed": false });
+  return [head.querySelector("button"), picks];
 });
-on(document, "chosen", () => typeButtons.forEach(([button, error]) => { button.ariaPressed = chosen.error === error; }));
+const pressed = [
+  ...choices("#errors tbody th", text => TYPES[text] && { error: TYPES[text] }),
+  ...choices("#slices .scroll:first-of-type tbody th", text => about.slices.includes(text) && { slice: text }),
+];
+on(document, "chosen", () => pressed.forEach(([button, picks]) => { button.ariaPressed = Object.entries(picks).every(([key, value]) => chosen[key] === value); }));
 for (const table of all("table.sortable")) {
   const section = table.closest("section"), rows = [...table.rows];
   if (rows.length > 3 && section?.id) saves(table.parentElement.parentElement, "Save as CSV", `${section.id}.csv`, () => [...table.rows].filter(row => !row.hidden).map(row => [...row.cells].filter(cell => !cell.matches(".drawn")).map(cell => cell.textContent)));

@@ -25,6 +25,11 @@ const showPicked = () => {
     if (element.matches("path.picked")) element.parentElement.append(element);
   }
   for (const row of rows) row.querySelector("button").ariaPressed = row.dataset.key === picked;
+  for (const legend of all("#curves .legend:has(.faint)")) {
+    const line = legend.querySelector(".own") ?? add(legend, "li", "", { class: "own c4" });
+    line.hidden = picked === null;
+    write(line, names[picked] ?? "");
+  }
   tellCurves();
 };
 const pick = key => choose({ class: names[key] });
@@ -42,7 +47,8 @@ const unpack = (text, steps, rows) => {
   for (const letter of text) {
     const value = letter.charCodeAt() - 63;
     numbers[numbers.length - 1] += value % 32 * 2 ** bits;
-    bits = value > 31 ? bits + 5 : numbers.push(0) * 0;
+    bits = value > 31 ? bits + 5 : 0;
+    if (!bits) numbers.push(0);
   }
   for (let i = 0; i < numbers.length - 1; i += 2) counts[place += numbers[i] + 1] = numbers[i + 1];
   for (let i = counts.length - 1; i--;) if ((i + 1) % steps) counts[i] += counts[i + 1];
@@ -83,8 +89,8 @@ if (live) {
         td.className = counts[j] ? `${i === j ? "hit " : ""}s${Math.min(9, Math.floor(10 * counts[j] / total))}` : "zero";
       });
     });
-    document.dispatchEvent(new CustomEvent("score", { detail: +score }));
-    filterImages();
+    stepNow = step;
+    showChosen();
   };
   slider.disabled = false;
   const move = () => {

@@ -22,8 +22,6 @@ const option = (table, text) => {
   table.parentElement.before(label);
   return label;
 };
-// Those of all tabs, of which one stays in the page.
-const images = all(".shots > li");
 for (const button of all("[data-copies]")) on(button, "click", () => {
   getSelection().selectAllChildren(document.getElementById(button.dataset.copies));
   document.execCommand("copy");

@@ -33,10 +33,11 @@ def test_the_verdict_comes_first_and_how_it_was_made_last(result: ComparisonResu
     assert [key for key in keys if key in ("metrics", "classes", "curves")] == ["metrics", "classes", "curves"]
 
 
-def test_every_class_stands_with_its_difference_the_largest_loss_first(result: ComparisonResult) -> None:
-    (table,) = sections(result)["classes"].blocks
+def test_every_class_stands_with_its_difference_the_weightiest_first(result: ComparisonResult) -> None:
+    _, table = sections(result)["classes"].blocks
     assert isinstance(table, Table)
-    # Dogs: 51/101 with one of two found, 1 with both; the cat: 1, and 0 when missed.
+    # Dogs: 51/101 with one of two found, 1 with both; the cat: 1, and 0 when missed. The weight of the cat is
+    # 1 x sqrt(1), that of the dogs 50/101 x sqrt(2) = .70.
     assert [(row[0], row[1], row[2], row[3]) for row in table.rows] == [
         ("cat", pytest.approx(1), 0.0, pytest.approx(-1)),
         ("dog", pytest.approx(51 / 101), pytest.approx(1), pytest.approx(50 / 101)),

@@ -88,8 +88,8 @@ def test_the_worst_are_in_the_order_of_the_table_of_images(tmp_path: Path) -> No
     with (tmp_path / "images.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     gallery = gallery_of(evaluate_files(args[0], args[1], score=0.4), 6)
-    assert [gallery.images[row].name for row in gallery.tabs[0].rows] == [row["image"] for row in rows[:6]]
-    assert gallery.tabs[0].title == "Worst"
+    assert [gallery.images[row].name for row in gallery.tabs[1].rows] == [row["image"] for row in rows[:6]]
+    assert gallery.tabs[1].title == "Worst"
 
 
 def test_other_tabs_start_with_the_surest_false_positive_and_the_largest_miss() -> None:
@@ -98,7 +98,7 @@ def test_other_tabs_start_with_the_surest_false_positive_and_the_largest_miss() 
     gallery = gallery_of(evaluate(truth, found, score=0.5), 2)
     tabs = {tab.title: [gallery.images[row].name for row in tab.rows] for tab in gallery.tabs}
     # b costs 2, a 1 + .6, c .9. Both of a are in the two tabs that it belongs to.
-    assert tabs == {"Worst": ["b", "a"], "False positives": ["a"], "Misses": ["b", "a"]}
+    assert tabs == {"Pictures": ["b", "a"], "Worst": ["b", "a"], "False positives": ["a"], "Misses": ["b", "a"]}
 
 
 def test_an_eighth_of_the_images_is_for_the_surest_false_positive_and_for_the_largest_miss() -> None:

@@ -1,0 +1,185 @@
+"""Every box of an evaluation as columns for the script of a page: bytes, squeezed, about ten of them a detection.
+
+They lie by image, objects first, and a box is known by its place among all of these. Scores and overlaps are rounded
+down, so that ``>= 0.37`` keeps the boxes that it keeps here, and none reads as a threshold that it does not reach.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.protocol import BOXES
+from jaccard_eval.data.result import ImageSource, SliceRow
+from jaccard_eval.data.signature import overlap_name
+from jaccard_eval.features.errors.compute import NO_BOX, NO_ERROR
+from jaccard_eval.features.images.compute import BoxOutcomes
+from jaccard_eval.features.images.gallery import PLAIN_SIDE
+from jaccard_eval.features.images.reasons import ERRORS, Explained
+from jaccard_eval.features.operating.compute import last_steps
+from jaccard_eval.matching.order import IntArray, stable_order
+from jaccard_eval.report.model import Gallery
+from jaccard_eval.text import printable
+
+MOST_BOXES = 500_000  # that a page has: 7 MB. Of more, those of the images that it shows
+FOUND, IGNORED = len(ERRORS), len(ERRORS) + 1  # kinds of detections, behind those of errors
+# What a detection matches of any class: its own, nothing, where it does not count 2, and from there on another class.
+AS_LABELLED, ON_NOTHING, OTHERS = 0, 1, 3
+FINEST = 8  # steps of a pixel
+SCORES, OVERLAPS = 10_000, 200  # steps from 0 to 1
+MOST = np.iinfo(np.uint16).max
+
+
+def placed(found: Explained, shown: Sequence[int]) -> BoxOutcomes:
+    """Return all boxes with their places in the columns, -1 of those that are left out.
+
+    All images take part, or those that are `shown` where all boxes are more than a page can hold.
+    """
+    outcomes, is_there = found.outcomes, np.zeros(len(found.metrics.image_names), dtype=np.bool_)
+    is_there[_rows(found, shown)] = True
+    sides = [np.flatnonzero(side & is_there[outcomes.image]) for side in (outcomes.is_object, ~outcomes.is_object)]
+    order = np.concatenate([side[stable_order(outcomes.image[side])] for side in sides])
+    place = np.full(len(outcomes.image), -1)
+    place[order] = np.arange(len(order))
+    return replace(outcomes, place=place)
+
+
+def columns_of(
+    found: Explained, gallery: Gallery, images: ImageSource | None, slices: Sequence[SliceRow]
+) -> dict[str, Any]:
+    """Return the columns of what is `placed` for the images of a gallery, with what they mean."""
+    shown = [image.row for image in gallery.images]
+    errors, steps, n_images, rows = found.errors, found.steps, len(found.metrics.image_names), _rows(found, shown)
+    outcomes = placed(found, shown)
+    place = outcomes.place
+    there = np.flatnonzero(place >= 0)
+    order = np.empty(len(there), dtype=np.int64)
+    order[place[there]] = there
+    n_gt, n = len(errors.gt_label), int(np.count_nonzero(outcomes.is_object[order]))
+    objects, detections = order[:n], order[n:] - n_gt
+    scores, low, unit = _graded(outcomes.score[order])
+    sizes = _image_sizes(found, images)
+    for image in gallery.images:  # whose files are known
+        sizes[image.row] = image.size
+    sides = sizes if found.metrics.area_known else np.ones((1, 2))
+    boxes, box_unit, box_low = _boxes(outcomes.xywh[order], float(sides.max(initial=1)))
+    kind, overlap = errors.kind.copy(), errors.near_overlap.copy()
+    kind[kind == NO_ERROR] = IGNORED
+    kind[errors.hit], overlap[errors.hit] = FOUND, errors.overlap[errors.hit]
+    of_images = np.stack([np.bincount(outcomes.image[side], minlength=n_images) for side in (objects, order[n:])])
+    # Partners by their place within their image, counted from 1.
+    first = (np.cumsum(of_images[0]) - of_images[0])[outcomes.image[order[n:]]]
+    near = np.append(place[:n_gt], NO_BOX)[errors.near[detections]]
+    matched = found.matched[detections]
+    on_nothing = matched == len(found.metrics.class_names)
+    as_class = np.where(on_nothing, ON_NOTHING, matched + OTHERS)
+    as_class[matched == errors.label[detections]] = AS_LABELLED
+    names = json.dumps([printable(found.metrics.image_names[row]) for row in rows.tolist()]).encode()
+    columns = {
+        "names": np.frombuffer(names, dtype=np.uint8),
+        "width": np.rint(sizes[rows, 0]),
+        "height": np.rint(sizes[rows, 1]),
+        "objects": of_images[0, rows],
+        "detections": of_images[1, rows],
+        **dict(zip(("x", "y", "w", "h"), boxes, strict=True)),
+        "label": outcomes.label[order],
+        "size": found.sizes[order] + 1,
+        "score": scores,
+        "step": last_steps(outcomes.score[order], steps.scores) + 1,  # how many it is there at; NaN: none
+        "ignored": outcomes.is_ignored[objects],
+        "seen": last_steps(found.seen, steps.scores)[objects] + 1,
+        "kind": kind[detections],
+        "near": np.where(near == NO_BOX, 0, near - first + 1),
+        "iou": np.floor(overlap[detections] * OVERLAPS + 1e-9),
+        "as": as_class,
+        **{f"slice {i}": np.isin(rows, part.rows) for i, part in enumerate(slices)},
+    }
+    layout, text = packed(columns)
+    return {
+        "layout": layout,
+        "text": text,
+        "classes": [printable(name) for name in found.metrics.class_names],
+        "slices": [printable(part.name) for part in slices],
+        "rows": None if len(rows) == n_images else rows.tolist(),
+        "boxes": [box_low, box_unit, not found.metrics.area_known],
+        "scores": [low, unit],
+        "measure": overlap_name(found.metrics.protocol),
+        "exact": found.metrics.protocol.iou_type == BOXES,
+        "iou": found.steps.iou,
+    }
+
+
+def packed(columns: Mapping[str, npt.NDArray[Any]]) -> tuple[list[tuple[str, int, int]], str]:
+    """Return name, bytes of a number and length of each column of whole numbers, and all of them squeezed.
+
+    Each takes the fewest bytes that hold its largest number. The lowest bytes of all numbers come first, as each row
+    of bytes is like itself: that saves a quarter.
+    """
+    layout, parts = [], []
+    for name, column in columns.items():
+        largest = int(column.max()) if len(column) else 0
+        width = 1 if largest < 1 << 8 else 2 if largest < 1 << 16 else 4
+        raw = np.ascontiguousarray(column.astype(f"<u{width}")).view(np.uint8)
+        parts.append(raw.reshape(-1, width).T.tobytes())
+        layout.append((name, width, len(column)))
+    # Bytes repeat in runs, if at all: to look for more takes six times as long, for nothing.
+    packer = zlib.compressobj(1, strategy=zlib.Z_RLE)
+    return layout, base64.b64encode(packer.compress(b"".join(parts)) + packer.flush()).decode()
+
+
+def _rows(found: Explained, shown: Sequence[int]) -> IntArray:
+    """Return the images that take part."""
+    if len(found.outcomes.image) > MOST_BOXES:
+        return np.unique(np.array(shown, dtype=np.int64))
+    return np.arange(len(found.metrics.image_names))
+
+
+def _graded(score: FloatArray) -> tuple[FloatArray, float, float]:
+    """Return scores as whole numbers, rounded down, and the first one and the step that these count from."""
+    known = score[~np.isnan(score)]
+    low, high = float(known.min(initial=0)), float(known.max(initial=1))
+    unit = (high - low) / SCORES
+    whole = np.floor((np.nan_to_num(score, nan=low) - low) / unit)
+    if (low, high) == (0, 1):
+        # Where a product is off in its last digit.
+        whole += score >= (whole + 1) / SCORES
+        whole -= score < whole / SCORES
+    return whole, low, unit
+
+
+def _image_sizes(found: Explained, images: ImageSource | None) -> FloatArray:
+    """Return width and height of each image in px: as read, else what holds its boxes."""
+    n = len(found.metrics.image_names)
+    sizes = np.full((n, 2), np.nan) if images is None else np.array(images.sizes, dtype=np.float64)
+    unknown = ~(np.isfinite(sizes) & (sizes >= 1)).all(axis=1)
+    if unknown.any():
+        sizes[unknown] = 1.0 if found.metrics.area_known else PLAIN_SIDE
+        if found.metrics.area_known:
+            outcomes = found.outcomes
+            chosen = unknown[outcomes.image]
+            corners = outcomes.xywh[chosen, :2] + outcomes.xywh[chosen, 2:]
+            np.maximum.at(sizes, outcomes.image[chosen], np.ceil(np.nan_to_num(corners)))
+    return np.asarray(np.minimum(sizes, 2.0**31))
+
+
+def _boxes(xywh: FloatArray, side: float) -> tuple[list[npt.NDArray[np.uint16]], float, float]:
+    """Return the sides of boxes (n, 4) as whole numbers, how many of these a pixel has, and where they count from.
+
+    What lies far outside of every image, whose longest side is given, is cut off.
+    """
+    ends = [side_of for axis in (0, 1) for side_of in (xywh[:, axis], xywh[:, axis] + xywh[:, axis + 2])]
+    low = math.floor(max(min(0.0, *(float(end.min(initial=0)) for end in ends)), -side))
+    high = min(max(side, *(float(end.max(initial=0)) for end in ends)), 2 * side)
+    unit = 2.0 ** math.floor(math.log2(MOST / (high - low)))
+    unit = min(unit, FINEST) if side > 1 else unit
+    left, right, top, bottom = (np.rint((end.clip(low, high) - low) * unit).astype(np.uint16) for end in ends)
+    return [left, top, right - left, bottom - top], unit, low
