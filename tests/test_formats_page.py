@@ -53,6 +53,10 @@ file names, image sizes, ids and class order. If predictions have classes that G
 * **Pascal VOC**: one XML file per image; for predictions one text file per class.
 * **CSV, Parquet, Arrow**: one row per box, and one per image without boxes. Parquet and Arrow keep everything when
   read back, ids included. CSV has the names of images and classes.
+* **Masks as images** (`--to instances`): a PNG per image whose values are its objects, and `instances.csv` with their
+  classes and scores. Where masks share pixels, the smaller one keeps them. `npz` holds masks that overlap.
+* **CVAT, Label Studio** (`--to labelstudio`): boxes, polygons and masks, to be corrected in these tools. Masks that are
+  not one polygon are runs in CVAT and brushed in Label Studio; oriented boxes are polygons of four corners.
 * **Open Images**: fractions of the image, in one table.
 """
 

@@ -422,7 +422,9 @@ def format_for_path(path: Path) -> str | None:
     None when there is no such one.
     """
     name = path.name.lower()
-    matches = [known for known in written_formats() if name.endswith(format_module(known).FORMAT.suffixes or "/")]
+    written = {known: format_module(known).FORMAT for known in written_formats()}
+    by_suffix = {known: about.suffixes for known, about in written.items() if not about.written_if_named}
+    matches = [known for known, suffixes in by_suffix.items() if name.endswith(suffixes or "/")]
     namesake = name.rpartition(".")[2]
     if namesake in matches:
         return namesake

@@ -43,6 +43,8 @@ class Format:
         File suffixes it usually has; empty for folders.
     shapes : tuple of str
         What it is written with besides boxes, among "segm", "keypoints" and "obb".
+    written_if_named : bool
+        Whether it is written only where it is named, as files of its suffix are usually of another format.
     shapes_if_asked : tuple of str
         The same, where the file then holds them in place of boxes.
     member : str
@@ -60,6 +62,7 @@ class Format:
     member: str = ".txt"
     shapes: tuple[str, ...] = ()
     shapes_if_asked: tuple[str, ...] = ()
+    written_if_named: bool = False
     reads: Mapping[str, str] = field(default_factory=lambda: {"bbox": ""})
 
 

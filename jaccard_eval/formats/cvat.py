@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaccard_eval.data.dataset import MAX_IMAGE_SIDE
-from jaccard_eval.findings import Where
+from jaccard_eval.atomic import replace_file
+from jaccard_eval.data.boxtable import BoolArray
+from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Dataset
+from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.formats import Format
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
@@ -43,6 +46,7 @@ FORMAT = Format(
 """,
     carries=("images", "sizes", "names"),
     suffixes=(".xml",),
+    shapes=("segm", "obb"),
     reads={"bbox": "box", "obb": "box with rotation", "segm": "polygon, mask", "keypoints": "skeleton"},
 )
 
@@ -62,6 +66,7 @@ _CROP = ("left", "top", "width", "height")
 _SHAPES = (_POLYGON, _MASK, "polyline", "points", "ellipse", "cuboid", _SKELETON, "tag")
 _FRAME_NAME = "frame_{:06d}"  # as CVAT names the images of a video
 _FRAME_DIGITS = 18
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # of XML 1.0
 _WHOLE = re.compile(r"-?\d{1,18}(\.0{1,18})?", re.ASCII)
 
 Size = tuple[int, int]  # height and width of an image
@@ -109,6 +114,109 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 def iou_types(peek: Peek) -> set[str]:
     """Return what the file begins with: boxes, masks or both."""
     return kinds_in([peek.at(peek.path / _FILE) if peek.is_folder else peek], _KINDS)
+
+
+def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
+    """Write images with boxes, polygons and masks; oriented boxes as polygons of four corners."""
+    from jaccard_eval.reading import writing
+    from jaccard_eval.similarity.masks import Outlines
+    from jaccard_eval.similarity.obb import Quads
+
+    writing.require_pixels(dataset, "CVAT")
+    writing.require_names(dataset, "CVAT", findings)
+    writing.report_losses(dataset, path, findings, ("shapes", "sizes", "images", "names"))
+    boxes, images, names = dataset.table, dataset.images, dataset.labels.names
+    files = [images.name(row) for row in range(len(images))]
+    broken = [name for name in (*files, *names) if NOT_XML.search(name) or name != name.strip() or not name]
+    findings.add_rows(
+        Severity.ERROR,
+        "write-name",
+        range(len(broken)),
+        lambda row: (Where(dataset.path), f"{quoted_value(broken[row])} cannot stand in XML as it is"),
+        fix="Rename it: no control characters, no spaces at the ends.",
+    )
+    shapes: object = boxes.shapes
+    masks = writing.masks_in_images(dataset, path, "CVAT", findings) if isinstance(shapes, Outlines) else None
+    findings.raise_errors()
+    corners, exact = writing.exact_coords(boxes.xywh, "xyxy")
+    drawn: list[Marked] = []
+    for row, label in enumerate(boxes.label.tolist()):
+        ring = shapes.corners[row] if isinstance(shapes, Quads) else None
+        ring = writing.polygon_of(shapes, row) if isinstance(shapes, Outlines) else ring
+        if ring is not None:
+            points = ";".join(f"{x!r},{y!r}" for x, y in ring.tolist())
+            drawn.append(Marked(label=names[label], tag=_POLYGON, place={"points": points}))
+        elif masks is not None:
+            drawn.append(Marked(label=names[label], tag=_MASK, place=_crop(writing.pixels_of(masks, row))))
+        else:
+            edges = dict(zip(_CORNERS, map(repr, corners[row].tolist()), strict=True))
+            drawn.append(Marked(label=names[label], tag="box", place=edges))
+    if shapes is None:
+        writing.report_rounded(exact, path, findings)
+    of_image: list[list[Marked]] = [[] for _ in files]
+    for image, marked in zip(boxes.image.tolist(), drawn, strict=True):
+        of_image[image].append(marked)
+    pictures = zip(files, images.sizes.tolist(), of_image, strict=True)
+    replace_file(path, to_xml(pictures, names).encode())
+
+
+@dataclass(slots=True, kw_only=True)
+class Marked:
+    """What an annotator sees of an object: where it is, as attributes of its element, and a remark."""
+
+    label: str
+    tag: str = "box"
+    place: Mapping[str, str]
+    remark: str = ""
+
+
+def to_xml(
+    pictures: Iterable[tuple[str, Sequence[float], Sequence[Marked]]], names: Sequence[str], attribute: str = ""
+) -> str:
+    """Return images by name, size and objects as CVAT XML 1.1; each object has its remark as an attribute, if named.
+
+    An attribute that the labels of the task lack is dropped by CVAT in silence.
+    """
+    from xml.etree import ElementTree as ET
+
+    root = ET.Element(_ROOT)
+    ET.SubElement(root, "version").text = "1.1"
+    labels = ET.SubElement(ET.SubElement(ET.SubElement(root, "meta"), "task"), "labels")
+    described = {"name": attribute, "mutable": "False", "input_type": "text", "default_value": "", "values": ""}
+    for name in names:
+        label = ET.SubElement(labels, "label")
+        ET.SubElement(label, "name").text = in_xml(name)
+        inner = ET.SubElement(label, "attributes")
+        one = ET.SubElement(inner, "attribute") if attribute else inner
+        for key, value in described.items() if attribute else ():
+            ET.SubElement(one, key).text = value
+    for number, (name, size, drawn) in enumerate(pictures):
+        known = zip(_SIDES, size, strict=True)
+        sides = {side: str(int(value)) for side, value in known if not math.isnan(value)}
+        image = ET.SubElement(root, "image", {"id": str(number), "name": in_xml(name), **sides})
+        for marked in drawn:
+            about = {"label": in_xml(marked.label), "source": "file", "occluded": "0", **marked.place, "z_order": "0"}
+            element = ET.SubElement(image, marked.tag, about)
+            if attribute:
+                ET.SubElement(element, "attribute", {"name": attribute}).text = in_xml(marked.remark)
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def in_xml(text: str) -> str:
+    """Return a text without the characters that XML 1.0 cannot hold."""
+    return NOT_XML.sub("\ufffd", text)
+
+
+def _crop(pixels: BoolArray) -> dict[str, str]:
+    """Return the runs of a mask along the rows of the part that it is in."""
+    from jaccard_eval.reading.writing import row_runs
+
+    rows, columns = (np.flatnonzero(pixels.any(axis=axis)) for axis in (1, 0))
+    top, left = (int(found[0]) if len(found) else 0 for found in (rows, columns))
+    part = pixels[top : rows[-1] + 1, left : columns[-1] + 1] if len(rows) else pixels[:1, :1]
+    sides = zip(_CROP, (left, top, part.shape[1], part.shape[0]), strict=True)
+    return {"rle": ", ".join(map(str, row_runs(part))), **{name: str(side) for name, side in sides}}
 
 
 class _Reader:

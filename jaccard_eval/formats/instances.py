@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaccard_eval.data.imagekeys import MAP_SUFFIXES, is_image_name
+from jaccard_eval.atomic import replace_folder
+from jaccard_eval.data.dataset import Dataset
+from jaccard_eval.data.imagekeys import MAP_SUFFIXES, is_image_name, without_suffix
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
-from jaccard_eval.fixes import Fix
+from jaccard_eval.fixes import IMAGE_FOLDER, Fix
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.progress import tracked
@@ -29,7 +31,7 @@ from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import FIRST, Likeness, Peek
 from jaccard_eval.reading.records import RecordCollector
-from jaccard_eval.text import is_numeral, pluralise, quoted_value
+from jaccard_eval.text import example_keys, is_numeral, pluralise, quoted_value
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -46,6 +48,7 @@ FORMAT = Format(
 """,
     carries=("images", "sizes", "scores", "crowd"),
     member=".png",
+    shapes=("segm",),
     reads={"bbox": "bounds of the masks", "segm": "a map with a value per object, or a file per object"},
 )
 
@@ -298,6 +301,64 @@ def write_example(path: Path) -> None:
     ids = np.zeros((48, 64), dtype=np.uint8)
     ids[10:30, 5:25], ids[20:40, 40:60] = 1, 2
     Image.fromarray(ids).save(path)
+
+
+def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
+    """Write a map per image whose values are its objects, and their classes and scores in a table next to the maps.
+
+    Where masks share pixels, these go to the smallest: a warning counts what loses any.
+    """
+    from jaccard_eval.reading import writing
+
+    boxes, images = dataset.table, dataset.images
+    writing.report_losses(dataset, path, findings, ("shapes", "images", "sizes"))
+    writing.require_names(dataset, "instances", findings)
+    masks = writing.masks_in_images(dataset, path, "instances", findings)
+    stems = [without_suffix(images.name(row)).replace("\\", "/") for row in range(len(images))]
+    stems = writing.below_shared_place(stems, path, findings)
+    writing.require_file_names(dataset, stems, findings)
+    writing.require_sizes(dataset, "instances", findings)
+    unsized = [stems[row] for row in np.flatnonzero(np.isnan(images.sizes).any(axis=1)).tolist()]
+    if unsized:
+        detail = f"a map has the size of its image, and that of {pluralise(len(unsized), 'image')} is unknown"
+        findings.error("size-unknown", Where(dataset.path), f"{detail}: {example_keys(unsized)}", fix=IMAGE_FOLDER)
+    findings.raise_errors()
+    areas = np.zeros(0) if masks is None else masks.areas()  # without masks there are no boxes
+    lines, contents = [",".join(COLUMNS)], dict[str, bytes]()
+    covered, empty = list[int](), np.flatnonzero(areas == 0).tolist()
+    for image, stem in enumerate(stems):
+        width, height = images.sizes[image].astype(np.int64).tolist()
+        rows = np.flatnonzero(boxes.image == image)
+        ids = np.zeros((height, width), dtype=np.uint8 if len(rows) <= _VOID else np.uint16)
+        number_of = dict(zip(rows.tolist(), range(1, len(rows) + 1), strict=True))
+        for row in rows[np.argsort(-areas[rows], kind="stable")].tolist():
+            if masks is not None:
+                ids[writing.pixels_of(masks, row)] = number_of[row]
+        left = np.bincount(ids.ravel(), minlength=len(rows) + 1)
+        for row, number in number_of.items():
+            if left[number] != areas[row]:
+                covered.append(row)
+            if left[number]:
+                score = "" if boxes.score is None else repr(float(boxes.score[row]))
+                label = "" if dataset.has_no_class else dataset.labels.names[boxes.label[row]]
+                lines.append(",".join(map(_cell, (stem, str(number), label, score))))
+        contents[f"{stem}.png"] = writing.grey_png(ids)
+
+    def place(row: int) -> tuple[Where, str]:
+        return Where(str(path), record=f"box {boxes.source[row]}", field="segmentation"), ""
+
+    summary = f"{len(covered):,} masks share pixels with smaller ones, which keep them; a map has one object a pixel"
+    fix = writing.LOSSLESS_FIX
+    findings.add_rows(Severity.WARNING, "write-loss", covered, place, summary=summary, fix=fix)
+    findings.add_rows(Severity.WARNING, "write-loss", empty, place, summary=f"{len(empty):,} masks without pixels")
+    findings.raise_errors()
+    if not dataset.has_no_class or boxes.score is not None:
+        contents[TABLE] = ("\n".join(lines) + "\n").encode()
+    replace_folder(path, contents)
+
+
+def _cell(text: str) -> str:
+    return f'"{text.replace(chr(34), 2 * chr(34))}"' if re.search(r'[,"\s]', text) else text
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

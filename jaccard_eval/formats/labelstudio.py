@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 
+from jaccard_eval.atomic import replace_file
+from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import is_image_name
-from jaccard_eval.findings import Where
+from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
@@ -48,6 +53,8 @@ FORMAT = Format(
 """,
     carries=("images", "sizes", "scores"),
     suffixes=(".json",),
+    shapes=("segm", "obb"),
+    written_if_named=True,
     reads={
         "bbox": "rectanglelabels",
         "obb": "rectanglelabels with rotation",
@@ -112,6 +119,103 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(left_out.items()))
         detail = f"only the latest annotation or prediction of each task is read; ignored: {kinds}"
         draft.findings.note("annotations-unused", Where(draft.path), detail)
+
+
+def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
+    """Write a task per image, with annotations, or with predictions and their scores; places in per cent of the image.
+
+    Masks that are not one polygon are brushed, oriented boxes are polygons of four corners.
+    """
+    from jaccard_eval.reading import writing
+    from jaccard_eval.similarity.masks import Outlines
+    from jaccard_eval.similarity.obb import Quads
+
+    boxes, images, names = dataset.table, dataset.images, dataset.labels.names
+    writing.require_pixels(dataset, "Label Studio")
+    writing.require_names(dataset, "Label Studio", findings)
+    writing.report_losses(dataset, path, findings, ("shapes", "sizes", "images"))
+    writing.require_sizes(dataset, "Label Studio", findings)
+    shapes: object = boxes.shapes
+    masks = writing.masks_in_images(dataset, path, "Label Studio", findings) if isinstance(shapes, Outlines) else None
+    findings.raise_errors()
+    sizes = images.sizes[boxes.image]
+    percents, exact = _percents(boxes.xywh, np.tile(sizes, 2))
+    is_exact = np.logical_and.reduce(exact, axis=1)
+    results: list[list[dict[str, Any]]] = [[] for _ in range(len(images))]
+    for row, (image, label) in enumerate(zip(boxes.image.tolist(), boxes.label.tolist(), strict=True)):
+        ring = shapes.corners[row] if isinstance(shapes, Quads) else None
+        ring = writing.polygon_of(shapes, row) if isinstance(shapes, Outlines) else ring
+        kind, value = _LABELS, dict[str, Any](zip(_SIDES, percents[row].tolist(), strict=True), rotation=0)
+        if ring is not None:
+            points, exact = _percents(ring, np.broadcast_to(sizes[row], ring.shape))
+            is_exact[row] = exact.all()
+            kind, value = _POLYGON, {"points": points.tolist(), "closed": True}
+        elif masks is not None:
+            kind, value = _BRUSH, {"format": "rle", "rle": brushed(writing.pixels_of(masks, row))}
+            is_exact[row] = True
+        own = region(f"r{row}", kind, value, names[label], sizes[row].tolist())
+        results[image].append(own if boxes.score is None else {**own, "score": float(boxes.score[row])})
+    writing.report_rounded(is_exact, path, findings)
+    drawn = zip((images.name(row) for row in range(len(images))), results, strict=True)
+    replace_file(path, to_tasks(drawn, kind="annotations" if dataset.role == "gt" else "predictions"))
+
+
+def to_tasks(pictures: Iterable[tuple[str, Sequence[dict[str, Any]]]], *, kind: str, model: str = "") -> bytes:
+    """Return tasks by the address of an image and its results; those of a model have the highest score of these."""
+    tasks = []
+    for address, results in pictures:
+        own: dict[str, Any] = {"result": list(results)}
+        if kind == "predictions":
+            # The Data Manager sorts tasks by it.
+            own = {"model_version": model, "score": max((one.get("score", 0.0) for one in results), default=0.0), **own}
+        tasks.append({"data": {"image": address}, kind: [own]})
+    return (json.dumps(tasks, indent=1, ensure_ascii=False) + "\n").encode(errors="backslashreplace")
+
+
+def region(key: str, kind: str, value: Mapping[str, Any], label: str, size: Sequence[float]) -> dict[str, Any]:
+    """Return a result: a shape with its class, in an image of a width and height."""
+    return {
+        "id": key,
+        "type": kind,
+        "from_name": "label",
+        "to_name": "image",
+        **{field: int(side) for field, side in zip((_WIDTH, _HEIGHT), size, strict=True)},
+        "image_rotation": 0,
+        "value": {**value, kind: [label]},
+    }
+
+
+def _percents(values: FloatArray, sizes: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Return values in per cent of sizes, and which of them are read back to the last bit."""
+    from jaccard_eval.reading.writing import REACH, exact_fractions
+
+    flat, are_exact = exact_fractions(values.ravel(), sizes.ravel())
+    shares, exact = flat.reshape(values.shape), are_exact.reshape(values.shape)
+    percents, found = shares * 100, np.equal(shares * 100 / 100, shares)
+    for steps in REACH[1:]:
+        near = percents
+        for _ in range(abs(steps)):
+            near = np.nextafter(near, np.copysign(np.inf, steps))
+        better = ~found & (near / 100 == shares)
+        percents, found = np.where(better, near, percents), found | better
+    return percents, exact & found
+
+
+def brushed(pixels: BoolArray) -> list[int]:
+    """Return a mask as it is painted: four bytes a pixel, along the rows, packed as `rle-pack` of thi.ng does."""
+    from jaccard_eval.reading.writing import row_runs
+
+    widths = (4, 8, 12, 16)
+    bits = [f"{4 * pixels.size:032b}", f"{_WORD - 1:05b}", *(f"{width - 1:04b}" for width in widths)]
+    for at, run in enumerate(row_runs(pixels)):
+        left = 4 * run
+        while left:
+            length = min(left, 1 << widths[-1])
+            choice = next(at for at, width in enumerate(widths) if length <= 1 << width)
+            bits.append(f"1{choice:02b}{length - 1:0{widths[choice]}b}{_BYTE * (at % 2):08b}")
+            left -= length
+    text = "".join(bits)
+    return [int(text[start : start + 8].ljust(8, "0"), 2) for start in range(0, len(text), 8)]
 
 
 def iou_types(peek: Peek) -> set[str]:

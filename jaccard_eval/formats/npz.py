@@ -15,6 +15,7 @@ and so on. Boxes are pixels of the network's input; each has its best class.
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,11 +23,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from jaccard_eval.atomic import replace_file
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.data.dataset import Key
+from jaccard_eval.data.dataset import Dataset, Key
 from jaccard_eval.data.known_protocols import MASKS
 from jaccard_eval.errors import UsageError
-from jaccard_eval.findings import Severity, Where
+from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import Format
 from jaccard_eval.frozen import dataclass
@@ -48,6 +50,7 @@ FORMAT = Format(
 """,
     carries=("images", "sizes", "names", "scores"),
     suffixes=(".npz",),
+    shapes=("segm",),
     reads={"bbox": "boxes", "segm": "masks: pixels or RLE"},
 )
 
@@ -95,6 +98,41 @@ def iou_types(peek: Peek) -> set[str]:
     names = array_names(peek.path)
     found = {kind for name, kind in (("boxes", "bbox"), (_MASKS, "segm")) if name in names}
     return found or {"bbox"}
+
+
+def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
+    """Write arrays of boxes, and of masks as compressed strings."""
+    from jaccard_eval.reading import writing
+    from jaccard_eval.similarity.runs import strings_of_runs
+
+    boxes, images, labels = dataset.table, dataset.images, dataset.labels
+    sized = bool(np.isfinite(images.sizes).all())
+    carried = ("shapes", "images", "names", *(("sizes",) if sized else ()))
+    writing.report_losses(dataset, path, findings, carried)
+    names = [images.name(row) for row in range(len(images))]
+    writing.report_escaped([*names, *labels.names], path, findings)
+    masks = None if boxes.shapes is None else writing.masks_in_images(dataset, path, "npz", findings)
+    findings.raise_errors()
+    listed = np.array([writing.encodable(name) for name in names], dtype=np.str_)
+    classes = np.array([writing.encodable(name) for name in labels.names], dtype=np.str_)
+    # As texts, classes come back in the order of their names, and only those that boxes have.
+    are_texts = len(np.unique(boxes.label)) == len(classes) and sorted(labels.keys, key=str) == classes.tolist()
+    arrays: dict[str, Any] = {
+        "boxes": boxes.xywh,
+        "encoding": np.array("xywh" if dataset.units == "px" else "xywh_norm"),
+        "image": listed[boxes.image] if len(listed) else listed,
+        "labels": classes[boxes.label] if are_texts else boxes.label.astype(np.int64),
+        **({} if are_texts else {"names": classes}),
+        **({} if boxes.score is None else {"scores": boxes.score}),
+        **({"images": listed} if images.listed or sized else {}),
+        **({"sizes": images.sizes} if sized else {}),
+    }
+    if masks is not None:
+        texts = strings_of_runs(masks.runs, masks.sizes.prod(axis=1))
+        arrays |= {_MASKS: np.array([text.decode("ascii") for text in texts], dtype=np.str_), _MASK_SIZES: masks.sizes}
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    replace_file(path, buffer.getvalue())
 
 
 def write_example(path: Path) -> None:

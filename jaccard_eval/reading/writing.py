@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import struct
+import zlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import product, takewhile
 from pathlib import Path, PurePosixPath
@@ -10,12 +12,14 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import CORNER_ORDER, FLAGS, BoolArray, FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import without_case
 from jaccard_eval.findings import DataError, Example, FindingLog, Group, Severity, Where
 from jaccard_eval.fixes import IMAGE_FOLDER, ON, Fix
+from jaccard_eval.similarity.masks import Masks, Outlines
 from jaccard_eval.similarity.obb import Quads
 from jaccard_eval.text import example_keys, pluralise, quoted_value
 
@@ -235,6 +239,65 @@ def require_names(dataset: Dataset, what: str, findings: FindingLog) -> None:
             fix = Fix.missing(words, gt=None, names=None)
         detail = f"{what} needs names, but these predictions only have ids: {', '.join(held)}"
         findings.error("write-unnamed", Where(dataset.path), detail, fix=fix)
+
+
+def masks_in_images(dataset: Dataset, path: Path, what: str, findings: FindingLog) -> Masks | None:
+    """Return the pixels of the mask of each box in its image, polygons filled as COCO fills them.
+
+    None, with an error, where there are no masks, or no sizes for polygons.
+    """
+    boxes, shapes = dataset.table, dataset.table.shapes
+    if not isinstance(shapes, Outlines):
+        detail = f"{what} holds masks, but {pluralise(len(boxes), 'box has', 'boxes have')} none"
+        if len(boxes):
+            findings.error(
+                "write-loss", Where(dataset.path), detail, fix="Choose a format of boxes, such as coco or yolo."
+            )
+        return None
+    known = dataset.images.sizes[boxes.image][:, ::-1]  # height and width
+    unsized = np.flatnonzero(shapes.has_polygons & np.isnan(known).any(axis=1))
+    if len(unsized):
+        detail = f"{what} holds pixels, but the size of {pluralise(len(unsized), 'image')} with polygons is unknown"
+        findings.error("size-unknown", Where(dataset.path), detail, fix=IMAGE_FOLDER)
+        return None
+    return shapes.in_images(np.where(shapes.has_polygons[:, None], known, shapes.masks.sizes).astype(np.int64))
+
+
+def grey_png(values: npt.NDArray[Any]) -> bytes:
+    """Return an image (height, width) of one channel as PNG, of 8 or 16 bits as its dtype has them."""
+    height, width = values.shape
+    big = values.astype(values.dtype.newbyteorder(">"))
+    rows = b"".join(b"\0" + row.tobytes() for row in big)
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8 * values.dtype.itemsize, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def polygon_of(shapes: Outlines, row: int) -> FloatArray | None:
+    """Return the corners (k, 2) of a mask that is one polygon; None of any other."""
+    first, behind = shapes.parts[row], shapes.parts[row + 1]
+    return shapes.corners[shapes.rings[first] : shapes.rings[behind]] if behind - first == 1 else None
+
+
+def pixels_of(masks: Masks, row: int) -> BoolArray:
+    """Return a mask as an array (height, width)."""
+    height, width = masks.sizes[row].tolist()
+    changes = np.zeros(height * width + 1, dtype=np.int8)
+    edges = masks.runs.edges[masks.runs.offsets[row] : masks.runs.offsets[row + 1]]
+    changes[edges[::2]], changes[edges[1::2]] = 1, -1
+    # A run that begins where another ends is none of its own.
+    return np.cumsum(changes[:-1]).astype(np.bool_).reshape(width, height).T
+
+
+def row_runs(pixels: BoolArray) -> list[int]:
+    """Return the lengths of runs along the rows, of background first."""
+    flat = pixels.ravel()
+    edges = np.flatnonzero(np.diff(flat, prepend=False))
+    lengths: list[int] = np.diff([0, *edges.tolist(), len(flat)]).tolist()
+    return lengths
 
 
 def report_rounded(exact: BoolArray, path: Path, findings: FindingLog) -> None:

@@ -17,7 +17,7 @@ from jaccard_eval import BoxTable, DataError, UsageError, load
 from jaccard_eval.data.boxtable import to_xywh
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, unknown_sizes
 from jaccard_eval.findings import Severity
-from jaccard_eval.formats import format_module, format_names, format_writer, write_dataset
+from jaccard_eval.formats import format_module, format_writer, write_dataset, written_formats
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.images import ImageFolder
 from jaccard_eval.reading.writing import exact_coords
@@ -122,10 +122,12 @@ def test_boxes_that_no_fraction_reaches_are_named(tmp_path: Path) -> None:
     assert any("1 box changes in the last digit when read back" in finding.message for finding in findings)
 
 
-@pytest.mark.parametrize("name", [one for one in format_names() if hasattr(format_module(one), "write")])
+@pytest.mark.parametrize("name", [one for one in written_formats() if "scores" in format_module(one).FORMAT.carries])
 def test_every_writer_keeps_boxes_classes_and_scores(name: str, tmp_path: Path) -> None:
     boxes = (0, 1, [10, 20, 30, 40]), (1, 0, [12.5, 20, 30, 40.25]), (0, 1, [50, 0, 75, 50])
     dataset = scene(*boxes, role="pred")
+    if name == "instances":
+        pytest.skip("holds masks alone")
     about = format_module(name).FORMAT
     path = tmp_path / f"out{about.suffixes[0] if about.suffixes else ''}"
     pictures = tmp_path / "pictures"
@@ -395,8 +397,8 @@ def test_arrays_need_the_name_of_a_format_to_be_written(tmp_path: Path) -> None:
 
 
 def test_a_format_that_cannot_be_written_names_those_that_can() -> None:
-    with pytest.raises(UsageError, match=r"'npz' cannot be written; choose from .*coco"):
-        format_writer("npz")
+    with pytest.raises(UsageError, match=r"'kitti' cannot be written; choose from .*coco"):
+        format_writer("kitti")
 
 
 def test_a_compressed_file_is_the_same_every_time(tmp_path: Path) -> None:

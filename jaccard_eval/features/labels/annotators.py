@@ -6,7 +6,6 @@ Sources: CVAT's XML format 1.1; Label Studio's "Import pre-annotated data"; COCO
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,12 +22,11 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.features.labels.result import MISSING, Suspect
 from jaccard_eval.features.labels.review import corrected, rows_of
 from jaccard_eval.findings import FindingLog, Where
-from jaccard_eval.formats import write_dataset
+from jaccard_eval.formats import cvat, labelstudio, write_dataset
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import pluralise, quoted_value
 
 ATTRIBUTE = "suspect"
-NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # of XML 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +66,8 @@ def annotate(asked: Sequence[str], sides: Sides, suspects: Sequence[Suspect], *,
         if name == "yolo":
             findings.extend(_write_yolo(sides, suspects, path))
             continue
-        for place, text in WRITERS[name](path, pictures, sides.aligned.class_names, image_root).items():
-            # Half of a surrogate pair, which a name can have, is escaped as JSON escapes it.
-            replace_file(place, text.encode(errors="backslashreplace"))
+        for place, data in WRITERS[name](path, pictures, sides.aligned.class_names, image_root).items():
+            replace_file(place, data)
     return findings
 
 
@@ -133,86 +130,51 @@ def _has_area(shape: Shape) -> bool:
     return right > left and bottom > top
 
 
-def _cvat(path: Path, pictures: Sequence[Picture], names: Sequence[str], _: str) -> dict[Path, str]:
+def _cvat(path: Path, pictures: Sequence[Picture], names: Sequence[str], _: str) -> dict[Path, bytes]:
     """Return CVAT XML 1.1, and the labels next to it: an attribute that these lack is dropped in silence."""
-    root = ET.Element("annotations")
-    ET.SubElement(root, "version").text = "1.1"
-    labels = ET.SubElement(ET.SubElement(ET.SubElement(root, "meta"), "task"), "labels")
-    attribute = {"name": ATTRIBUTE, "mutable": "False", "input_type": "text", "default_value": "", "values": ""}
-    for name in names:
-        label = ET.SubElement(labels, "label")
-        ET.SubElement(label, "name").text = _xml(name)
-        ET.SubElement(label, "type").text = "rectangle"
-        described = ET.SubElement(ET.SubElement(label, "attributes"), "attribute")
-        for key, value in attribute.items():
-            ET.SubElement(described, key).text = value
-    for number, picture in enumerate(pictures):
-        sides = {"width": str(picture.width), "height": str(picture.height)}
-        image = ET.SubElement(root, "image", {"id": str(number), "name": _xml(picture.name), **sides})
-        for shape in picture.shapes:
-            edges = dict(zip(("xtl", "ytl", "xbr", "ybr"), (f"{edge:.2f}" for edge in shape.corners), strict=True))
-            more = {"label": _xml(shape.label), "source": "file", "occluded": "0", **edges, "z_order": "0"}
-            box = ET.SubElement(image, "box", more)
-            ET.SubElement(box, "attribute", {"name": ATTRIBUTE}).text = _xml(shape.text)
-    constructor = [
-        {
-            "name": name,
-            "type": "rectangle",
-            "attributes": [
-                {"name": ATTRIBUTE, "mutable": False, "input_type": "text", "default_value": "", "values": [""]}
-            ],
-        }
-        for name in names
-    ]
-    ET.indent(root)
-    text = '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
-    return {path: text, path.with_suffix(".labels.json"): json.dumps(constructor, indent=1, ensure_ascii=False) + "\n"}
+
+    def marked(shape: Shape) -> cvat.Marked:
+        place = dict(zip(("xtl", "ytl", "xbr", "ybr"), (f"{edge:.2f}" for edge in shape.corners), strict=True))
+        return cvat.Marked(label=shape.label, place=place, remark=shape.text)
+
+    images = ((one.name, (one.width, one.height), [*map(marked, one.shapes)]) for one in pictures)
+    attribute = {"name": ATTRIBUTE, "mutable": False, "input_type": "text", "default_value": "", "values": [""]}
+    constructor = [{"name": name, "type": "rectangle", "attributes": [attribute]} for name in names]
+    labels = json.dumps(constructor, indent=1, ensure_ascii=False) + "\n"
+    return {path: _bytes(cvat.to_xml(images, names, ATTRIBUTE)), path.with_suffix(".labels.json"): _bytes(labels)}
 
 
-def _xml(text: str) -> str:
-    """Return a text without the characters that XML 1.0 cannot hold."""
-    return NOT_XML.sub("\ufffd", text)
-
-
-def _label_studio(path: Path, pictures: Sequence[Picture], names: Sequence[str], image_root: str) -> dict[Path, str]:
+def _label_studio(path: Path, pictures: Sequence[Picture], names: Sequence[str], image_root: str) -> dict[Path, bytes]:
     """Return Label Studio's tasks with predictions, in per cent of the image, and the configuration next to it."""
-    tasks = []
-    for picture in pictures:
-        results = [_region(picture, shape, number) for number, shape in enumerate(picture.shapes, start=1)]
-        # The Data Manager sorts tasks by the score of the prediction.
-        score = max((shape.score for shape in picture.shapes), default=0.0)
-        prediction = {"model_version": "jaccard-eval labels", "score": score, "result": results}
-        tasks.append({"data": {"image": f"{image_root}{picture.name}"}, "predictions": [prediction]})
+    drawn = (
+        (f"{image_root}{one.name}", [_region(one, shape, number) for number, shape in enumerate(one.shapes, start=1)])
+        for one in pictures
+    )
+    tasks = labelstudio.to_tasks(drawn, kind="predictions", model="jaccard-eval labels")
     view = ET.Element("View")
     ET.SubElement(view, "Image", {"name": "image", "value": "$image"})
     labels = ET.SubElement(view, "RectangleLabels", {"name": "label", "toName": "image"})
     for name in names:
-        ET.SubElement(labels, "Label", {"value": _xml(name)})
+        ET.SubElement(labels, "Label", {"value": cvat.in_xml(name)})
     ET.indent(view)
-    config = ET.tostring(view, encoding="unicode") + "\n"
-    return {path: json.dumps(tasks, indent=1, ensure_ascii=False) + "\n", path.with_suffix(".config.xml"): config}
+    return {path: tasks, path.with_suffix(".config.xml"): _bytes(ET.tostring(view, encoding="unicode") + "\n")}
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="backslashreplace")  # half of a surrogate pair is escaped as JSON escapes it
 
 
 def _region(picture: Picture, shape: Shape, number: int) -> dict[str, Any]:
     left, top, right, bottom = shape.corners
     across, down = 100 / picture.width, 100 / picture.height
     place = {"x": left * across, "y": top * down, "width": (right - left) * across, "height": (bottom - top) * down}
-    value = {key: round(share, 4) for key, share in place.items()} | {"rotation": 0, "rectanglelabels": [shape.label]}
+    value = {key: round(share, 4) for key, share in place.items()} | {"rotation": 0}
+    size = (picture.width, picture.height)
     told = {"meta": {"text": [shape.text]}, "score": shape.score} if shape.text else {}
-    return {
-        "id": f"s{number}",
-        "type": "rectanglelabels",
-        "from_name": "label",
-        "to_name": "image",
-        "original_width": picture.width,
-        "original_height": picture.height,
-        "image_rotation": 0,
-        "value": value,
-        **told,
-    }
+    return {**labelstudio.region(f"s{number}", "rectanglelabels", value, shape.label, size), **told}
 
 
-def _coco(path: Path, pictures: Sequence[Picture], names: Sequence[str], _: str) -> dict[Path, str]:
+def _coco(path: Path, pictures: Sequence[Picture], names: Sequence[str], _: str) -> dict[Path, bytes]:
     """Return COCO JSON whose suspects have an attribute."""
     number_of = {name: number for number, name in enumerate(names, start=1)}
     annotations: list[dict[str, Any]] = []
@@ -231,10 +193,10 @@ def _coco(path: Path, pictures: Sequence[Picture], names: Sequence[str], _: str)
         "annotations": annotations,
         "categories": [{"id": number, "name": name} for name, number in number_of.items()],
     }
-    return {path: json.dumps(document, ensure_ascii=False) + "\n"}
+    return {path: _bytes(json.dumps(document, ensure_ascii=False) + "\n")}
 
 
-WRITERS: dict[str, Callable[[Path, Sequence[Picture], Sequence[str], str], dict[Path, str]]] = {
+WRITERS: dict[str, Callable[[Path, Sequence[Picture], Sequence[str], str], dict[Path, bytes]]] = {
     "cvat": _cvat,
     "label-studio": _label_studio,
     "coco": _coco,
