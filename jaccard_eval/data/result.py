@@ -273,7 +273,7 @@ class GateVerdict:
         The limit that decided, and how far the value is on its right side; negative when broken, NaN when nothing was
         compared.
     n : int
-        Support: ground-truth boxes, or pixels, that the value rests on.
+        Support: ground-truth boxes, or pixels, that the value rests on; of a precision detections.
     class_name : str, optional
         The class, of a rule that judges classes one by one.
     baseline, delta : float

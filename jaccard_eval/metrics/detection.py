@@ -495,11 +495,13 @@ class DetectionMetrics:
         if METRICS[ref.name].on != "point":
             return self._matched_value(ref, label)
         point = operating_point(self.source, self.axes, self.axes.single_threshold(ref), label, ref.score)
-        value, n = point_value(point, ref.name, len(self.image_names)), point.tp + point.fn
-        if n and math.isnan(value) and isinstance(ref.score, str):
+        value, objects = point_value(point, ref.name, len(self.image_names)), point.tp + point.fn
+        # A precision is a share of detections: it rests on them, and not on objects.
+        n = point.tp + point.fp if ref.name == "precision" else objects
+        if objects and math.isnan(value) and isinstance(ref.score, str):
             met = "has a true positive" if is_met_by_none(ref.score) else f"reaches {ref.score}"
             return MetricValue(ref=ref, value=value, n=n, reason=f"no score {met}")
-        return self._defined(ref, value, n)
+        return replace(self._defined(ref, value, objects), n=n)
 
     def _matched_value(self, ref: MetricRef, label: int | None) -> MetricValue:
         """Return what is measured of matched pairs, or taken from the analysis of errors."""

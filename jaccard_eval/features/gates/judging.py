@@ -347,7 +347,8 @@ def _box_values(document: Mapping[str, Any]) -> Iterator[MetricValue]:
         for score in {asked, point["score"]} - {None}:
             for name in (name for name in named if name == "FPPI" or name.lower() in point):
                 ref = MetricRef(name=name, iou=point["iou"], score=score, class_name=point["class"])
-                yield _measured(ref, named[name], n, "no detections or no ground truth")
+                support = point["tp"] + point["fp"] if name == "precision" else n
+                yield _measured(ref, named[name], support, "no detections or no ground truth")
 
 
 def _finding_values(document: Mapping[str, Any]) -> Iterator[MetricValue]:

@@ -61,7 +61,8 @@ class Rule:
     warn_min, warn_max, warn_max_drop, warn_max_drop_relative, warn_max_rise, warn_max_rise_relative : float, optional
         Limits that warn.
     min_support : int
-        Skip the value if there is less ground truth than this; the report lists it as skipped.
+        Skip the value if there is less ground truth than this, or of a precision fewer detections; the report lists
+        it as skipped.
     missing_metric : {"error", "warn", "pass"}, optional
         How to treat an undefined value; by default as in `Gates`.
     severity : {"error", "warning", "info"}
@@ -419,7 +420,9 @@ RULE_KEYS: Mapping[str, Key] = {
     "slice": Key(TEXT, "Name of a slice of the images."),
     **{check: Key(NUMBER, _LIMITS[check]) for check in CHECKS},
     **{f"warn-{check}": Key(NUMBER, f"Warning level. {_LIMITS[check]}") for check in CHECKS},
-    "min-support": Key(WHOLE, "Skip values with fewer ground-truth boxes (or pixels), and report them."),
+    "min-support": Key(
+        WHOLE, "Skip values with fewer ground-truth boxes (precision: detections; maps: pixels), and report them."
+    ),
     "missing-metric": Key(TEXT, "How to treat an undefined value.", POLICIES),
     "severity": Key(TEXT, "How to report a broken limit; only an error fails the run.", SEVERITIES),
     "significance": Key(

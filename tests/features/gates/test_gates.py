@@ -1,6 +1,7 @@
 """Judging: every kind of limit passing, failing, skipped, undefined and misspelt, on values counted by hand."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,6 +48,19 @@ def test_a_floor_passes_on_and_above_it_and_says_by_how_much(run: EvaluationResu
     assert (verdict.status, verdict.limit, verdict.n) == (Status.PASS, 0.6, 2)
     assert verdict.value == pytest.approx(AP, abs=1e-12)
     assert verdict.margin == pytest.approx(AP - 0.6, abs=1e-12)
+
+
+def test_a_precision_rests_on_detections_and_a_recall_on_objects(tmp_path: Path) -> None:
+    # At 0.7: cat and dog are found, fox is a false alarm: 2 / 3 of 3 detections, and 2 / 2 objects.
+    result = evaluate(TRUTH, FOUND, score=0.7)
+    result.save(tmp_path / "result.json")
+    for judging in (result, tmp_path / "result.json"):
+        verdicts = gate(judging, ["precision[iou=0.5,score=0.7]>=0.5", "recall[iou=0.5,score=0.7]>=0.5"])
+        assert [(verdict.n, round(verdict.value, 12)) for verdict in verdicts] == [(3, round(2 / 3, 12)), (2, 1.0)]
+    fox = one(result, "precision[iou=0.5,score=0.7,class=fox]", min=0.5, min_support=1)
+    assert (fox.value, fox.n, fox.status) == (0.0, 1, Status.FAIL)
+    none = one(result, "precision[iou=0.5,score=0.95]", min=0.5, missing_metric="pass")
+    assert (none.n, none.reason) == (0, "undefined: no detections")
 
 
 def test_a_floor_fails_below_it(run: EvaluationResult) -> None:
