@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -105,7 +106,9 @@ class SegmentedSide:
 
 COCO_PANOPTIC = "coco-panoptic"
 _SUFFIXES = (".json.gz", ".json")
-_MARK = b'"segments_info"'
+_MARKS = (b'"segments_info"', b'"label_id"', b'"segment_id"')
+_SEGMENTS = frozenset({"segments_info", "segments"})  # fields of records
+_ALONE = "segments_info.json"  # of the image that its folder is called after
 _UNIQUE = "Ids must be unique; drop or renumber the repeated entries."
 _BOXES_FIX = Fix.missing("These are boxes: evaluate them with {command}.", command="evaluate GT PRED")
 _ID_FIX = "Ids of segments are whole numbers from 1 to 16777215, as three bytes of a PNG file can hold them."
@@ -121,6 +124,9 @@ def read_file(role: str, path: Path, masks: Path | ArrayMaps | None, findings: F
         return None
     if (records := _image_records(document, path.stem)) is not None:
         document = {"annotations": records}
+        masks = masks or _maps_within(records, path, findings)
+    elif isinstance(document, dict):
+        document = _without_videos(document)
     if not isinstance(document, dict):
         detail = f"is {described_json(document)}; expected an object with annotations"
         is_boxes = isinstance(document, list) and document and isinstance(document[0], dict) and "bbox" in document[0]
@@ -133,26 +139,68 @@ def read_file(role: str, path: Path, masks: Path | ArrayMaps | None, findings: F
 def _image_records(document: Any, stem: str) -> list[Any] | None:
     """Return the records of images that stand alone: one, a list, or by the names of images; None where there are none.
 
-    So scripts write what transformers' ``post_process_panoptic_segmentation`` returns; a map is called like its image.
+    So scripts write what transformers' ``post_process_panoptic_segmentation`` returns, or its list of segments alone; a
+    map is called like its image.
     """
-    if isinstance(document, dict) and "segments_info" in document:
+    rows = [row for row in document if isinstance(row, dict)] if isinstance(document, list) else []
+    if any("label_id" in row or "segment_id" in row for row in rows):
+        document = {"segments_info": document}
+    if isinstance(document, dict) and not _SEGMENTS.isdisjoint(document):
         named = [(stem, document)]
     elif isinstance(document, dict) and "annotations" not in document:
         named = [*document.items()]
     else:
-        # A list of COCO's records lacks the object around it, which is reported.
-        is_list = isinstance(document, list) and not any(
-            isinstance(row, dict) and "file_name" in row for row in document
-        )
-        named = [("", record) for record in document] if is_list else []
-    if not named or not all(isinstance(record, dict) and "segments_info" in record for _, record in named):
+        named = [("", record) for record in document] if isinstance(document, list) else []
+    if not named or any(not isinstance(record, dict) or _SEGMENTS.isdisjoint(record) for _, record in named):
         return None
     records = []
     for name, record in named:
         own = next((record[key] for key in ("file_name", "image", "image_id") if key in record), name)
         map_name = str(own) if str(own).endswith(".png") else f"{without_suffix(str(own))}.png"
-        records.append({"image_id": without_suffix(str(own)), "file_name": map_name, **record})
+        segments = record.get("segments_info", record.get("segments"))
+        if isinstance(segments, list):
+            renamed = [isinstance(row, dict) and "segment_id" in row for row in segments]
+            pairs = zip(segments, renamed, strict=True)
+            segments = [{"id": row["segment_id"], **row} if is_renamed else row for row, is_renamed in pairs]
+        usual = {"image_id": without_suffix(str(own)), "file_name": map_name}
+        records.append(usual | record | {"segments_info": segments})
     return records
+
+
+def _maps_within(records: Iterable[dict[str, Any]], path: Path, findings: FindingLog) -> ArrayMaps | None:
+    """Return the maps that records hold themselves, as rows of ids or as PNG in base64; None where none does."""
+    maps: dict[str, Any] = {}
+    for record in records:
+        name, rows, packed = str(record["file_name"]), record.get("segmentation"), record.get("png_string")
+        if isinstance(rows, list):
+            maps[name] = rows
+        elif isinstance(packed, str):
+            where = Where(str(path), record=name, field="png_string")
+            try:
+                image = EncodedImage((base64.b64decode(packed, validate=True), where)).decode_ids(colored=None)
+                maps[name] = image.rows(0, image.shape[0])
+            except ValueError:
+                findings.error("map-type", where, "is not base64", fix="Write the bytes of a PNG file.")
+            except DataError as error:
+                findings.extend(error.findings)
+    return ArrayMaps(maps) if maps else None
+
+
+def _without_videos(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document whose images are listed by video, as VIPSeg has them, with images that are called by both."""
+    videos = document.get("annotations")
+    if not isinstance(videos, list) or not all(isinstance(row, dict) and "annotations" in row for row in videos):
+        return document
+    found: dict[str, list[Any]] = {"annotations": [], "images": []}
+    listed = document.get("videos")
+    for field, rows in (("annotations", videos), ("images", listed if isinstance(listed, list) else [])):
+        for video in rows:
+            inner = video.get(field) if isinstance(video, dict) else None
+            for row in inner if isinstance(inner, list) else []:
+                name = f"{video.get('video_id')}/{row.get('file_name')}" if isinstance(row, dict) else ""
+                key = {"annotations": "image_id", "images": "id"}[field]
+                found[field].append({**row, key: without_suffix(name), "file_name": name} if name else row)
+    return document | found
 
 
 def _maps_of(path: Path, document: Mapping[str, Any]) -> Path:
@@ -164,14 +212,26 @@ def _maps_of(path: Path, document: Mapping[str, Any]) -> Path:
     records = document.get("annotations")
     first = records[0] if isinstance(records, list) and records else None
     name = first.get("file_name") if isinstance(first, dict) else None
-    if is_folder(named) or not isinstance(name, str) or not name or name != PurePosixPath(posix(name)).name:
+    if is_folder(named) or not isinstance(name, str) or not name or _leads_out(name):
         return named
+    name = _map_name(name)
     folders, names = list_folder(path.parent)
     if sum(name.lower().endswith(_SUFFIXES) for name in names) > 1:
         return named
     places = (path.parent, *(path.parent / folder for folder in folders))
     holding = [folder for folder in places if os.path.isfile(folder / name)]  # noqa: PTH113 - raises for odd names
     return holding[0] if len(holding) == 1 else named
+
+
+def _leads_out(name: str) -> bool:
+    """Whether a file may be anything that the user can read, and not one of the folder of maps."""
+    parts = PurePosixPath(posix(name)).parts
+    return ".." in parts or posix(name).startswith("/") or (bool(parts) and parts[0].endswith(":"))
+
+
+def _map_name(name: str) -> str:
+    """Return the name of a map: JPEG holds no ids, so that such a name is that of the image."""
+    return f"{without_suffix(name)}.png" if name.lower().endswith((".jpg", ".jpeg")) else name
 
 
 def folder_of(path: Path) -> Path:
@@ -191,6 +251,11 @@ def read_document(
     first = annotations[0] if isinstance(annotations, list) and annotations else None
     if isinstance(first, dict) and "bbox" in first and "segments_info" not in first:
         record.error("layout", "annotations", "are of boxes: they have no segments_info", _BOXES_FIX)
+        return None
+    if "frames" in document and "annotations" not in document:  # Scalabel's, as BDD100K has them
+        words = "Pass the folder of the bitmasks, or compare objects with {command}."
+        fix = Fix.missing(words, command="evaluate GT PRED --iou-type segm")
+        record.error("layout", "frames", "are labels of objects: they have no segments_info", fix)
         return None
     is_gt = role == "gt"
     if is_gt and "categories" not in document and "annotations" in document:
@@ -328,13 +393,11 @@ class _Annotations:
             detail = f"there is no map {quoted_value(file_name)} among the {len(self.masks.maps):,} given"
             record.error("map-unpaired", "file_name", detail, "Pass a map for each image.")
             return None
-        parts = PurePosixPath(posix(file_name)).parts
-        # A file outside the folder is none of the data set's: it may be anything that the user can read.
-        if ".." in parts or posix(file_name).startswith("/") or (parts and parts[0].endswith(":")):
+        if _leads_out(file_name):
             detail = f"file_name {quoted_value(file_name)} leads out of the folder of the maps"
             record.error("map-outside", "file_name", detail, "Write the name of a file in the folder.")
             return None
-        return self.masks / posix(file_name)
+        return self.masks / posix(_map_name(file_name))
 
     def _segments(self, record: Record) -> ListedSegments | None:
         rows = [*record.records("segments_info")]
@@ -343,7 +406,7 @@ class _Annotations:
         for row in rows:
             identifier = self._id(row)
             field = "label_id" if row.has("label_id") and not row.has("category_id") else "category_id"
-            self.n_labels += field == "label_id"
+            self.n_labels += field == "label_id" or row.has("segment_id")
             category = _key(row, field)
             if self.known is not None and category and category not in self.known:
                 fix = "Add it to the categories, or fix the segment."
@@ -505,6 +568,7 @@ LAYOUTS = (
     Layout(name="bdd100k", words="", kind="RGBA", parts=_of_bitmasks, categories=_OF_BDD100K, numbers_stuff=True),
     Layout(name="kitti-step", words="", kind="RGB", parts=_of_channels, categories=_OF_STEP, has_crowds=True),
     Layout(name="two-channels", words="", kind="RGB", parts=_of_channels, categories=_BY_TRAIN_ID, has_crowds=True),
+    Layout(name="class-number", words="red is the class", kind="RGB", parts=_of_channels),  # of panopticapi
     Layout(
         name="class-256", words="256 x class + number", kind="grey", parts=partial(_divided, by=256, below=0),
     ),
@@ -530,14 +594,15 @@ def read_folder(role: str, path: Path, findings: FindingLog, known: tuple[Catego
     files = list_tree(path, findings)
     names = [name for name in files if name.endswith(ENDING)]
     listed = [name for name in files if not names and name.lower().endswith(_SUFFIXES)]
-    listed = [name for name in listed if "panoptic" in name.lower() or _MARK in head(path / name)]
+    listed = [name for name in listed if "panoptic" in name.lower() or any(map(head(path / name).__contains__, _MARKS))]
     if len(listed) > 1:  # in the root of COCO, objects and captions may have segments as well
         listed = [name for name in listed if is_folder(folder_of(path / name))] or listed
         listed = [name for name in listed if "panoptic" in name.rpartition("/")[2].lower()] or listed
+    maps = [_map_of(path / name) for name in listed]
+    if listed and None not in maps:
+        return _read_records(role, path, listed, findings)
     if len(listed) == 1:
         return read_file(role, path / listed[0], None, findings)
-    if listed and all(is_map_of(path / name) for name in listed):
-        return _read_records(role, path, listed, findings)
     if listed:
         detail = f"holds {len(listed):,} JSON files with segments_info: {', '.join(listed[:3])}"
         findings.error("input-ambiguous", Where(str(path)), detail, fix="Pass the one that is meant.")
@@ -571,22 +636,35 @@ def read_folder(role: str, path: Path, findings: FindingLog, known: tuple[Catego
     return SegmentedSide(str(path), str(path), layout.name, categories, images, layout.decode, list_of=list_of)
 
 
-def is_map_of(path: Path) -> bool:
-    """Whether a map lies next to a JSON file, which lists the segments of this one image then."""
-    return os.path.isfile(f"{folder_of(path)}.png")  # noqa: PTH113 - raises for odd names
+def _map_of(path: Path) -> Path | None:
+    """Return the map next to a JSON file, which lists the segments of this one image then; None where there is none."""
+    places = [Path(f"{folder_of(path)}{suffix}") for suffix in (".png", ".npy")]
+    if path.name == _ALONE:
+        # Pictures of the segments may lie there as well.
+        names = list_folder(path.parent)[1]
+        several = ([name for name in names if name.lower().endswith(suffix)] for suffix in (".npy", ".png"))
+        places += [path.parent / found[0] for found in several if len(found) == 1]
+    return next((place for place in places if os.path.isfile(place)), None)  # noqa: PTH113 - raises for odd names
 
 
 def _read_records(role: str, path: Path, names: list[str], findings: FindingLog) -> SegmentedSide | None:
     """Read a file of segments for each image, with its map next to it."""
     records: list[Any] = []
+    images: list[dict[str, str]] = []  # which are called like the file or its folder, and not like the map
     for name in names:
         try:
             document = parse_json(path / name, read_text(path / name))
         except DataError as error:
             findings.extend(error.findings)
             continue
-        records += _image_records(document, str(folder_of(Path(name)))) or [document]
-    return read_document(role, {"annotations": records}, str(path), path, findings)
+        file, map_ = PurePosixPath(name), _map_of(path / name)
+        stem = str(file.parent if file.name == _ALONE else folder_of(Path(name)))
+        found = _image_records(document, stem) or [document]
+        if len(found) == 1 and map_ is not None and isinstance(found[0], dict):
+            found[0]["file_name"] = map_.relative_to(path).as_posix()
+            images.append({"id": found[0].get("image_id", stem), "file_name": f"{stem}.png"})
+        records += found
+    return read_document(role, {"annotations": records, "images": images}, str(path), path, findings)
 
 
 def _image_key(name: str, ending: str) -> str:
@@ -619,6 +697,9 @@ def _layout_of(
     fitting = [(row, categories) for row, categories in rows if categories and row.fits(categories, values)]
     # Where both fit, nothing but person and car has a number.
     fitting = [found for found in fitting if found[0].name == "kitti-step"] or fitting
+    # Of those that mean the same classes by the same numbers, the first.
+    meanings = [{category.key: category.name for category in categories} for _, categories in fitting]
+    fitting = [found for at, found in enumerate(fitting) if meanings[at] not in meanings[:at]]
     if len(fitting) == 1:
         layout, categories = fitting[0]
         if layout.name in ("kitti-step", "two-channels"):
@@ -692,8 +773,11 @@ def open_pair(
     keys = {category.name: category.key for category in sides[0].categories}
     keys |= {category.key: category.key for category in sides[0].categories}
     meaning = {category: keys.get(goal, goal) for category, goal in class_map} or _placed(*sides, findings)
-    own = [] if found.list_of is None else [category.key for category in found.categories]
-    unknown = [key for key in own if meaning.get(key, key) not in {*keys.values()}]
+    own = () if found.list_of is None else found.categories
+    if not meaning and any(category.name in keys for category in own):
+        # One number may be another class on either side.
+        meaning = {category.key: keys.get(category.name, "") for category in own}
+    unknown = [category.key for category in own if meaning.get(category.key, category.key) not in {*keys.values()}]
     if unknown:
         detail = f"maps of {found.format} have classes that the ground truth lacks, such as {unknown[0]}"
         fix = Fix.missing("Pass predictions of the same classes, or map them with {class_map}.", class_map=None)

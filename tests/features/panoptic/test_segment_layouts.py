@@ -1,5 +1,6 @@
 """Maps whose values name class and number (BDD100K, KITTI-STEP, Mapillary, VIPSeg), and lists of scripts."""
 
+import base64
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -184,3 +185,127 @@ def test_maps_of_classes_that_the_ground_truth_lacks_are_refused(tmp_path: Path)
     _, pred = sides(tmp_path / "other", bitmask)
     with pytest.raises(DataError, match="classes that the ground truth lacks"):
         panoptic(coco(tmp_path), pred)
+
+
+def coco_truth(root: Path) -> Path:
+    """Write the ground truth as COCO has it, one image of eight pixels."""
+    write(root / "gt" / "gt" / "000001.png", GT, lambda name, number: {"": 0, "road": 5}.get(name, 5 + number))
+    segments = [{"id": 5, "category_id": 7}, {"id": 6, "category_id": 26}, {"id": 7, "category_id": 26}]
+    records = [{"image_id": 1, "file_name": "000001.png", "segments_info": segments}]
+    image = {"id": 1, "file_name": "000001.jpg", "width": 8, "height": 1}
+    as_rgb(root / "gt" / "gt" / "000001.png")
+    (root / "gt" / "gt.json").write_text(json.dumps({"images": [image], "annotations": records, "categories": CLASSES}))
+    return root / "gt" / "gt.json"
+
+
+def as_rgb(path: Path) -> None:
+    values = np.asarray(Image.open(path)).astype(np.uint8)
+    Image.fromarray(np.stack([values, values * 0, values * 0], axis=2)).save(path)
+
+
+def found_ids() -> Any:
+    return np.array([[{"": 0, "road": 1, "car": 2}[name] for name, _ in PRED]])
+
+
+LISTED = [{"id": 1, "label_id": 7, "was_fused": True, "score": 0.9}, {"id": 2, "label_id": 26, "score": 0.8}]
+
+
+def as_list(root: Path) -> Path:
+    write(root / "preds" / "000001.png", PRED, lambda name, _: {"": 0, "road": 1, "car": 2}[name])
+    record = {"image_id": 1, "file_name": "000001.png", "segments_info": LISTED}
+    (root / "preds.json").write_text(json.dumps([record]))
+    return root / "preds.json"
+
+
+def as_bare_segments(root: Path) -> Path:
+    write(root / "preds" / "000001.png", PRED, lambda name, _: {"": 0, "road": 1, "car": 2}[name])
+    (root / "preds" / "000001.json").write_text(json.dumps(LISTED))
+    return root / "preds"
+
+
+def as_array_in_folder(root: Path) -> Path:
+    (root / "preds" / "000001").mkdir(parents=True)
+    np.save(root / "preds" / "000001" / "panoptic_segmentation_ids.npy", found_ids().astype(np.int32))
+    Image.new("RGB", (8, 1)).save(root / "preds" / "000001" / "overlay.png")
+    (root / "preds" / "000001" / "segments_info.json").write_text(json.dumps(LISTED))
+    return root / "preds"
+
+
+def as_rows(root: Path) -> Path:
+    record = {"image_id": 1, "segmentation": found_ids().tolist(), "segments_info": LISTED}
+    (root / "preds.json").write_text(json.dumps([record]))
+    return root / "preds.json"
+
+
+def as_png_string(root: Path) -> Path:
+    write(root / "one.png", PRED, lambda name, _: {"": 0, "road": 1, "car": 2}[name])
+    as_rgb(root / "one.png")
+    packed = base64.b64encode((root / "one.png").read_bytes()).decode()
+    segments = [{"id": 1, "isthing": False, "category_id": 7}, {"id": 2, "isthing": True, "category_id": 26}]
+    record = {"image_id": 1, "png_string": packed, "segments_info": segments}
+    (root / "preds.json").write_text(json.dumps([record]))
+    return root / "preds.json"
+
+
+def as_segments_with_numbers(root: Path) -> Path:
+    write(root / "preds" / "000001.png", PRED, lambda name, _: {"": 0, "road": 1, "car": 2}[name])
+    segments = [{"segment_id": 1, "category_id": 7, "label": "road"}, {"segment_id": 2, "category_id": 26}]
+    (root / "preds" / "000001.json").write_text(json.dumps({"image": "000001.jpg", "segments": segments}))
+    return root / "preds"
+
+
+def as_jpeg_names(root: Path) -> Path:
+    path = as_list(root)
+    path.write_text(path.read_text().replace("000001.png", "000001.jpg"))
+    return path
+
+
+def as_two_channels(root: Path) -> Path:
+    """Red is the class and green the number, as panopticapi converts them."""
+    write(root / "preds" / "000001.png", PRED, lambda name, number: ({"": 0, "road": 7, "car": 26}[name], number, 0))
+    return root / "preds"
+
+
+@pytest.mark.parametrize(
+    "predict",
+    [
+        *(as_list, as_bare_segments, as_array_in_folder, as_rows, as_png_string),
+        *(as_segments_with_numbers, as_jpeg_names, as_two_channels),
+    ],
+)
+def test_what_scripts_write_of_a_model_is_read(tmp_path: Path, predict: Callable[[Path], Path]) -> None:
+    assert panoptic(coco_truth(tmp_path), predict(tmp_path)).metrics["PQ"].value == pytest.approx(PQ)
+
+
+def test_images_of_videos_are_called_by_both(tmp_path: Path) -> None:
+    for side, cells in (("gt", GT), ("pred", PRED)):
+        for video in ("a", "b"):
+            map_ = tmp_path / side / "maps" / video / "00000.png"
+            write(map_, cells, lambda name, number: {"": 0, "road": 5}.get(name, 5 + number))
+            as_rgb(map_)
+        numbers = [(5, 7), (6, 26), (7, 26)][: 3 if side == "gt" else 2]
+        segments = [{"id": number, "category_id": key} for number, key in numbers]
+        inner = [{"file_name": "00000.png", "segments_info": segments}]
+        videos = [{"video_id": video, "annotations": inner} for video in ("a", "b")]
+        document = {"annotations": videos, "categories": CLASSES}
+        (tmp_path / side / "all.json").write_text(json.dumps(document))
+    found = panoptic(tmp_path / "gt" / "all.json", tmp_path / "pred" / "all.json")
+    assert found.metrics["PQ"].value == pytest.approx(PQ)
+
+
+def test_classes_of_two_layouts_are_paired_by_their_names(tmp_path: Path) -> None:
+    """Road is 7 in Cityscapes' maps and 0 in KITTI-STEP's; 7 there is a traffic sign."""
+    ids = {"": 0, "road": 7}
+    write(tmp_path / "gt" / "a_instanceIds.png", GT, lambda name, number: ids.get(name, 26_000 + number))
+    write(tmp_path / "pred" / "a.png", PRED, channels)
+    assert panoptic(tmp_path / "gt", tmp_path / "pred").metrics["PQ"].value == pytest.approx(PQ)
+
+
+def test_what_has_no_segments_leads_on(tmp_path: Path) -> None:
+    pred = tmp_path / "pred.json"
+    pred.write_text(json.dumps({"frames": [{"name": "000001.jpg", "labels": []}]}))
+    with pytest.raises(DataError, match="Pass the folder of the bitmasks"):
+        panoptic(coco_truth(tmp_path), pred)
+    pred.write_text(json.dumps([{"image_id": 1, "png_string": "no!", "segments_info": []}]))
+    with pytest.raises(DataError, match="png_string: is not base64"):
+        panoptic(tmp_path / "gt" / "gt.json", pred)
