@@ -2,7 +2,7 @@
 
 from jaccard_eval.data.boxtable import BoxTable, Shapes
 from jaccard_eval.data.metricref import BOXES, Metric
-from jaccard_eval.data.protocol import AreaRange, Limit, Protocol, Subset, get_protocol
+from jaccard_eval.data.protocol import AreaRange, ClassRule, Limit, Protocol, Subset, get_protocol
 from jaccard_eval.data.result import OperatingPoint
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
@@ -31,6 +31,7 @@ __all__ = [
     "BOXES",
     "AreaRange",
     "BoxTable",
+    "ClassRule",
     "CodedKeys",
     "Column",
     "DataError",

@@ -147,3 +147,42 @@ def drawn_poses(seed: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         for _ in range(int(rng.integers(0, 3))):
             add(i, np.round(np.stack([rng.uniform(0, 300, 14), rng.uniform(0, 200, 14), np.ones(14)], 1), 2))
     return {"images": images, "annotations": truth, "categories": [{"id": 1, "name": "person"}]}, found
+
+
+def drawn_streets(seed: int) -> list[tuple[str, str]]:
+    """Draw labels and results of images, as texts of KITTI's files."""
+    rng = np.random.default_rng(seed)
+    kinds = ["Car", "Car", "Car", "Pedestrian", "Pedestrian", "Cyclist", "Van", "Person_sitting", "Truck", "DontCare"]
+    judged = ["Car", "Pedestrian", "Cyclist"]
+    scores = list(rng.permutation(9000) / 9000 + 0.00005)
+
+    def drawn_box() -> Array:
+        x, y = rng.uniform(0, 300, 2)
+        h = rng.uniform(15, 90)
+        w = h * rng.uniform(0.5, 2)
+        return np.round([x, y, x + w, y + h], 2)
+
+    texts = []
+    for _ in range(int(rng.integers(3, 30))):
+        truth, found = [], []
+        for _ in range(int(rng.integers(1, 9))):
+            kind = str(rng.choice(kinds))
+            box = drawn_box()
+            cut = float(rng.choice([0, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6])) if rng.random() < 0.5 else 0.0
+            hidden = int(rng.integers(0, 4)) if rng.random() < 0.5 else 0
+            truth.append(f"{kind} {cut} {hidden} 0 {' '.join(map(str, box.tolist()))} 1.5 1.6 3.9 2 1.5 20 1.6\n")
+            for _ in range(int(rng.integers(0, 4))):
+                moved = np.round(box + rng.normal(0, rng.choice([1, 3, 8]), 4), 2)
+                if moved[2] <= moved[0] + 1 or moved[3] <= moved[1] + 1:
+                    continue
+                same = rng.random() < 0.85 and kind != "DontCare"
+                found.append((kind if same else str(rng.choice(judged)), moved, round(float(scores.pop()), 5)))
+        for _ in range(int(rng.integers(0, 4))):
+            other = drawn_box()
+            found.append((str(rng.choice(judged)), other, round(float(scores.pop()), 5)))
+        lines = [
+            f"{kind} -1 -1 -10 {' '.join(map(str, box.tolist()))} -1 -1 -1 -1000 -1000 -1000 -10 {score}\n"
+            for kind, box, score in found
+        ]
+        texts.append(("".join(truth), "".join(lines)))
+    return texts

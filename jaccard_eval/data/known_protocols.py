@@ -522,6 +522,56 @@ _VISDRONE: dict[str, Any] = _COCO | {
     },
 }
 
+# 2D boxes of KITTI, by its development kit: AP at 40 recalls, as its site has it since 2019, and at 11, as before.
+_KITTI_SOURCE = "KITTI's development kit, evaluate_object.cpp, as in kitti_eval at 955c04c4"
+_DIFFICULTIES = {"easy": (40.0, 0.0, 0.15), "moderate": (25.0, 1.0, 0.3), "hard": (25.0, 2.0, 0.5)}
+
+_KITTI: dict[str, Any] = _COCO | {
+    "iou_thresholds": (0.5, 0.7),
+    "areas": {"all": (-math.inf, math.inf)},
+    "max_dets": (),
+    "iou_ties": "first",
+    "ignored_flags": ("crowd", "ignore"),
+    "interpolation": "slots",
+    "recall_points": 40,
+    "precision_epsilon": 0.0,
+    "above_threshold": True,
+    "metrics": ("AP_R11", *(f"{name}[subset={part}]" for name in ("AP", "AP_R11") for part in _DIFFICULTIES)),
+    "subsets": {
+        name: {
+            "height": (height, math.inf),
+            "occluded": (-math.inf, occluded),
+            "truncated": (-math.inf, truncated),
+        }
+        for name, (height, occluded, truncated) in _DIFFICULTIES.items()
+    },
+    "class_rules": (
+        ("Car", 0.7, ("Van",), ("DontCare",)),
+        ("Pedestrian", 0.5, ("Person_sitting",), ("DontCare",)),
+        ("Cyclist", 0.5, (), ("DontCare",)),
+    ),
+    "sources": {
+        "iou_thresholds": f"{_KITTI_SOURCE}: MIN_OVERLAP, of cars and of others",
+        "areas": f"{_KITTI_SOURCE} has no size ranges but difficulties",
+        "max_dets": f"{_KITTI_SOURCE} has no cap",
+        "assignment": f"{_KITTI_SOURCE}, computeStatistics: objects choose, anew for each score of a slot, for AP and"
+        " AP_R11; all other metrics match once, as COCO does",
+        "iou_ties": f"{_KITTI_SOURCE}, computeStatistics: 'overlap > max_overlap', the first wins",
+        "score_ties": f"{_KITTI_SOURCE}: detections from a score on, whatever their order",
+        "pixel_offset": f"{_KITTI_SOURCE}, imageBoxOverlap: no pixel is added",
+        "crowd_overlap": f"{_KITTI_SOURCE}, computeStatistics: what of a detection lies in a region",
+        "ignored_flags": f"{_KITTI_SOURCE}, cleanData: neighbours and regions, here marked by the rules of classes",
+        "reusable_flags": f"{_KITTI_SOURCE}, computeStatistics: regions take any number of detections",
+        "interpolation": f"{_KITTI_SOURCE}, eval_class and getThresholds; the site takes slots 1 to 40 since 2019",
+        "recall_points": "KITTI's site: 40 recall positions, by Simonelli et al. 2019; the kit has 41 slots",
+        "precision_epsilon": f"{_KITTI_SOURCE}, eval_class: tp / (tp + fp)",
+        "above_threshold": f"{_KITTI_SOURCE}, computeStatistics: overlaps above the threshold",
+        "metrics": f"{_KITTI_SOURCE}, saveAndPlotPlots: the mean of slots 0, 4 to 40",
+        "subsets": f"{_KITTI_SOURCE}: MIN_HEIGHT, MAX_OCCLUSION, MAX_TRUNCATION; heights of detections as well",
+        "class_rules": f"{_KITTI_SOURCE}, cleanData: Van, Person_sitting, DontCare, and small detections of any class",
+    },
+}
+
 # Free-response curves, as of nodules and lesions: a detection hits the object that its centre lies in.
 _LUNA = "LUNA16, noduleCADEvaluationLUNA16.py"
 
@@ -568,6 +618,7 @@ RULES: dict[str, dict[str, Any]] = {
     "soda": _SODA,
     "crowdhuman": _CROWDHUMAN,
     "visdrone": _VISDRONE,
+    "kitti": _KITTI,
     "froc": _FROC,
     "mmdet": _MMDET,
     "detectron2-voc": _DETECTRON2_VOC,

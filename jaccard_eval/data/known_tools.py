@@ -109,6 +109,20 @@ TOOLS = (
         shown="tests/oracle/test_visdrone.py, numbers of calcAccuracy under Octave on 100 drawn sets",
     ),
     Tool(
+        name="KITTI's development kit (kitti_eval 955c04c4)",
+        prints="the 41 slots of each class and difficulty of 2D boxes, and their mean at 11",
+        protocol="kitti",
+        close="2e-16: AP is the mean of slots 1 to 40, AP_R11 that at 11; AP[subset=easy,class=Car]",
+        shown="tests/oracle/test_kitti.py, numbers of its 2D functions, compiled, on 100 drawn sets",
+    ),
+    Tool(
+        name="CrowdPose's COCOeval 86fe5e11",
+        prints="AP, AP50, AR, and AP of easy, medium and hard images",
+        protocol="crowdpose",
+        close="1e-12, before it rounds",
+        shown="tests/oracle/test_subsets.py, numbers of it on 100 drawn sets",
+    ),
+    Tool(
         name="CrowdDet fa0b55b6 (CrowdHuman)",
         prints="AP, MR (LAMR here) and the best JI of compute_APMR and compute_JI",
         protocol="crowdhuman",

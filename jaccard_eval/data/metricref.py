@@ -77,6 +77,8 @@ _ALL = (
            " classes", number="iou", on="curves", aliases=("mAP", "mean average precision")),
     Metric("AR", "average", (BOXES,), "recall over all detections, mean over thresholds and classes",
            number="max_dets", on="curves", aliases=("mAR", "mean average recall")),
+    Metric("AP_R11", "average", (BOXES,), "mean precision at 11 of KITTI's 41 slots, where AP is that at 40",
+           on="curves"),
     Metric("wAP", "average", (BOXES,), "AP, the mean of the classes weighted by how many images hold each",
            number="iou", on="curves"),
     Metric("wAR", "average", (BOXES,), "AR, the mean of the classes weighted by how many images hold each",

@@ -41,12 +41,14 @@ LATER_RULES: dict[str, Any] = {
     "region_flags": (),
     "counts_ignored": False,
     "subsets": (),
+    "class_rules": (),
 }
 USUAL_IOU = 0.5  # of AP50; PASCAL VOC's only one
 # Rules that only one kind of similarity has.
 RULES_OF = {"dilation_ratio": "boundary", "sigmas": "keypoints", "oks_box_share": "keypoints"}
 
-MAX_SUBSETS = 16  # a box has a bit for each
+MAX_SUBSETS = 15  # a box has a bit for each, and one more:
+BYSTANDER = 1 << MAX_SUBSETS  # of a detection of another class, which takes part where it is outside of a subset
 MAX_RECALL_POINTS = 100_001  # a curve of them per class, area and threshold has to fit into memory
 
 
@@ -108,6 +110,23 @@ class Subset:
         return f"{self.name}: {', '.join(map(str, self.limits))}"
 
 
+@dataclass(frozen=True, slots=True)
+class ClassRule:
+    """A class that is judged, the IoU threshold of its AP, classes like it whose objects are ignored, and regions.
+
+    Names are those of the data, in upper or lower case.
+    """
+
+    name: str
+    iou: float
+    neighbours: tuple[str, ...] = ()
+    regions: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        others = "".join(f", without {other}" for other in (*self.neighbours, *self.regions))
+        return f"{self.name} at {self.iou:g}{others}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
     """Every rule of an evaluation.
@@ -140,11 +159,12 @@ class Protocol:
     reusable_flags : tuple of str
         Ground truth with any of these flags can absorb any number of detections. Where objects come first and it is not
         ignored, the best of these detections is a true positive, and the others are ignored.
-    interpolation : {"grid", "area", "linear", "linear to 1", "points"}
+    interpolation : {"grid", "area", "linear", "linear to 1", "points", "slots"}
         Average precision as the mean of interpolated precision at `recall_points`, or as the area below it; or as the
         area below straight lines between its corners, by trapezoids of `recall_points`, that ends where recall does,
         or falls in a last line to (1, 0); or as the area below straight lines between the points of all detections as
-        they are, from the first on.
+        they are, from the first on; or as the mean precision at `recall_points`, 40 of KITTI's 41 slots, of detections
+        that are matched anew from the score of each on.
     recall_points : int
         How many equally spaced recall values from 0 to 1.
     precision_epsilon : float
@@ -203,6 +223,10 @@ class Protocol:
         Whether recall is a share of all objects, those included that are ignored.
     subsets : tuple of Subset
         Parts of the objects that are evaluated alone as well, by what the ground truth knows of them or their images.
+    class_rules : tuple of ClassRule
+        The only classes that are judged, each with the threshold that AP and AR without one are taken at, with objects
+        of classes like it, which are ignored, and of regions, in which detections do not count. Detections of other
+        classes take part only where limits of a subset exclude them. Empty: all classes alike.
     sources : tuple of (field, text)
         Where each rule comes from.
 
@@ -225,7 +249,7 @@ class Protocol:
     crowd_overlap: Literal["ioa", "iou"]
     ignored_flags: tuple[str, ...]
     reusable_flags: tuple[str, ...]
-    interpolation: Literal["grid", "area", "linear", "linear to 1", "points"]
+    interpolation: Literal["grid", "area", "linear", "linear to 1", "points", "slots"]
     recall_points: int
     precision_epsilon: float
     class_agnostic: bool = False
@@ -249,6 +273,7 @@ class Protocol:
     region_flags: tuple[str, ...] = ()
     counts_ignored: bool = False
     subsets: tuple[Subset, ...] = ()
+    class_rules: tuple[ClassRule, ...] = ()
     sources: tuple[tuple[str, str], ...] = field(default=(), metadata=written_as(None))
 
     def __post_init__(self) -> None:
@@ -381,6 +406,7 @@ PROTOCOLS = {
             **rules,
             "name": name,
             "areas": area_ranges(rules["areas"]),
+            "class_rules": tuple(ClassRule(*rule) for rule in rules.get("class_rules", ())),
             "subsets": subsets_of(rules.get("subsets", {})),
             "sources": tuple(rules["sources"].items()),
         }

@@ -69,7 +69,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     detail = "expected 16 columns with a score as in other lines, got 15"
     scores = lines.scores(table, draft, detail=detail, fix="Write the score of every prediction.")
     ignore = np.array([kind == _UNLABELLED for kind in lines.labels], dtype=np.bool_)
-    lines.add_to(draft, table[:, _BOX], score=scores if len(lines) else None, ignore=ignore)
+    hidden = {name: table[:, _NUMBERS.index(name)] for name in ("truncated", "occluded")}
+    of_boxes = hidden if options.role == "gt" else {}
+    lines.add_to(draft, table[:, _BOX], score=scores if len(lines) else None, ignore=ignore, of_boxes=of_boxes)
     if ignore.any():
         detail = f"{int(ignore.sum()):,} regions of {_UNLABELLED} are boxes of a class of that name, marked ignore"
         fix = Fix.missing("Exclude the class with {exclude_classes}.", exclude_classes=_UNLABELLED)

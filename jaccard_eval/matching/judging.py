@@ -16,13 +16,14 @@ import numpy as np
 from jaccard_eval.data.alignment import common_sizes
 from jaccard_eval.data.boxtable import BoolArray, Boxes, BoxTable, FloatArray, RowArray, freeze
 from jaccard_eval.data.dataset import ABSENT, NOT_EXHAUSTIVE, ClassFacts, ImageLabels
-from jaccard_eval.data.protocol import EVERY_CLASS, HEIGHT, Protocol
+from jaccard_eval.data.protocol import BYSTANDER, EVERY_CLASS, HEIGHT, Protocol
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.data.signature import FINGERPRINT, digest_facts, fingerprint
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, FindingLog, Severity, Where
 from jaccard_eval.fixes import IMAGE_FOLDER, Fix
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching.matchtable import SLOT_COUNT, SLOTS, ignored_objects
 from jaccard_eval.matching.order import (
     IntArray,
     class_and_score_order,
@@ -93,6 +94,8 @@ def _judged(sides: Sides, protocol: Protocol) -> Sides:
     if protocol.region_flags:
         drop = _region_rule(sides, protocol, findings)
         gt, pred, placed = (boxes.mapped(drop) for boxes in (gt, pred, placed))
+    if protocol.class_rules and not protocol.class_agnostic:
+        gt, pred = _by_class_rules(sides, protocol, gt, pred)
     cap = _cap(sides, protocol, pred, placed)
     pred = pred if cap is None else pred.mapped(cap)
     if protocol.dropped_flags:
@@ -128,6 +131,8 @@ def _judged(sides: Sides, protocol: Protocol) -> Sides:
             for role, boxes in (("gt", gt), ("pred", judged))
         ]
         selection = (*selection, f"subsets={'+'.join(parts)}")
+    if protocol.interpolation == SLOTS:
+        _warn_of_few(gt, sides, protocol, findings)
     selection = (*selection, *_order_at_cap(sides, protocol, judged, cap))
     kept = replace(aligned, gt=gt, pred=judged, findings=(*aligned.findings, *findings.findings()))
     return replace(sides, aligned=kept, selection=selection, judged_by=protocol)
@@ -198,7 +203,7 @@ def choose_alike(first: Protocol, second: Protocol) -> bool:
     def choice(rules: Protocol) -> tuple[object, ...]:
         caps = rules.max_dets[-1:] if rules.max_dets_per != "image and class" else ()
         removed = rules.drop_empty, rules.dropped_flags, rules.region_flags, rules.clipped
-        return rules.judging, rules.max_dets_per, caps, *removed, rules.frequencies, rules.subsets
+        return rules.judging, rules.max_dets_per, caps, *removed, rules.frequencies, rules.subsets, rules.class_rules
 
     return choice(first) == choice(second)
 
@@ -207,7 +212,7 @@ def chooses(protocol: Protocol) -> bool:
     """Whether a protocol chooses boxes by what else is on their image, or of their class."""
     capped = protocol.max_dets_per != "image and class" and bool(protocol.max_dets)
     removes = protocol.drop_empty or protocol.dropped_flags or protocol.region_flags or protocol.clipped
-    return bool(capped or removes or protocol.subsets or protocol.judging != EVERY_CLASS)
+    return bool(capped or removes or protocol.subsets or protocol.class_rules or protocol.judging != EVERY_CLASS)
 
 
 def _order_at_cap(sides: Sides, protocol: Protocol, judged: Boxes, cap: Cap | None = None) -> tuple[str, ...]:
@@ -331,7 +336,7 @@ def _in_subsets(boxes: Boxes, sides: Sides, protocol: Protocol, findings: Findin
         findings.warning("subset-unknown", Where(sides.gt.path), detail, fix=fix)
 
     def marked(table: BoxTable) -> BoxTable:
-        outside = np.zeros(len(table), dtype=np.uint16)
+        outside = np.zeros(len(table), dtype=np.uint16) if table.outside is None else table.outside.copy()
         for place, subset in enumerate(protocol.subsets):
             for limit in subset.limits:
                 if limit.of == HEIGHT:
@@ -347,6 +352,73 @@ def _in_subsets(boxes: Boxes, sides: Sides, protocol: Protocol, findings: Findin
         return freeze(replace(table, outside=outside))
 
     return boxes.mapped(marked)
+
+
+def _by_class_rules(sides: Sides, protocol: Protocol, gt: Boxes, pred: Boxes) -> tuple[Boxes, Boxes]:
+    """Return the boxes of the classes that are judged, with copies of what else takes part in each.
+
+    Objects of neighbours are ignored, regions are crowds, and detections of other classes are bystanders, where limits
+    of a subset may exclude them: those that are too small to count.
+
+    Source: the rules of KITTI's development kit, ``cleanData``.
+    """
+    names = [name.casefold() for name in sides.aligned.class_names]
+    heights = [limit.low for subset in protocol.subsets for limit in subset.limits if limit.of == HEIGHT]
+    rows = [(rule, names.index(rule.name.casefold())) for rule in protocol.class_rules if rule.name.casefold() in names]
+
+    def labels(listed: Sequence[str]) -> list[int]:
+        return [names.index(name.casefold()) for name in listed if name.casefold() in names]
+
+    def chosen(boxes: BoxTable, kept: BoolArray, label: int, **flags: Any) -> BoxTable:
+        part = boxes.take(kept)
+        marks: dict[str, Any] = {name: np.full(len(part), value) for name, value in flags.items()}
+        return freeze(replace(part, label=np.full(len(part), label, dtype=np.int32), **marks))
+
+    def objects(boxes: BoxTable) -> BoxTable:
+        parts = [boxes.take(np.zeros(0, dtype=np.int64))]
+        for rule, label in rows:
+            parts.append(boxes.take(boxes.label == label))
+            parts.append(chosen(boxes, np.isin(boxes.label, labels(rule.neighbours)), label, ignore=True))
+            parts.append(chosen(boxes, np.isin(boxes.label, labels(rule.regions)), label, ignore=True, crowd=True))
+        return _in_file_order(BoxTable.concat(parts))
+
+    def detections(boxes: BoxTable) -> BoxTable:
+        boxes = freeze(replace(boxes, outside=np.zeros(len(boxes), dtype=np.uint16)))
+        is_small = boxes.xywh[:, 3] < max(heights, default=-np.inf)
+        parts = [boxes.take(np.zeros(0, dtype=np.int64))]
+        for _, label in rows:
+            parts.append(boxes.take(boxes.label == label))
+            parts.append(chosen(boxes, is_small & (boxes.label != label), label, outside=np.uint16(BYSTANDER)))
+        return _in_file_order(BoxTable.concat(parts))
+
+    return gt.mapped(objects), pred.mapped(detections)
+
+
+def _in_file_order(boxes: BoxTable) -> BoxTable:
+    return boxes.take(np.argsort(boxes.source, kind="stable"))
+
+
+def _warn_of_few(gt: Boxes, sides: Sides, protocol: Protocol, findings: FindingLog) -> None:
+    """Warn of classes and subsets with some objects, and fewer than there are slots."""
+    names, parts = sides.aligned.class_names, protocol.range_names[len(protocol.areas) :] or protocol.range_names
+    counts = np.zeros((len(protocol.range_names), len(names)), dtype=np.int64)
+    for boxes in gt.tables():
+        for place, ignored in enumerate(ignored_objects(boxes, protocol)):
+            counts[place] += np.bincount(boxes.label[~ignored], minlength=len(names))
+    few = [
+        (k, part, int(n[k])) for part, n in zip(parts, counts[-len(parts) :], strict=True) for k in range(len(names))
+    ]
+    few = sorted((k, part, n) for k, part, n in few if 0 < n < SLOT_COUNT)
+
+    def told(row: int) -> tuple[Where, str]:
+        k, part, n = few[row]
+        detail = f"{pluralise(n, 'object')} ({part}): below {SLOT_COUNT} objects, AP cannot exceed"
+        return Where(
+            sides.gt.path, record=f"class {quoted_value(names[k])}"
+        ), f"{detail} {(n - 1) / (SLOT_COUNT - 1):g}"
+
+    fix = Fix.missing("Evaluate more images, or by {protocol}.", protocol="coco")
+    findings.add_rows(Severity.WARNING, "objects-few", range(len(few)), told, fix=fix)
 
 
 def _bits_as_scores(boxes: BoxTable) -> BoxTable:

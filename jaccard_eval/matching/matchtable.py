@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray
-from jaccard_eval.data.protocol import BOXES, EVERY_CLASS, Protocol
+from jaccard_eval.data.protocol import BOXES, BYSTANDER, EVERY_CLASS, Protocol
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import (
     Blocks,
@@ -46,6 +46,10 @@ class Pairs:
 
     def __len__(self) -> int:
         return len(self.det)
+
+    def take(self, chosen: BoolArray) -> Pairs:
+        """Return some of the pairs."""
+        return Pairs(self.det[chosen], self.gt[chosen], self.overlap[chosen])
 
 
 def candidate_pairs(
@@ -488,6 +492,8 @@ class MatchTable:
     gt_shared: BoolArray | None = None
     # Detections that do not count where they match nothing, (n,); None where all do.
     unpunished: BoolArray | None = None
+    # Regions that nobody labelled, among the ground truth, (m,); None where the curve does not ask.
+    gt_region: BoolArray | None = None
     # Objects that recall is a share of, ignored ones included, (A, m); None where these are those that count.
     gt_counted: BoolArray | None = None
     # Bits of the subsets that a detection lies outside of, (n,); None where there are none.
@@ -541,6 +547,7 @@ class MatchTable:
             gt_image=np.searchsorted(images, self.gt_image[truth]),
             gt_ignored=self.gt_ignored[:, truth],
             gt_shared=None if self.gt_shared is None else self.gt_shared[truth],
+            gt_region=None if self.gt_region is None else self.gt_region[truth],
             gt_counted=None if self.gt_counted is None else self.gt_counted[:, truth],
             gt_cover=None if self.gt_cover is None else self.gt_cover[truth],
             candidate=new_row[self.candidate[candidates]],
@@ -590,8 +597,11 @@ def match_boxes(
         )
     )
     ignored = ignored_objects(gt, protocol)
+    # Bystanders are of other classes, and match nothing.
+    taking_part = ~is_bystander(pred.outside, len(pred))[det_order[pairs.det]] if pred.outside is not None else None
+    own = pairs if taking_part is None else pairs.take(taking_part)
     problem = MatchProblem(
-        pairs=pairs,
+        pairs=own,
         thresholds=thresholds,
         ignored=ignored[:, order],
         reusable=reusable[order],
@@ -599,6 +609,11 @@ def match_boxes(
         key=det_key,
     )
     candidate, choice = ASSIGNMENTS[protocol.assignment](problem)
+    if taking_part is not None and not taking_part.all():
+        everyone = np.unique(pairs.det)
+        chosen = np.full((*choice.shape[:2], len(everyone)), NO_PLACE, dtype=choice.dtype)
+        chosen[..., np.searchsorted(everyone, candidate)] = choice
+        candidate, choice = everyone, chosen
     # A flag of groups that count may stand next to one that does not.
     shares_all = protocol.assignment == "shared"
     shared = (any_flag(gt, protocol.shared_flags) | shares_all) & ~any_flag(gt, protocol.ignored_flags)
@@ -625,12 +640,15 @@ def match_boxes(
         gt_ignored=ignored,
         gt_shared=shared if protocol.shared_flags or shares_all else None,
         unpunished=None if unpunished is None else unpunished.take(det_order),
+        gt_region=reusable if protocol.interpolation == SLOTS else None,
         gt_counted=~out_of_range(gt, protocol) if protocol.counts_ignored else None,
         outside=None if pred.outside is None else pred.outside.take(det_order),
         gt_cover=_covers(gt, order, gt_key, protocol) if PAIRED in protocol.metrics else None,
     )
 
 
+SLOTS = "slots"  # the curve that matches anew
+SLOT_COUNT = 41
 PAIRED = "JI"  # the metric that pairs objects anew, and ignores those that ignored ones cover
 
 
@@ -666,6 +684,11 @@ def outside_of(bits: npt.NDArray[np.uint16] | None, protocol: Protocol) -> list[
     places = range(len(protocol.subsets))
     of_all = np.zeros(1, dtype=np.uint16) if bits is None else bits
     return [(of_all >> place) & 1 > 0 for place in places]
+
+
+def is_bystander(bits: npt.NDArray[np.uint16] | None, n: int) -> BoolArray:
+    """Return which detections are copies of those of another class, (n,)."""
+    return np.zeros(n, dtype=np.bool_) if bits is None else (bits & BYSTANDER) > 0
 
 
 def any_flag(gt: BoxTable, flags: Sequence[str]) -> BoolArray:
@@ -732,6 +755,8 @@ class Ranking:
         ranges = [(table.area >= area.low) & (table.area <= area.high) for area in areas]
         ranges += [ranges[ALL_SIZES] & ~is_outside for is_outside in outside_of(table.outside, table.protocol)]
         in_range = np.stack(ranges)
+        if table.outside is not None:
+            in_range &= ~is_bystander(table.outside, len(table))
         if table.unpunished is not None:
             in_range &= ~table.unpunished
         hits, counts = (np.empty(table.choice.shape, dtype=np.bool_) for _ in range(2))
@@ -763,7 +788,7 @@ class Ranking:
             gt_image=table.gt_image,
             gt_label=table.gt_label,
             gt_counts=~table.gt_ignored if table.gt_counted is None else table.gt_counted,
-            table=None if table.gt_cover is None else table,
+            table=None if table.gt_cover is None and table.gt_region is None else table,
         )
 
     def restrict(self, images: IntArray) -> Ranking:

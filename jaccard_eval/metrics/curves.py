@@ -18,9 +18,10 @@ from jaccard_eval.data.boxtable import BoolArray, FloatArray, RowArray, Words
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.matchtable import ALL_SIZES, Ranking
+from jaccard_eval.matching.matchtable import ALL_SIZES, SLOT_COUNT, SLOTS, Ranking, is_bystander
 from jaccard_eval.matching.order import IntArray, WholeArray, descending_order, lengths_of_runs, starts_of_runs
 from jaccard_eval.metrics.pairing_share import pairing_shares
+from jaccard_eval.metrics.slots import Matched, chosen_places, match_anew
 from jaccard_eval.native.calls import find_hits, interpolate
 from jaccard_eval.options import BEST_F1
 
@@ -511,6 +512,16 @@ class Steps:
             area[t, k] = ((front + hits[led] / before[led]) / 2).sum() / self.positives[k]
         return self.undefined_without_truth(area)
 
+    def area_in_slots(self) -> FloatArray:
+        """Mean precision in KITTI's slots from 1 on, of detections that were matched once; shape (T, K)."""
+        area, precision = np.zeros(self.start.shape), self.precision
+        for t, k in zip(*np.nonzero(np.broadcast_to(self.positives > 0, area.shape)), strict=True):
+            rows = np.arange(self.start[t, k], self.stop[t, k])
+            at = precision[np.repeat(rows, np.diff(self.total)[rows])]
+            places = chosen_places(len(at), int(self.positives[k]))
+            area[t, k] = np.maximum.accumulate(at[places][::-1])[: max(len(places) - 1, 0)].sum() / (SLOT_COUNT - 1)
+        return self.undefined_without_truth(area)
+
     def area_by_rule(self, detections: Callable[[], IntArray]) -> FloatArray:
         """Area below the curve of each cell as the protocol draws it, (T, K); `detections` counts those of each."""
         kind = self.protocol.interpolation
@@ -518,6 +529,8 @@ class Steps:
             return self.area_under_envelope()
         if kind == "points":
             return self.area_under_points()
+        if kind == SLOTS:
+            return self.area_in_slots()
         return self.area_under_lines(detections(), self.protocol.recall_grid, tail=kind == "linear to 1")
 
     def area_under_envelope(self) -> FloatArray:
@@ -585,7 +598,10 @@ class Curves:
     @property
     def detections(self) -> IntArray:
         """All detections within the largest cap, shape (K,)."""
-        return np.bincount(self.ranking.label, minlength=self.ranking.n_labels)
+        table, labels = self.ranking.table, self.ranking.label
+        if table is not None and table.outside is not None:
+            labels = labels[~is_bystander(table.outside, len(table))]
+        return np.bincount(labels, minlength=self.ranking.n_labels)
 
     @cached_property
     def n_tied(self) -> int:
@@ -697,8 +713,21 @@ class Curves:
         """Return the same of the classes with ground truth, (T, R, k), and which these are, (k,), ascending."""
         return self.steps(area, cap).defined_precision(self.recall_grid)
 
+    def slot_precision(self, area: int) -> FloatArray:
+        """Precision in KITTI's 41 slots, NaN without ground truth; shape (T, K, 41)."""
+        weights = np.ones(self.ranking.n_images, dtype=np.int64) if self._weights is None else self._weights
+        positives = self.positives[area]
+        found = np.full((len(self.protocol.iou_thresholds), len(positives), SLOT_COUNT), np.nan)
+        for t in range(len(found)):
+            matched = self._plan.matched_anew(area, t)
+            for k in np.flatnonzero(positives).tolist():
+                found[t, k] = matched[k].precision(int(positives[k]), weights)
+        return found
+
     def area_under_curve(self, area: int, cap: int) -> FloatArray:
         """Area below the curve of each class, as the protocol draws it between its corners; shape (T, K)."""
+        if self.protocol.interpolation == SLOTS:
+            return np.asarray(self.slot_precision(area)[..., 1:].mean(axis=-1))
         return self.steps(area, cap).area_by_rule(partial(self.detection_counts, area, cap))
 
     def recall_at(self, threshold: int, rates: FloatArray, *, reaching: bool = False) -> FloatArray:
@@ -885,6 +914,7 @@ class _Plan:
         self._latest: tuple[tuple[int, int | None], Hits] | None = None
         self.hit_counts: dict[tuple[int, int | None], IntArray] = {}  # (T, K) each
         self._outcomes: dict[int, tuple[BoolArray, BoolArray]] = {}
+        self._matched: dict[tuple[int, int], list[Matched]] = {}
         self._shares: dict[int, tuple[FloatArray, BoolArray]] = {}
         self._counts: dict[tuple[int, int | None, float], tuple[IntArray, ...]] = {}
 
@@ -894,6 +924,13 @@ class _Plan:
         if threshold not in self._shares and table is not None:
             self._shares[threshold] = pairing_shares(table, threshold, self.ranking.n_images)
         return self._shares[threshold]
+
+    def matched_anew(self, area: int, threshold: int) -> list[Matched]:
+        """Return `match_anew` of the match table, found once for all resamples."""
+        table = self.ranking.table
+        if (area, threshold) not in self._matched and table is not None:
+            self._matched[area, threshold] = match_anew(table, area, threshold)
+        return self._matched[area, threshold]
 
     @cached_property
     def truth(self) -> tuple[IntArray, IntArray]:

@@ -32,7 +32,7 @@ from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.fixes import IMAGE_FOLDER, Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.judging import EXPANDING
-from jaccard_eval.matching.matchtable import ALL_SIZES, NO_PAIR, PAIRED, MatchTable, Ranking, match_boxes
+from jaccard_eval.matching.matchtable import ALL_SIZES, NO_PAIR, PAIRED, SLOTS, MatchTable, Ranking, match_boxes
 from jaccard_eval.matching.order import IntArray, WholeArray, stable_order
 from jaccard_eval.metrics.curves import Curves, CurveSource
 from jaccard_eval.options import BEST_F1, Slice
@@ -90,6 +90,15 @@ class Axes:
     def _subsets(self) -> list[str]:
         return [subset.name for subset in self.protocol.subsets]
 
+    @property
+    def own_thresholds(self) -> IntArray | None:
+        """Place of the threshold of each class (K,), where they have their own; else None."""
+        own = {rule.name.casefold(): self._nearest(rule.iou) for rule in self.protocol.class_rules}
+        return np.array([own.get(name.casefold(), 0) for name in self.class_names], dtype=np.int64) if own else None
+
+    def _nearest(self, iou: float) -> int:
+        return int(np.abs(np.asarray(self.protocol.iou_thresholds) - iou).argmin())
+
     def thresholds(self, ref: MetricRef) -> slice | list[int]:
         """Return which thresholds a metric is taken over."""
         if ref.iou is not None:
@@ -110,7 +119,7 @@ class Axes:
 
     def _threshold(self, ref: MetricRef, iou: float) -> int:
         known = np.asarray(self.protocol.iou_thresholds)
-        nearest = int(np.abs(known - iou).argmin())
+        nearest = self._nearest(iou)
         # Not equality: 0.9 is 0.8999999999999999 among COCO's thresholds, which are those of linspace.
         if abs(known[nearest] - iou) > SAME_IOU:
             raise UsageError(
@@ -278,6 +287,17 @@ class Averages:
     def _values(self, ref: MetricRef) -> tuple[FloatArray, IntArray]:
         """Values that an average is taken over, (T, R, k) or (T, k), one threshold or all, and their classes (k,)."""
         area, cap, chosen = self.axes.area(ref), self.axes.cap(ref), self.axes.thresholds(ref)
+        own = self.axes.own_thresholds if ref.iou is None and METRICS[ref.name].on == "curves" else None
+        if own is not None and not ref.coco_ious:
+            values, kept = self._values(replace(ref, iou=self.axes.protocol.iou_thresholds[0]))
+            by_threshold = np.stack(
+                [self._values(replace(ref, iou=iou))[0] for iou in self.axes.protocol.iou_thresholds], axis=-1
+            )
+            return by_threshold[..., np.arange(len(kept)), own[kept]], kept
+        if ref.name == "AP_R11":
+            if self.axes.protocol.interpolation != SLOTS or not isinstance(self.curves, Curves):
+                raise UsageError("AP_R11 is read off KITTI's slots: evaluate by protocol kitti")
+            return self.curves.slot_precision(area)[chosen, :, ::4].mean(axis=-1), np.arange(len(self._objects))
         if METRICS[ref.name].number == "max_dets":
             return self.curves.final_recall(area, cap)[chosen], np.arange(len(self._objects))
         if METRICS[ref.name].on == "curve":

@@ -209,10 +209,11 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_the_catalogue_has_the_metrics_of_all_features_in_the_order_of_their_tables() -> None:
-    assert BOX_METRICS[:18] == (
+    assert BOX_METRICS[:19] == (
         *(
             "AP",
             "AR",
+            "AP_R11",
             "wAP",
             "wAR",
             "P",
@@ -231,8 +232,8 @@ def test_the_catalogue_has_the_metrics_of_all_features_in_the_order_of_their_tab
             "mean_IoU",
         ),
     )
-    assert BOX_METRICS[18:24] == ("ECE", "MCE", "oLRP", "oLRP_Loc", "oLRP_FP", "oLRP_FN")
-    assert BOX_METRICS[24:28] == ("classification_errors", "dAP_Cls", "localisation_errors", "dAP_Loc")
+    assert BOX_METRICS[19:25] == ("ECE", "MCE", "oLRP", "oLRP_Loc", "oLRP_FP", "oLRP_FN")
+    assert BOX_METRICS[25:29] == ("classification_errors", "dAP_Cls", "localisation_errors", "dAP_Loc")
     assert FINDING_METRICS == ("warnings", "notes")
     assert MAP_METRICS == ("mIoU", "fwIoU", "pixel_accuracy", "mean_accuracy")
     assert MAP_CLASS_METRICS == ("IoU", "precision", "recall", "Dice")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jaccard_eval import evaluate, load
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.protocol import COCO, PROTOCOLS, RULES_OF, VOC2012, AreaRange, Limit, Protocol, Subset
+from jaccard_eval.data.protocol import COCO, PROTOCOLS, RULES_OF, VOC2012, AreaRange, ClassRule, Limit, Protocol, Subset
 from jaccard_eval.data.signature import fingerprint, quoted, short_signature, signature, signature_fields
 
 NAMES = {"image_names": ("a.png", "b.png"), "class_names": ("cat", "dog"), "units": "px"}
@@ -50,6 +50,7 @@ CHANGES = {
     "overlap": "centre",
     "region_flags": ("crowd", "ignore"),
     "counts_ignored": True,
+    "class_rules": (ClassRule("Car", 0.7),),
     "subsets": (Subset("near", (Limit("height", low=20),)),),
 }
 

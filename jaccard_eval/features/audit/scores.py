@@ -107,7 +107,7 @@ def _check_cap(context: AuditContext, findings: FindingLog) -> Callable[[], Dete
     """
     total, rules = len(context.aligned.pred), context.metrics.protocol
     cut = total - _n_ranked(context)
-    if not cut:
+    if not cut or not rules.max_dets:
         return lambda: context.metrics
     cap, aligned = rules.max_dets[-1], context.aligned
     uncapped = cache(partial(context.measure, aligned.gt, aligned.pred, rules.with_options(max_dets=())))

@@ -372,8 +372,8 @@ def _protocol(result: EvaluationResult) -> Table:
         shown = value
         if name == "areas":
             shown = [f"{area.name} {area.low:g} to {area.high:g}" for area in result.protocol.areas]
-        if name == "subsets":
-            shown = [str(subset) for subset in result.protocol.subsets]
+        if name in ("subsets", "class_rules"):
+            shown = list(map(str, getattr(result.protocol, name)))
         text = ", ".join(_plain(item) for item in shown) if isinstance(shown, list) else _plain(shown)
         rows.append((name, text, sources.get(name, "")))
     heads = (Column("rule", "name"), Column("value", "text"), Column("source", "text"))

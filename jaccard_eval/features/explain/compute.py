@@ -434,6 +434,7 @@ RULES = (  # the order of the steps, and the fields that only make sense togethe
     ("caps on detections", ("max_dets", "max_dets_per")),
     ("area ranges", ("areas",)),
     ("subsets", ("subsets",)),
+    ("rules of classes", ("class_rules",)),
     ("pixels added to sides", ("pixel_offset",)),
     ("what boxes are compared by", ("overlap",)),
     ("rounding of overlaps", ("single_precision", "union_epsilon")),
