@@ -10,7 +10,9 @@ from jaccard_eval.formats import SHAPES, Format, format_module, format_names, wr
 PAGE = Path(__file__).parents[1] / "docs" / "formats.md"
 HEAD = """# Formats
 
-jaccard-eval reads these formats. `jaccard-eval convert IN OUT [--to FORMAT]` writes those marked "written". The format
+For those who look for their format, or convert one.
+
+`jaccard-eval convert IN OUT [--to FORMAT]` writes those marked "written". The format
 of an input is detected; if it is ambiguous, name it with `--gt-format` or `--pred-format`. `jaccard-eval formats`
 prints the same list by kind of shape, `jaccard-eval formats NAME` one format. `python tests/test_formats_page.py`
 generates this page. Pickles are never loaded: export JSON, CSV or NumPy archives instead.

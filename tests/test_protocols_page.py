@@ -17,7 +17,9 @@ from jaccard_eval.data.protocol import LATER_RULES, PROTOCOLS, RULES_OF, AreaRan
 PAGE = Path(__file__).parents[1] / "docs" / "protocols.md"
 HEAD = """# Protocols
 
-`--protocol NAME` chooses the rules of an evaluation. Every rule that can change a number is a field, with its source
+For those who need the numbers of a benchmark: `--protocol NAME` chooses its rules.
+
+Every rule that can change a number is a field, with its source
 next to it in `jaccard_eval/data/known_protocols.py`; `python tests/test_protocols_page.py` generates this page from
 them. Options replace single rules, and the [signature](reproducibility.md) of a result names them all.
 [Exactness](exactness.md) is about how well each protocol reproduces its source.

@@ -162,8 +162,8 @@ def page() -> str:
     """Return the page that shows all pictures."""
     parts = [
         "# Screens",
-        "What the main commands print on a terminal of 80 columns, of the data in `sample_data/`."
-        " `python tests/test_screens.py` makes this page.",
+        "For those who want to see it first: what the main commands print on a terminal of 80 columns, of"
+        " `sample_data/`. `python tests/test_screens.py` makes this page.",
     ]
     for screen in SCREENS:
         parts += [f"## {screen.title}", screen.about, f"```sh\njaccard-eval {screen.command}\n```"]

@@ -9,9 +9,9 @@ from jaccard_eval.data.known_tools import TOOLS, Tool
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "tools.md"
-HEAD = """# Which tool, which number, how here
+HEAD = """# Tools and their numbers
 
-For who has a number of another tool and wants the same one. Choose the protocol with `--protocol`;
+For those who have a number of another tool and want the same one. Choose the protocol with `--protocol`;
 [Protocols](protocols.md) has its rules, and [Exactness](exactness.md) what is done otherwise on purpose. `explain
 GT PRED --against PROTOCOL` splits the distance between two of them rule by rule; `jaccard-eval help NAME` finds a
 row of this table.

@@ -23,7 +23,7 @@ FACADES = ("plugins",)
 INTRODUCTION = """\
 # Architecture
 
-Drawn from the code by `python docs/site/architecture_page.py`; a test compares.
+For those who change the code. Drawn from it by `python docs/site/architecture_page.py`; a test compares.
 [Contributing](../CONTRIBUTING.md#architecture) has the rules, and where a change goes.
 
 Loaders read ground truth and predictions of any format into one table of boxes; a matcher pairs them once; every number

@@ -253,13 +253,16 @@ def _outputs() -> str:
 
 
 def findings_page() -> str:
-    """Return docs/findings.md: what is true of all findings, and a table of the codes."""
-    lines = [introduction(), "## All codes", "", "| code | severity | meaning |", "|---|---|---|"]
-    for code in sorted(CODES):
-        text = explanation(code)
-        meaning = first_sentence(" ".join(text.partition("\n\n")[0].split())).replace("|", "\\|")
-        lines.append(f"| [`{code}`](../jaccard_eval/explained/{code}.md) | {_severity(text)} | {meaning} |")
-    return "\n".join([*lines, ""])
+    """Return docs/findings.md: what is true of all findings, and lists of the codes by how severe they are."""
+    lines = [introduction()]
+    severities = {code: _severity(explanation(code)) for code in sorted(CODES)}
+    for severity in sorted(set(severities.values())):
+        lines += [f"## {severity.capitalize()}s", ""]
+        for code in (code for code, own in severities.items() if own == severity):
+            meaning = first_sentence(" ".join(explanation(code).partition("\n\n")[0].split()))
+            lines.append(f"* [`{code}`](../jaccard_eval/explained/{code}.md) {meaning}")
+        lines.append("")
+    return "\n".join(lines)
 
 
 def _findings() -> Pages:

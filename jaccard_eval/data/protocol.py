@@ -286,7 +286,7 @@ class Protocol:
 
     @property
     def range_names(self) -> list[str]:
-        """Names of area ranges, then of subsets: the axis A of all that is counted."""
+        """Names of area ranges, then of subsets, as they lie along axis A of all that is counted."""
         return [*(area.name for area in self.areas), *(subset.name for subset in self.subsets)]
 
     @property

@@ -66,7 +66,7 @@ def test_every_public_name_metric_output_and_code_has_its_place(pages: dict[str,
     assert [one for one in outputs if f"`{one}`" not in pages["outputs.md"]] == []
     assert {f"findings/{code}.md" for code in CODES} <= set(pages)
     findings = written_pages.written_pages()["findings.md"]
-    assert [code for code in CODES if f"[`{code}`](findings/{code}.md) | " not in findings] == []
+    assert [code for code in CODES if f"* [`{code}`](findings/{code}.md) " not in findings] == []
 
 
 def test_the_sidebar_has_every_page_and_names_those_that_the_first_page_does_not_list(
@@ -104,6 +104,11 @@ def test_every_console_and_python_block_of_the_docs_runs_in_some_test() -> None:
         if block.language in ("console", "python")
     }
     assert with_blocks - {*PAGES, *TESTED_ELSEWHERE, *NOT_RUN} == set(), "add the pages to RUN in test_readme.py"
+
+
+@pytest.mark.parametrize("page", [path.relative_to(ROOT).as_posix() for path in written_pages.DOCS.rglob("*.md")])
+def test_a_page_begins_with_whom_it_helps(page: str) -> None:
+    assert re.match(r"# .+\n\nFor (those|anyone|programs|projects|new users)\b", (ROOT / page).read_text("utf-8")), page
 
 
 def headings(text: str) -> set[str]:
