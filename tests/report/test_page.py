@@ -3,6 +3,8 @@
 import base64
 import hashlib
 import re
+import sys
+from pathlib import Path
 
 import html5lib
 import pytest
@@ -28,6 +30,7 @@ from jaccard_eval.report.model import (
     Table,
     columns,
 )
+from jaccard_eval.report.outputs import html
 from jaccard_eval.report.outputs.html import render_report
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}}\"'\x00\u202e"
@@ -195,3 +198,23 @@ def test_what_was_read_and_by_which_rules_stands_at_the_end_of_every_page() -> N
         sections = default_page(Result(), ReportOptions()).sections  # type: ignore[arg-type]
     assert [section.title for section in sections] == ["Gates", "Notes", "Classes", "How it was made"]
     assert sections[-1].blocks == (Note("paths"), Note("rules"))
+
+
+def test_compiled_templates_are_kept_and_made_anew_where_they_are_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(html, "_compiled", lambda key: tmp_path / "folder" / key)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    section = Section("one", (Note("text"),))
+    first = page(section)
+    kept = sorted((tmp_path / "folder").iterdir())
+    assert len(kept) > 2
+    assert page(section) == first
+    for path in kept:
+        path.write_bytes(path.read_bytes()[:20])
+    assert page(section) == first
+    assert all(len(path.read_bytes()) > 20 for path in kept)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setattr(html, "_compiled", lambda key: tmp_path / "other" / key)
+    assert page(section) == first
+    assert not (tmp_path / "other").exists()

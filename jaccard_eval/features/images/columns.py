@@ -83,9 +83,11 @@ def columns_of(
     on_nothing = matched == len(found.metrics.class_names)
     as_class = np.where(on_nothing, ON_NOTHING, matched + OTHERS)
     as_class[matched == errors.label[detections]] = AS_LABELLED
-    names = json.dumps([printable(found.metrics.image_names[row]) for row in rows.tolist()]).encode()
+    names = [found.metrics.image_names[row] for row in rows.tolist()]
+    if not all(map(str.isprintable, names)):
+        names = list(map(printable, names))
     columns = {
-        "names": np.frombuffer(names, dtype=np.uint8),
+        "names": np.frombuffer(json.dumps(names).encode(), dtype=np.uint8),
         "width": np.rint(sizes[rows, 0]),
         "height": np.rint(sizes[rows, 1]),
         "objects": of_images[0, rows],

@@ -40,6 +40,13 @@ def precision_by_image(metrics: DetectionMetrics) -> FloatArray:
     return np.asarray(np.divide(total, n_cells, out=np.full(n_images, np.nan), where=n_cells > 0))
 
 
+def judging_score(metrics: DetectionMetrics, score: float | str | None) -> float:
+    """Return a score that was asked for, else the best one of all classes pooled: by what was named, else by F1."""
+    if isinstance(score, int | float):
+        return float(score)
+    return metrics.curves.best_score(metrics.protocol.judged_threshold, None, score or BEST_F1)
+
+
 def count_images(metrics: DetectionMetrics, score: float | str | None, n: int, *, measured: bool = True) -> WorstImages:
     """Count every image at IoU .5, or else the lowest threshold, over all sizes.
 
@@ -48,9 +55,7 @@ def count_images(metrics: DetectionMetrics, score: float | str | None, n: int, *
     `measured`, the AP of each is NaN: it takes longer than all else.
     """
     threshold = metrics.protocol.judged_threshold
-    at = (
-        float(score) if isinstance(score, int | float) else metrics.curves.best_score(threshold, None, score or BEST_F1)
-    )
+    at = judging_score(metrics, score)
     ranking, n_images = metrics.curves.ranking, len(metrics.image_names)
     hit, counts = ranking.outcomes(threshold)
     above = ranking.score >= at

@@ -13,7 +13,7 @@ from jaccard_eval.data.boxtable import BoxTable, FloatArray, Shapes
 from jaccard_eval.data.result import EvaluationResult, ImageSource, Measured
 from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.images.compute import BoxOutcomes, box_outcomes, count_images
+from jaccard_eval.features.images.compute import BoxOutcomes, box_outcomes, count_images, judging_score
 from jaccard_eval.matching.order import IntArray, descending_order
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.progress import tracked
@@ -163,12 +163,17 @@ def build_gallery(
     if result.boxes is None or not isinstance(result.measured, DetectionMetrics) or n == 0:
         return None
     metrics = detection_metrics(result)
-    counted = result.part("worst_images") or count_images(metrics, result.options.get("score"), n, measured=False)
     if outcomes is None:
         outcomes = box_outcomes(metrics, *result.boxes, metrics.protocol.judged_threshold)
-    shown = outcomes.take(np.flatnonzero(outcomes.counts_at(counted.score) & ~outcomes.is_ignored))
+    threshold, counted = metrics.protocol.judged_threshold, result.part("worst_images")
+    score = judging_score(metrics, result.options.get("score")) if counted is None else counted.score
+    shown = outcomes.take(np.flatnonzero(outcomes.counts_at(score) & ~outcomes.is_ignored))
     false = shown.take(np.flatnonzero(~shown.is_object & ~shown.is_hit))
     missed = shown.take(np.flatnonzero(shown.is_object))
+    # What an image costs, as `WorstImages` has it.
+    n_images = len(metrics.image_names)
+    n_missed = np.bincount(missed.image, minlength=n_images).astype(np.float64)
+    order = descending_order(n_missed + np.bincount(false.image, false.score, minlength=n_images))[:n].tolist()
     by_score = _first_images(false.image, false.score)
     by_area = _first_images(missed.image, missed.xywh[:, 2] * missed.xywh[:, 3])
     # An eighth of the places that are left is for each of these, where the worst images do not have them anyway.
@@ -176,7 +181,7 @@ def build_gallery(
     eighth = (n - len(first)) // 8
     others = {*first, *by_score[:eighth], *by_area[:eighth]}
     worst: list[int] = []
-    for row in counted.order[:n].tolist():
+    for row in order:
         if len({*worst, row} | others) <= n:
             worst.append(row)
     rows = list(dict.fromkeys([*first, *worst, *by_score[:eighth], *by_area[:eighth]]))
@@ -193,8 +198,8 @@ def build_gallery(
     return Gallery(
         images=images,
         tabs=tabs,
-        score=counted.score,
-        iou=counted.iou,
+        score=score,
+        iou=metrics.protocol.iou_thresholds[threshold],
         measure=overlap_name(metrics.protocol),
         made_with=thumbnail_maker(),
         notes=file_notes(result, images),
