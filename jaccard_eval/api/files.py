@@ -192,6 +192,7 @@ def convert(
     class_map: Mapping[str, str] | str | None = None,
     gt_class_map: Mapping[str, str] | None = None,
     iou_type: str | None = None,
+    ids_from: Source | None = None,
     lossy: bool = False,
     replace: bool = False,
 ) -> Conversion:
@@ -220,6 +221,9 @@ def convert(
         How the two correspond; see `evaluate`. Without `gt`, `class_map` gives classes of `source` other names.
     iou_type : {"bbox", "segm", "keypoints", "obb"}, optional
         Which shapes are written besides boxes, "bbox" for none; if None those that `source` has and the format holds.
+    ids_from : path, Dataset or BoxTable, optional
+        COCO ground truth that `source` was once converted from: `target` gets the ids of its images, classes and
+        objects back. An object keeps the id of the one that it overlaps most; new ones are numbered on.
     lossy : bool
         Whether the target may be written though it does not carry all that belongs to the boxes, such as crowd flags.
     replace : bool
@@ -243,7 +247,7 @@ def convert(
     Traceback (most recent call last):
     jaccard_eval.findings.DataError: error[write-loss]: labels: crowd: boxes with crowd set: 1; ...
     """
-    from jaccard_eval.features.convert.write import convert_input, target_format
+    from jaccard_eval.features.convert.write import convert_input, require_ground_truth, target_format, with_ids_of
 
     of_pairs = {
         "gt_format": gt_format,
@@ -292,6 +296,9 @@ def convert(
                 target_format=about,
                 asked=iou_type,
             )
+    if ids_from is not None:
+        require_ground_truth(dataset)
+        dataset = with_ids_of(dataset, load(ids_from))
     return convert_input(dataset, path, name, lossy=lossy, replace=replace, findings=unwritten)
 
 

@@ -56,4 +56,4 @@ def test_the_list_is_one_json_document_on_request(capsys: pytest.CaptureFixture[
     formats = json.loads(capsys.readouterr().out)["formats"]
     assert [one["name"] for one in formats] == format_names()
     texts = {"name", "summary", "source", "example", "suffixes", "member"}
-    assert set(formats[0]) == {*texts, "carries", "shapes", "shapes_if_asked", "reads"}
+    assert set(formats[0]) == {*texts, "carries", "shapes", "shapes_if_asked", "reads", "written_if_named"}

@@ -161,3 +161,57 @@ def test_json_is_coco_unless_label_studio_is_named(tmp_path: Path) -> None:
     # 2 of 60, 3 of 40, 10 of 60 and 10 of 40 pixels in per cent
     assert [result["value"][side] for side in ("x", "y", "width", "height")] == pytest.approx([10 / 3, 7.5, 50 / 3, 25])
     assert result["value"]["rectanglelabels"] == ["dog"]
+
+
+def test_ids_are_kept_there_and_back(tmp_path: Path) -> None:
+    boxes = [{"bbox": [5, 5, 10, 10]}, {"bbox": [20, 5, 10, 10]}, {"bbox": [40, 20, 8, 8]}]
+    source = coco(tmp_path / "c.json", *({**box, "image_id": 1, "category_id": 2} for box in boxes))
+    document = json.loads(source.read_text())
+    for one, key in zip(document["annotations"], (70, 9, 400), strict=True):
+        one["id"], one["area"] = key, one["bbox"][2] * one["bbox"][3]
+    document["images"][0]["id"] = document["annotations"][0]["image_id"] = 31
+    for one in document["annotations"]:
+        one["image_id"] = 31
+    write_json(source, document)
+    there = tmp_path / "x.xml"
+    assert run_here("convert", source, there).returncode == 0
+    # An annotator moves one, renames the class of another, deletes the third and draws a new one.
+    text = there.read_text().replace(
+        'xtl="5.0" ytl="5.0" xbr="15.0" ybr="15.0"', 'xtl="6.0" ytl="5.0" xbr="16.0" ybr="15.0"'
+    )
+    text = re.sub(r'label="big cat"([^>]*xtl="20.0")', r'label="dog"\1', text)
+    text = text.replace('xtl="40.0" ytl="20.0" xbr="48.0" ybr="28.0"', 'xtl="0.0" ytl="30.0" xbr="4.0" ybr="38.0"')
+    there.write_text(text)
+    back = tmp_path / "back.json"
+    done = run_here("convert", there, back, "--ids-from", source)
+    assert done.returncode == 0
+    found = json.loads(back.read_text())
+    assert [(one["id"], one["image_id"], one["category_id"], one["bbox"]) for one in found["annotations"]] == [
+        (70, 31, 2, [6.0, 5.0, 10.0, 10.0]),
+        (9, 31, 1, [20.0, 5.0, 10.0, 10.0]),
+        (401, 31, 2, [0.0, 30.0, 4.0, 8.0]),
+    ]
+    assert [image["id"] for image in found["images"]] == [2, 31]
+    assert [one["id"] for one in found["categories"]] == [1, 2]
+    scored = coco(tmp_path / "p.json", {"image_id": 1}, scored=True)
+    done = run_here("convert", scored, tmp_path / "q.json", "--ids-from", source)
+    assert (done.returncode, "these are predictions" in done.stderr) == (2, True)
+    named = there.read_text().replace('label="dog"', 'label="horse"')
+    there.write_text(named.replace("<name>dog</name>", "<name>horse</name>"))
+    done = run_here("convert", there, tmp_path / "q.json", "--ids-from", source)
+    assert (done.returncode, "does not have the classes 'horse'" in done.stderr) == (3, True)
+
+
+def test_errors_that_options_settle_end_with_the_whole_command(tmp_path: Path) -> None:
+    source = coco(tmp_path / "c.json", {"iscrowd": 1, "area": 100})
+    done = run_here("convert", source, tmp_path / "labels", "--to", "yolo")
+    command = f"jaccard-eval convert {source} {tmp_path / 'labels'} --to yolo --lossy"
+    assert (done.returncode, f"The whole command: {command}" in " ".join(done.stderr.split())) == (3, True)
+    assert run_here(*command.split()[1:]).returncode == 0
+    predictions = write_json(
+        tmp_path / "p.json", [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}]
+    )
+    done = run_here("convert", predictions, tmp_path / "p", "--to", "yolo")
+    assert f"The whole command: jaccard-eval convert {predictions} {tmp_path / 'p'} --to yolo --gt GT" in done.stderr
+    done = run_here("convert", tmp_path / "none.json", tmp_path / "q.json")
+    assert (done.returncode, "whole command" in done.stderr) == (3, False)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from jaccard_eval.atomic import require_free
-from jaccard_eval.cli import streams
+from jaccard_eval.cli import GIVEN, PROGRAM, streams
 from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
 from jaccard_eval.cli.options import (
     INPUT,
@@ -28,7 +30,8 @@ from jaccard_eval.cli.options import (
 from jaccard_eval.cli.parse import OneOf, RunOptions
 from jaccard_eval.cli.run import report_findings, say_findings
 from jaccard_eval.data.document import to_document
-from jaccard_eval.findings import Finding, FindingLog, Severity
+from jaccard_eval.findings import DataError, Finding, FindingLog, Severity
+from jaccard_eval.fixes import FLAGS, Fix, Value
 from jaccard_eval.formats import format_module
 from jaccard_eval.options import SideOptions
 from jaccard_eval.text import printable
@@ -44,9 +47,45 @@ Examples:
   jaccard-eval convert detections.json predictions --to yolo --gt data.yaml
   jaccard-eval convert gt.json Annotations --to voc --lossy
   jaccard-eval convert gt.json merged.json --class-map car=auto,bus=auto
+  jaccard-eval convert corrected.xml gt2.json --ids-from gt.json
 """
 
 
+@contextlib.contextmanager
+def naming_the_command() -> Iterator[None]:
+    """Report what stops a command for want of options with the whole command."""
+    try:
+        yield
+    except DataError as error:
+        raise _with_command(error) from None
+
+
+def _with_command(error: DataError) -> DataError:
+    """Add the command with the options that all errors ask for, where these are all that is missing."""
+    stops = [finding for finding in error.findings if finding.severity is Severity.ERROR]
+    fixes = [finding.fix for finding in stops if isinstance(finding.fix, Fix) and finding.fix.options]
+    if len(fixes) < len(stops):
+        return error
+    added = dict[str, Value]()
+    for fix in sorted(fixes, key=lambda fix: len(fix.options)):  # one of several alternatives may be there already
+        if not added.keys() & fix.options:
+            name = next(iter(fix.options))
+            added[name] = fix.options[name]
+    if any(isinstance(value, tuple) for value in added.values()):
+        return error
+    given = click.get_current_context().meta[GIVEN]
+    flags = [FLAGS.phrase({name: value}) for name, value in added.items()]
+    # Of a value that the user knows, its place is named as in the help.
+    flags = [
+        flag if " " in flag or added[name] else f"{flag} {name.upper()}"
+        for name, flag in zip(added, flags, strict=True)
+    ]
+    command = " ".join([shlex.join((PROGRAM, *given)), *flags])
+    last = replace(fixes[-1], words=f"{fixes[-1].words} The whole command: {command}")
+    return DataError([replace(found, fix=last) if found is stops[-1] else found for found in error.findings])
+
+
+@naming_the_command()
 def convert(
     options: RunOptions,
     *,
@@ -55,19 +94,20 @@ def convert(
     to: str | None,
     gt: Path | None,
     role: str | None,
+    ids_from: Path | None,
     lossy: bool,
     force: bool,
 ) -> None:
     """Run the command: what is wrong with the target is reported before anything is read."""
     from jaccard_eval.evaluation import load_as_in_ground_truth
-    from jaccard_eval.features.convert.write import convert_input, target_format
-    from jaccard_eval.inputs import Input, needing_boxes, read_alone, read_to_write, with_shapes
+    from jaccard_eval.features.convert.write import convert_input, require_ground_truth, target_format, with_ids_of
+    from jaccard_eval.inputs import Input, load, needing_boxes, read_alone, read_to_write, with_shapes
 
     _require_ground_truth(options, gt, role)
     name = target_format(target, to)
     about = format_module(name).FORMAT
     refuse_overwriting([("OUT", target)])
-    require_free(target, [source, *([] if gt is None else [gt])], replace=force)
+    require_free(target, [source, *(path for path in (gt, ids_from) if path is not None)], replace=force)
     log = FindingLog()
     if gt is not None:
         given, pairing = Input(source, options.pred_format), SideOptions(**side_arguments(options, log))
@@ -96,6 +136,9 @@ def convert(
                 target_format=about,
                 asked=options.iou_type,
             )
+    if ids_from is not None:
+        require_ground_truth(dataset)
+        dataset = with_ids_of(dataset, load(ids_from))
     report_findings((*log.findings(), *dataset.findings, *unwritten), options, in_report=False)
     done = convert_input(dataset, target, name, lossy=lossy, replace=force)
     # A loss was asked for with --lossy: it is reported, but does not fail under --strict.
@@ -179,6 +222,13 @@ COMMAND = SectionedCommand(
             metavar="KIND",
             basic=True,
             help="Shapes to write: bbox (none), segm, keypoints, obb. Default: those of IN.",
+        ),
+        _option(
+            "--ids-from",
+            type=InputPath(LABELS),
+            metavar="PATH",
+            basic=True,
+            help="COCO ground truth that IN was converted from: keep the ids of its images, classes and objects.",
         ),
         _option("--lossy", is_flag=True, basic=True, help="Write what OUT can hold, and report what is lost."),
         _option("--force", is_flag=True, basic=True, help="Overwrite; a folder only if all its files are rewritten."),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from jaccard_eval.data.alignment import common_sizes
+from jaccard_eval.data.alignment import align, common_sizes
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.engine import path_of
@@ -17,6 +18,8 @@ from jaccard_eval.findings import DataError, Finding, Where
 from jaccard_eval.fixes import ON, Fix
 from jaccard_eval.formats import format_for_path, format_writer, write_dataset
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.options import SideOptions
+from jaccard_eval.similarity.iou import box_iou
 from jaccard_eval.text import example_keys, pluralise, quoted_value
 
 
@@ -65,6 +68,59 @@ def as_in_ground_truth(sides: Sides, *, lossy: bool) -> Dataset:
         has_no_class=False,
         truth=gt,
         findings=sides.findings,
+    )
+
+
+SAME_IOU = 0.5  # with an object of the original, from which one of its image and class is that object
+
+
+def require_ground_truth(dataset: Dataset) -> None:
+    """Raise a UsageError for predictions: their ids are those of the ground truth."""
+    if dataset.role == "pred":
+        fix = Fix.missing("Pass the ground truth of predictions with {gt}.", gt=None)
+        raise UsageError("ids_from keeps the ids of ground truth, and these are predictions.", fix=fix)
+
+
+def with_ids_of(dataset: Dataset, original: Dataset) -> Dataset:
+    """Return ground truth with the images, classes and ids of the file that it once came from.
+
+    An object keeps the id of the one that it overlaps most, first among those of its class; new ones are numbered on.
+    A DataError names images and classes that the original does not have.
+    """
+    aligned = align(original, dataset, SideOptions())
+    unknown = np.flatnonzero(aligned.classes.rows < 0)
+    if np.isin(dataset.table.label, unknown).any():
+        names = example_keys(dataset.labels.names[row] for row in unknown.tolist())
+        detail = f"{original.path} does not have the classes {names}"
+        fix = Fix.missing("Map them with {class_map}.", class_map=None)
+        raise DataError.single("write-loss", Where(dataset.path, field="class"), detail, fix=fix)
+    gt, boxes = aligned.gt_table, aligned.pred_table
+    given = [*original.annotation_ids] or [*range(1, len(original.boxes) + 1)]
+    ids: list[object] = [None] * len(boxes)
+    for image in np.unique(boxes.image).tolist():
+        mine, theirs = (np.flatnonzero(side.image == image) for side in (boxes, gt))
+        overlap = box_iou(boxes.xywh[mine], gt.xywh[theirs], encoding="xywh")
+        same = boxes.label[mine][:, None] == gt.label[theirs]
+        # One of another class comes after all of the same.
+        rank = np.where(overlap >= SAME_IOU, overlap + same, 0.0)
+        for place in np.argsort(-rank, axis=None, kind="stable").tolist():
+            at, other = divmod(place, len(theirs))
+            if not rank[at, other]:
+                break
+            ids[mine[at]] = given[gt.source[theirs[other]]]
+            rank[at], rank[:, other] = 0.0, 0.0
+    last = max((number for number in given if isinstance(number, int | np.integer)), default=0)
+    fresh = itertools.count(int(last) + 1)
+    return replace(
+        dataset,
+        images=replace(aligned.placement.images.table, sizes=common_sizes(dataset, aligned.placement.images)),
+        labels=original.labels,
+        boxes=replace(boxes, source=np.arange(len(boxes)), image_names=None, class_names=None),
+        units=aligned.units,
+        reading=replace(dataset.reading, resized=None),
+        has_no_class=False,
+        truth=original,
+        annotation_ids=[next(fresh) if one is None else one for one in ids],
     )
 
 

@@ -189,11 +189,18 @@ def _annotations(dataset: Dataset) -> list[str]:
     ignored = boxes.ignore & (not isinstance(boxes.shapes, Keypoints))
     rare = zip(ignored.tolist(), boxes.group_of.tolist(), strict=True)
     flags = [(_IGNORE if ignore else "") + (_GROUP if group else "") for ignore, group in rare]
-    columns = _records(dataset, texts), texts.areas, boxes.crowd.tolist(), flags
+    numbers = range(1, len(boxes) + 1)
+    has_ids = dataset.truth is not None and len(dataset.annotation_ids) == len(boxes)
+    ids = map(_plain, dataset.annotation_ids) if has_ids else map(str, numbers)
+    columns = ids, _records(dataset, texts), texts.areas, boxes.crowd.tolist(), flags
     return [
-        f'{{"id":{row},{record}{area},"iscrowd":{crowd:d}{more}}}'
-        for row, (record, area, crowd, more) in enumerate(zip(*columns, strict=True), start=1)
+        f'{{"id":{key},{record}{area},"iscrowd":{crowd:d}{more}}}'
+        for key, record, area, crowd, more in zip(*columns, strict=True)
     ]
+
+
+def _plain(key: object) -> str:
+    return json.dumps(key if isinstance(key, str) else int(str(key)))
 
 
 _IGNORE, _GROUP = ',"ignore":1', ',"is_group_of":1'
