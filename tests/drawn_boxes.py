@@ -186,3 +186,33 @@ def drawn_streets(seed: int) -> list[tuple[str, str]]:
         ]
         texts.append(("".join(truth), "".join(lines)))
     return texts
+
+
+Faces = dict[str, dict[str, tuple[list[list[int]], list[list[int]], list[list[float]]]]]
+
+
+def drawn_faces(seed: int) -> Faces:
+    """Draw faces, which of them are easy, medium and hard, counted from 1, and detections, by event and image."""
+    rng = np.random.default_rng(seed)
+    scores = list(rng.permutation(90000) / 90000 * 0.98 + 0.005)
+    events: Faces = {}
+    for event in range(int(rng.integers(1, 4))):
+        images = events.setdefault(f"{event}--Event", {})
+        for place in range(int(rng.integers(1, 5))):
+            n = int(rng.integers(0, 8)) if rng.random() < 0.85 else 0
+            faces = np.concatenate([rng.integers(0, 200, (n, 2)), rng.integers(4, 60, (n, 2))], 1)
+            if n > 2:
+                faces[1] = faces[0] + np.array([2, 1, 3, 0])
+            level = rng.integers(0, 4, n)
+            lists = [(np.flatnonzero(level <= k) + 1).tolist() for k in range(3)]
+            boxes = []
+            for face in faces:
+                for _ in range(int(rng.integers(0, 4))):
+                    moved = np.round(face + rng.normal(0, rng.choice([1, 3, 8]), 4), 1)
+                    moved[2:] = np.maximum(moved[2:], 1)
+                    boxes.append(moved)
+            n_others = int(rng.integers(0, 5))
+            boxes += [np.round([*rng.uniform(0, 200, 2), *rng.uniform(4, 60, 2)], 1) for _ in range(n_others)]
+            found = [[*map(float, box), round(float(scores.pop()), 6)] for box in boxes]
+            images[f"{event}_x_{place}"] = faces.tolist(), lists, found
+    return events

@@ -572,6 +572,36 @@ _KITTI: dict[str, Any] = _COCO | {
     },
 }
 
+# Faces, by the benchmark's MATLAB code.
+_WIDER = "WIDER FACE eval_tools"
+
+_WIDERFACE: dict[str, Any] = _VOC2012 | {
+    "score_ties": "image",
+    "ignored_flags": (),
+    "reusable_flags": (),
+    "interpolation": "scores",
+    "recall_points": 1000,
+    "judging": "present",
+    "subsets": {name: {name: (1.0, math.inf)} for name in ("easy", "medium", "hard")},
+    "sources": {
+        "iou_thresholds": f"{_WIDER}, evaluation.m: IoU_thresh = 0.5, which an equal overlap reaches",
+        "areas": f"{_WIDER} have no size ranges",
+        "max_dets": f"{_WIDER} have no cap",
+        "assignment": f"{_WIDER}, image_evaluation.m: the best of all faces; a second hit of it is a proposal more",
+        "iou_ties": f"{_WIDER}, image_evaluation.m: max, the first wins",
+        "score_ties": f"{_WIDER}, read_pred.m: sorted by score on each image, stable",
+        "pixel_offset": f"{_WIDER}, boxoverlap.m: a pixel is added to widths and heights",
+        "crowd_overlap": f"{_WIDER} have no crowds",
+        "ignored_flags": f"{_WIDER}, evaluation.m: faces outside of a subset, whatever is marked invalid",
+        "reusable_flags": f"{_WIDER}, image_evaluation.m: faces outside of a subset take any number of detections",
+        "interpolation": f"{_WIDER}, norm_score.m and evaluation.m: 1,000 scores between the extremes of the set",
+        "recall_points": f"{_WIDER}, evaluation.m: thresh_num = 1000",
+        "precision_epsilon": f"{_WIDER}, dataset_pr_info.m: recalled faces / proposals",
+        "judging": f"{_WIDER}, evaluation.m: images without a face are skipped",
+        "subsets": f"{_WIDER}: gt_list of wider_easy_val.mat, wider_medium_val.mat and wider_hard_val.mat",
+    },
+}
+
 # Free-response curves, as of nodules and lesions: a detection hits the object that its centre lies in.
 _LUNA = "LUNA16, noduleCADEvaluationLUNA16.py"
 
@@ -619,6 +649,7 @@ RULES: dict[str, dict[str, Any]] = {
     "crowdhuman": _CROWDHUMAN,
     "visdrone": _VISDRONE,
     "kitti": _KITTI,
+    "widerface": _WIDERFACE,
     "froc": _FROC,
     "mmdet": _MMDET,
     "detectron2-voc": _DETECTRON2_VOC,

@@ -159,12 +159,13 @@ class Protocol:
     reusable_flags : tuple of str
         Ground truth with any of these flags can absorb any number of detections. Where objects come first and it is not
         ignored, the best of these detections is a true positive, and the others are ignored.
-    interpolation : {"grid", "area", "linear", "linear to 1", "points", "slots"}
+    interpolation : {"grid", "area", "linear", "linear to 1", "points", "slots", "scores"}
         Average precision as the mean of interpolated precision at `recall_points`, or as the area below it; or as the
         area below straight lines between its corners, by trapezoids of `recall_points`, that ends where recall does,
         or falls in a last line to (1, 0); or as the area below straight lines between the points of all detections as
         they are, from the first on; or as the mean precision at `recall_points`, 40 of KITTI's 41 slots, of detections
-        that are matched anew from the score of each on.
+        that are matched anew from the score of each on; or as the area below the envelope of the points at so many
+        scores, evenly spaced from the highest of all detections to the lowest.
     recall_points : int
         How many equally spaced recall values from 0 to 1.
     precision_epsilon : float
@@ -190,9 +191,9 @@ class Protocol:
         Whether boxes and masks without an area are removed from both sides before anything else looks at them.
     judging : str
         Which detections are judged, by a function of `jaccard_eval.matching.judging`: "every class", or "federated":
-        on each image the classes that it has objects of, or is verified to have none of; "verified": those that are
-        verified at all; "with ancestors": every class, where objects count for the classes above theirs, as they do
-        for "verified".
+        on each image the classes that it has objects of, or is verified to have none of; "present": those that it has
+        objects of; "verified": those that are verified at all; "with ancestors": every class, where objects count for
+        the classes above theirs, as they do for "verified".
     frequencies : tuple of str
         How frequent classes are ("r", "c", "f"), as the ground truth has it, where AP of each is in the summary.
     dropped_flags : tuple of str
@@ -249,7 +250,7 @@ class Protocol:
     crowd_overlap: Literal["ioa", "iou"]
     ignored_flags: tuple[str, ...]
     reusable_flags: tuple[str, ...]
-    interpolation: Literal["grid", "area", "linear", "linear to 1", "points", "slots"]
+    interpolation: Literal["grid", "area", "linear", "linear to 1", "points", "slots", "scores"]
     recall_points: int
     precision_epsilon: float
     class_agnostic: bool = False

@@ -2,16 +2,19 @@
 
 A face is left, top, width and height, in ground truth with six attributes, in results with a score. Results are a tree
 of files with a block each, or one file with all. Faces marked invalid do not count, as in the
-benchmark: they are read as crowds.
+benchmark: they are read as crowds. Files of MATLAB next to the ground truth have which faces are easy, medium and hard.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
+
+from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.findings import DataError, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
@@ -30,6 +33,7 @@ FORMAT = Format(
 )
 
 FACE = "face"
+SUBSETS = ("easy", "medium", "hard")  # each has a file of MATLAB, and stands nowhere else
 _ATTRIBUTES = ("blur", "expression", "illumination", "invalid", "occlusion", "pose")
 _NUMBERS = ("left", "top", "width", "height", "score", "invalid")
 _INVALID = 5
@@ -116,8 +120,37 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     crowd = table[:, _INVALID] == 1
     draft.set_images(images, listed=True)
     draft.set_classes([FACE], [FACE])
-    lines.add_to(draft, table[:, :4], encoding="xywh", score=scores, crowd=crowd)
+    of_boxes = _subsets(path, lines.images, draft) if options.role == "gt" else {}
+    lines.add_to(draft, table[:, :4], encoding="xywh", score=scores, crowd=crowd, of_boxes=of_boxes)
     draft.mention_uncounted({"marked invalid": int(crowd.sum())})
+
+
+def _subsets(path: Path, images: Sequence[str], draft: Draft) -> dict[str, FloatArray]:
+    """Return by the name of each subset that has a file next to the ground truth which faces are in it, as 1 and 0."""
+    found = {}
+    places: dict[str, list[int]] = {}  # of the faces of each image
+    for row, image in enumerate(images):
+        places.setdefault(image.removesuffix(".jpg"), []).append(row)
+    for name in SUBSETS:
+        file = path.parent / f"wider_{name}_val.mat"
+        if not files.is_there(file):
+            continue
+        from jaccard_eval.reading.matlab import read_variables  # few have these files
+
+        found[name] = np.zeros(len(images))
+        try:
+            variables = read_variables(file)
+            columns = (variables["event_list"], variables["file_list"], variables["gt_list"])
+            for event, names, lists in zip(*columns, strict=True):
+                for image, faces in zip(names, lists, strict=True):
+                    rows = places.get(f"{event}/{image}", [])
+                    found[name][[rows[int(face) - 1] for face in faces if face >= 1]] = 1
+        except (KeyError, IndexError, ValueError, TypeError):
+            detail = "does not list the faces of these images: expected event_list, file_list and gt_list"
+            fix = "Pass the ground truth and the files of one release."
+            draft.findings.error("wrong-content", Where(str(file)), detail, fix=fix)
+    draft.findings.raise_errors()
+    return found
 
 
 def _read_blocks(file: Path, texts: list[str], draft: Draft) -> Iterator[tuple[str, list[tuple[int, list[str]]]]]:

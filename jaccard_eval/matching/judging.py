@@ -53,6 +53,7 @@ class Judged:
     n_labels: int
     keys: IntArray | None = None  # of what is judged; None: everything
     spared: IntArray | None = None  # of what is not punished where it matches nothing
+    judged: IntArray | None = None  # of what alone is punished
     spares_empty: bool = False  # and so are boxes without an area
     removed: str = ""  # what the others have in common, as in "of classes that are not judged on their image"
     lacks: str = ""  # what is not known of the classes, for a warning
@@ -63,6 +64,9 @@ class Judged:
             pred = pred.take(are_among(image_class_keys(pred.image, pred.label, self.n_labels), self.keys))
         if self.spared is not None:
             spared = are_among(image_class_keys(pred.image, pred.label, self.n_labels), self.spared)
+            pred = freeze(replace(pred, ignore=spared))
+        if self.judged is not None:
+            spared = ~are_among(image_class_keys(pred.image, pred.label, self.n_labels), self.judged)
             pred = freeze(replace(pred, ignore=spared))
         if self.spares_empty:
             pred = freeze(replace(pred, ignore=(pred.xywh[:, 2] <= 0) | (pred.xywh[:, 3] <= 0)))
@@ -119,7 +123,9 @@ def _judged(sides: Sides, protocol: Protocol) -> Sides:
             fix = Fix.missing("Pass the tables of Open Images as ground truth: a hierarchy is read with these.")
         findings.warning("hierarchy-missing", Where(sides.gt.path, field="class"), rule.lacks, fix=fix)
     selection = sides.selection
-    if protocol.judging != EVERY_CLASS or protocol.frequencies:  # what is known besides boxes changes numbers
+    if (
+        protocol.judging not in (EVERY_CLASS, "present") or protocol.frequencies
+    ):  # what is known besides boxes changes numbers
         digest = digest_facts(aligned.facts, aligned.image_names, aligned.class_names)
         selection = (*selection, f"class_facts={FINGERPRINT}{digest}")
     if protocol.subsets:
@@ -537,6 +543,14 @@ def federated(objects: IntArray, facts: ClassFacts, n_labels: int) -> Judged:
     )
 
 
+def present(objects: IntArray, facts: ClassFacts, n_labels: int) -> Judged:
+    """Judge on each image the classes that it has objects of; detections elsewhere are not punished.
+
+    Source: the rules of WIDER FACE's ``eval_tools``, whose loop over images leaves those without a face.
+    """
+    return Judged(n_labels=n_labels, judged=objects)
+
+
 def with_ancestors(objects: IntArray, facts: ClassFacts, n_labels: int) -> Judged:
     """Judge every class on every image; detections without an area are not punished.
 
@@ -618,6 +632,7 @@ def are_among(keys: IntArray, others: IntArray) -> BoolArray:
 RULES: dict[str, JudgingRule] = {
     EVERY_CLASS: every_class,
     FEDERATED: federated,
+    "present": present,
     "with ancestors": with_ancestors,
     "verified": verified,
 }

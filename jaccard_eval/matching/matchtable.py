@@ -814,12 +814,12 @@ class Ranking:
             table=None if self.table is None else self.table.restrict(images),
         )
 
-    def outcomes(self, threshold: int) -> tuple[BoolArray, BoolArray]:
-        """Return which detections are true positives and which count at all, over all sizes; shape (n,) each."""
+    def outcomes(self, threshold: int, area: int = ALL_SIZES) -> tuple[BoolArray, BoolArray]:
+        """Return which detections are true positives and which count at all, of all sizes or one; shape (n,) each."""
         hit = np.zeros(len(self), dtype=np.bool_)
-        hit[self.candidate] = self.hits[ALL_SIZES, threshold]
-        counts = self.in_range[ALL_SIZES].copy()
-        counts[self.candidate] = self.counts[ALL_SIZES, threshold]
+        hit[self.candidate] = self.hits[area, threshold]
+        counts = self.in_range[area].copy()
+        counts[self.candidate] = self.counts[area, threshold]
         return hit, counts
 
 

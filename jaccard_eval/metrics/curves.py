@@ -525,7 +525,7 @@ class Steps:
     def area_by_rule(self, detections: Callable[[], IntArray]) -> FloatArray:
         """Area below the curve of each cell as the protocol draws it, (T, K); `detections` counts those of each."""
         kind = self.protocol.interpolation
-        if kind == "area":
+        if kind in ("area", "scores"):
             return self.area_under_envelope()
         if kind == "points":
             return self.area_under_points()
@@ -728,7 +728,29 @@ class Curves:
         """Area below the curve of each class, as the protocol draws it between its corners; shape (T, K)."""
         if self.protocol.interpolation == SLOTS:
             return np.asarray(self.slot_precision(area)[..., 1:].mean(axis=-1))
+        if self.protocol.interpolation == "scores":
+            return self._area_at_scores(area)
         return self.steps(area, cap).area_by_rule(partial(self.detection_counts, area, cap))
+
+    def _area_at_scores(self, area: int) -> FloatArray:
+        """Area below the envelope of points at evenly spaced scores, as the protocol counts them; shape (T, K).
+
+        Source: the rules of WIDER FACE's ``eval_tools``: ``norm_score.m``, ``evaluation.m`` and ``VOCap.m``.
+        """
+        ranking, n = self.ranking, self.protocol.recall_points
+        highest = max(float(ranking.score.max(initial=0)), float(np.finfo(np.float32).tiny))
+        lowest = float(ranking.score.min(initial=highest))
+        scores = (ranking.score - lowest) / (highest - lowest) if highest > lowest else np.zeros(len(ranking))
+        levels = 1 - np.arange(1, n + 1) / n
+        found = np.full(self.hit_counts(area, 0).shape, np.nan)
+        for t, k in np.argwhere(np.broadcast_to(self.positives[area] > 0, found.shape)):
+            rows, (hit, counts) = self._plan.rows(int(k)), ranking.outcomes(int(t), area)
+            weight = self._of(np.arange(len(ranking))[rows])
+            at = np.searchsorted(-scores[rows], -levels, "right")
+            tp, counted = (np.append(0, np.cumsum(flag[rows] * weight))[at] for flag in (hit, counts))
+            envelope = np.maximum.accumulate((tp / np.maximum(counted, 1))[::-1])[::-1]
+            found[t, k] = np.sum(np.diff(np.append(0, tp)) * envelope) / self.positives[area, k]
+        return found
 
     def recall_at(self, threshold: int, rates: FloatArray, *, reaching: bool = False) -> FloatArray:
         """Return the recall of each class with at most so many false positives per image (r,), shape (K, r).
