@@ -1,3 +1,3 @@
 """The version, below everything that prints or records it."""
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
