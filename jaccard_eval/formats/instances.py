@@ -433,6 +433,8 @@ def _read_bdd100k(path: Path, names: Sequence[str], side: RecordCollector, draft
     """Add the objects of bitmasks, with their classes; a crowd absorbs predictions, and so does what is ignored."""
     from jaccard_eval.similarity.runs import runs_of_labels
 
+    scores = _scores_beside(path, draft)
+
     def read_one(name: str) -> None:
         found = _bdd100k(path / name)
         if found is None:
@@ -445,9 +447,31 @@ def _read_bdd100k(path: Path, names: Sequence[str], side: RecordCollector, draft
         places = [Where(str(path / name), record=f"instance {key & 0xFFFF}") for key in ids.tolist()]
         labels = [_BDD100K[(key >> 24) - 1] for key in ids.tolist()]
         crowd = [bool((key >> 16) & (_CROWD | _IGNORED)) for key in ids.tolist()]
-        side.add_map(_stem(name), masks, image.shape, labels=labels, places=places, crowd=crowd)
+        own = scores.get(_stem(name).rpartition("/")[2], {})
+        listed = [own.get(key & 0xFFFF, math.nan) for key in ids.tolist()]
+        side.add_map(_stem(name), masks, image.shape, labels=labels, places=places, crowd=crowd, scores=listed)
 
     _read_each(names, read_one, draft)
+
+
+def _scores_beside(path: Path, draft: Draft) -> dict[str, dict[int, float]]:
+    """Return the scores that ``pred.json`` next to the folder ``pred`` has, by image and number of the object."""
+    from jaccard_eval.reading.json import is_number
+    from jaccard_eval.reading.records import listed_records
+
+    file = path.with_name(f"{path.name}.json")
+    if draft.options.role != "pred" or not files.is_there(file) or b'"index"' not in files.head(file):
+        return {}
+    found: dict[str, dict[int, float]] = {}
+    for record in listed_records(file, draft):
+        own = found.setdefault(_stem(record.text("name")), {})
+        for label in record.records("labels") if record.has("labels") else ():
+            number, score = label.values.get("index"), label.values.get("score")
+            if isinstance(number, int) and score is not None and is_number(score):
+                own[number] = float(score)
+    detail = f"scores are those of {file}, by the number of each object"
+    draft.findings.note("names-found", Where(str(path)), detail)
+    return found
 
 
 def _note_one_class(path: Path, draft: Draft) -> None:

@@ -9,11 +9,14 @@ from __future__ import annotations
 import base64
 import math
 import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from jaccard_eval.findings import DataError, Where
 from jaccard_eval.formats import Format
@@ -166,6 +169,11 @@ CARRIERS = {
         keys=frozenset({"id", "annotations"}), objects=("annotations",), name=("id",), labels=("type",),
         likeness=Likeness.NAMED, mark=b'"coordinates"',
     ),
+    "fiftyone": Carrier(
+        keys=frozenset({"samples"}), images="samples", objects=("found",),
+        name=("filepath",), size=("metadata.width", "metadata.height"), labels=("label",), likeness=Likeness.NAMED,
+        mark=rb'"bounding_box"[^{}]*"mask"\s*:\s*[{"]|"mask"\s*:\s*(?:"|\{[^{}]*\{?[^{}]*\}?[^{}]*\})[^{}]*"bounding_box"',
+    ),
     "hover-net": Carrier(
         keys=frozenset({"nuc"}), objects=("nuc.*",), labels=("type_name", "type"), likeness=Likeness.NAMED,
         mark=b'"contour"',
@@ -214,10 +222,12 @@ _SCRIPTED = Carrier(
     labels=("class_name", "category_name", "label_name", "class", "label", "category"),
 )  # fmt: skip
 _SCRIPTED_SHAPES = re.compile(
-    rb'"(?:polygons?|segmentation|rle|mask|rbox|rbbox|vertices|contour)"\s*:\s*[\[{]\s*[^\]}\s]'
+    rb'"(?:polygons?|segmentation|rle|mask|rbox|rbbox|vertices|contour|joints)"\s*:\s*[\[{]\s*[^\]}\s]'
 )
 _BOX = re.compile(rb'"\w*b?box\w*"')
 _LISTED = Carrier(keys=frozenset(), objects=("found",), one_class=_TEXT)  # lists by the names of images
+_HEADER = 1024  # bytes before the numbers of an array
+_POSED = replace(_LISTED, one_class="person", encoding="xyxy")  # as transformers returns poses
 _SIDES = {
     ("x", "y", "width", "height"): "xywh",
     ("left", "top", "width", "height"): "xywh",
@@ -228,6 +238,7 @@ _SIDES = {
 _SCORES = (
     "score",
     "bbox_score",
+    "bbox_scores",
     "predicted_iou",
     "attributes.score",
     "attributes.confidence",
@@ -236,7 +247,9 @@ _SCORES = (
     "type_prob",
 )
 _PADDLE = re.compile(r"[^\t\n]+\t\s*\[\s*(?:\{|\])")  # an image, and its words as JSON
-_BY_NAME = re.compile(rb'\{\s*(?:"[^"]+"\s*:\s*\[\s*\]\s*,\s*)*"[^"]+"\s*:\s*\[\s*\{[^{}]*"points"\s*:\s*\[\s*\[')
+_BY_NAME = re.compile(
+    rb'\{\s*(?:"[^"]+"\s*:\s*\[\s*\]\s*,\s*)*"[^"]+"\s*:\s*\[\s*\{[^{}]*"(?:points|keypoints)"\s*:\s*\[\s*\['
+)
 # Corners, a word and a score, as readers return them.
 _TRIPLES = re.compile(rb'\[\s*\[\s*\[(?:\s*\[[-+\d.eE,\s]+\]\s*,?){4}\s*\]\s*,\s*\[?\s*"')
 _BEFORE_NAME = re.compile(r"^(?:gt|res)_")
@@ -262,7 +275,7 @@ _KINDS = {
         rb'"rotation"\s*:\s*(?!0[,}\s]|0\.0+[,}\s])\d|"b?box"\s*:\s*\[(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]'
         rb'|"poly"\s*:\s*\[(?:[^,\]]*,){7}[^,\]]*\]'
     ),
-    "keypoints": re.compile(rb'"type"\s*:\s*"(?:skeleton|points)"|"keypoints"\s*:\s*\[[\s\[]*[-\d{]'),
+    "keypoints": re.compile(rb'"type"\s*:\s*"(?:skeleton|points)"|"(?:keypoints|joints)"\s*:\s*\[[\s\[]*[-\d{]'),
 }  # fmt: skip
 
 
@@ -351,7 +364,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         if image not in seen:
             seen.add(image)
             collector.add_image(image, file_name=image, size=_size(record, carrier))
-        for entry in _objects(record, carrier):
+        is_fiftyone = carrier is CARRIERS["fiftyone"]
+        written = _objects(_of_role(record, options.role) if is_fiftyone else record, carrier)
+        for entry in (_placed_mask(each, _size(record, carrier)) for each in written) if is_fiftyone else written:
             label = _label(entry, carrier, names, draft)
             has_class = has_class or label is not None
             drawn = _drawn(entry, given or carrier.encoding)
@@ -402,7 +417,8 @@ def _images(path: Path, draft: Draft) -> Iterator[tuple[Carrier, str, Record, Se
         if found is None:
             for name in document.values:
                 inner = Record({"found": document.values[name]}, replace(where, record=name), draft.findings)
-                yield _LISTED, _BEFORE_NAME.sub("", name), inner, ()
+                is_posed = any("keypoints" in row.values for row in inner.records("found"))
+                yield _POSED if is_posed else _LISTED, _BEFORE_NAME.sub("", name), inner, ()
             continue
         listed = _value(document.values, found.names)
         named = [name.get("name") if isinstance(name, dict) else name for name in listed or () if name is not None]
@@ -553,6 +569,8 @@ def _label(entry: Record, carrier: Carrier, names: Sequence[str], draft: Draft) 
 
 def _score(entry: Record) -> float | None:
     value = _value(entry.values, _SCORES)
+    if isinstance(value, list) and value and all(map(is_number, value)):  # of points
+        value = math.fsum(value) / len(value)
     return float(value) if is_number(value) and math.isfinite(value) else None
 
 
@@ -570,6 +588,59 @@ def _is_ignored(entry: Record) -> bool:
         or any(bool(_value(entry.values, (flag,))) for flag in flags)
         or any(isinstance(word, str) and word in _UNREADABLE for word in words)
     )
+
+
+def _of_role(record: Record, role: str) -> Record:
+    """Return a sample of FiftyOne with the objects of one side: of predictions, users choose the name."""
+    lists = [key for key, value in record.values.items() if isinstance(value, dict) and "detections" in value]
+    own = [key for key in lists if (key == "ground_truth") == (role == "gt")] or lists
+    if len(own) > 1:
+        detail = f"has several lists of detections: {', '.join(own)}"
+        record.error("input-ambiguous", own[0], detail, "Export the one that is meant.")
+    found = record.values[own[0]]["detections"] if own else []
+    return replace(record, values={**record.values, "found": found})
+
+
+def _placed_mask(entry: Record, size: tuple[float, float]) -> Record:
+    """Return an object with its box in pixels and its mask as runs: FiftyOne's begins at the corner of the box."""
+    box, packed = entry.values.get("bounding_box"), entry.values.get("mask")
+    if not isinstance(box, list) or len(box) != 4 or not all(map(is_number, box)):
+        return entry
+    if not all(map(math.isfinite, size)):
+        fix = "Export again after dataset.compute_metadata()."
+        entry.error("size-unknown", "bounding_box", "is a share of an image whose size is not written", fix)
+        return entry
+    width, height = map(int, size)
+    sides = [share * side for share, side in zip(box, (width, height) * 2, strict=True)]
+    values = {**entry.values, "bounding_box": sides, "mask": None}
+    if isinstance(packed, dict) and isinstance(packed.get("$binary"), dict):
+        packed = packed["$binary"].get("base64")
+    if not isinstance(packed, str):
+        return replace(entry, values=values)
+    from jaccard_eval.reading.labelmaps import EncodedImage  # of use to masks alone
+
+    try:
+        # A mask has a byte for each pixel, at most as many as its image.
+        data = zlib.decompressobj().decompress(base64.b64decode(packed, validate=True), width * height + _HEADER)
+        image = EncodedImage((data, entry.where)).decode(by_color=False)
+        pixels = image.rows(0, image.shape[0]) != 0
+    except (ValueError, zlib.error, DataError):
+        fix = "Export it again."
+        entry.error("segmentation-invalid", "mask", "is not a NumPy array as zlib and base64 pack it", fix)
+        return replace(entry, values=values)
+    left, top = (round(side) for side in sides[:2])
+    rows, columns = pixels.shape
+    if left < 0 or top < 0 or top + rows > height or left + columns > width:
+        left, top = max(min(left, width - columns), 0), max(min(top, height - rows), 0)
+    if abs(rows - sides[3]) > 1.5 or abs(columns - sides[2]) > 1.5 or rows > height or columns > width:
+        detail = f"has {columns} x {rows} pixels, its box {sides[2]:g} x {sides[3]:g}"
+        entry.error("segmentation-invalid", "mask", detail, "Export masks of the size of their boxes.")
+        return replace(entry, values=values)
+    whole = np.zeros((height, width), dtype=np.bool_)
+    whole[top : top + rows, left : left + columns] = pixels
+    counts = np.diff(np.flatnonzero(np.diff(whole.ravel(order="F").astype(np.int8), prepend=0)), prepend=0).tolist()
+    counts.append(height * width - sum(counts))
+    return replace(entry, values={**values, "mask": {"size": [height, width], "counts": counts}})
 
 
 def _named_sides(values: Mapping[str, Any], encoding: str) -> list[float] | None:

@@ -18,6 +18,7 @@ from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import Format
+from jaccard_eval.formats._poses import is_table, read_table
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
@@ -31,11 +32,15 @@ if TYPE_CHECKING:
 
 FORMAT = Format(
     name="shapetext",
-    summary="text of UCAS-AOD, VEDAI, BBox-Label-Tool, bbGt, VATIC, CelebA, CUB; box, score and class in pixels",
+    summary="text of UCAS-AOD, VEDAI, BBox-Label-Tool, bbGt, VATIC, CelebA, CUB, DeepLabCut; box, score and class",
     source="https://github.com/pdollar/toolbox (bbGt), https://downloads.greyc.fr/vedai, the readme of each data set",
     example="% bbGt version=3\nperson 10 20 100 200 0 0 0 0 0 0 0\nperson 300 40 60 150 0 0 0 0 0 1 0\n",
     carries=("images", "crowd"),
-    reads={"bbox": "", "obb": "x1 y1 x2 y2 x3 y3 x4 y4 of UCAS-AOD; x1 x2 x3 x4 y1 y2 y3 y4 of VEDAI"},
+    reads={
+        "bbox": "",
+        "obb": "x1 y1 x2 y2 x3 y3 x4 y4 of UCAS-AOD; x1 x2 x3 x4 y1 y2 y3 y4 of VEDAI",
+        "keypoints": "tables of DeepLabCut and SLEAP",
+    },
 )
 
 _QUAD = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")
@@ -211,7 +216,7 @@ def looks_like(peek: Peek) -> Likeness | None:
         return Likeness.NAMED
     found = _first_files(peek)
     texts = [file.text.replace("\r\n", "\n").replace("\r", "\n") for file in found if file.kind is Kind.TEXT]
-    if _are_pascal(texts):
+    if _are_pascal(texts) or (not peek.is_folder and texts and is_table(texts[0])):
         return Likeness.NAMED
     layout = _layout_of(texts, has_images=not peek.is_folder)
     if layout is None:
@@ -220,7 +225,9 @@ def looks_like(peek: Peek) -> Likeness | None:
 
 
 def iou_types(peek: Peek) -> set[str]:
-    """Return what there is: upright boxes are only those around oriented ones."""
+    """Return what there is: upright boxes are only those around oriented ones, and around poses."""
+    if not peek.is_folder and peek.kind is Kind.TEXT and is_table(peek.text):
+        return {"keypoints"}
     layout = _layout_of([file.text for file in _first_files(peek)], has_images=not peek.is_folder)
     return {"obb"} if layout is not None and layout.box is _QUAD else {"bbox"}
 
@@ -280,6 +287,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     is_folder = files.is_folder(path)
     if is_folder and {*_CUB[:2]} <= {*files.list_folder(path)[1]}:
         _read_cub(path, draft)
+        return
+    if not is_folder and is_table(files.head(path).decode(errors="replace")):
+        read_table(path, draft)
         return
     named = add_label_images(path, draft) if is_folder else {path.stem: path}
     texts = dict(_texts(named, draft.findings))

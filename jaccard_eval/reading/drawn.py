@@ -324,6 +324,12 @@ def drawn_by(record: Fields, *, box: Sequence[float] | None = None, kind: str = 
             record.error("segmentation-invalid", name, detail)
     if record.has("keypoints"):
         drawn.points = points_of(record)
+    elif record.has("joints"):  # of MPII, which has next to them whether each is labelled
+        seen = record.values.get("joints_vis")
+        drawn.points = points_of(record, "joints")
+        if _are_numbers(seen) and len(seen) == len(drawn.points):
+            pairs = zip(drawn.points.items(), seen, strict=True)
+            drawn.points = {key: [x, y, float(is_seen > 0)] for (key, (x, y, _)), is_seen in pairs}
     return drawn
 
 

@@ -1,0 +1,104 @@
+"""Tables of poses with a row for each image or frame: DeepLabCut's, of several lines of header, and SLEAP's.
+
+Points without numbers are not labelled. DeepLabCut calls images by their path, or by the number of the frame.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+from jaccard_eval.data.imagekeys import posix
+from jaccard_eval.findings import DataError, Where
+from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.drawn import Drawn
+from jaccard_eval.reading.records import RecordCollector
+from jaccard_eval.reading.tabular.boxes import note_no_class
+from jaccard_eval.text import is_numeral, quoted_value
+
+_HEADER = ("scorer", "individuals", "bodyparts", "coords")  # what DeepLabCut's lines of header begin with
+_SEEN = 2.0
+# A row of DeepLabCut begins with a path, in one cell or in three.
+_BEGINNING = re.compile(r'\ufeff?"?scorer"?,[^\n]*\n(?:"?individuals"?,[^\n]*\n)?"?bodyparts"?,')
+_SLEAP = re.compile(r"\ufeff?track,frame_idx,instance\.score,[^\n]*\.x,")
+
+
+def is_table(text: str) -> bool:
+    """Whether a text begins as one of these tables does."""
+    return _BEGINNING.match(text) is not None or _SLEAP.match(text) is not None
+
+
+def read_table(path: Path, draft: Draft) -> None:
+    """Add the poses of a table to the draft."""
+    lines = [row for row in csv.reader(files.read_text(path).splitlines()) if row]
+    is_deeplabcut = lines[0][0] == _HEADER[0]
+    n_header = next((at for at, row in enumerate(lines) if row[0] not in _HEADER), len(lines)) if is_deeplabcut else 1
+    columns = [*_columns(lines[:n_header])] if is_deeplabcut else [*_columns_of_sleap(lines[0])]
+    if not columns:
+        fix = "Export the table again."
+        raise DataError.single("csv-header", Where(str(path)), "has no columns of x and y below its points", fix=fix)
+    collector = RecordCollector(draft)
+    is_gt = draft.options.role == "gt"
+    names = [*dict.fromkeys(point for _, _, point, _ in columns)]
+    label = draft.options.names[0] if draft.options.names else 0
+    note_no_class(draft)
+    for number, row in enumerate(lines[n_header:], start=n_header + 1):
+        where = Where(str(path), line=number)
+        if len(row) != len(lines[0]):
+            detail = f"has {len(row)} cells; the header has {len(lines[0])}"
+            draft.findings.error("columns", where, detail, fix="Give every row as many cells as the header.")
+            continue
+        image = _image_of(row[: columns[0][0]]) if is_deeplabcut else row[1]
+        collector.add_image(image, file_name=image)
+        poses: dict[str, dict[str, dict[str, float]]] = {}
+        for at, owner, point, coordinate in columns:
+            cell = row[at].strip()
+            if cell.lower() in ("", "nan"):
+                continue
+            if not is_numeral(cell):
+                detail = f"{coordinate} of {quoted_value(point)} is {quoted_value(cell)}, not a number"
+                draft.findings.error("csv-number", where, detail, fix="Export the table again.")
+                continue
+            poses.setdefault(owner, {}).setdefault(point, {})[coordinate] = float(cell)
+        for pose in poses.values():
+            placed = {point: one for point, one in pose.items() if {"x", "y"} <= one.keys()}
+            if not placed:
+                continue
+            found = [one["likelihood"] for one in placed.values() if "likelihood" in one and not is_gt]
+            points = dict.fromkeys(names, (0.0, 0.0, 0.0))
+            for point, one in placed.items():
+                points[point] = one["x"], one["y"], _SEEN if is_gt else one.get("likelihood", 1.0)
+            score = math.fsum(found) / len(found) if found else math.nan
+            collector.add_drawn(image, label, Drawn(points=points, kind="pose"), where, score=score)
+    draft.findings.raise_errors()
+    collector.to_draft(encoding="xyxy", listed=True)
+
+
+def _columns(header: Sequence[Sequence[str]]) -> Iterator[tuple[int, str, str, str]]:
+    """Yield place, animal, point and coordinate of each column with numbers."""
+    rows = {row[0]: row for row in header}
+    coordinates = rows.get("coords", [])
+    for at, coordinate in enumerate(coordinates):
+        if coordinate in ("x", "y", "likelihood"):
+            yield (
+                at,
+                rows.get("individuals", coordinates)[at] if "individuals" in rows else "",
+                rows["bodyparts"][at],
+                coordinate,
+            )
+
+
+def _columns_of_sleap(header: Sequence[str]) -> Iterator[tuple[int, str, str, str]]:
+    for at, name in enumerate(header):
+        point, _, coordinate = name.rpartition(".")
+        if coordinate in ("x", "y", "score") and name != "instance.score":
+            yield at, "", point, "likelihood" if coordinate == "score" else coordinate
+
+
+def _image_of(cells: Sequence[str]) -> str:
+    """Return the name of an image, which is the last part of a path; the number of a frame stays one."""
+    return PurePosixPath(posix("/".join(cells))).name
