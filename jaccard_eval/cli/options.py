@@ -87,9 +87,19 @@ SHOWS_ALL = "jaccard_eval.help_all"  # in the context
 class SectionOption(click.Option):
     """An option that the help lists below the title of its section: `--help` if it is basic, else `--help-all`."""
 
-    def __init__(self, *args: Any, section: str, basic: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, section: str, basic: bool = False, names: Callable[[], Iterable[str]] = tuple, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.section, self.basic = section, basic
+        self._names = names  # of all values, for `--help-all`
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the option and its help, with the names of all values where all is wanted."""
+        record = super().get_help_record(ctx)
+        if record is None or SHOWS_ALL not in ctx.meta or not (names := ", ".join(self._names())):
+            return record
+        return record[0], f"{record[1]} All of them: {names}."
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         """Return what a text means; an empty one, as of a variable that is not set, means nothing in any option."""
@@ -595,12 +605,19 @@ TITLE = _show(
 )
 
 
+def _protocol_names() -> Iterable[str]:
+    from jaccard_eval.data.known_protocols import RULES  # the one list of them
+
+    return RULES
+
+
 PROTOCOL_OPTIONS: list[click.Parameter] = [
     _rule(
         "--protocol",
         **PROTOCOL,
         default="coco",
         basic=True,
+        names=_protocol_names,
         help="Rules: coco (default), voc2012, lvis, openimages, dota,"
         " ultralytics, ... ('jaccard-eval help protocols').",
     ),

@@ -71,6 +71,7 @@ def _write_metrics(formatter: click.HelpFormatter) -> None:
         formatter.write_dl(
             [
                 (", ".join(COCO_SUMMARY[:3]), "all IoU thresholds, or one; also map, mAP50, mAP50-95, mAP@.5"),
+                ("AP[subset=easy]", "a subset that the protocol has; AP_easy where no size has the name"),
                 ("AP_small, AR100", "one area range, at most so many detections per image and class"),
                 ("AP_r, AP_c, AP_f", "classes that are rare, common or frequent (--protocol lvis)"),
                 ("AP50[class=dog]", "one class, also AP50[dog]; iou, area, max_dets: AP[iou=0.75,area=small]"),
@@ -95,6 +96,7 @@ def _facts(protocol: str) -> str:
         f"{points or 'all'} recall points",
         f"max dets {caps or 'none'}",
         f"areas {areas}" if areas not in ("", "all") else "",
+        f"subsets {', '.join(rules['subsets'])}" if rules.get("subsets") else "",
         f"ignored: boxes flagged {', '.join(rules['ignored_flags'])}" if rules["ignored_flags"] else "",
         f"also {', '.join(rules['metrics'])}" if rules.get("metrics") else "",
     )
@@ -105,7 +107,7 @@ def named(word: str, options: Sequence[click.Parameter]) -> list[tuple[str, str]
     """Return what a word names: protocols, metrics, tools, formats, kinds of shapes and options, with what each is."""
     from jaccard_eval.data.known_protocols import KINDS, RULES
     from jaccard_eval.data.known_tools import TOOLS
-    from jaccard_eval.data.metricref import METRICS, MetricRef
+    from jaccard_eval.data.metricref import METRICS, MetricRef, as_subset
     from jaccard_eval.formats import format_module, format_names
 
     asked, found = word.casefold(), []
@@ -122,9 +124,13 @@ def named(word: str, options: Sequence[click.Parameter]) -> list[tuple[str, str]
             parts = [METRICS[ref.name].meaning]
             parts += [f"at IoU {ref.iou:g}"] if ref.iou is not None else []
             parts += [f"within {ref.max_dets} detections of an image and class"] if ref.max_dets else []
-            parts += [f"of objects of the area range {ref.area}"] if ref.area else []
+            parts += [f"of objects of the range {ref.area}"] if ref.area else []
             parts += [f"which is {ends[0]:,.0f} to {ends[1]:,.0f} px² by coco"] if ends else []
-            found.append((f"metric {ref}", ", ".join(parts)))
+            by = [name for name, rules in RULES.items() if ref.area in rules.get("subsets", {})]
+            ranges = {area for rules in RULES.values() for area in rules["areas"]}
+            if by:
+                parts += [f"{'or ' if ref.area in ranges else ''}{as_subset(word)} by {', '.join(by)}"]
+            found.append((f"metric {ref if ref.area in ranges or not by else as_subset(word)}", ", ".join(parts)))
     found += [
         (tool.name, f"prints {tool.prints}; --protocol {tool.protocol}: {tool.close}")
         for tool in TOOLS

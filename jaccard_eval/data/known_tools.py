@@ -113,7 +113,7 @@ TOOLS = (
         prints="the 41 slots of each class and difficulty of 2D boxes, and their mean at 11",
         protocol="kitti",
         close="2e-16: AP is the mean of slots 1 to 40, AP_R11 that at 11; AP[subset=easy,class=Car]",
-        shown="tests/oracle/test_kitti.py, numbers of its 2D functions, compiled, on 100 drawn sets",
+        shown="tests/oracle/test_kitti_rules.py, numbers of its 2D functions, compiled, on 100 drawn sets",
     ),
     Tool(
         name="CrowdPose's COCOeval 86fe5e11",

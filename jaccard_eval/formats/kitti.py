@@ -36,6 +36,7 @@ _BOX = slice(3, 7)  # among the numbers
 _MOST_TRUNCATED = 2  # a share, or in tracking one of three levels
 _OCCLUSIONS = (-1, 0, 1, 2, 3)  # -1 where it is not known
 _UNLABELLED = "DontCare"
+_CLASSES = {"Car", "Van", "Truck", "Pedestrian", "Person_sitting", "Cyclist", "Tram", "Misc", _UNLABELLED}
 _FIX = "Write type, truncated, occluded, alpha, four corners, seven 3D properties and perhaps a score."
 
 
@@ -71,6 +72,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     ignore = np.array([kind == _UNLABELLED for kind in lines.labels], dtype=np.bool_)
     hidden = {name: table[:, _NUMBERS.index(name)] for name in ("truncated", "occluded")}
     of_boxes = hidden if options.role == "gt" else {}
+    # Exports of other data have the columns, with fillers, and other classes.
+    if {*lines.labels} <= _CLASSES and (hidden["occluded"] >= 0).any():
+        draft.usual_protocol = "kitti"
     lines.add_to(draft, table[:, _BOX], score=scores if len(lines) else None, ignore=ignore, of_boxes=of_boxes)
     if ignore.any():
         detail = f"{int(ignore.sum()):,} regions of {_UNLABELLED} are boxes of a class of that name, marked ignore"

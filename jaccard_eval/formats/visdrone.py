@@ -82,6 +82,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     judged = range(_REGION + 1, _OTHERS)
     draft.set_classes([NAMES[number] for number in judged], [NAMES[number] for number in judged])
     is_gt = options.role == "gt"
+    draft.usual_protocol = "visdrone"
     counted = np.flatnonzero((category > _REGION) & (category < _OTHERS))
     regions = np.flatnonzero(category == _REGION)
     labels = [NAMES[int(number)] for number in category]

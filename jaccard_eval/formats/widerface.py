@@ -150,6 +150,7 @@ def _subsets(path: Path, images: Sequence[str], draft: Draft) -> dict[str, Float
             fix = "Pass the ground truth and the files of one release."
             draft.findings.error("wrong-content", Where(str(file)), detail, fix=fix)
     draft.findings.raise_errors()
+    draft.usual_protocol = "widerface" if found else ""
     return found
 
 

@@ -262,7 +262,9 @@ ULTRALYTICS = [tool.name for tool in TOOLS if tool.name.startswith("Ultralytics"
         ("lvis", ["--protocol lvis"]),
         ("ultralytics", ["--protocol ultralytics", *ULTRALYTICS, "format ultralytics"]),
         ("mmdet", ["--protocol mmdet", "mmdet 3.3.0"]),
-        ("widerface", ["format widerface"]),
+        ("widerface", ["--protocol widerface", "format widerface"]),
+        ("AP_easy", ["metric AP[subset=easy]"]),
+        ("AP_medium", ["metric AP_medium"]),
         ("yolo", ["format yolo"]),
         ("oLRP", ["metric oLRP"]),
         ("ECE", ["metric ECE"]),
@@ -288,3 +290,14 @@ def test_every_protocol_metric_format_kind_and_option_has_an_answer(shown: Shown
 
 def test_a_size_is_explained_with_its_ends(shown: Shown) -> None:
     assert "1,024 to 9,216 px²" in " ".join(shown("help", "AP_medium").split())
+
+
+def test_all_protocols_are_named_where_all_options_are(shown: Shown) -> None:
+    whole, short = (" ".join(shown("evaluate", option).split()) for option in ("--help-all", "--help"))
+    assert f"All of them: {', '.join(PROTOCOLS)}." in whole
+    assert "All of them" not in short
+
+
+def test_a_name_of_a_size_and_of_subsets_is_explained_as_both(shown: Shown) -> None:
+    text = " ".join(shown("help", "AP_medium").split())
+    assert "1,024 to 9,216 px² by coco, or AP[subset=medium] by crowdpose, widerface" in text

@@ -87,6 +87,14 @@ def test_without_sizes_regions_end_where_they_say_with_a_warning(tmp_path: Path)
     assert result["AP"] == 1.0
 
 
+def test_the_files_name_their_protocol_under_other_rules(tmp_path: Path) -> None:
+    codes = [{finding.code for finding in evaluated(tmp_path, *drawn_aerial(1), **rules).findings} for rules in RULES]
+    assert ["protocol-unusual" in found for found in codes] == [True, False]
+
+
+RULES: tuple[dict[str, str], ...] = ({"protocol": "coco"}, {})
+
+
 def test_weighted_means_have_intervals_and_need_matches_in_memory(tmp_path: Path) -> None:
     scenes = [scene for seed in range(10) for scene in drawn_aerial(seed)]
     result = evaluated(tmp_path, *scenes, bootstrap=Bootstrap(n_resamples=40))

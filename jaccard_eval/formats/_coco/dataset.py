@@ -147,6 +147,7 @@ def _add_images(draft: Draft, images: list[ImageRecord]) -> None:
     crowded = {image.id: image.crowd_index for image in images if image.crowd_index is not None}
     if crowded and all(map(is_number, crowded.values())):
         draft.of_images["crowdIndex"] = crowded
+        draft.usual_protocol = "crowdpose"
     _warn_shared_file_names(draft, names)
 
 

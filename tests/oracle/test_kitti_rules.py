@@ -112,3 +112,17 @@ def test_errors_are_priced_by_one_matching(tmp_path: Path) -> None:
     sides = [(label("Car", 0), found("Car", 0, 0.9)), (label("Car", 0), found("Car", 300, 0.8))]
     result = evaluated(tmp_path, sides * 41, errors=True)
     assert result["dAP_Miss"] >= 0
+
+
+def unusual(result: EvaluationResult) -> list[str]:
+    return [finding.examples[0].detail for finding in result.findings if finding.code == "protocol-unusual"]
+
+
+def test_files_of_the_benchmark_name_its_protocol_and_exports_of_other_data_do_not(tmp_path: Path) -> None:
+    (detail,) = unusual(evaluated(tmp_path, [(label("Car", 0), found("Car", 0, 0.9))], protocol="coco"))
+    assert "marked as the benchmark kitti, evaluated by protocol coco" in detail
+    sides = [(label("car", 0), found("car", 0, 0.9))]
+    assert unusual(evaluated(tmp_path, sides, protocol="coco")) == []
+    sides = [(label("Car", 0, hidden=-1), found("Car", 0, 0.9))]
+    assert unusual(evaluated(tmp_path, sides, protocol="coco")) == []
+    assert unusual(evaluated(tmp_path, sides)) == []
