@@ -12,7 +12,7 @@ from jaccard_eval.data.protocol import BOXES, AreaRange, Protocol, ProtocolOptio
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.engine import path_of, session
 from jaccard_eval.errors import UsageError
-from jaccard_eval.evaluation import evaluate_inputs, explain_inputs, in_every, load_and_trust
+from jaccard_eval.evaluation import evaluate_inputs, explain_inputs, image_files, in_every, load_and_trust
 from jaccard_eval.findings import DataError, Finding
 from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import opened
@@ -861,7 +861,7 @@ def labels(
 
         written = write_for_annotators(annotate, sides[0], result.suspects, image_root=image_root)
         result = replace(result, findings=(*result.findings, *written.findings()))
-    return replace(result, findings=(*found, *result.findings))
+    return replace(result, findings=(*found, *result.findings), images=image_files(sides[0]))
 
 
 def _settled(

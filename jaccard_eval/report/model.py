@@ -187,7 +187,7 @@ STATE_TITLES: Mapping[BoxState, str] = {
 }
 
 
-CHANGE_TITLES = {"lost": "lost", "found": "newly found"}
+CHANGE_TITLES = {"lost": "lost", "found": "newly found", "suspect": "suspect"}
 
 
 Points = tuple[tuple[float, float], ...]
@@ -219,7 +219,8 @@ class GalleryBox:
     is_object: bool = False
     side: str = ""  # of a comparison: whose it is, by name
     second: bool = False  # and whether that is the second side
-    change: Literal["", "lost", "found"] = ""  # what became of an object from the first side to the other
+    # What became of an object from the first side to the other; or that it is a suspected label
+    change: Literal["", "lost", "found", "suspect"] = ""
     drawing: DrawnShape | None = field(default=None, repr=False)
     place: int = -1  # among the boxes that a page has as columns
 
@@ -277,6 +278,8 @@ class Gallery:
         there = {box.state for box in boxes}
         states = tuple((state, title) for state, title in STATE_TITLES.items() if state != "ignored" or state in there)
         changes = {box.change for box in boxes}
+        if changes == {"suspect"}:  # which all of them are
+            return ()
         changed = tuple((f"was-{change}", title) for change, title in CHANGE_TITLES.items() if change in changes)
         return (*states, *changed, *self.sides) if boxes else ()
 

@@ -445,6 +445,7 @@ class _Writer:
             object="" if row == NONE else self._id(row),
             row=row,
             becomes=becomes or corners,
+            image_row=int(of.image[at]),
         )
 
     def _number(self, value: float) -> str:

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from itertools import zip_longest
+
 from jaccard_eval.data.document import DataTable
-from jaccard_eval.features.labels.result import PROBABLE, SUSPICIONS, Gain, LabelsResult, Suspect
+from jaccard_eval.data.result import ImageSource
+from jaccard_eval.features.labels.result import CLASS, PROBABLE, SUSPICIONS, Gain, LabelsResult, Suspect
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.headlines import warned_spans
-from jaccard_eval.report.model import Column, Headline, Note, Report, Rows, Section, Span, Table
+from jaccard_eval.report.model import (
+    Column,
+    Gallery,
+    GalleryBox,
+    GalleryImage,
+    GalleryTab,
+    Headline,
+    Live,
+    Note,
+    Report,
+    Rows,
+    Section,
+    Span,
+    Table,
+)
 from jaccard_eval.report.numbers import side_text
 from jaccard_eval.report.sections import findings_section, inputs_section
 from jaccard_eval.text import pluralise
 
 SHOWN = 10  # of each kind, for people
+NO_PICTURES = "Boxes are drawn on a plain canvas: no images were found next to the labels."
 COLUMNS = ("kind", "image", "class", "suggested", "score", "xmin", "ymin", "xmax", "ymax", "reason", "object")
 TITLES = {
     "missing": "Missing objects",
@@ -95,3 +115,63 @@ def build_data(result: LabelsResult, options: ReportOptions) -> DataTable:
         for suspect in result.suspects
     )
     return DataTable(COLUMNS, rows)
+
+
+def page_sections(result: LabelsResult, options: ReportOptions) -> list[Section]:
+    """Return what only a page has: the images of the surest suspects of each kind, which a tab chooses."""
+    from jaccard_eval.features.images.gallery import DEFAULT_IMAGES, THUMBNAILS, thumbnail_maker
+
+    n = DEFAULT_IMAGES if options.gallery is None else options.gallery
+    images, by_kind = result.images, {kind: [one for one in result.suspects if one.kind == kind] for kind in SUSPICIONS}
+    ranked = {kind: list(dict.fromkeys(one.image_row for one in found)) for kind, found in by_kind.items()}
+    # The surest image of each kind, then the second of each, and so on.
+    turns = (row for rows in zip_longest(*ranked.values()) for row in rows if row is not None)
+    rows = list(dict.fromkeys(turns))[:n]
+    if images is None or not rows:
+        return []
+    side, quality = next((side, quality) for most, side, quality in THUMBNAILS if len(rows) <= most)
+    of_image: dict[int, list[Suspect]] = {row: [] for row in rows}
+    for suspect in result.suspects:
+        if suspect.image_row in of_image:
+            of_image[suspect.image_row].append(suspect)
+    drawn, place = [], {row: i for i, row in enumerate(rows)}
+    for row, found in of_image.items():
+        thumbnail = images.thumbnail(row, side=side, quality=quality)
+        size = _size(images, row, found, None if thumbnail is None else thumbnail.size)
+        boxes = tuple(_drawn(suspect, size if result.gt.units != "px" else (1, 1)) for suspect in reversed(found))
+        caption = ", ".join(f"{count} {kind}" for kind, count in Counter(suspect.kind for suspect in found).items())
+        data = b"" if thumbnail is None else thumbnail.data
+        drawn.append(GalleryImage(found[0].image, size, boxes, data, row, caption=caption))
+    tabs = {"Suspects": rows, **{TITLES[kind]: ranked[kind] for kind in SUSPICIONS}}
+    gallery = Gallery(
+        images=tuple(drawn),
+        tabs=tuple(
+            GalleryTab(title, tuple(place[row] for row in listed if row in place))
+            for title, listed in tabs.items()
+            if not place.keys().isdisjoint(listed)
+        ),
+        made_with=thumbnail_maker(),
+    )
+    note = Note("The surest suspects of each kind, with all others of the same images.")
+    plain = [] if any(image.thumbnail for image in drawn) else [Note(NO_PICTURES)]
+    return [
+        Section("Images", (note, *plain, gallery, Live("gallery", {"names": gallery.names, "score": 0})), key="images")
+    ]
+
+
+def _drawn(suspect: Suspect, scale: tuple[int, int]) -> GalleryBox:
+    """Return the box of a suspect, named by its kind."""
+    left, top = suspect.xmin * scale[0], suspect.ymin * scale[1]
+    sides = left, top, suspect.xmax * scale[0] - left, suspect.ymax * scale[1] - top
+    suggested = f" -> {suspect.suggested}" if suspect.kind == CLASS else ""
+    name = f"{suspect.kind}: {suspect.class_name}{suggested}"
+    return GalleryBox("false", name, sides, suspect.score, change="suspect")
+
+
+def _size(images: ImageSource, row: int, found: list[Suspect], of_file: tuple[int, int] | None) -> tuple[int, int]:
+    """Return the size in px of an image: as read, else of its file, else what holds its suspects."""
+    width, height = images.sizes[row].tolist()
+    if width >= 1 and height >= 1:
+        return round(width), round(height)
+    ends = (max(suspect.xmax for suspect in found), max(suspect.ymax for suspect in found))
+    return of_file or (math.ceil(max(ends[0], 1)), math.ceil(max(ends[1], 1)))

@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import ClassVar
 
 from jaccard_eval.data.document import Also, Count, KnownShare, written_as
-from jaccard_eval.data.result import InputSummary, Result
+from jaccard_eval.data.result import ImageSource, InputSummary, Result
 from jaccard_eval.data.signature import other_signatures
 from jaccard_eval.findings import Finding
 from jaccard_eval.frozen import dataclass
@@ -38,6 +38,7 @@ class Suspect:
     # Row of the annotation among those aligned, and the box that it should have; not part of a document.
     row: int = field(default=-1, metadata=written_as(None))
     becomes: tuple[float, ...] = field(default=(), metadata=written_as(None))
+    image_row: int = field(default=-1, metadata=written_as(None))  # among those aligned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +88,7 @@ class LabelsResult(Result):
     refused: Mapping[str, str] = field(default_factory=dict)
     gain: Gain | None = None
     findings: tuple[Finding, ...] = ()
+    images: ImageSource | None = field(default=None, metadata=written_as(None))  # to show suspects in
 
     kind: ClassVar[str] = "labels"
     reported_by: ClassVar[str] = "labels.report"
