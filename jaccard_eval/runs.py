@@ -45,7 +45,7 @@ from jaccard_eval.matching.order import rank_detections
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
 from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, Slice
 from jaccard_eval.progress import Stage
-from jaccard_eval.reading.files import decode, head, holds_run, is_folder, is_there, read_text
+from jaccard_eval.reading.files import decode, head, holds_run, is_folder, is_there, read_text, require_readable
 from jaccard_eval.reading.json import is_finite, is_number, parse_json, too_deep
 from jaccard_eval.reading.npz import load_archive
 from jaccard_eval.reading.thumbnails import ImageFiles
@@ -130,6 +130,7 @@ def with_images(result: Result, folder: str | os.PathLike[str]) -> EvaluationRes
     if not isinstance(result, EvaluationResult) or result.boxes is None:
         fix = Fix.missing("Remove {images}.", images=None)
         raise UsageError("boxes on images are those of a saved run (.npz), and this result has none.", fix=fix)
+    require_readable(path_of(folder))  # it would be looked into when images are shown, perhaps never
     names = tuple(result.measured.image_names)
     return replace(result, images=ImageFiles((folder,), names, unknown_sizes(len(names))))
 

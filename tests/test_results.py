@@ -429,7 +429,7 @@ def test_a_result_is_explained_by_its_own_rules_alone() -> None:
         jaccard_eval.explain(result, score_min=0.5)
     with pytest.raises(UsageError, match="pred: the result has rules"):
         jaccard_eval.explain(result, WORSE)
-    with pytest.raises(UsageError, match="explain needs predictions too"):
+    with pytest.raises(UsageError, match="explain needs ground truth and predictions"):
         jaccard_eval.explain(GT)
 
 
@@ -460,3 +460,13 @@ def test_the_differences_of_a_comparison_are_a_table() -> None:
     assert (first["metric"], first["class"]) == ("AP", "all")
     assert first["value"] == jaccard_eval.evaluate(GT, WORSE)["AP"]
     assert first["low"] <= first["delta"] <= first["high"] < 0
+
+
+def test_a_folder_of_images_that_is_not_there_is_refused_for_results_as_for_files(tmp_path: Path) -> None:
+    worse, better = jaccard_eval.evaluate(GT, WORSE), jaccard_eval.evaluate(GT, BETTER)
+    with pytest.raises(jaccard_eval.DataError, match="nowhere: no such file or directory"):
+        jaccard_eval.compare(worse, better, images=tmp_path / "nowhere")
+    worse.save(tmp_path / "run.npz")
+    done = run_here("report", tmp_path / "run.npz", "--images", tmp_path / "nowhere", "-q")
+    assert done.returncode == 3
+    assert "[file-missing]" in done.stderr
