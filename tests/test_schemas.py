@@ -16,6 +16,7 @@ from jaccard_eval.data.from_document import find_faults, json_schema
 from jaccard_eval.data.result import EvaluationResult, Resamples
 from jaccard_eval.features.gates.rules import build_schema
 from jaccard_eval.features.images.result import WorstImages
+from jaccard_eval.features.labels.result import LabelsResult
 from jaccard_eval.features.panoptic.result import PanopticResult
 from jaccard_eval.features.pixels.result import PixelsResult
 from jaccard_eval.options import Bootstrap, Slice
@@ -25,6 +26,7 @@ FOLDER = ROOT / "docs/schema"
 SCHEMAS = {
     "config-1.json": build_schema,
     "evaluation-1.json": lambda: json_schema(EvaluationResult, {"bootstrap": Resamples, "worst_images": WorstImages}),
+    "labels-1.json": lambda: json_schema(LabelsResult, {}),
     "panoptic-1.json": lambda: json_schema(PanopticResult, {"bootstrap": Resamples}),
     "pixels-1.json": lambda: json_schema(PixelsResult, {"bootstrap": Resamples}),
 }

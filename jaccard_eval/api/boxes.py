@@ -754,6 +754,7 @@ def labels(
     apply: str | os.PathLike[str] | None = None,
     annotate: Sequence[str] = (),
     image_root: str = "",
+    suspects: int | None = None,
     class_agnostic: bool = False,
     difficult: str | None = None,
     iou_type: str | None = None,
@@ -796,12 +797,15 @@ def labels(
         A list of suspects with a column of verdicts, "accepted" or "rejected": these are not listed again, and AP is
         measured after what was accepted.
     apply : path, optional
-        A new COCO file of the ground truth with what was accepted and nothing else changed.
+        New ground truth with what was accepted and nothing else changed: COCO, or of the format of `gt` if that is
+        one that can be written.
     annotate : sequence of str
         Files for the tools of annotators, as FORMAT=PATH: "cvat=review.xml", "label-studio=tasks.json",
         "coco=review.json" or "yolo=review/". They have all objects of the images with listed suspects.
     image_root : str
         What stands before the names of images in Label Studio's tasks, such as "https://host/images/".
+    suspects : int, optional
+        How many listed suspects may be rather wrong than right; `gates` of the result has the verdict.
     classes, exclude_classes, score_min, nms, drop_duplicates
         What is chosen from both sides, as in `evaluate`.
     class_map, gt_class_map, match_images, extra_images, images_in_common
@@ -861,7 +865,8 @@ def labels(
 
         written = write_for_annotators(annotate, sides[0], result.suspects, image_root=image_root)
         result = replace(result, findings=(*result.findings, *written.findings()))
-    return replace(result, findings=(*found, *result.findings), images=image_files(sides[0]))
+    result = replace(result, findings=(*found, *result.findings), images=image_files(sides[0]))
+    return result if suspects is None else result.limited(suspects)
 
 
 def _settled(

@@ -74,7 +74,7 @@ VERBS = {
     "labels": READ
     | names(SideOptions)
     | names(ProtocolOptions) - {"iou", "max_dets", "areas"}
-    | {"every", "reviewed", "apply", "annotate", "image_root"},
+    | {"every", "reviewed", "apply", "annotate", "image_root", "suspects"},
     "sensitivity": READ | names(SideOptions) | names(ProtocolOptions) - {"areas", *SHAPES} | {"scale"},
     # inspect tells of everything and stops at nothing
     "inspect": READ

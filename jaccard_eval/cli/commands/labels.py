@@ -11,7 +11,7 @@ from jaccard_eval.cli.inputs import LABELS, InputPath, OutputPath, refuse_overwr
 from jaccard_eval.cli.options import SectionedCommand, rule_arguments, run_on_sides, section
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.run import report_findings
-from jaccard_eval.errors import UsageError
+from jaccard_eval.errors import ExitCode, UsageError
 
 EPILOG = """\b
 Examples:
@@ -31,7 +31,8 @@ def labels(
     apply: Path | None,
     annotate: tuple[str, ...],
     image_root: str | None,
-) -> None:
+    fail_suspects: int | None,
+) -> ExitCode:
     """Run the command."""
     from jaccard_eval.features.labels.annotators import target_of
 
@@ -58,10 +59,12 @@ def labels(
         "apply": apply,
         "annotate": annotate,
         "image_root": image_root or "",
+        "suspects": fail_suspects,
     }
     result = run_on_sides(api.labels, gt, *preds, options=options, **review, **_rules(options))
     report_findings(result.findings, options)
     deliver(result, outputs, options)
+    return ExitCode.GATE_FAILED if any(verdict.failed for verdict in result.gates) else ExitCode.OK
 
 
 def _rules(options: RunOptions) -> dict[str, object]:
@@ -89,6 +92,13 @@ COMMAND = SectionedCommand(
             basic=True,
             help="List all suspects, not only the first 200 of each kind.",
         ),
+        section("Suspects")(
+            "--fail-suspects",
+            type=click.IntRange(min=0),
+            metavar="N",
+            basic=True,
+            help="Fail (exit code 1) if more of the listed suspects are rather wrong than right.",
+        ),
         section("Review")(
             "--reviewed",
             type=InputPath(),
@@ -101,7 +111,7 @@ COMMAND = SectionedCommand(
             type=OutputPath(),
             metavar="FILE",
             basic=True,
-            help="Write a new COCO file with what was accepted, and nothing else changed.",
+            help="Write new ground truth, COCO or as GT is, with what was accepted, and nothing else changed.",
         ),
         section("Review")(
             "--annotate",

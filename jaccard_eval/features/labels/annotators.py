@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -20,7 +19,7 @@ from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.labels.result import MISSING, Suspect
-from jaccard_eval.features.labels.review import corrected, rows_of
+from jaccard_eval.features.labels.review import corrected, rows_of, truth_of
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.formats import cvat, labelstudio, write_dataset
 from jaccard_eval.frozen import dataclass
@@ -74,9 +73,10 @@ def annotate(asked: Sequence[str], sides: Sides, suspects: Sequence[Suspect], *,
 def target_of(text: str) -> tuple[str, Path]:
     """Read FORMAT=PATH."""
     name, equals, path = text.partition("=")
-    if not equals or not path or name not in (*WRITERS, "yolo"):
-        known = ", ".join((*WRITERS, "yolo"))
-        raise UsageError(f"annotate: expected FORMAT=PATH with a format of {known}; got {quoted_value(text)}")
+    if not equals or not path or name not in FORMATS:
+        raise UsageError(
+            f"annotate: expected FORMAT=PATH with a format of {', '.join(FORMATS)}; got {quoted_value(text)}"
+        )
     return name, Path(path)
 
 
@@ -203,15 +203,14 @@ WRITERS: dict[str, Callable[[Path, Sequence[Picture], Sequence[str], str], dict[
 }
 
 
+FORMATS = (*WRITERS, "yolo")
+
+
 def _write_yolo(sides: Sides, suspects: Sequence[Suspect], path: Path) -> Any:
     """Write the labels of the images with suspects, with what is missing: YOLO has no place for reasons."""
     aligned = sides.aligned
-    if aligned.class_names != sides.gt.labels.names:
-        raise UsageError("annotate: YOLO needs all classes, in their order. Remove classes and maps of classes.")
     missing = [suspect for suspect in suspects if suspect.kind == MISSING]
     boxes = corrected(aligned.gt_table, missing, rows_of(sides, missing), sides)
-    table = replace(aligned.placement.images.table, sizes=common_sizes(sides.pred, aligned.placement.images))
     named = {suspect.image for suspect in suspects}
     kept = np.array([name in named for name in aligned.image_names], dtype=np.bool_)
-    dataset = replace(sides.gt, images=table, boxes=boxes, units=aligned.units)
-    return write_dataset(only_images(dataset, kept), path, format_name="yolo")
+    return write_dataset(only_images(truth_of(sides, boxes), kept), path, format_name="yolo")

@@ -10,7 +10,7 @@ from jaccard_eval.data.document import DataTable
 from jaccard_eval.data.result import ImageSource
 from jaccard_eval.features.labels.result import CLASS, PROBABLE, SUSPICIONS, Gain, LabelsResult, Suspect
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.headlines import warned_spans
+from jaccard_eval.report.headlines import gates_headline, warned_spans
 from jaccard_eval.report.model import (
     Column,
     Gallery,
@@ -27,8 +27,7 @@ from jaccard_eval.report.model import (
     Table,
 )
 from jaccard_eval.report.numbers import side_text
-from jaccard_eval.report.sections import findings_section, inputs_section
-from jaccard_eval.text import pluralise
+from jaccard_eval.report.sections import findings_section, gates_section, inputs_section
 
 SHOWN = 10  # of each kind, for people
 NO_PICTURES = "Boxes are drawn on a plain canvas: no images were found next to the labels."
@@ -49,10 +48,11 @@ def build_report(result: LabelsResult, options: ReportOptions) -> Report:
     if result.gain is not None:
         sections.append(_gain(result.gain))
     title = f"jaccard-eval {result.version}, suspected labels, protocol {result.protocol}"
-    n = sum(result.counts.values())
-    listed = ", ".join(f"{kind} {count:,}" for kind, count in result.counts.items())
-    texts = (Span(pluralise(n, "probable label error")), Span(f": {listed}"))
-    headline = Headline((*texts, *warned_spans(result.findings)))
+    sections += gates_section(result.gates)
+    first, mark, rest = result.headline.partition(":")
+    headline = Headline((Span(first), Span(f"{mark}{rest}"), *warned_spans(result.findings)))
+    if any(verdict.failed for verdict in result.gates):
+        headline = gates_headline(result.gates)
     return Report(title, (*sections, *findings_section(result.findings)), result.signature, headline=headline)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import ClassVar
 
 from jaccard_eval.data.document import Also, Count, KnownShare, written_as
-from jaccard_eval.data.result import ImageSource, InputSummary, Result
+from jaccard_eval.data.result import GateVerdict, ImageSource, InputSummary, Result, Status
 from jaccard_eval.data.signature import other_signatures
 from jaccard_eval.findings import Finding
 from jaccard_eval.frozen import dataclass
@@ -68,6 +68,8 @@ class LabelsResult(Result):
         The predictions that were asked.
     gain : Gain, optional
         AP after the corrections that a review accepted, with its control.
+    gates : tuple of GateVerdict
+        How the limit of suspects ended that was asked for.
 
     Examples
     --------
@@ -87,6 +89,7 @@ class LabelsResult(Result):
     unlisted: Mapping[str, Count] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     gain: Gain | None = None
+    gates: tuple[GateVerdict, ...] = ()
     findings: tuple[Finding, ...] = ()
     images: ImageSource | None = field(default=None, metadata=written_as(None))  # to show suspects in
 
@@ -100,6 +103,27 @@ class LabelsResult(Result):
         found = Counter(suspect.kind for suspect in self.suspects if suspect.score >= PROBABLE)
         return {kind: found[kind] for kind in SUSPICIONS if kind not in self.refused}
 
-    def _summary(self) -> str:
+    def limited(self, most: int) -> LabelsResult:
+        """Return the list with the verdict whether at most so many suspects are rather wrong than right."""
+        n = sum(self.counts.values())
+        verdict = GateVerdict(
+            rule="suspects",
+            metric="suspects",
+            check="max",
+            status=Status.FAIL if n > most else Status.PASS,
+            severity="error",
+            value=float(n),
+            limit=float(most),
+            margin=float(most - n),
+            n=self.gt.boxes,
+        )
+        return replace(self, gates=(verdict,))
+
+    @property
+    def headline(self) -> str:
+        """How many there are of each kind, in one line."""
         listed = ", ".join(f"{kind} {n:,}" for kind, n in self.counts.items())
         return f"{pluralise(sum(self.counts.values()), 'probable label error')}: {listed}"
+
+    def _summary(self) -> str:
+        return self.headline

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from jaccard_eval.atomic import replace_file, require_free
+from jaccard_eval.data.alignment import common_sizes
 from jaccard_eval.data.boxtable import FLAGS, BoxTable, freeze
+from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.data.protocol import BOXES, Protocol
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.labels.result import (
@@ -29,6 +31,7 @@ from jaccard_eval.features.labels.result import (
     LabelsResult,
     Suspect,
 )
+from jaccard_eval.formats import iou_types, opened, write_dataset, written_formats
 from jaccard_eval.metrics.detection import match_sides
 from jaccard_eval.reading.files import read_bytes, read_text
 from jaccard_eval.text import pluralise, quoted_value
@@ -210,10 +213,17 @@ def _xywh(corners: Sequence[float]) -> tuple[float, ...]:
 def write_corrected(path: Path, sides: Sides, accepted: Sequence[Suspect], *, force: bool = False) -> str:
     """Write the ground truth with what was accepted and nothing else changed; return what was done."""
     source = Path(sides.gt.path)
+    if sides.gt.format != "coco" and sides.gt.format in written_formats():
+        require_boxes(sides, accepted)
+        if iou_types(opened(sides.gt.path, sides.gt.format)) != {BOXES}:
+            raise UsageError(f"{sides.gt.path} has shapes besides boxes, which would not be written again")
+        boxes = corrected(sides.aligned.gt_table, accepted, rows_of(sides, accepted), sides)
+        write_dataset(truth_of(sides, boxes), path, inputs=[source], replace=force, lossy=False)
+        return _told(accepted)
     if sides.gt.format != "coco" or not len(sides.gt.annotation_ids) or source.is_dir():
         raise UsageError(
-            f"corrections are written to COCO files whose annotations have ids, and {sides.gt.path} is"
-            f" {sides.gt.format}. Convert it first: jaccard-eval convert {sides.gt.path} gt.json"
+            f"corrections are written to COCO files whose annotations have ids, or to {', '.join(written_formats())};"
+            f" {sides.gt.path} is {sides.gt.format}. Convert it first: jaccard-eval convert {sides.gt.path} gt.json"
         )
     require_free(path, [source], replace=force)
     rows_of(sides, accepted)  # whatever names no annotation is reported before anything is written
@@ -221,7 +231,7 @@ def write_corrected(path: Path, sides: Sides, accepted: Sequence[Suspect], *, fo
     categories = {str(item.get("name")): item["id"] for item in document["categories"]}
     images = {str(item.get("file_name", item["id"])): item["id"] for item in document["images"]}
     by_object = {suspect.object: suspect for suspect in accepted if suspect.object}
-    annotations, done = list[dict[str, Any]](), 0
+    annotations = list[dict[str, Any]]()
     for annotation in document["annotations"]:
         suspect = by_object.get(str(annotation["id"]))
         if suspect is None:
@@ -233,7 +243,6 @@ def write_corrected(path: Path, sides: Sides, accepted: Sequence[Suspect], *, fo
             # A polygon of the former box would contradict it.
             kept = {key: value for key, value in annotation.items() if key != "segmentation"}
             annotations.append(kept | {"bbox": box, "area": round(box[2] * box[3], 4)})
-        done += suspect is not None
     last = max((item["id"] for item in document["annotations"] if isinstance(item["id"], int)), default=0)
     missing = [suspect for suspect in accepted if suspect.kind == MISSING]
     for number, suspect in enumerate(missing, start=last + 1):
@@ -246,8 +255,22 @@ def write_corrected(path: Path, sides: Sides, accepted: Sequence[Suspect], *, fo
     document["annotations"] = annotations
     # Half of a surrogate pair is escaped as JSON escapes it.
     replace_file(path, json.dumps(document, ensure_ascii=False).encode(errors="backslashreplace"))
+    return _told(accepted)
+
+
+def truth_of(sides: Sides, boxes: BoxTable) -> Dataset:
+    """Return the ground truth with other boxes, to be written in its own format."""
+    aligned = sides.aligned
+    if aligned.class_names != sides.gt.labels.names:
+        raise UsageError("labels can be written again with all classes alone. Remove classes and maps of classes.")
+    table = replace(aligned.placement.images.table, sizes=common_sizes(sides.pred, aligned.placement.images))
+    return replace(sides.gt, images=table, boxes=boxes, units=aligned.units)
+
+
+def _told(accepted: Sequence[Suspect]) -> str:
+    added = sum(suspect.kind == MISSING for suspect in accepted)
     gone = sum(suspect.kind in (DUPLICATE, SPURIOUS) for suspect in accepted)
-    return f"{pluralise(done + len(missing), 'correction')}, of which {len(missing)} added and {gone} removed"
+    return f"{pluralise(len(accepted), 'correction')}, of which {added} added and {gone} removed"
 
 
 def _known(known: Mapping[str, Any], name: str, what: str, source: Path) -> Any:

@@ -10,7 +10,7 @@ import pytest
 from command_line import run_here
 from labels import DETECTORS, KINDS, Boxes, damage, detect, draw_truth, right_among, table
 
-from jaccard_eval import BoxTable, labels, load, to_frame
+from jaccard_eval import BoxTable, Dataset, labels, load, to_frame
 from jaccard_eval.features.labels.evidence import Company, Truth, isotonic
 from jaccard_eval.features.labels.result import LabelsResult
 
@@ -339,3 +339,50 @@ def test_a_warning_names_the_file_that_it_is_about(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stderr.splitlines() if "[labels-uncalibrated]" in line]
     assert [line.split()[1] for line in lines] == ["pred.json:", "other.json:"]
+
+
+def test_a_limit_of_suspects_is_a_gate(tmp_path: Path) -> None:
+    pair = [Path(__file__).parents[3] / "sample_data/coco" / name for name in ("gt.json", "better.json")]
+    n = sum(labels(*pair).counts.values())
+    assert n > 0
+    for most, code, status in ((n, 0, "pass"), (n - 1, 1, "fail")):
+        done = run_here("labels", *pair, "--fail-suspects", str(most), "-o", "l.json", cwd=tmp_path)
+        (verdict,) = json.loads((tmp_path / "l.json").read_text())["gates"]
+        assert (done.returncode, verdict["status"], verdict["value"]) == (code, status, n)
+        assert ("FAILED  suspects" in done.stdout) is (code == 1)
+        (again,) = labels(*pair, suspects=most).gates
+        assert (again.status, again.margin) == (status, most - n)
+
+
+@pytest.mark.parametrize("name", ["gt.csv", "Annotations"])
+def test_what_was_accepted_is_written_in_the_format_of_the_ground_truth(name: str, tmp_path: Path) -> None:
+    reviewed_pair(tmp_path)
+    review(tmp_path, {"class": "accepted", "missing": "accepted", "box": "rejected"})
+    to = () if name.endswith("csv") else ("--to", "voc")
+    assert run_here("convert", "gt.json", name, *to, cwd=tmp_path).returncode == 0
+    assert run_here("convert", "pred.json", "pred.csv", "--gt", "gt.json", cwd=tmp_path).returncode == 0
+    assert run_here("labels", name, "pred.csv", "-o", "labels.csv", cwd=tmp_path).returncode == 0
+    head, *rows = csv.reader((tmp_path / "labels.csv").read_text().splitlines())
+    with (tmp_path / "reviewed.csv").open("w", newline="") as file:
+        verdicts = {"class": "accepted", "missing": "accepted"}
+        csv.writer(file).writerows([[*head, "verdict"], *([*row, verdicts.get(row[0], "")] for row in rows)])
+    done = run_here(*("labels", name, "pred.csv", "--reviewed", "reviewed.csv", "--apply", f"new-{name}"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    before, after = load(tmp_path / name), load(tmp_path / f"new-{name}")
+
+    def rows_in(side: Dataset) -> list[tuple[object, ...]]:
+        boxes, images, names = side.boxes, side.images, side.labels.names
+        keyed = zip(boxes.image.tolist(), boxes.label.tolist(), boxes.xywh.tolist(), strict=True)
+        return sorted((Path(images.name(image)).stem, names[label], *box) for image, label, box in keyed)
+
+    wanted = [("3", "car", *row[2:]) if row[0] == "3" else row for row in rows_in(before)]
+    assert rows_in(after) == sorted([*wanted, ("5", "car", 60.0, 60.0, 20.0, 20.0)])
+
+
+def test_a_labels_document_is_valid_by_its_schema(tmp_path: Path) -> None:
+    from jsonschema import Draft202012Validator
+
+    reviewed_pair(tmp_path)
+    assert run_here("labels", "gt.json", "pred.json", "-o", "l.json", cwd=tmp_path).returncode == 0
+    schema = json.loads((Path(__file__).parents[3] / "docs/schema/labels-1.json").read_text())
+    assert not [*Draft202012Validator(schema).iter_errors(json.loads((tmp_path / "l.json").read_text()))]
