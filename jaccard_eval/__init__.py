@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from jaccard_eval.api.results import log_metrics
     from jaccard_eval.api.streaming import Evaluator
+    from jaccard_eval.api.suites import suite
     from jaccard_eval.compat.torchmetrics import MeanAveragePrecision
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.data.dataset import Dataset
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from jaccard_eval.features.pixels.result import PixelsResult
     from jaccard_eval.features.scale.compute import exchange_rate, jaccard_from_error
     from jaccard_eval.features.scale.result import ScaleOptions
+    from jaccard_eval.features.suite.result import SuiteResult
     from jaccard_eval.features.verify.result import Verification
     from jaccard_eval.findings import DataError, JaccardEvalWarning
     from jaccard_eval.frames import to_frame
@@ -101,6 +103,7 @@ _HOMES = {
     "Rule": "features.gates.rules",
     "ScaleOptions": "features.scale.result",
     "Slice": "options",
+    "SuiteResult": "features.suite.result",
     "UsageError": "errors",
     "Verification": "features.verify.result",
     "box_ciou": "similarity.iou",
@@ -136,6 +139,7 @@ _HOMES = {
     "scale": "similarity.encoding",
     "sensitivity": "api.library",
     "soft_nms": "features.nms.compute",
+    "suite": "api.suites",
     "to_frame": "frames",
     "verify": "api.library",
     "weighted_nms": "features.nms.compute",
@@ -170,6 +174,7 @@ __all__ = [
     "Rule",
     "ScaleOptions",
     "Slice",
+    "SuiteResult",
     "UsageError",
     "Verification",
     "box_ciou",
@@ -205,6 +210,7 @@ __all__ = [
     "scale",
     "sensitivity",
     "soft_nms",
+    "suite",
     "to_frame",
     "verify",
     "weighted_nms",

@@ -59,6 +59,12 @@ SCREENS = (
         f"compare {GT} {WORSE} {BETTER}",
     ),
     Screen(
+        "suite",
+        "Many models on many sets",
+        "Means, ranks and tests over the sets, and each pair; these sets are the sample in three formats.",
+        "suite sample_data/suite.toml --no-cache",
+    ),
+    Screen(
         "explain", "Explain a metric", "The boxes that cost most, and what fixing them gives.", f"explain {GT} {WORSE}"
     ),
     Screen(

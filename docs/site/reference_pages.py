@@ -25,8 +25,8 @@ SCHEMAS = Path(__file__).parents[1] / "schema"
 SEVERITIES = ("error", "warning", "note")
 # What the library's pages are grouped by, in this order; a public name is in the first group that takes it.
 VERBS = (
-    "evaluate", "compare", "inspect", "explain", "labels", "sensitivity", "gate", "verify", "pixels", "nms", "convert",
-    "load", "load_result", "to_frame", "log_metrics",
+    "evaluate", "compare", "suite", "inspect", "explain", "labels", "sensitivity", "gate", "verify", "pixels", "nms",
+    "convert", "load", "load_result", "to_frame", "log_metrics",
 )  # fmt: skip
 # Pages in no list of the sidebar: every page has it, and hundreds of names would fill it.
 UNLISTED = "---\norphan: true\n---\n\n"

@@ -180,35 +180,43 @@ def _defaults(
         raise UsageError(
             f"{config.path}: {config.prefix}{command.name}: expected a table of options, got {shown_json(table)}"
         )
-    params = _settable(command)
     # Where there are no words, click has a value of its own.
     words = [given.get(str(param.name)) for param in command.params if isinstance(param, click.Argument)]
     has_words = any(word and isinstance(word, str | tuple) for word in words)
-    seen: set[str] = set()
     defaults: dict[str, Any] = {}
     said: list[str] = []
-    problems = []
-    for key, value in table.items():
-        name = str(key).replace("_", "-")
-        where = Where(str(config.path), line=config.line_of(str(command.name), name))
-        try:
-            param, default = _setting(name, value, params, config)
-            if param.name in seen:
-                problems.append(f"{where}: {config.prefix}{command.name}.{key}: the option is set twice; keep one")
-            seen.add(str(param.name))
-        except UsageError as error:
-            problems.append(f"{where}: {config.prefix}{command.name}.{key}: {error}")
-            continue
+    for param, default in texts_of(command, config, str(command.name), table):
         # The command line wins: the option itself, or the inputs as words.
         if given.get(str(param.name)) is None and not (has_words and param.name in ("gt", "pred")):
             defaults[str(param.name)] = default
             said.append(_said(param, default))
-    if problems:
-        raise UsageError("\n".join(problems))
     log = FindingLog()
     if said:
         log.note("option-configured", Where(str(config.path)), ", ".join(said))
     return defaults, log.findings()
+
+
+def texts_of(
+    command: click.Command, config: Config, name: str, table: Mapping[str, Any]
+) -> list[tuple[click.Option, bool | str | list[str]]]:
+    """Return the options that a table sets, as the command line would give them; a UsageError has all that is wrong."""
+    params = _settable(command)
+    found: dict[str, tuple[click.Option, bool | str | list[str]]] = {}
+    problems = []
+    for key, value in table.items():
+        option = str(key).replace("_", "-")
+        place = f"{Where(str(config.path), line=config.line_of(name, option))}: {config.prefix}{name}.{key}"
+        try:
+            param, text = _setting(option, value, params, config)
+        except UsageError as error:
+            problems.append(f"{place}: {error}")
+            continue
+        if param.name in found:
+            problems.append(f"{place}: the option is set twice; keep one")
+        found[str(param.name)] = param, text
+    if problems:
+        raise UsageError("\n".join(problems))
+    return [*found.values()]
 
 
 def _settable(command: click.Command) -> dict[str, click.Option]:

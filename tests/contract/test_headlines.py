@@ -24,6 +24,7 @@ RUNS = {
     "explain": "explain gt.json pred.json",
     "inspect": "inspect gt.json pred.json",
     "labels": "labels gt.json pred.json",
+    "suite": "suite suite.toml --no-cache",
     "gate": "gate result.json --fail-under AP50=0.1",
     "panoptic": "panoptic segments/gt.json segments/better.json",
     "pixels": "pixels maps maps",
@@ -46,6 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "warned").mkdir()
     write_pair(folder / "warned", warned=True)
     assert run_here("evaluate", "gt.json", "pred.json", "-q", "-o", "result.json", cwd=folder).returncode == 0
+    (folder / "suite.toml").write_text('gt = "gt.json"\npred = "{model}.json"\nmodels = ["pred"]\n')
     shutil.copytree(SEGMENTS, folder / "segments")
     (folder / "maps").mkdir()
     Image.fromarray(np.array([[0, 1], [1, 2]], np.uint8)).save(folder / "maps" / "a.png")

@@ -142,6 +142,7 @@ FURTHER = [
     f"compare {RUNS} --json",
     "compare made/worse.json made/better.json",
     f"labels {PAIR} -o r.json -o r.csv",
+    "suite sample_data/suite.toml --no-cache -o r.json -o r.csv -o r.html",
     f"labels {GT} {WORSE} {BETTER} --json",
     f"inspect {GT}",
     f"inspect {BETTER}",

@@ -314,6 +314,15 @@ def _tested(drawn: Resamples, delta: float, draws: FloatArray) -> tuple[Interval
     return (delta - quantile * error, delta + quantile * error), probability, quantile
 
 
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values that allow for how many there are (Holm 1979); NaN stays."""
+    order = sorted((row for row, p in enumerate(p_values) if not math.isnan(p)), key=p_values.__getitem__)
+    adjusted, highest = [*p_values], 0.0
+    for place, row in enumerate(order):
+        adjusted[row] = highest = max(highest, min((len(order) - place) * p_values[row], 1.0))
+    return adjusted
+
+
 def significant_drop(delta: PairedDelta, limit: float) -> bool:
     """Whether a metric fell by more than `limit` and the interval of the difference excludes 0."""
     return -delta.delta > limit and delta.interval is not None and delta.interval[1] < 0

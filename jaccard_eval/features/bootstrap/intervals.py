@@ -25,6 +25,7 @@ from jaccard_eval.features.bootstrap.compute import (
     Resampled,
     Run,
     estimates,
+    holm,
     resample,
     t_probability,
     t_quantile,
@@ -150,13 +151,11 @@ def with_verdicts(rows: Sequence[SliceRow], settings: Bootstrap) -> tuple[SliceR
     """Return slices with verdicts, by p-values that allow for how many slices are looked at (Holm 1979)."""
     tested = [dict(row.rest) for row in rows]
     for ref in dict.fromkeys(ref for row in tested for ref in row):
-        order = sorted((row for row in tested if not math.isnan(row[ref].p_value)), key=lambda row: row[ref].p_value)
-        highest = 0.0
-        for i, row in enumerate(order):
-            highest = max(highest, min((len(order) - i) * row[ref].p_value, 1.0))
+        having = [row for row in tested if not math.isnan(row[ref].p_value)]
+        for row, p_value in zip(having, holm([row[ref].p_value for row in having]), strict=True):
             direction = "better" if row[ref].delta > 0 else "worse"  # of these metrics, higher is better
-            verdict = direction if highest <= 1 - settings.confidence_level else "no different"
-            row[ref] = replace(row[ref], p_value=highest, verdict=verdict)
+            verdict = direction if p_value <= 1 - settings.confidence_level else "no different"
+            row[ref] = replace(row[ref], p_value=p_value, verdict=verdict)
     return tuple(replace(row, rest=rest) for row, rest in zip(rows, tested, strict=True))
 
 

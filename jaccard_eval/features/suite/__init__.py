@@ -1,0 +1,1 @@
+"""Many models on many sets: their cells, means, ranks and groups."""

@@ -1,0 +1,27 @@
+"""The page of a suite: how models stand, and a heat map of sets and models whose cells lead to their pages."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from jaccard_eval.features.suite.report import SETS, build_charts, build_report, sets_section
+from jaccard_eval.features.suite.result import SuiteResult, is_plain
+from jaccard_eval.report import ReportOptions
+from jaccard_eval.report.model import Live, Report
+
+
+def build_page(result: SuiteResult, options: ReportOptions) -> Report:
+    """Return the report with all sets as a heat map, and means as bars."""
+    report = build_report(result, replace(options, verbose=True))
+    pages = {(cell.model, cell.set_name): cell.page for cell in reversed(result.cells) if is_plain(cell)}
+    links = [[pages.get((model, name), "") for model in result.models] for name in result.sets]
+    sets = sets_section(result, None)
+    known = [value for model in result.models for value in result.values(model).values() if not math.isnan(value)]
+    shades = links, min(known, default=0.0), max(known, default=0.0)
+    heat = replace(sets, blocks=(*sets.blocks, Live("sets", shades)))
+    sections = [
+        replace(section, blocks=(*section.blocks, *build_charts(result))) if section.key == "models" else section
+        for section in report.sections
+    ]
+    return replace(report, sections=tuple(heat if section.key == SETS else section for section in sections))
