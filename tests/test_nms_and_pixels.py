@@ -91,7 +91,7 @@ def test_what_cannot_be_suppressed_is_an_error_that_names_keywords(tmp_path: Pat
     assert len(nms(frame, options=ReadOptions(assume_score=1.0))) == 3
     with pytest.raises(UsageError, match="pass scores as well"):
         nms(frame, labels=[1, 2, 3, 4])  # type: ignore[call-overload]
-    with pytest.raises(UsageError, match="are those of predictions"):
+    with pytest.raises(UsageError, match="are for predictions"):
         nms(CORNERS, [0.1, 0.2, 0.3, 0.4], class_agnostic=True)  # type: ignore[call-overload]
     assert nms([]).tolist() == []
 
