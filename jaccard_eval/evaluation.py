@@ -402,5 +402,6 @@ def _still_said(read: Sequence[Finding], audited: Sequence[Finding], protocol: P
     for finding in read:
         is_settled = finding.code == "mask-axes" and finding.examples[0].where.path in settled
         no_area_is_read = finding.code == "area-missing" and protocol.oks_box_share is not None
-        if not is_settled and not no_area_is_read:
+        are_regions = finding.code == "kitti-dontcare" and bool(protocol.class_rules)
+        if not is_settled and not no_area_is_read and not are_regions:
             yield finding

@@ -72,6 +72,7 @@ def test_what_takes_part_beside_cars(tmp_path: Path) -> None:
         found("Pedestrian", 400, 0.5, height=30),  # takes the small car of moderate, as it is too small itself of easy
     ]
     result = evaluated(tmp_path, [(truth, "".join(dets))] * 41)
+    assert "kitti-dontcare" not in {finding.code for finding in result.findings}
     assert result["AP_R11[subset=easy,class=Car]"] == 1.0
     assert result["recall[score=0,iou=0.7,class=Car]"] == 0.5
     assert result["FP[score=0,iou=0.7,class=Car]"] == 41

@@ -425,9 +425,9 @@ def costliest_counted(costs: Costs, n: int, name: str, label: int | None = None)
 RULES = (  # the order of the steps, and the fields that only make sense together
     (
         "crowd and ignored boxes",
-        ("ignored_flags", "reusable_flags", "crowd_overlap", "dropped_flags", "counts_ignored"),
+        ("ignored_flags", "reusable_flags", "crowd_overlap", "dropped_flags"),
     ),
-    ("regions that nobody labelled", ("region_flags",)),
+    ("regions that nobody labelled", ("region_flags", "counts_ignored")),
     ("empty boxes", ("drop_empty",)),
     ("boxes beyond the image", ("clipped",)),
     ("classes judged on an image", ("judging", "frequencies")),
