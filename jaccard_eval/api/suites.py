@@ -65,7 +65,8 @@ class SuitePlan:
     options : mapping
         Keywords of `evaluate`, for all sets.
     set : mapping of str to mapping
-        The same for one set, with ``gt``, the path of its ground truth, if the pattern does not lead there.
+        The same for one set, with ``gt``, the path of its ground truth, and ``pred``, the pattern of its predictions,
+        if those of the plan do not lead there.
     gates : sequence of str
         Rules such as ``mean[model=yolo]>=0.5``, ``rank[model=yolo]<=2`` and ``cell[model=yolo,set=dogs]>=0.4``.
     """
@@ -209,7 +210,7 @@ def run_suite(
         cells=tuple(done),
         standings=rows,
         groups=group_means(groups, models, done, ref),
-        resampled="sets and images" if bootstrap else "sets",
+        resampled="sets and images" if bootstrap and all(cell.draws for cell in done if cell.state == DONE) else "sets",
         confidence_level=level,
         reused=sum(bool(record and record.get("reused")) for record in shown),
         findings=findings.findings(),
@@ -230,6 +231,9 @@ def find_cells(plan: SuitePlan, folder: Path, findings: FindingLog) -> list[Suit
     sets = _order(plan.sets, [name for name, *_ in truths])
     known = {} if SET in _FIELD.findall(plan.pred) else {SET: sets[0] if sets else ""}
     preds = _places(plan.pred, folder, [MODEL, SET, *keys], findings, chosen=chosen, known=known)
+    for name, own in plan.set.items():
+        for names, path in _matches(str(own["pred"]), folder) if "pred" in own else ():
+            preds[names.get(MODEL, ""), name, *(names.get(key, "") for key in keys)] = path
     models = _order(plan.models, [place[0] for place in preds])
     _require_known(MODEL, plan.models, {place[0] for place in preds})
     _require_known(SET, plan.sets, {name for name, *_ in truths})
@@ -347,7 +351,7 @@ class Job:
 def _job(
     plan: SuitePlan, folder: Path, cell: SuiteCell, metric: str, bootstrap: Bootstrap | None, *, pages: bool
 ) -> Job:
-    own = {name: value for name, value in plan.set.get(cell.set_name, {}).items() if name != "gt"}
+    own = {name: value for name, value in plan.set.get(cell.set_name, {}).items() if name not in ("gt", "pred")}
     options = {**plan.options, **own, "bootstrap": bootstrap, "errors": pages}
     shared = tuple(name for name in plan.options if name not in own)
     where = {"gt": str(folder / cell.gt), "pred": str(folder / cell.pred)}

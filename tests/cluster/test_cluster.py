@@ -16,7 +16,7 @@ from engine.test_disk_engine import OPTIONS, document, write_scene, write_shapes
 from judged_scenes import write_lvis, write_open_images
 from shaped import KINDS, shape_options
 
-from jaccard_eval import evaluate
+from jaccard_eval import evaluate, suite
 from jaccard_eval.cli.run import run
 from jaccard_eval.engine import dask_
 from jaccard_eval.errors import MachineError, UsageError
@@ -317,3 +317,12 @@ def test_a_cluster_behind_tls_is_reached_with_the_files_of_its_keys(
         assert capfd.readouterr().out == on_cluster
         assert run(command) == 4
         assert not list(tmp_path.glob("jaccard-eval-scratch-*"))
+
+
+def test_a_suite_is_evaluated_on_the_cluster(client: Any, tmp_path: Path) -> None:
+    folder = Path(__file__).parents[2] / "sample_data"
+    plan = {"gt": "coco/gt.json", "pred": "coco/{model}.json", "models": ["worse", "better"]}
+    here = suite(plan, folder=folder, cache=False, workers=1)
+    there = suite(plan, folder=folder, cache=False, scheduler=client.scheduler_info()["address"])
+    assert there.to_dict() == here.to_dict()
+    assert [round(row.mean, 4) for row in there.standings] == [0.6616, 0.3463]

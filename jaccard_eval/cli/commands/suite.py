@@ -109,12 +109,12 @@ def _read(path: Path) -> tuple[dict[str, Any], Path]:
     sets = content.get("set", {})
     for name, table in sets.items() if isinstance(sets, Mapping) else ():
         own = dict(table) if isinstance(table, Mapping) else table
-        gt = {"gt": own.pop("gt")} if isinstance(own, dict) and "gt" in own else {}
+        paths = {side: own.pop(side) for side in ("gt", "pred") if side in own} if isinstance(own, dict) else {}
         with _collected(problems):
             texts = _texts(config, f"set.{name}", own)
             # What a set has of its own is read with what all have: class names of one need the format of the other.
             keywords = _keywords(config, f"set.{name}", shared | texts) if texts else {}
-            content["set"] = content["set"] | {name: keywords | gt}
+            content["set"] = content["set"] | {name: keywords | paths}
     if problems:
         raise UsageError("\n".join(problems))
     return content, path.parent

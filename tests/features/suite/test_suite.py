@@ -283,6 +283,31 @@ def test_a_folder_without_a_plan_is_read_by_its_layout(folder: Path) -> None:
     assert run(["suite", "--processes", "1", str(folder), "-q"]) == 0
 
 
+def test_draws_of_images_widen_the_interval_of_a_mean(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    # Of six images nothing is drawn.
+    few = suite(PLAN, folder=folder, workers=1, cache=False, bootstrap=40)
+    assert few.resampled == "sets"
+    folder = tmp_path_factory.mktemp("more")
+    for number in range(6):
+        draw(folder / "pred" / "base" / f"s{number}.json", number, 0.5, images=24)
+    of_sets = suite(PLAN, folder=folder, workers=1, cache=False)
+    drawn = suite(PLAN, folder=folder, workers=1, cache=False, bootstrap=40)
+    assert (of_sets.resampled, drawn.resampled) == ("sets", "sets and images")
+    assert [row.mean for row in of_sets.standings] == [row.mean for row in drawn.standings]
+    widths = [[row.interval[1] - row.interval[0] for row in result.standings] for result in (of_sets, drawn)]  # type: ignore[index]
+    assert sum(widths[1]) > sum(widths[0])
+
+
+def test_a_set_has_paths_of_its_own(folder: Path) -> None:
+    shutil.copytree(SAMPLE / "coco", folder / "own")
+    own = {"gt": "own/gt.json", "pred": "own/{model}.json"}
+    for model, name in (("big", "better"), ("base", "worse")):
+        (folder / "own" / f"{name}.json").rename(folder / "own" / f"{model}.json")
+    result = suite({**PLAN, "models": ["base", "big"], "set": {"sample": own}}, folder=folder, workers=1)
+    assert result.sets == ("s0", "s1", "s2", "s3", "s4", "s5", "sample")
+    assert [round(result.values(model)["sample"], 4) for model in result.models] == [0.3463, 0.6616]
+
+
 def test_hostile_names_are_inert(tmp_path: Path) -> None:
     for model in ("<b>a", "[b]:dog:"):
         draw(tmp_path / "pred" / model / "s[0].json", 1, 0.5)
