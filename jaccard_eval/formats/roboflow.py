@@ -34,6 +34,7 @@ _KINDS = {
     "segm": re.compile(rb'"(?:points"\s*:\s*\[\s*\{|rle"\s*:\s*\{)'),
     "keypoints": re.compile(rb'"keypoints"\s*:\s*\[\s*\{'),
 }
+_SIZE = re.compile(rb'"image"\s*:\s*\{')
 _CENTRE = re.compile(rb'"predictions"\s*:\s*\[\s*(\]|\{[^{}]*"x"\s*:)')
 
 
@@ -65,7 +66,9 @@ def iou_types(peek: Peek) -> set[str]:
 
 def _rate(document: Peek) -> Likeness | None:
     keys = {"image", "predictions"}
-    is_nested = document.maps_images and all(f'"{key}"'.encode() in document.head for key in keys)
-    if not (document.top_keys >= keys or document.item_keys >= keys or is_nested):
-        return None
-    return Likeness.STRUCTURE if _CENTRE.search(document.head) else Likeness.CONTENT
+    is_centred = _CENTRE.search(document.head)
+    if document.top_keys >= keys:
+        return Likeness.STRUCTURE if is_centred else Likeness.CONTENT
+    # In a list, or by the names of images, the image is its size; records of scripts have its name there.
+    has_several = document.item_keys >= keys or document.maps_images
+    return Likeness.STRUCTURE if has_several and is_centred and _SIZE.search(document.head) else None
