@@ -156,7 +156,7 @@ BOX = [[0, 0, 10, 10]]
             r"<list>\[1\]\['boxes'\] has 4 values in row 0 and 3 .* row 1",
         ),
         ({"boxes": BOX, "labels": [1, 2]}, r"<list>\[1\]\['labels'\] has shape \(2,\); expected \(1,\)"),
-        ({"boxes": BOX, "labels": [-1]}, r"<list>: \[1\].boxes\[0\]: label is -1; expected whole numbers of at least 0"),
+        ({"boxes": BOX, "labels": [-1]}, r"<list>: \[1\].boxes\[0\]: label is -1; expected whole numbers"),
         ({"boxes": BOX, "labels": [0.5]}, r"<list>: \[1\].boxes\[0\]: label is 0.5"),
         ({"boxes": BOX, "labels": [7]}, r"\[1\].boxes\[0\]: label is 7, but there are 2 class names \(0 to 1\)"),
         ({"boxes": [["a"] * 4], "labels": [1]}, r"<list>\[1\]\['boxes'\] must hold numbers, got 'a'"),
