@@ -238,6 +238,10 @@ def find_cells(plan: SuitePlan, folder: Path, findings: FindingLog) -> list[Suit
     _require_known(MODEL, plan.models, {place[0] for place in preds})
     _require_known(SET, plan.sets, {name for name, *_ in truths})
     where = Where(str(folder))
+    for pattern, found in ((plan.gt, truths), (plan.pred, preds)):
+        if not found:
+            fix = "Name the folder that its paths start from, or change it."
+            findings.error("suite-missing", where, f"nothing matches the pattern {quoted_value(pattern)}", fix=fix)
     strangers = sorted({place[1] for place in preds} - {name for name, *_ in truths})
     if strangers and truths and not plan.sets:
         findings.warning("suite-missing", where, f"no ground truth for the sets {example_keys(strangers)}: ignored")
@@ -265,7 +269,7 @@ def _places(
     chosen: Mapping[str, Sequence[str]],
     known: Mapping[str, str] | None = None,
 ) -> dict[tuple[str, ...], str]:
-    """Return the paths that a pattern finds by the names in it; nothing, and two for the same names, are errors.
+    """Return the paths that a pattern finds by the names in it; two for the same names are an error.
 
     Of models and sets of which some are `chosen`, the others are none of the plan.
     """
@@ -274,9 +278,6 @@ def _places(
     for names, path in _matches(pattern, folder):
         named = {SET: Path(path).name.partition(".")[0], **(known or {}), **names}
         found.setdefault(tuple(named[key] for key in keys), []).append(path)
-    if not found:
-        fix = "Name the folder that its paths start from, or change it."
-        findings.error("suite-missing", where, f"nothing matches the pattern {quoted_value(pattern)}", fix=fix)
     wanted = {
         place: paths
         for place, paths in found.items()
