@@ -37,6 +37,7 @@ from jaccard_eval import (
 )
 from jaccard_eval.api import streaming
 from jaccard_eval.api.streaming import DOCUMENT
+from jaccard_eval.codes import EXPLAINED
 from jaccard_eval.data.protocol import ProtocolOptions
 from jaccard_eval.findings import Severity
 from jaccard_eval.options import EvaluateOptions, SideOptions
@@ -563,7 +564,7 @@ def test_a_state_of_another_schema_or_of_anything_else_is_refused() -> None:
         Evaluator.from_state("state")  # type: ignore[arg-type]
 
 
-def test_the_findings_page_shows_the_messages_of_an_evaluator() -> None:
+def test_findings_are_explained_with_the_messages_of_an_evaluator() -> None:
     narrow = {**box(), "boxes": np.array([[0, 0, 10, 10]], dtype=np.float32)}
     evaluator = fed(Evaluator(), [(key, narrow, target()) for key in (1001, 1004, 1001, 1004)])
     shown = [str(finding) for finding in evaluator.compute().findings if finding.severity is Severity.NOTE]
@@ -575,8 +576,8 @@ def test_the_findings_page_shows_the_messages_of_an_evaluator() -> None:
             call()
         shown.append(str(error.value))
     assert len(shown) == 4
-    page = (Path(__file__).parents[1] / "docs" / "findings.md").read_text(encoding="utf-8")
-    assert [message for message in shown if message not in page] == []
+    explained = "".join(path.read_text(encoding="utf-8") for path in EXPLAINED.glob("*.md"))
+    assert [message for message in shown if message not in explained] == []
 
 
 def rewritten(state: bytes, change: Callable[[dict[str, Any]], Any] = dict, **arrays: Any) -> bytes:
