@@ -1,4 +1,4 @@
-"""docs/protocols.md is generated from the protocols: every rule of each, with its value and its source.
+"""docs/protocols.md is generated from the protocols: the rules that each changes, with their values and sources.
 
 Run as a script, this file rewrites the page.
 """
@@ -21,7 +21,8 @@ For those who need the numbers of a benchmark: `--protocol NAME` chooses its rul
 
 Every rule that can change a number is a field, with its source
 next to it in `jaccard_eval/data/known_protocols.py`; `python tests/test_protocols_page.py` generates this page from
-them. Options replace single rules, and the [signature](reproducibility.md) of a result names them all.
+them. Options replace single rules, and the [signature](reproducibility.md) of a result names them all. A protocol has
+the rules of the one that it is compared with below, but for those in its table.
 [Exactness](exactness.md) is about how well each protocol reproduces its source.
 
 ## Rules
@@ -47,10 +48,31 @@ def meanings() -> dict[str, str]:
 
 
 def _section(protocol: Protocol) -> str:
-    shown = [name for name in meanings() if name not in ("name", "sources") and _is_shown(protocol, name)]
-    sources = dict(protocol.sources)
-    rows = (f"| `{name}` | {_text(getattr(protocol, name))} | {sources.get(name, '')} |\n" for name in shown)
-    return f"\n## {protocol.name}\n\n| rule | value | source |\n|---|---|---|\n{''.join(rows)}"
+    base, sources = _base(protocol), dict(protocol.sources)
+    told = [(name, _text(getattr(protocol, name)), sources.get(name, "")) for name in _changed(protocol)]
+    rows = (f"| `{name}` | {value} | {source} |\n" for name, value, source in told)
+    like = f"As `{base.name}`, but:\n\n" if base else ""
+    return f"\n## {protocol.name}\n\n{like}| rule | value | source |\n|---|---|---|\n{''.join(rows)}"
+
+
+def _base(protocol: Protocol) -> Protocol | None:
+    """Return what a protocol is told by: COCO, VOC, or the one it is named after, by the fewest rules that differ."""
+    others = [one for one in PROTOCOLS.values() if one is not protocol]
+    named = [one for one in others if protocol.name.startswith(f"{one.name}-")]
+    usual = [one for one in others if one.name in ("coco", "voc2012") and protocol.name not in ("coco", "voc2012")]
+    return min(named or usual, key=lambda one: len(_differing(protocol, one)), default=None)
+
+
+def _differing(protocol: Protocol, base: Protocol) -> list[str]:
+    rules = [name for name in meanings() if name not in ("name", "sources")]
+    return [name for name in rules if getattr(protocol, name) != getattr(base, name)]
+
+
+def _changed(protocol: Protocol) -> list[str]:
+    """Return the rules of a protocol that its base has not, or all that say anything."""
+    base = _base(protocol)
+    rules = _differing(protocol, base) if base else [name for name in meanings() if name not in ("name", "sources")]
+    return [name for name in rules if _is_shown(protocol, name)]
 
 
 def _is_shown(protocol: Protocol, name: str) -> bool:
@@ -100,8 +122,22 @@ def test_every_field_is_explained() -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=lambda protocol: protocol.name)
 def test_every_row_has_a_source(protocol: Protocol) -> None:
     rows = [line for line in _section(protocol).splitlines() if line.startswith("| `")]
-    assert len(rows) > 10
+    assert rows
     assert not [row for row in rows if row.endswith("|  |")]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=lambda protocol: protocol.name)
+def test_a_table_and_that_of_its_base_have_every_rule(protocol: Protocol) -> None:
+    told: dict[str, Any] = {}
+    chain = [protocol]
+    while (base := _base(chain[-1])) is not None:
+        chain.append(base)
+    for one in reversed(chain):
+        told |= {name: getattr(one, name) for name in _changed(one)}
+    if protocol.interpolation in ("area", "points"):
+        told["recall_points"] = protocol.recall_points
+    assert {name: getattr(protocol, name) for name in told} == told
+    assert {name for name in meanings() if _is_shown(protocol, name)} - {"name", "sources"} <= told.keys()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import click
@@ -260,7 +261,9 @@ def findings_page() -> str:
         lines += [f"## {severity.capitalize()}s", ""]
         for code in (code for code, own in severities.items() if own == severity):
             meaning = first_sentence(" ".join(explanation(code).partition("\n\n")[0].split()))
-            lines.append(f"* [`{code}`](../jaccard_eval/explained/{code}.md) {meaning}")
+            # The page is an index: the file that it links to has the rest.
+            few = shorten(meaning, 45, break_on_hyphens=False, placeholder=" …")
+            lines.append(f"* [`{code}`](../jaccard_eval/explained/{code}.md) {few}")
         lines.append("")
     return "\n".join(lines)
 
