@@ -201,6 +201,10 @@ class Stock:
             (folder / name).write_text(text, encoding="utf-8")
         self._save_results()
         self._draw_label_maps()
+        for name, source in (("gt", "gt"), ("pred/a", "worse"), ("pred/b", "better")):
+            (folder / "many" / name).mkdir(parents=True)
+            shutil.copy(folder / f"coco/{source}.json", folder / "many" / name / "set.json")
+        (folder / "many/suite.toml").write_text('gt = "gt/{set}.json"\npred = "pred/{model}/{set}.json"\n')
         inputs = [path for place in formats for path in sorted(place.iterdir()) if path.name != "images"]
         names = [path.relative_to(folder).as_posix() for path in inputs]
         self.gt = [name for name in names if name.split("/")[1].startswith(TRUTH)]
@@ -294,6 +298,8 @@ class Stock:
                 return (gt, pred, "-o", "out/parts")
             case "report":
                 return (pick(self.saved),)
+            case "suite":
+                return (pick(("many", "many/suite.toml")),)
             case "pixels":
                 return ("pixels/gt", "pixels/pred")
             case "panoptic":
