@@ -1,4 +1,4 @@
-"""docs/formats.md is generated from the descriptions of the formats.
+"""docs/formats.md is generated from the descriptions of the formats; the site has a page for each with its example.
 
 Run as a script, this file rewrites the page.
 """
@@ -14,8 +14,8 @@ For those who look for their format, or convert one.
 
 `jaccard-eval convert IN OUT [--to FORMAT]` writes those marked "written". The format
 of an input is detected; if it is ambiguous, name it with `--gt-format` or `--pred-format`. `jaccard-eval formats`
-prints the same list by kind of shape, `jaccard-eval formats NAME` one format. `python tests/test_formats_page.py`
-generates this page. Pickles are never loaded: export JSON, CSV or NumPy archives instead.
+prints the same list by kind of shape, `jaccard-eval formats NAME` one format with its source and an example, as a name
+of the table links to. `python tests/test_formats_page.py` generates this page. Pickles are never loaded: export JSON, CSV or NumPy archives instead.
 
 Data sets are found in their folders as published: of a root with a file or folder for each split (`train`, `val`,
 `test`), `val` is read, and a note names it; `--split` chooses another.
@@ -64,32 +64,22 @@ file names, image sizes, ids and class order. If predictions have classes that G
 
 
 def page() -> str:
-    """Return the page: a table of all formats, then the source and the example of each."""
+    """Return the page: a tables of all formats and of their shapes, and how each is written."""
     formats = [format_module(name).FORMAT for name in format_names()]
-    return (
-        HEAD
-        + "".join(map(_row, formats))
-        + SHAPES_HEAD
-        + "".join(map(_shapes, formats))
-        + WRITING
-        + "".join(map(_section, formats))
-    )
+    return HEAD + "".join(map(_row, formats)) + SHAPES_HEAD + "".join(map(_shapes, formats)) + WRITING
 
 
 def _row(one: Format) -> str:
     written = "yes" if one.name in written_formats() else ""
     suffixes = ", ".join(one.suffixes) or f"folders of {one.member}"
     summary = one.summary.replace("|", "\\|")
-    return f"| [`{one.name}`](#{one.name}) | {summary} | {written} | {', '.join(one.carries)} | {suffixes} |\n"
+    source = Path(format_module(one.name).__file__ or "").name
+    return f"| [`{one.name}`](../jaccard_eval/formats/{source}) | {summary} | {written} | {', '.join(one.carries)} | {suffixes} |\n"
 
 
 def _shapes(one: Format) -> str:
     cells = [one.reads.get(kind, "").replace("|", "\\|") for kind in SHAPES if kind != "bbox"]
     return f"| `{one.name}` | {' | '.join(cells)} |\n" if any(cells) else ""
-
-
-def _section(one: Format) -> str:
-    return f"\n## {one.name}\n\nSource: {one.source}\n\n```text\n{one.example.rstrip()}\n```\n"
 
 
 def test_the_page_equals_what_it_is_generated_from() -> None:

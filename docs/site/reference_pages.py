@@ -19,6 +19,7 @@ from jaccard_eval.cli.topics import EXIT_CODES
 from jaccard_eval.codes import CODES, STOPS, explanation, introduction
 from jaccard_eval.data.known_protocols import RULES
 from jaccard_eval.data.metricref import BOXES, METRICS
+from jaccard_eval.formats import Format, format_module, format_names
 from jaccard_eval.report import describe_outputs
 
 Pages = dict[str, str]
@@ -44,6 +45,7 @@ def generated_pages(written: Mapping[str, str]) -> Pages:
         "outputs.md": _outputs(),
         **({} if "protocols.md" in written else {"protocols.md": _protocols()}),
         **_findings(),
+        **{f"formats/{name}.md": _format(format_module(name).FORMAT) for name in format_names()},
         **_schemas(),
     }
 
@@ -289,6 +291,11 @@ def _finding(code: str, text: str) -> str:
     ]
     prose = [re.sub(r"^```\n", "```{code-block} text\n:class: message\n\n", part) for part in prose]
     return f"{UNLISTED}# {code}\n\n{''.join(prose)}{stops}\n\n[All findings](../findings.md)\n"
+
+
+def _format(one: Format) -> str:
+    example = f"Source: {one.source}\n\n```text\n{one.example.rstrip()}\n```\n"
+    return f"{UNLISTED}# {one.name}\n\n{marked_up(one.summary)}\n\n{example}\n[All formats](../formats.md)\n"
 
 
 def _moved_down(text: str) -> str:

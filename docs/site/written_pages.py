@@ -9,6 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 EXPLAINED = ROOT / "jaccard_eval" / "explained"
+FORMATS = ROOT / "jaccard_eval" / "formats"
 LINK = re.compile(r"(?<=\]\()(?!\w+:)([^)\s#]*)(#[^)\s]*)?(?=\))")
 # Files outside docs/ that have a page of the site.
 OUTSIDE = {path.name: path.name.lower() for path in sorted(ROOT.glob("*.md")) if path.name != "README.md"}
@@ -29,7 +30,7 @@ def written_pages() -> dict[str, str]:
 
 
 def relinked(text: str, source: Path, name: str) -> str:
-    """Turn links that the site has elsewhere: to pages outside docs/, and to what is explained of findings."""
+    """Turn links that the site has elsewhere: to pages outside docs/, to formats and to what explains findings."""
 
     def turned(found: re.Match[str]) -> str:
         path, anchor = found[1], found[2] or ""
@@ -42,6 +43,8 @@ def relinked(text: str, source: Path, name: str) -> str:
             return f"{up}{OUTSIDE[inside]}{anchor}"
         if target.parent == EXPLAINED:
             return f"{up}findings/{target.name}"
+        if target.parent == FORMATS:
+            return f"{up}formats/{target.stem.rstrip('_')}.md"
         if inside == "README.md":
             return f"{up}index.md"
         if target.is_relative_to(DOCS / "schema") and target.suffix == ".json":

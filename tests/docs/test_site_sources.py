@@ -13,6 +13,7 @@ import jaccard_eval
 from jaccard_eval.cli import COMMAND_TABLE
 from jaccard_eval.codes import CODES
 from jaccard_eval.data.metricref import METRICS
+from jaccard_eval.formats import format_names
 from jaccard_eval.report import describe_outputs
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +65,9 @@ def test_every_public_name_metric_output_and_code_has_its_place(pages: dict[str,
     assert [name for name in METRICS if f"| `{name}` |" not in pages["metrics.md"]] == []
     outputs = [one for rows in describe_outputs() for names, _ in rows for one in names.split()]
     assert [one for one in outputs if f"`{one}`" not in pages["outputs.md"]] == []
-    assert {f"findings/{code}.md" for code in CODES} <= set(pages)
+    assert {f"formats/{name}.md" for name in format_names()} | {f"findings/{code}.md" for code in CODES} <= set(pages)
+    formats = written_pages.written_pages()["formats.md"]
+    assert [name for name in format_names() if f"| [`{name}`](formats/{name}.md) |" not in formats] == []
     findings = written_pages.written_pages()["findings.md"]
     assert [code for code in CODES if f"* [`{code}`](findings/{code}.md) " not in findings] == []
 
