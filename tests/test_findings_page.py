@@ -72,10 +72,6 @@ def test_the_page_is_that_of_the_files() -> None:
     assert PAGE.read_text(encoding="utf-8") == findings_page()
 
 
-def test_no_meaning_is_cut_within_code() -> None:
-    assert [line for line in PAGE.read_text("utf-8").splitlines() if line[:4] == "* [`" and line.count("`") % 2] == []
-
-
 def test_an_example_names_its_command_and_all_files_that_the_command_reads() -> None:
     for code, example in EXAMPLES.items():
         assert re.match(r"\n```console\n\$ jaccard-eval \w+ .+\n```\n", example), code

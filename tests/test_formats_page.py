@@ -5,7 +5,7 @@ Run as a script, this file rewrites the page.
 
 from pathlib import Path
 
-from jaccard_eval.formats import SHAPES, Format, format_module, format_names, written_formats
+from jaccard_eval.formats import Format, format_module, format_names, written_formats
 
 PAGE = Path(__file__).parents[1] / "docs" / "formats.md"
 HEAD = """# Formats
@@ -14,24 +14,16 @@ For those who look for their format, or convert one.
 
 `jaccard-eval convert IN OUT [--to FORMAT]` writes those marked "written". The format
 of an input is detected; if it is ambiguous, name it with `--gt-format` or `--pred-format`. `jaccard-eval formats`
-prints the same list by kind of shape, `jaccard-eval formats NAME` one format with its source and an example, as a name
-of the table links to. `python tests/test_formats_page.py` generates this page. Pickles are never loaded: export JSON, CSV or NumPy archives instead.
+prints the same list by kind of shape, `jaccard-eval formats NAME` one format: what it carries, where shapes stand in
+it, its source and an example, as a name of the table links to. [Shapes](shapes.md) has what of them is compared.
+`python tests/test_formats_page.py` generates this page. Pickles are never loaded: export JSON, CSV or NumPy archives
+instead.
 
 Data sets are found in their folders as published: of a root with a file or folder for each split (`train`, `val`,
 `test`), `val` is read, and a note names it; `--split` chooses another.
 
-| format | what it is | written | carries | suffixes |
+| format | what it is | besides boxes | written | suffixes |
 |---|---|---|---|---|
-"""
-
-SHAPES_HEAD = """
-## Shapes
-
-Boxes are read of every format: those around other shapes where there are no others. What else is read, and where it
-stands ([shapes](shapes.md) has what is compared):
-
-| format | oriented boxes | masks | keypoints |
-|---|---|---|---|
 """
 
 WRITING = """
@@ -64,22 +56,18 @@ file names, image sizes, ids and class order. If predictions have classes that G
 
 
 def page() -> str:
-    """Return the page: a tables of all formats and of their shapes, and how each is written."""
+    """Return the page: a a table of all formats, and how they are written."""
     formats = [format_module(name).FORMAT for name in format_names()]
-    return HEAD + "".join(map(_row, formats)) + SHAPES_HEAD + "".join(map(_shapes, formats)) + WRITING
+    return HEAD + "".join(map(_row, formats)) + WRITING
 
 
 def _row(one: Format) -> str:
     written = "yes" if one.name in written_formats() else ""
     suffixes = ", ".join(one.suffixes) or f"folders of {one.member}"
     summary = one.summary.replace("|", "\\|")
+    shapes = ", ".join(kind for kind in one.reads if kind != "bbox")
     source = Path(format_module(one.name).__file__ or "").name
-    return f"| [`{one.name}`](../jaccard_eval/formats/{source}) | {summary} | {written} | {', '.join(one.carries)} | {suffixes} |\n"
-
-
-def _shapes(one: Format) -> str:
-    cells = [one.reads.get(kind, "").replace("|", "\\|") for kind in SHAPES if kind != "bbox"]
-    return f"| `{one.name}` | {' | '.join(cells)} |\n" if any(cells) else ""
+    return f"| [`{one.name}`](../jaccard_eval/formats/{source}) | {summary} | {shapes} | {written} | {suffixes} |\n"
 
 
 def test_the_page_equals_what_it_is_generated_from() -> None:

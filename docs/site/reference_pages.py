@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 
 import click
@@ -19,7 +18,7 @@ from jaccard_eval.cli.topics import EXIT_CODES
 from jaccard_eval.codes import CODES, STOPS, explanation, introduction
 from jaccard_eval.data.known_protocols import RULES
 from jaccard_eval.data.metricref import BOXES, METRICS
-from jaccard_eval.formats import Format, format_module, format_names
+from jaccard_eval.formats import SHAPES, Format, format_module, format_names
 from jaccard_eval.report import describe_outputs
 
 Pages = dict[str, str]
@@ -261,11 +260,9 @@ def findings_page() -> str:
     severities = {code: _severity(explanation(code)) for code in sorted(CODES)}
     for severity in sorted(set(severities.values())):
         lines += [f"## {severity.capitalize()}s", ""]
-        for code in (code for code, own in severities.items() if own == severity):
-            meaning = first_sentence(" ".join(explanation(code).partition("\n\n")[0].split()))
-            # The page is an index: the file that it links to has the rest.
-            few = shorten(meaning, 45, break_on_hyphens=False, placeholder=" …")
-            lines.append(f"* [`{code}`](../jaccard_eval/explained/{code}.md) {few}")
+        lines += [
+            f"[`{code}`](../jaccard_eval/explained/{code}.md)" for code, own in severities.items() if own == severity
+        ]
         lines.append("")
     return "\n".join(lines)
 
@@ -294,8 +291,10 @@ def _finding(code: str, text: str) -> str:
 
 
 def _format(one: Format) -> str:
+    held = "".join(f"* {SHAPES[kind]}: {where}\n" for kind, where in one.reads.items())
+    carried = f"{held}* Carries: {', '.join(one.carries)}\n"
     example = f"Source: {one.source}\n\n```text\n{one.example.rstrip()}\n```\n"
-    return f"{UNLISTED}# {one.name}\n\n{marked_up(one.summary)}\n\n{example}\n[All formats](../formats.md)\n"
+    return f"{UNLISTED}# {one.name}\n\n{marked_up(one.summary)}\n\n{carried}\n{example}\n[All formats](../formats.md)\n"
 
 
 def _moved_down(text: str) -> str:

@@ -69,7 +69,7 @@ def test_every_public_name_metric_output_and_code_has_its_place(pages: dict[str,
     formats = written_pages.written_pages()["formats.md"]
     assert [name for name in format_names() if f"| [`{name}`](formats/{name}.md) |" not in formats] == []
     findings = written_pages.written_pages()["findings.md"]
-    assert [code for code in CODES if f"* [`{code}`](findings/{code}.md) " not in findings] == []
+    assert [code for code in CODES if f"[`{code}`](findings/{code}.md)" not in findings] == []
 
 
 def test_the_sidebar_has_every_page_and_names_those_that_the_first_page_does_not_list(

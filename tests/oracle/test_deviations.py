@@ -1,4 +1,4 @@
-"""Every row of docs/exactness.md's table of deviations from pycocotools, and its table of protocol fields."""
+"""Every row of docs/exactness.md's table of deviations from pycocotools."""
 
 import json
 import math
@@ -9,9 +9,7 @@ import peer
 import pytest
 
 from jaccard_eval import DataError, evaluate
-from jaccard_eval.data.protocol import PROTOCOLS
 
-DOCS = Path(__file__).parents[2] / "docs" / "exactness.md"
 BOX = [10, 10, 50, 50]
 
 
@@ -169,25 +167,3 @@ def test_what_has_no_ground_truth_is_undefined_with_its_reason(tmp_path: Path) -
     assert document["metrics"]["AP_small"] is None
     assert document["undefined"]["AP_small"] == "no small ground truth"
     assert math.isnan(result["AP[class=dog]"])
-
-
-def test_the_table_of_protocols_is_what_the_protocols_say() -> None:
-    lines = [line for line in DOCS.read_text().splitlines() if line.startswith("| `")]
-    rows = {
-        cells[0].strip("`"): cells[1:] for cells in ([c.strip() for c in line.strip("|").split("|")] for line in lines)
-    }
-    rows = {field: cells for field, cells in rows.items() if hasattr(PROTOCOLS["coco"], field)}
-    assert len(rows) == 12
-    for field, cells in rows.items():
-        for name, cell in zip(("coco", "voc2012", "voc2007"), cells, strict=True):
-            assert cell == _said(field, getattr(PROTOCOLS[name], field)), (field, name)
-
-
-def _said(field: str, value: Any) -> str:
-    if field == "iou_thresholds":
-        return ".50 to .95 by .05" if len(value) == 10 else ", ".join(f"{one:.2f}".lstrip("0") for one in value)
-    if field == "areas":
-        return ", ".join(area.name for area in value)
-    if isinstance(value, tuple):
-        return ", ".join(map(str, value)) or "none"
-    return f"{value:g}" if isinstance(value, float) else str(value)
