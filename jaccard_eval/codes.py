@@ -59,7 +59,7 @@ def explanation(name: str) -> str:
 
 
 def introduction() -> str:
-    """Return what is said of all findings."""
+    """Return what is true of all findings."""
     return _read("_introduction")
 
 

@@ -22,7 +22,7 @@ For those who need the numbers of a benchmark: `--protocol NAME` chooses its rul
 Every rule that can change a number is a field, with its source
 next to it in `jaccard_eval/data/known_protocols.py`; `python tests/test_protocols_page.py` generates this page from
 them. Options replace single rules, and the [signature](reproducibility.md) of a result names them all. A protocol has
-the rules of the one that it is compared with below, but for those in its table.
+the rules of the one that it is compared with below, except those in its table.
 [Exactness](exactness.md) is about how well each protocol reproduces its source.
 
 ## Rules

@@ -43,7 +43,7 @@ from jaccard_eval.version import __version__
 CACHE = ".jaccard-eval-suite"
 MODEL, SET = "model", "set"
 _FIELD = re.compile(r"\{([a-z_]+)\}")
-# Of images, size and time stand for the bytes: only their width and height are read.
+# Of images, size and time are taken instead of the bytes: only their width and height are read.
 _IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp")
 _WORKER = "from jaccard_eval.api.suites import serve; serve()"
 
@@ -55,13 +55,13 @@ class SuitePlan:
     Parameters
     ----------
     gt, pred : str
-        Patterns of paths: ``{set}`` and ``{model}`` stand for names, ``*`` for anything. Further names in braces are
+        Patterns of paths: ``{set}`` and ``{model}`` are names, ``*`` is anything. Further names in braces are
         dimensions; ``{seed}``, ``{corruption}`` and ``{severity}`` have a meaning. A file's suffix need not be given.
     models, sets : sequence of str
         Those to take, in this order; all that are found if empty. Others are tested against the first model.
     metric : str
     groups : mapping of str to sequence of str
-        Names of groups, each with the sets in it; ``*`` stands for anything.
+        Names of groups, each with names or globs of the sets in it.
     options : mapping
         Keywords of `evaluate`, for all sets.
     set : mapping of str to mapping
@@ -310,7 +310,7 @@ def _matches(pattern: str, folder: Path) -> Iterator[tuple[dict[str, str], str]]
         name, before = found[1], pattern[place : found.start()]
         text += _literal(before) + (f"(?P={name})" if name in seen else f"(?P<{name}>[^/]+)")
         place, seen = found.end(), seen | {name}
-    ends = place == len(pattern) and bool(seen)  # the suffix of a file is no part of a name
+    ends = place == len(pattern) and bool(seen)  # the suffix of a file belongs to no name
     whole = re.compile(text + _literal(pattern[place:]))
     wanted = re.sub(r"\[", "[[]", _FIELD.sub("*", pattern))
     for path in sorted(glob.glob(wanted, root_dir=folder)):  # noqa: PTH207 - paths stay as the pattern has them

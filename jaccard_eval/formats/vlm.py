@@ -65,7 +65,7 @@ class Form:
 
 
 FORMS = {
-    # An object is no box: of many that are open inside each other, each would be read to the end.
+    # An object is not a box: of many that are open inside each other, each would be read to the end.
     "bbox_2d": Form(pattern=re.compile(r"""["']bbox_2d["']\s*:(?!\s*\{)"""), whole=_PIXELS_OR_THOUSANDTHS),
     "box_2d": Form(pattern=re.compile(r"""["']box_2d["']\s*:(?!\s*\{)"""), order=_YXYX),
     # PaliGemma: <loc0100><loc0200><loc0300><loc0400> dog ; ...

@@ -289,7 +289,7 @@ class Draft:
     def _refuse_lost(self, lost: str, kept: BoolArray) -> None:
         if lost and not kept.any():
             detail = f"nothing is left to evaluate: it only has {lost}"
-            fix = "Export the objects as that warning says, or pass another file."
+            fix = "Export the objects as that warning describes, or pass another file."
             self.findings.error("content-lost", Where(self.path), detail, fix=fix)
             self.findings.raise_errors()
 

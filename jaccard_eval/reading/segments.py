@@ -640,7 +640,7 @@ def _map_of(path: Path) -> Path | None:
     """Return the map next to a JSON file, which lists the segments of this one image then; None where there is none."""
     places = [Path(f"{folder_of(path)}{suffix}") for suffix in (".png", ".npy")]
     if path.name == _ALONE:
-        # Pictures of the segments may lie there as well.
+        # Drawings of the segments may lie there as well.
         names = list_folder(path.parent)[1]
         several = ([name for name in names if name.lower().endswith(suffix)] for suffix in (".npy", ".png"))
         places += [path.parent / found[0] for found in several if len(found) == 1]

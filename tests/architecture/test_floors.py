@@ -13,7 +13,9 @@ PACKAGE = Path(jaccard_eval.__file__).parent
 FEATURES_BELOW = {
     "gates": {"bootstrap"},
     "compare": {"bootstrap", "images"},
-    "images": {"errors"},  # what a box is wrong by
+    "images": {"errors", "operating"},  # what a box is wrong by, and from which score on
+    "labels": {"images"},  # drawn in the same gallery
+    "suite": {"bootstrap"},
     "explain": {"errors", "images"},
     "panoptic": {"bootstrap", "compare"},
     "pixels": {"bootstrap"},

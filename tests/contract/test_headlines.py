@@ -34,6 +34,7 @@ RUNS = {
     "report": "report result.json",
     "nms": "nms pred.json -o kept.json --force",
 }
+PLAN = 'gt = "gt.json"\npred = "{model}.json"\nmodels = ["pred"]\n'  # of a suite
 SEGMENTS = Path(__file__).parents[2] / "sample_data" / "panoptic"
 WITHOUT_REPORT = {"convert", "partition", "formats", "completion", "help"}
 RED, GREEN, YELLOW = "\x1b[31m", "\x1b[32m", "\x1b[33m"
@@ -47,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "warned").mkdir()
     write_pair(folder / "warned", warned=True)
     assert run_here("evaluate", "gt.json", "pred.json", "-q", "-o", "result.json", cwd=folder).returncode == 0
-    (folder / "suite.toml").write_text('gt = "gt.json"\npred = "{model}.json"\nmodels = ["pred"]\n')
+    (folder / "suite.toml").write_text(PLAN)
     shutil.copytree(SEGMENTS, folder / "segments")
     (folder / "maps").mkdir()
     Image.fromarray(np.array([[0, 1], [1, 2]], np.uint8)).save(folder / "maps" / "a.png")

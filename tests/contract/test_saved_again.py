@@ -11,7 +11,7 @@ from command_line import run_here, write_pair
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from test_headlines import RUNS, SEGMENTS
+from test_headlines import PLAN, RUNS, SEGMENTS
 
 import jaccard_eval
 from jaccard_eval import DataError, load_result
@@ -46,6 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "nothing.txt").write_text("what is this?")
     for name in ("a.txt", "b.txt"):
         (folder / name).write_text("0 0 2 2\n1 0 3 2\n")
+    (folder / "suite.toml").write_text(PLAN)
     shutil.copytree(SEGMENTS, folder / "segments")
     (folder / "maps").mkdir()
     Image.fromarray(np.array([[0, 1], [1, 2]], np.uint8)).save(folder / "maps" / "a.png")

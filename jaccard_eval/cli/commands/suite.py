@@ -155,7 +155,7 @@ COMMAND = SectionedCommand(
     group="Evaluate",
     callback=suite,
     help="Evaluate many models on many sets: one table, one page, one gate.\n\n"
-    "PLAN is a file that says where ground truth and predictions are, or a folder with suite.toml, or with gt/SET and"
+    "PLAN is a file with the paths of ground truth and predictions, or a folder with suite.toml, or with gt/SET and"
     " pred/MODEL/SET. A pair that cannot be evaluated is reported and does not end the others. What is unchanged is not"
     " computed again.",
     short_help="Evaluate many models on many sets.",

@@ -163,7 +163,7 @@ def _with_names_of_files(result: ComparisonResult) -> ComparisonResult:
     if [side.name for side in sides] != [*side_names(len(sides), {})] or not all(side.path for side in sides):
         return result
     parts = [PurePath(side.path).parts for side in sides]
-    # As many folders as it takes to tell them apart: runs/a/pred.json and runs/b/pred.json.
+    # As many folders as it takes to keep them apart: runs/a/pred.json and runs/b/pred.json.
     depth = next((n for n in range(1, max(map(len, parts)) + 1) if len({part[-n:] for part in parts}) == len(parts)), 0)
     if not depth:
         return result

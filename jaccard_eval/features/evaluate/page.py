@@ -304,7 +304,7 @@ def _gallery(result: EvaluationResult, options: ReportOptions) -> list[Section]:
         return [] if gallery is None or not gallery.images else [gallery_section(gallery)]
     wanted = [row for sentence in sentences for row in images_of(found, sentence.pick, EACH)]
     wanted += images_by_class(found, [_lost(row) for row in result.per_class], WORST_CLASSES, EACH)
-    # Without files there are no pictures to choose: the page draws what is asked for.
+    # Without files there are no thumbnails to choose: the page draws what is asked for.
     pictured = result.images is not None and result.images.given
     n = max(DEFAULT_IMAGES, len({*wanted})) if pictured else DEFAULT_IMAGES // 2
     n = n if options.gallery is None else options.gallery

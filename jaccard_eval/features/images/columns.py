@@ -40,7 +40,7 @@ MOST = np.iinfo(np.uint16).max
 
 
 def placed(found: Explained, shown: Sequence[int]) -> BoxOutcomes:
-    """Return all boxes with their places in the columns, -1 of those that are left out.
+    """Return all boxes with their places in the columns, -1 of those that are omitted.
 
     All images take part, or those that are `shown` where all boxes are more than a page can hold.
     """
@@ -133,7 +133,7 @@ def packed(columns: Mapping[str, npt.NDArray[Any]]) -> tuple[list[tuple[str, int
         raw = np.ascontiguousarray(column.astype(f"<u{width}")).view(np.uint8)
         parts.append(raw.reshape(-1, width).T.tobytes())
         layout.append((name, width, len(column)))
-    # Bytes repeat in runs, if at all: to look for more takes six times as long, for nothing.
+    # Bytes repeat in runs, if at all: a search for more needs six times the time and finds nothing.
     packer = zlib.compressobj(1, strategy=zlib.Z_RLE)
     return layout, base64.b64encode(packer.compress(b"".join(parts)) + packer.flush()).decode()
 

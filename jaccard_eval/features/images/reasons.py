@@ -124,7 +124,7 @@ KINDS = {
     "box": ("localisation", "box is off", "boxes are off", "their class is right: work on the boxes"),
     "double": ("duplicate", "detection is a duplicate", "detections are duplicates", "NMS removes them"),
     "both": (
-        *("both", "detection lies beside another class", "detections lie beside other classes"),
+        *("both", "detection lies next to another class", "detections lie next to other classes"),
         "class and box are wrong",
     ),
     "background": (

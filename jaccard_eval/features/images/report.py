@@ -30,7 +30,7 @@ def images_section(images: WorstImages, measure: str) -> Section:
 
 
 COST = "Ordered by cost: misses plus the scores of false positives"
-ALL_BOXES = "Pictures of the classes that lose most, and the boxes of all images (--gallery N has more pictures)"
+ALL_BOXES = "Images of the classes that lose most, and the boxes of all images (--gallery N embeds more of them)"
 
 
 def gallery_section(gallery: Gallery, about: str = COST, columns: Mapping[str, Any] | None = None) -> Section:

@@ -60,7 +60,7 @@ def _headline(result: SuiteResult) -> Headline:
 
 
 def models_section(result: SuiteResult) -> Section:
-    """Return the table of models; columns in which nothing is defined are left out."""
+    """Return the table of models; columns in which nothing is defined are omitted."""
     rows = result.standings
     level = f"{100 * result.confidence_level:g} %"
     best = max((row.mean for row in rows if not math.isnan(row.mean)), default=math.nan)
@@ -157,8 +157,9 @@ def build_charts(result: SuiteResult) -> list[Chart]:
 
 def build_data(result: SuiteResult, options: ReportOptions) -> DataTable:
     """Return one row per pair, with all metrics of its summary; `options` change nothing."""
-    keys = list(dict.fromkeys(key for cell in result.cells for key in cell.at))
-    names = list(dict.fromkeys(name for cell in result.cells for name in cell.metrics))
+    # Sorted, as documents have them: a saved suite has the same columns.
+    keys = sorted({key for cell in result.cells for key in cell.at})
+    names = sorted({name for cell in result.cells for name in cell.metrics})
     header = ("model", "set", *keys, "state", "images", "objects", "detections", *names, "gt", "pred", "problem")
     return DataTable(header, tuple(_row(cell, keys, names) for cell in result.cells))
 
