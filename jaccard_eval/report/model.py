@@ -222,7 +222,7 @@ class GalleryBox:
     # What became of an object from the first side to the other; or that it is a suspected label
     change: Literal["", "lost", "found", "suspect"] = ""
     drawing: DrawnShape | None = field(default=None, repr=False)
-    place: int = -1  # among the boxes that a page has as columns
+    place: int = -1  # among the boxes that a page has as columns; of a suspect, in their list
 
     def shows_at(self, score: float) -> bool:
         """Whether it is there at a score threshold; at NaN all are."""

@@ -77,7 +77,7 @@ def test_without_script_all_tables_and_drawings_are_there(name: str, opened: Any
             assert control.is_disabled() or control.get_attribute("type") == "checkbox", control.inner_html()
 
 
-@pytest.mark.parametrize("name", ["gates", "compare", "explain", "panoptic"])
+@pytest.mark.parametrize("name", ["gates", "compare", "explain", "labels", "panoptic"])
 def test_a_keyboard_reaches_all_that_can_be_operated(name: str, opened: Any) -> None:
     focusable = "a[href], button, input:not([disabled]), summary, [tabindex='0']"
     with opened(name) as page:

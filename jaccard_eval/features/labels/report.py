@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from itertools import zip_longest
 
 from jaccard_eval.data.document import DataTable
@@ -57,7 +58,8 @@ def build_report(result: LabelsResult, options: ReportOptions) -> Report:
 
 
 def _section(result: LabelsResult, kind: str, *, verbose: bool) -> Section:
-    found = [suspect for suspect in result.suspects if suspect.kind == kind]
+    numbered = [(str(i), suspect) for i, suspect in enumerate(result.suspects) if suspect.kind == kind]
+    found = [suspect for _, suspect in numbered]
     if kind in result.refused:
         return Section(TITLES[kind], (Note(f"Not looked for: {result.refused[kind]}."),))
     if not found:
@@ -77,7 +79,8 @@ def _section(result: LabelsResult, kind: str, *, verbose: bool) -> Section:
     left = len(found) - len(shown) + result.unlisted.get(kind, 0)
     notes = [f"{probable:,} of them probable (score {PROBABLE:g} or more)" if probable else "None of them is probable"]
     notes += [f"{left:,} more with lower scores"] if left else []
-    return Section(TITLES[kind], (Table(heads, rows), Note("; ".join(notes) + ".")))
+    keys = tuple(key for key, _ in numbered[: len(shown)])
+    return Section(TITLES[kind], (Table(heads, rows, keys=keys), Note("; ".join(notes) + ".")))
 
 
 def _gain(gain: Gain) -> Section:
@@ -130,15 +133,17 @@ def page_sections(result: LabelsResult, options: ReportOptions) -> list[Section]
     if images is None or not rows:
         return []
     side, quality = next((side, quality) for most, side, quality in THUMBNAILS if len(rows) <= most)
-    of_image: dict[int, list[Suspect]] = {row: [] for row in rows}
-    for suspect in result.suspects:
+    of_image: dict[int, list[tuple[int, Suspect]]] = {row: [] for row in rows}
+    for i, suspect in enumerate(result.suspects):
         if suspect.image_row in of_image:
-            of_image[suspect.image_row].append(suspect)
+            of_image[suspect.image_row].append((i, suspect))
     drawn, place = [], {row: i for i, row in enumerate(rows)}
-    for row, found in of_image.items():
+    for row, numbered in of_image.items():
+        found = [suspect for _, suspect in numbered]
         thumbnail = images.thumbnail(row, side=side, quality=quality)
         size = _size(images, row, found, None if thumbnail is None else thumbnail.size)
-        boxes = tuple(_drawn(suspect, size if result.gt.units != "px" else (1, 1)) for suspect in reversed(found))
+        scale = size if result.gt.units != "px" else (1, 1)
+        boxes = tuple(replace(_drawn(suspect, scale), place=i) for i, suspect in reversed(numbered))
         caption = ", ".join(f"{count} {kind}" for kind, count in Counter(suspect.kind for suspect in found).items())
         data = b"" if thumbnail is None else thumbnail.data
         drawn.append(GalleryImage(found[0].image, size, boxes, data, row, caption=caption))

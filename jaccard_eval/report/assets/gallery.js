@@ -149,10 +149,12 @@ for (const gallery of all(".gallery")) {
     boxes.sort((a, b) => is(b, "is-chosen") - is(a, "is-chosen") || STATES.indexOf(stateIn(a)) - STATES.indexOf(stateIn(b)) || (b.dataset.s ?? 9) - (a.dataset.s ?? 9));
     part("list").replaceChildren();
     for (const box of boxes) {
-      const button = add(add(part("list"), "li"), "button", textOf(box), { type: "button", class: `${stateIn(box)}${is(box, "is-chosen") ? " is-chosen" : ""}` });
+      const item = add(part("list"), "li"), button = add(item, "button", textOf(box), { type: "button", class: `${stateIn(box)}${is(box, "is-chosen") ? " is-chosen" : ""}` });
       on(button, "focus mouseenter", () => point(box, svg));
       on(box, "mouseenter", () => point(box, svg));
+      addVerdicts(item, box.dataset.i);
     }
+    if (review) showVerdicts();
   };
   const open = item => {
     at = shown.indexOf(item);
