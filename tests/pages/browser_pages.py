@@ -119,6 +119,7 @@ PAGES: dict[str, Callable[[Path, pytest.FixtureRequest], list[object]]] = {
     "gate": of_saved_result("gate", "--fail-under", "AP=0.9", "--fail-under", "AP50=0.5"),
     "inspect": lambda *_: ["inspect", *PAIR],
     "labels": lambda *_: ["labels", *PAIR],
+    "suite": lambda *_: ["suite", SAMPLE / "suite.toml", "--no-cache"],
     "explain": lambda *_: ["explain", *PAIR, "--boxes", "10"],
     "report": of_saved_result("report"),
 }
