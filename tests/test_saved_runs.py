@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from command_line import box, write_json, write_pair
 
-from jaccard_eval import Bootstrap, CompareOptions, DataError, UsageError, compare, evaluate, load
+from jaccard_eval import Bootstrap, CompareOptions, DataError, UsageError, compare, evaluate, get_protocol, load
 from jaccard_eval.cli import run as _run
 from jaccard_eval.data.document import RUN_ENTRY
+from jaccard_eval.plugins import Limit, Subset
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.outputs.npz import BOX_COLUMNS, PAIR_COLUMNS, digest_run, render
 from jaccard_eval.runs import is_saved_run, load_run
@@ -29,6 +30,14 @@ def three(tmp_path: Path) -> tuple[Path, Path, Path]:
 def saved(gt: Path, pred: Path) -> Path:
     path = pred.with_suffix(".npz")
     assert _run.run(["evaluate", str(gt), str(pred), "-o", str(path)]) == 0
+    return path
+
+
+def saved_with_subsets(gt: Path, pred: Path) -> Path:
+    """Save a run that has every column: those of subsets, too."""
+    rules = get_protocol("coco").with_options(subsets=(Subset("tall", (Limit("height", 50),)),))
+    path = pred.with_suffix(".npz")
+    path.write_bytes(render(evaluate(gt, pred, protocol=rules), ReportOptions()))
     return path
 
 
@@ -142,7 +151,7 @@ ARRAYS = (*(f"{side}.{name}" for side in ("gt", "pred") for name in BOX_COLUMNS)
 
 @pytest.mark.parametrize("name", [name for name in ARRAYS if name != "gt.score"])
 def test_a_run_in_which_any_array_was_changed_is_refused(three: tuple[Path, ...], name: str) -> None:
-    path = saved(*three[:2])
+    path = saved_with_subsets(*three[:2])
     for change in (
         lambda arrays: arrays.update({name: arrays[name] == 0 if arrays[name].dtype == bool else arrays[name] + 1}),
         lambda arrays: arrays.update({name: arrays[name][:-1]}),
@@ -152,7 +161,7 @@ def test_a_run_in_which_any_array_was_changed_is_refused(three: tuple[Path, ...]
         with pytest.raises(DataError, match="does not match its digest: it was changed after it was written") as caught:
             load_run(damaged(path, change))
         assert caught.value.findings[0].code == "result-edited"
-        path = saved(*three[:2])
+        path = saved_with_subsets(*three[:2])
 
 
 def with_digest(arrays: Arrays) -> None:
@@ -179,7 +188,7 @@ def test_a_digest_made_anew_lets_nothing_pass_that_cannot_be_computed_with(three
             with_digest(arrays)
 
         with pytest.raises(DataError, match="cannot be read back") as caught:
-            load_run(damaged(saved(*three[:2]), change))
+            load_run(damaged(saved_with_subsets(*three[:2]), change))
         assert caught.value.findings[0].code == "result-invalid"
 
 

@@ -43,8 +43,8 @@ def words_for(words: str) -> set[str]:
     [
         ("jaccard-eval ver", {"verify"}),
         ("jaccard-eval --proto", {"--protocol"}),
-        ("jaccard-eval evaluate --protocol v", {"voc2007", "voc2012"}),
-        ("jaccard-eval evaluate --protocol = v", {"voc2007", "voc2012"}),  # bash splits at the equals sign
+        ("jaccard-eval evaluate --protocol v", {"visdrone", "voc2007", "voc2012"}),
+        ("jaccard-eval evaluate --protocol = v", {"visdrone", "voc2007", "voc2012"}),  # bash splits at the equals sign
         ("jaccard-eval explain a b --against ", set(RULES)),
         ("jaccard-eval a b --pred-format kit", {"kitti"}),
         ("jaccard-eval convert a b --to pasc", set()),

@@ -511,8 +511,8 @@ def test_whatever_is_written_comes_back(name: str, dataset: Dataset, tmp_path: P
     assert (again.images.keys, again.images.file_names) == (dataset.images.keys, dataset.images.file_names)
     assert again.images.sizes.tobytes() == dataset.images.sizes.tobytes()
     assert (again.images.listed, again.labels, again.units) == (dataset.images.listed, dataset.labels, "px")
-    assert again.boxes.shapes is None
-    beside = ("source", "shapes", "image_names", "class_names")
+    assert again.boxes.shapes is None and again.boxes.outside is None
+    beside = ("source", "shapes", "outside", "image_names", "class_names")
     for column in (field.name for field in fields(BoxTable) if field.name not in beside):
         assert getattr(again.boxes, column).tobytes() == getattr(dataset.boxes, column).tobytes(), column
     assert {one.code for one in again.findings} <= {"image-names-alike", "csv-row-no-box", "pred-empty", "class-quoted"}

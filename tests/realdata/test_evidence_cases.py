@@ -30,7 +30,10 @@ CASES = {
     "equal scores across the cap": Case(
         "r14_cells/gt r14_cells/pred --assume-score 1.0", code=3, said="0.8000 without. --max-dets none counts all."
     ),
-    "cells without a cap": Case("r14_cells/gt r14_cells/pred --assume-score 1.0 --max-dets none", value="AP 0.8000"),
+    "cells without a cap": Case(
+        "r14_cells/gt r14_cells/pred --assume-score 1.0 --max-dets none",
+        value="precision 1.0000  recall 1.0000  F1 1.0000  mean IoU 0.8667  AP 0.8000 to 0.8000 by the order",
+    ),
     "24 boxes as corners": Case(
         "gt_xyxy_small/gt_noseg.json gt_xyxy_small/dt_noseg.json", code=3, said="Rerun with --gt-box xyxy"
     ),

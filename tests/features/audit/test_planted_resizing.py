@@ -143,7 +143,7 @@ def test_both_precisions_and_the_share_of_objects_are_the_evidence(
 def test_the_example_of_the_documentation_is_what_is_printed(good_pair: Loader) -> None:
     pair, change = good_pair("sample"), letterbox(640, 640)
     pair.change_boxes("pred", lambda box, size: [round(value, 2) for value in change(box, size)])
-    page = (Path(__file__).parents[3] / "docs" / "findings.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "jaccard_eval" / "explained" / "box-resized.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"error\[box-resized\]: pred\.json: (.*)", page)
     assert pair.evaluate().errors["box-resized"].endswith(f"pred.json: {example}")
 

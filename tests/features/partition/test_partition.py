@@ -133,7 +133,7 @@ def test_what_is_known_of_classes_is_checked(tmp_path: Path) -> None:
     table = parquet.read_table(path)
     lists = table["gt_absent"].to_pylist()
     for change, message in (
-        ([*lists[:3], [5], *lists[4:]], "input-changed.*what is known of classes"),
+        ([*lists[:3], [5], *lists[4:]], "input-changed.*its facts about classes do not match"),
         ([*lists[:3], [6], *lists[4:]], "gt_absent has a class that there is not"),
         (None, "has no column gt_absent"),
     ):
