@@ -132,7 +132,7 @@ def with_facts(gt: Path, labels: dict[tuple[str, str], int]) -> Dataset:
             rows.add((int(image.partition(".")[0]), CLASSES.index(name), PRESENT if is_present else ABSENT))
     columns = (np.array(column, dtype=np.int32) for column in zip(*sorted(rows), strict=True))
     ancestors = tuple(tuple(sorted(CLASSES.index(name) for name in ABOVE.get(label, ()))) for label in CLASSES)
-    facts = ClassFacts(ImageLabels.ordered(*columns), (), ancestors, CHALLENGE)  # type: ignore[arg-type]
+    facts = ClassFacts(ImageLabels.ordered(*columns), ancestors=ancestors, usual_protocol=CHALLENGE)  # type: ignore[arg-type]
     return replace(load(gt, options=ReadOptions(iou_type="segm")), facts=facts)
 
 
