@@ -5,7 +5,6 @@ Points without numbers are not labelled. DeepLabCut calls images by their path, 
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -17,7 +16,6 @@ from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import Drawn
 from jaccard_eval.reading.records import RecordCollector
-from jaccard_eval.reading.tabular.boxes import note_no_class
 from jaccard_eval.text import is_numeral, quoted_value
 
 _HEADER = ("scorer", "individuals", "bodyparts", "coords")  # what DeepLabCut's lines of header begin with
@@ -34,6 +32,10 @@ def is_table(text: str) -> bool:
 
 def read_table(path: Path, draft: Draft) -> None:
     """Add the poses of a table to the draft."""
+    import csv  # looks for formats do without tables
+
+    from jaccard_eval.reading.tabular.boxes import note_no_class
+
     lines = [row for row in csv.reader(files.read_text(path).splitlines()) if row]
     is_deeplabcut = lines[0][0] == _HEADER[0]
     n_header = next((at for at, row in enumerate(lines) if row[0] not in _HEADER), len(lines)) if is_deeplabcut else 1
