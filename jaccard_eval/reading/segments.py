@@ -253,8 +253,8 @@ def read_document(
         record.error("layout", "annotations", "are of boxes: they have no segments_info", _BOXES_FIX)
         return None
     if "frames" in document and "annotations" not in document:  # Scalabel's, as BDD100K has them
-        words = "Pass the folder of the bitmasks, or compare objects with {command}."
-        fix = Fix.missing(words, command="evaluate GT PRED --iou-type segm")
+        words = "Pass the folder of the bitmasks, or compare objects with {command} and {iou_type}."
+        fix = Fix.missing(words, command="evaluate GT PRED", iou_type="segm")
         record.error("layout", "frames", "are labels of objects: they have no segments_info", fix)
         return None
     is_gt = role == "gt"
