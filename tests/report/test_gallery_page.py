@@ -210,7 +210,7 @@ def test_the_first_line_names_model_and_data_or_is_the_title(tmp_path: Path) -> 
 
 def test_a_page_without_image_files_says_how_to_show_them() -> None:
     page = render(evaluate([gt("x 0 0 9 9")], [det("x 0 0 9 9", 0.9)], errors=True), ReportOptions())
-    assert "Boxes are drawn on a plain canvas: pass --images DIR to see the images." in page
+    assert "Boxes are drawn on a plain canvas: name the folder of the images to see them." in page
 
 
 def test_the_page_of_explain_has_the_curve_of_its_metric(tmp_path: Path) -> None:

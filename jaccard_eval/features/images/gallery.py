@@ -277,7 +277,7 @@ def file_notes(result: Shown, images: Sequence[GalleryImage]) -> tuple[str, ...]
     if not plain:
         return ()
     if result.images is None or not result.images.given:
-        return ("Boxes are drawn on a plain canvas: pass --images DIR to see the images.",)
+        return ("Boxes are drawn on a plain canvas: name the folder of the images to see them.",)
     what = pluralise(plain, "image has", "images have")
     return (f"{what} no file that can be shown: the boxes are drawn on a plain canvas.",)
 

@@ -11,7 +11,7 @@ from jaccard_eval.report.default_page import default_page
 from jaccard_eval.report.model import Live, Note, Report, Section
 
 HOW = (
-    "Accept or reject suspects, here or in a column of labels.csv, and pass the list with --reviewed: what was judged"
+    "Accept or reject suspects, here or in a column of labels.csv, and pass the list as reviewed: what was judged"
     " is hidden, and AP is measured with what was accepted."
 )
 

@@ -94,7 +94,8 @@ def test_ids_are_those_that_the_ground_truth_gets_when_it_is_converted(name: str
     assert judged.stats[0] == pytest.approx(evaluate(YOLO_GT, YOLO_PRED)["AP"], abs=1e-12)
 
 
-@pytest.mark.parametrize("target", written_formats())
+# CVAT has no scores, and maps of instances hold masks alone: tests of conversion refuse both.
+@pytest.mark.parametrize("target", [name for name in written_formats() if name not in ("cvat", "instances")])
 @pytest.mark.parametrize(("gt", "pred"), [(COCO_GT, COCO_PRED), (YOLO_GT, YOLO_PRED), (COCO_GT, YOLO_PRED)])
 def test_ap_is_what_it_was(gt: Path, pred: Path, target: str, tmp_path: Path) -> None:
     out = tmp_path / ("out" if target in ("yolo", "voc") else "out.json" if target == "coco" else f"out.{target}")
