@@ -393,7 +393,7 @@ def of_files(gt_path: str, pred_path: str, n: int, draws: int) -> None:
     aligned = load_and_align(gt_path, pred_path, SideOptions()).aligned
     names = list(aligned.class_names)
     sides = []
-    for boxes in (aligned.gt.take(~aligned.gt.crowd), aligned.pred):
+    for boxes in (aligned.gt_table.take(~aligned.gt_table.crowd), aligned.pred_table):
         corners = np.hstack((boxes.xywh[:, :2], boxes.xywh[:, :2] + boxes.xywh[:, 2:]))
         score = np.ones(len(boxes)) if boxes.score is None else boxes.score
         sides.append(Boxes(boxes.image.astype(np.int64), boxes.label.astype(np.int64), corners, score))

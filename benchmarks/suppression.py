@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     _, path = processes.make_scene(options.dir, "--images", str(options.images))
-    boxes = load(path, role="pred").boxes
+    boxes = load(path, role="pred").table
     reading = best(options.rounds, lambda: load(path, role="pred"))
     print(f"{len(boxes):,} detections; best of {options.rounds} rounds.\n\nreading           {reading:6.3f} s")
     for agnostic in (False, True):

@@ -25,7 +25,7 @@ from jaccard_eval.cli.parse import RunOptions, WholeNumber, parse_toml, read_set
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import ExitCode, UsageError
 from jaccard_eval.findings import FindingLog
-from jaccard_eval.text import shown_json
+from jaccard_eval.text import pluralise, shown_json
 
 EPILOG = """\b
 Examples:
@@ -81,6 +81,8 @@ def suite(
         write_folder(result, pages, path)
     deliver(result, outputs, options)
     if result.failed:
+        n = pluralise(len(result.failed), "pair")
+        streams.say(f"{streams.tagged('error', 'bad')}: {n} could not be evaluated, see the warnings")
         return ExitCode.DATA
     return ExitCode.GATE_FAILED if any(verdict.failed for verdict in result.gates) else ExitCode.OK
 
