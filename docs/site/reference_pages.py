@@ -93,7 +93,7 @@ def _commands() -> Pages:
 
 
 def _command(name: str, command: click.Command) -> str:
-    context = click.Context(command, info_name=f"{PROGRAM} {name}")
+    context = click.Context(command, info_name=f"{PROGRAM} {name}", **COMMAND_TABLE.context_settings)
     usage = " ".join([PROGRAM, name, *command.collect_usage_pieces(context)])
     lines = [f"# {name}", "", marked_up(inspect.cleandoc(command.help or "")), "", f"```text\n{usage}\n```", ""]
     if isinstance(command, SectionedCommand):
@@ -129,7 +129,7 @@ def _options() -> str:
     where: dict[str, list[str]] = {}
     about: dict[str, str] = {}
     for name, command in commands().items():
-        for options in sections(command, click.Context(command)).values():
+        for options in sections(command, click.Context(command, **COMMAND_TABLE.context_settings)).values():
             for declared, text in options:
                 for option in re.findall(r"--[\w-]+", declared):
                     where.setdefault(option, []).append(name)
