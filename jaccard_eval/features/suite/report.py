@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from jaccard_eval.data.document import DataTable
+from jaccard_eval.data.metricref import METRICS, MetricRef
 from jaccard_eval.features.suite.compute import FEWEST_SETS
 from jaccard_eval.features.suite.result import MISSING, Standing, SuiteCell, SuiteResult
 from jaccard_eval.report import ReportOptions
@@ -26,6 +27,7 @@ from jaccard_eval.report.model import (
     Table,
     bars_by_name,
     columns,
+    delta_look,
 )
 from jaccard_eval.report.numbers import metric_text
 from jaccard_eval.report.sections import findings_section, gates_section
@@ -63,7 +65,6 @@ def models_section(result: SuiteResult) -> Section:
     """Return the table of models; columns in which nothing is defined are omitted."""
     rows = result.standings
     level = f"{100 * result.confidence_level:g} %"
-    best = max((row.mean for row in rows if not math.isnan(row.mean)), default=math.nan)
     optional: list[tuple[Column, Sequence[Cell], bool]] = [
         (Column(f"{level} low", "metric"), [_end(row, 0) for row in rows], any(row.interval for row in rows)),
         (Column("high", "metric"), [_end(row, 1) for row in rows], any(row.interval for row in rows)),
@@ -74,19 +75,27 @@ def models_section(result: SuiteResult) -> Section:
         (Column("rank", "ratio"), [row.rank for row in rows], len(rows) > 1),
         (Column("wins", "count"), [row.wins for row in rows], len(rows) > 1),
         (Column("sets", "count"), [row.sets for row in rows], True),
-        (Column(f"to {result.models[0]}", "delta"), *_defined([row.delta for row in rows])),
+        (Column(f"to {result.models[0]}", "delta"), *_deltas(result)),
         (Column("p", "ratio"), *_defined([row.p_value for row in rows])),
         (Column("", "word"), [row.verdict for row in rows], any(row.verdict for row in rows)),
     ]
     shown = [(column, cells) for column, cells, is_shown in optional if is_shown]
     heads = (Column("model"), Column(f"mean {result.metric}", "metric"), *(column for column, _ in shown))
-    means: list[Cell] = [Marked(row.mean, "good") if row.mean == best and len(rows) > 1 else row.mean for row in rows]
+    means = _marked(result, [row.mean for row in rows])
     cells = zip([row.model for row in rows], means, *(cells for _, cells in shown), strict=True)
     return Section("Models", (Table(heads, tuple(cells)), *_notes(result)), key="models")
 
 
 def _defined(values: Sequence[float]) -> tuple[Sequence[float], bool]:
     return values, not all(map(math.isnan, values))
+
+
+def _deltas(result: SuiteResult) -> tuple[Sequence[Cell], bool]:
+    deltas = [row.delta for row in result.standings]
+    is_higher = METRICS[MetricRef.parse(result.metric).name].higher_is_better
+    looks = (delta_look(delta, higher_is_better=is_higher) for delta in deltas)
+    cells = [delta if math.isnan(delta) else Marked(delta, look) for delta, look in zip(deltas, looks, strict=True)]
+    return cells, _defined(deltas)[1]
 
 
 def _end(row: Standing, end: int) -> float:
@@ -116,7 +125,7 @@ def sets_section(result: SuiteResult, most: int | None) -> Section:
     apart = {name: _spread([of_model[name] for of_model in values]) for name in result.sets}
     chosen = {*sorted(result.sets, key=lambda name: -apart[name])[:most]}
     rows: Rows = tuple(
-        (name, *_marked([of_model[name] for of_model in values])) for name in result.sets if name in chosen
+        (name, *_marked(result, [of_model[name] for of_model in values])) for name in result.sets if name in chosen
     )
     left = len(result.sets) - len(rows)
     text = f"The {len(rows)} sets on which models differ most; {left:,} more in files, and with --verbose."
@@ -130,8 +139,10 @@ def _spread(values: Sequence[float]) -> float:
     return max(known) - min(known) if known else math.inf  # what is not known stands first
 
 
-def _marked(values: Sequence[float]) -> list[Cell]:
-    best = max((value for value in values if not math.isnan(value)), default=math.nan)
+def _marked(result: SuiteResult, values: Sequence[float]) -> list[Cell]:
+    """Return values of which the best is marked; of some metrics that is the lowest."""
+    choose = max if METRICS[MetricRef.parse(result.metric).name].higher_is_better else min
+    best = choose((value for value in values if not math.isnan(value)), default=math.nan)
     return [Marked(value, "good") if value == best and len(values) > 1 else value for value in values]
 
 
@@ -144,7 +155,7 @@ def groups_section(result: SuiteResult) -> list[Section]:
         sizes[row.group] = row.sets
     if not by_group:
         return []
-    rows: Rows = tuple((group, sizes[group], *_marked(means)) for group, means in by_group.items())
+    rows: Rows = tuple((group, sizes[group], *_marked(result, means)) for group, means in by_group.items())
     heads = (Column("group"), Column("sets", "count"), *columns("metric", *result.models))
     return [Section("Groups of sets", (Table(heads, rows),), key="groups")]
 

@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,10 @@ from jaccard_eval import UsageError, evaluate, suite
 from jaccard_eval.cli.run import run
 from jaccard_eval.features.bootstrap.compute import holm
 from jaccard_eval.features.suite.compute import standings_of
-from jaccard_eval.features.suite.result import SuiteCell
+from jaccard_eval.features.suite.report import models_section, sets_section
+from jaccard_eval.features.suite.result import SuiteCell, SuiteResult
 from jaccard_eval.findings import DataError
+from jaccard_eval.report.model import Marked, Table
 
 SAMPLE = Path(__file__).parents[3] / "sample_data"
 GT, PRED = "gt/{set}.json", "pred/{model}/{set}.json"
@@ -103,6 +106,30 @@ def test_standings_by_hand() -> None:
     assert first.weighted == pytest.approx((0.5 + 0.4 + 8 * 0.9) / 10)
     assert (second.delta, second.wins, second.verdict) == (pytest.approx(-0.2), 2, "")
     assert first.interval is None  # of fewer than five sets
+
+
+def test_of_a_metric_that_should_be_low_the_lowest_is_best() -> None:
+    cells = [
+        replace(cell, metrics={"LAMR": cell.metrics["AP"]}) for cell in cells_of({"a": [0.5, 0.3], "b": [0.2, 0.4]})
+    ]
+    rows = standings_of(["a", "b"], ["s0", "s1"], cells, "LAMR", level=0.95)
+    assert [(row.model, row.mean, row.wins) for row in rows] == [("b", pytest.approx(0.3), 1), ("a", 0.4, 1)]
+    result = SuiteResult(
+        version="0",
+        signature="",
+        metric="LAMR",
+        models=("a", "b"),
+        sets=("s0", "s1"),
+        cells=tuple(cells),
+        standings=rows,
+    )
+    [table] = sets_section(result, None).blocks
+    assert isinstance(table, Table)
+    assert table.rows == (("s0", 0.5, Marked(0.2, "good")), ("s1", Marked(0.3, "good"), 0.4))
+    models = models_section(result).blocks[0]
+    assert isinstance(models, Table)
+    assert models.rows[0][:2] == ("b", Marked(pytest.approx(0.3), "good"))
+    assert Marked(pytest.approx(-0.1), "good") in models.rows[0]  # less than the first model
 
 
 def test_a_mean_is_over_the_sets_that_all_models_have() -> None:
