@@ -22,7 +22,8 @@ from typing import Any
 
 from jaccard_eval.api.library import for_programs
 from jaccard_eval.data.document import DIGEST, document_digest
-from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.imagekeys import is_image_name
+from jaccard_eval.data.metricref import EXTERNAL, MetricRef
 from jaccard_eval.data.result import GateVerdict
 from jaccard_eval.engine import session
 from jaccard_eval.engine.threads import map_in_order, usable_processors
@@ -43,8 +44,6 @@ from jaccard_eval.version import __version__
 CACHE = ".jaccard-eval-suite"
 MODEL, SET = "model", "set"
 _FIELD = re.compile(r"\{([a-z_]+)\}")
-# Of images, size and time are taken instead of the bytes: only their width and height are read.
-_IMAGES = (".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp")
 _WORKER = "from jaccard_eval.api.suites import serve; serve()"
 
 
@@ -169,7 +168,7 @@ def run_suite(
 ) -> tuple[SuiteResult, list[str]]:
     """Evaluate what a plan finds; also return the page of each cell where `pages` are asked for, else none."""
     ref = str(MetricRef.parse(plan.metric))
-    rules = [parse_rule(f"external.{text.strip()}") for text in plan.gates]
+    rules = [parse_rule(f"{EXTERNAL}{text.strip()}") for text in plan.gates]
     findings = FindingLog()
     cells = find_cells(plan, folder, findings)
     findings.raise_errors()
@@ -182,7 +181,7 @@ def run_suite(
         )
     known = gate_names(models, sets)
     for rule in rules:
-        if (name := rule.metric.removeprefix("external.")) not in known:
+        if (name := rule.metric.removeprefix(EXTERNAL)) not in known:
             raise UsageError(f"gates: a suite has no {quoted_value(name)}.{did_you_mean(name, known)}")
     jobs = [_job(plan, folder, cell, ref, bootstrap, pages=pages) for cell in cells if cell.state == DONE]
     store = folder / CACHE if cache else None
@@ -495,7 +494,7 @@ def digest_of(path: str) -> str:
 
 def _digest_of_file(path: str) -> str:
     try:
-        if path.lower().endswith(_IMAGES):
+        if is_image_name(path):  # only width and height are read: size and time are taken instead of the bytes
             found = Path(path).stat()
             return f"{found.st_size}:{found.st_mtime_ns}"
         with Path(path).open("rb") as file:
@@ -560,6 +559,4 @@ def _judged(gates: Gates, values: Mapping[str, float]) -> Iterator[GateVerdict]:
     """Yield verdicts on values of the suite, without what marks them as measured elsewhere."""
     nothing: Any = None  # of a value that is handed in, no result is asked
     for verdict in judge(gates, nothing, external=values):
-        yield replace(
-            verdict, metric=verdict.metric.removeprefix("external."), rule=verdict.rule.removeprefix("external.")
-        )
+        yield replace(verdict, metric=verdict.metric.removeprefix(EXTERNAL), rule=verdict.rule.removeprefix(EXTERNAL))
