@@ -39,6 +39,7 @@ from jaccard_eval.text import pluralise, quoted_value
 
 FEDERATED = "federated"
 OPEN_IMAGES = "openimages"  # the format that a hierarchy belongs to
+HALF = 0.5  # share of its pixels from which a box that regions cover is removed
 LARGEST_TABLE = 1 << 28  # bytes: 20,000 images of 1,203 classes take a tenth
 
 
@@ -481,9 +482,6 @@ def _beside_regions(
         covered = ((across @ is_covered) * down).sum(axis=1)
         kept[rows] &= covered / (found[:, 2] * found[:, 3]) < HALF
     return boxes.take(kept)
-
-
-HALF = 0.5
 
 
 def _warn_of_sizes(sides: Sides, unknown: BoolArray, what: str, findings: FindingLog) -> None:

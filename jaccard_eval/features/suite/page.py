@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
-from jaccard_eval.features.suite.report import SETS, build_charts, build_report, sets_section
+from jaccard_eval.features.suite.report import SETS, build_charts, build_report
 from jaccard_eval.features.suite.result import SuiteResult, is_plain
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.model import Live, Report
+from jaccard_eval.report.model import Block, Live, Report
 
 
 def build_page(result: SuiteResult, options: ReportOptions) -> Report:
@@ -16,12 +17,10 @@ def build_page(result: SuiteResult, options: ReportOptions) -> Report:
     report = build_report(result, replace(options, verbose=True))
     pages = {(cell.model, cell.set_name): cell.page for cell in reversed(result.cells) if is_plain(cell)}
     links = [[pages.get((model, name), "") for model in result.models] for name in result.sets]
-    sets = sets_section(result, None)
     known = [value for model in result.models for value in result.values(model).values() if not math.isnan(value)]
-    shades = links, min(known, default=0.0), max(known, default=0.0)
-    heat = replace(sets, blocks=(*sets.blocks, Live("sets", shades)))
-    sections = [
-        replace(section, blocks=(*section.blocks, *build_charts(result))) if section.key == "models" else section
-        for section in report.sections
-    ]
-    return replace(report, sections=tuple(heat if section.key == SETS else section for section in sections))
+    added: dict[str, Sequence[Block]] = {
+        "models": build_charts(result),
+        SETS: [Live("sets", (links, min(known, default=0.0), max(known, default=0.0)))],
+    }
+    sections = (replace(section, blocks=(*section.blocks, *added.get(section.key, ()))) for section in report.sections)
+    return replace(report, sections=tuple(sections))
