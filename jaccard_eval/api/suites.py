@@ -37,6 +37,7 @@ from jaccard_eval.formats import Opened, format_module, leads_to
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import Bootstrap, PathText, exempting
 from jaccard_eval.progress import Stage
+from jaccard_eval.reading.files import open_regular
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.text import did_you_mean, example_keys, quoted_value
 from jaccard_eval.version import __version__
@@ -497,9 +498,9 @@ def _digest_of_file(path: str) -> str:
         if is_image_name(path):  # only width and height are read: size and time are taken instead of the bytes
             found = Path(path).stat()
             return f"{found.st_size}:{found.st_mtime_ns}"
-        with Path(path).open("rb") as file:
+        with open_regular(Path(path)) as file:  # a pipe would be waited for
             return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
+    except (DataError, OSError):
         return "-"
 
 

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -234,6 +235,22 @@ def test_a_broken_pair_does_not_end_the_others(folder: Path, capsys: pytest.Capt
     states = {(cell["model"], cell["set"]): cell["state"] for cell in document["cells"]}
     assert (states["big", "s1"], states["tiny", "s2"], states["base", "s1"]) == ("failed", "missing", "done")
     assert (folder / "out.csv").read_text().count("\n") == 19
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("place", ["gt/s1.json", "pred/big/s1.json", "pred/big/s1.json/labels.txt"])
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(
+    folder: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    pipe = folder / place
+    (folder / "/".join(place.split("/")[: 2 + place.startswith("pred")])).unlink()
+    pipe.parent.mkdir(exist_ok=True)
+    os.mkfifo(pipe)
+    (folder / "suite.toml").write_text(f'gt = "{GT}"\npred = "{PRED}"\nsets = ["s0", "s1"]\n')
+    assert run(["suite", "--processes", "1", str(folder)]) == 3
+    said = capsys.readouterr()
+    assert "is not a regular file" in said.err
+    assert "base on s0" not in said.err
 
 
 def test_gates_on_means_ranks_and_cells(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
