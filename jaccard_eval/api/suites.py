@@ -154,7 +154,7 @@ def suite(
     [('better', 0.6616), ('worse', 0.3463)]
     """
     drawn = Bootstrap(n_resamples=bootstrap) if isinstance(bootstrap, int) and bootstrap else bootstrap or None
-    return run_suite(SuitePlan.of(plan), Path(folder), drawn, workers=workers, scheduler=scheduler, cache=cache)[0]
+    return run_suite(SuitePlan.of(plan), Path(folder), drawn, workers=workers, scheduler=scheduler, cache=cache)
 
 
 def run_suite(
@@ -166,8 +166,8 @@ def run_suite(
     scheduler: str | None = None,
     cache: bool = True,
     pages: bool = False,
-) -> tuple[SuiteResult, list[str]]:
-    """Evaluate what a plan finds; also return the page of each cell where `pages` are asked for, else none."""
+) -> SuiteResult:
+    """Evaluate what a plan finds; cells have a page where `pages` are asked for."""
     ref = str(MetricRef.parse(plan.metric))
     rules = [parse_rule(f"{EXTERNAL}{text.strip()}") for text in plan.gates]
     findings = FindingLog()
@@ -216,7 +216,7 @@ def run_suite(
         findings=findings.findings(),
     )
     gates = tuple(_judged(Gates(rules=tuple(rules)), gate_values(rows, models, result.values))) if rules else ()
-    return replace(result, gates=gates), [record.get("page", "") if record else "" for record in shown]
+    return replace(result, gates=gates)
 
 
 def find_cells(plan: SuitePlan, folder: Path, findings: FindingLog) -> list[SuiteCell]:
@@ -391,7 +391,7 @@ def evaluate_job(job: Job) -> dict[str, Any]:
 
 
 def _filled(cell: SuiteCell, record: Mapping[str, Any]) -> SuiteCell:
-    known = {name: record[name] for name in record if name not in ("page", "reused", "beside", "is_usage")}
+    known = {name: record[name] for name in record if name not in ("reused", "beside", "is_usage")}
     for name in ("warnings", "draws"):
         known[name] = tuple(known.get(name, ()))
     return replace(cell, **known)

@@ -98,8 +98,6 @@ class Reporter:
     confusion: bool = False
     # Whether it shows images by their cost, which evaluations count for it
     images: bool = False
-    # Of a folder: what each of its files has in its first bytes. A folder of other files is never written to.
-    mark: bytes = b""
 
 
 def reporter_for(name: str) -> Reporter:

@@ -433,6 +433,13 @@ def build_charts(result: Reportable) -> Sequence[Chart]:
     return [block for section in report.sections for block in section.blocks if isinstance(block, Chart)]
 
 
+def build_folder(result: Reportable, options: ReportOptions) -> Mapping[str, bytes] | None:
+    """Return the files of a folder of `result` by their paths; None where its feature makes no pages of its own."""
+    page = provided("features").page_of(result.reported_by)
+    files: Mapping[str, bytes] | None = page.build_folder(result, options) if hasattr(page, "build_folder") else None
+    return files
+
+
 def build_album(result: Reportable, options: ReportOptions) -> Album:
     """Return the images that a folder of `result` holds."""
     feature = feature_of(result)

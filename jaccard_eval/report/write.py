@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -28,7 +29,7 @@ from jaccard_eval.text import example_keys, pluralise, quoted_value
 
 TEXT_SUFFIX = ".txt"
 FOLDER = "folder/"  # as reporters of folders are called
-_MARK_WITHIN = 128  # first bytes of a file of a folder, which have its reporter's mark
+LISTING = ".jaccard-eval-files"  # in a folder: the names of all that was written there, a line each
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def write_outputs(documents: Sequence[tuple[Output, str | bytes | Mapping[str, b
                     temporary = write_aside(output.target, _encoded(text), cleanup)
                     written.append((output, partial(temporary.replace, output.target)))
                 else:
-                    written.append((output, write_folder_aside(output.target, text, cleanup)))
+                    written.append((output, write_folder_aside(output.target, _listed(text), cleanup)))
         for output, text in (document for document in documents if document[0].is_device):
             if isinstance(text, str | bytes):
                 with explained(output.path):
@@ -102,10 +103,11 @@ def _upload(output: Output, text: str | bytes | Mapping[str, bytes]) -> None:
     if isinstance(text, str | bytes):
         storage.write(url, _encoded(text))
         return
+    files = _listed(text)
     before = [entry.url for entry in storage.list_below(url) if not entry.is_folder]
-    storage.write_folder(url, text)
+    storage.write_folder(url, files)
     for stale in before:
-        if stale.removeprefix(f"{url}/") not in text:
+        if stale.removeprefix(f"{url}/") not in files:
             storage.remove(stale)
 
 
@@ -131,30 +133,33 @@ def _plan(path: Path) -> Output:
 
 def _plan_folder(path: Path) -> Output:
     """Check that a folder can be made, or holds nothing but what such an output wrote before."""
-    reporter, target = reporter_for(FOLDER), Path(os.path.realpath(path))
-    list_names(path)
+    target = Path(os.path.realpath(path))
+    list_names(path, recursive=True)
     with explained(path):
         if target.exists() and not target.is_dir():
             raise NotADirectoryError(0, "it is not a folder; remove the slash, or choose another name")
-        foreign = (
-            sorted(entry.name for entry in target.iterdir() if not _has_mark(path / entry.name, reporter.mark))
-            if target.exists()
-            else []
-        )
-    if foreign:
+        # A link is of somebody else, wherever it leads: replacing the folder would lose it.
+        links = {True: set[str](), False: set[str]()}
+        for entry in target.rglob("*"):
+            if entry.is_symlink() or not entry.is_dir():
+                links[entry.is_symlink()].add(entry.relative_to(target).as_posix())
+        known = {LISTING}
+        if LISTING in links[False] and (path / LISTING).is_file():
+            with (path / LISTING).open("rb") as file:
+                known |= set(file.read().decode("utf-8", "surrogateescape").splitlines())
+    if foreign := sorted(links[True] | (links[False] - known)):
         what = pluralise(len(foreign), "file")
         raise UsageError(
             f"output folder {quoted_value(str(path))} holds {what} that another program wrote:"
             f" {example_keys(foreign)}; choose a new folder"
         )
-    return Output(path, path if is_address(path) else target, is_device=False, reporter=reporter)
+    return Output(path, path if is_address(path) else target, is_device=False, reporter=reporter_for(FOLDER))
 
 
-def _has_mark(path: Path, mark: bytes) -> bool:
-    if path.is_symlink() or not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return mark in file.read(_MARK_WITHIN)
+def _listed(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """Return the files of a folder with the list of them, by which a later run knows what it may replace."""
+    names = "".join(f"{name}\n" for name in sorted(files))
+    return ChainMap({LISTING: names.encode("utf-8", "surrogateescape")}, files)  # type: ignore[arg-type]
 
 
 def _write_device(target: Path, data: bytes) -> None:

@@ -15,8 +15,8 @@ from jaccard_eval.atomic import FolderPath
 from jaccard_eval.cli import run
 from jaccard_eval.errors import ExitCode, MachineError, UsageError
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.outputs.annotated import CANVAS, OWN, STYLES, render
-from jaccard_eval.report.write import Output, plan_outputs, write_outputs
+from jaccard_eval.report.outputs.annotated import CANVAS, STYLES, render
+from jaccard_eval.report.write import LISTING, Output, plan_outputs, write_outputs
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 PAIR = [str(SAMPLE / "yolo" / "data.yaml"), str(SAMPLE / "yolo" / "worse")]
@@ -86,7 +86,7 @@ def test_the_images_are_the_worst_in_their_order(tmp_path: Path) -> None:
     target = tmp_path / "worst"
     assert run.run([*PAIR, "-q", "--worst-images", "3", "-o", f"{target}/", "-o", str(tmp_path / "images.csv")]) == 0
     names = [line.split(",")[0] for line in (tmp_path / "images.csv").read_text().splitlines()[1:4]]
-    assert sorted(path.name for path in target.iterdir()) == [
+    assert sorted(path.name for path in target.glob("*.png")) == [
         f"{rank:02}-{Path(name).stem}.png" for rank, name in enumerate(names, start=1)
     ]
 
@@ -98,11 +98,11 @@ def test_explain_draws_the_images_of_its_boxes_of_a_saved_result_too(tmp_path: P
     assert run.run(["evaluate", *coco, "-q", "-o", str(tmp_path / "result.json")]) == 0
     saved = str(tmp_path / "result.json")
     assert run.run(["explain", saved, "AP50", "--images", images, "-q", "-o", f"{tmp_path}/two/"]) == 0
-    one, two = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("one", "two"))
+    one, two = ({path.name: path.read_bytes() for path in (tmp_path / name).glob("*.png")} for name in ("one", "two"))
     assert one == two
     assert len(one) > 1
     assert run.run(["explain", *coco, "AP50", "-q", "-o", f"{tmp_path}/plain/"]) == 0
-    plain = {path.name: path.read_bytes() for path in (tmp_path / "plain").iterdir()}
+    plain = {path.name: path.read_bytes() for path in (tmp_path / "plain").glob("*.png")}
     assert one.keys() == plain.keys()
     assert all(one[name] != plain[name] for name in one)
 
@@ -133,7 +133,7 @@ def test_names_of_files_are_harmless(name: str, tmp_path: Path) -> None:
     assert all(letter.isascii() and (letter.isalnum() or letter in "-_.") for letter in made)
     assert ".." not in made
     write_outputs([(output, render(result, ReportOptions())) for output in plan(tmp_path / "out")])
-    assert [path.name for path in (tmp_path / "out").iterdir()] == [made]
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {made, LISTING}
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
@@ -161,7 +161,7 @@ def test_huge_and_far_boxes_are_cut_and_a_huge_canvas_is_made_smaller() -> None:
 def test_the_same_bytes_twice() -> None:
     one, two = (dict(render(evaluate_files(*PAIR, worst_images=2), ReportOptions())) for _ in range(2))
     assert one == two
-    assert all(OWN in data[:128] for data in one.values())
+    assert all(b"tEXtSoftware\0jaccard-eval" in data for data in one.values())
 
 
 def plan(path: Path) -> list[Output]:
@@ -172,7 +172,8 @@ def test_a_folder_of_an_earlier_run_is_replaced_and_no_other(tmp_path: Path) -> 
     target = tmp_path / "worst"
     assert run.run([*PAIR, "-q", "--worst-images", "3", "-o", f"{target}/"]) == 0
     assert run.run([*PAIR, "-q", "--worst-images", "1", "-o", str(target)]) == 0
-    assert len(list(target.iterdir())) == 1
+    [image] = target.glob("*.png")
+    assert (target / LISTING).read_text() == f"{image.name}\n"
     (target / "notes.txt").write_text("mine")
     before = {path.name: path.read_bytes() for path in target.iterdir()}
     assert run.run([*PAIR, "-q", "--worst-images", "2", "-o", f"{target}/"]) == ExitCode.USAGE
@@ -187,7 +188,7 @@ class Failing(Mapping[str, bytes]):
     def __getitem__(self, name: str) -> bytes:
         if name == "2.png":
             raise MachineError("no more")
-        return OWN
+        return b"new"
 
     def __iter__(self) -> Iterator[str]:
         return iter(["1.png", "2.png"])
@@ -199,7 +200,8 @@ class Failing(Mapping[str, bytes]):
 def test_a_failure_in_between_leaves_what_was_there(tmp_path: Path) -> None:
     folder = tmp_path / "worst"
     folder.mkdir()
-    (folder / "old.png").write_bytes(OWN)
+    (folder / "old.png").write_bytes(b"old")
+    (folder / LISTING).write_text("old.png\n")
     (tmp_path / "a.json").write_text("old")
     outputs = plan_outputs([tmp_path / "a.json", FolderPath(folder)], folders=True)
     with pytest.raises(MachineError, match="no more"):
@@ -207,6 +209,7 @@ def test_a_failure_in_between_leaves_what_was_there(tmp_path: Path) -> None:
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == [
         "a.json",
         "worst",
+        f"worst/{LISTING}",
         "worst/old.png",
     ]
     assert (tmp_path / "a.json").read_text() == "old"
@@ -250,4 +253,4 @@ def test_a_configured_folder_keeps_its_slash(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "jaccard-eval.toml").write_text('[evaluate]\noutput = ["worst/"]\n')
     monkeypatch.chdir(tmp_path)
     assert run.run([*pair, "-q", "--worst-images", "2"]) == 0
-    assert len(list((tmp_path / "worst").iterdir())) == 2
+    assert len(list((tmp_path / "worst").glob("*.png"))) == 2

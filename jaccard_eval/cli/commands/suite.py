@@ -68,17 +68,11 @@ def suite(
 
     given, folder = _read(plan)
     asked = SuitePlan.of({**given, "gates": [*given.get("gates", ()), *fail]})
-    folders = [path for path in options.output if is_folder_output(path)]
-    outputs = plan_files([path for path in options.output if path not in folders])
+    outputs = plan_files(options.output, folders=True)
     bootstrap = read_bootstrap(options)
-    result, pages = run_suite(
-        asked, folder, bootstrap, workers=processes, scheduler=scheduler, cache=cache, pages=bool(folders)
-    )
+    pages = any(map(is_folder_output, options.output))
+    result = run_suite(asked, folder, bootstrap, workers=processes, scheduler=scheduler, cache=cache, pages=pages)
     report_findings(result.findings, options)
-    for path in folders:
-        from jaccard_eval.features.suite.folder import write_folder
-
-        write_folder(result, pages, path)
     deliver(result, outputs, options)
     if result.failed:
         n = pluralise(len(result.failed), "pair")

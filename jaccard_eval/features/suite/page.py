@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from jaccard_eval.features.suite.report import SETS, build_charts, build_report
 from jaccard_eval.features.suite.result import SuiteResult, is_plain
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Block, Live, Report
+from jaccard_eval.report.outputs.html import linked_pages
 
 
 def build_page(result: SuiteResult, options: ReportOptions) -> Report:
     """Return the report with all sets as a heat map, and means as bars."""
     report = build_report(result, replace(options, verbose=True))
-    pages = {(cell.model, cell.set_name): cell.page for cell in reversed(result.cells) if is_plain(cell)}
-    links = [[pages.get((model, name), "") for model in result.models] for name in result.sets]
+    places = {(cell.model, cell.set_name): cell.place for cell in reversed(result.cells) if is_plain(cell)}
+    links = [[places.get((model, name), "") for model in result.models] for name in result.sets]
     known = [value for model in result.models for value in result.values(model).values() if not math.isnan(value)]
     added: dict[str, Sequence[Block]] = {
         "models": build_charts(result),
@@ -24,3 +25,13 @@ def build_page(result: SuiteResult, options: ReportOptions) -> Report:
     }
     sections = (replace(section, blocks=(*section.blocks, *added.get(section.key, ()))) for section in report.sections)
     return replace(report, sections=tuple(sections))
+
+
+def build_folder(result: SuiteResult, options: ReportOptions) -> Mapping[str, bytes]:
+    """Return the page of the suite, and one for each pair, which the heat map leads to."""
+
+    def linked(places: Sequence[str]) -> SuiteResult:
+        cells = (replace(cell, place=place) for cell, place in zip(result.cells, places, strict=True))
+        return replace(result, cells=tuple(cells))
+
+    return linked_pages([cell.page for cell in result.cells], "cells", linked, options)

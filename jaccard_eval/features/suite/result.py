@@ -39,7 +39,9 @@ class SuiteCell:
     signature: str = ""
     # Of the headline metric, at each draw of the images; not part of a document.
     draws: tuple[float, ...] = field(default=(), metadata=written_as(None), repr=False)
-    page: str = field(default="", metadata=written_as(None))  # from that of the suite
+    # Its page, where pages are made, and where that lies, seen from the page of the suite.
+    page: str = field(default="", metadata=written_as(None), repr=False)
+    place: str = field(default="", metadata=written_as(None))
 
     @property
     def spelled(self) -> str:

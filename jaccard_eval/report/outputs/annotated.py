@@ -13,7 +13,16 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
-from jaccard_eval.report.model import Album, BoxState, DrawnShape, GalleryBox, GalleryImage, Points, build_album
+from jaccard_eval.report.model import (
+    Album,
+    BoxState,
+    DrawnShape,
+    GalleryBox,
+    GalleryImage,
+    Points,
+    build_album,
+    build_folder,
+)
 from jaccard_eval.report.numbers import metric_text, threshold_text
 from jaccard_eval.text import printable
 
@@ -77,7 +86,6 @@ LEAST_SIDE = 900  # pixels; a smaller image is enlarged by a whole factor, so th
 MOST_SIDE = 4096  # of a plain canvas
 MAX_NAME, MAX_LABEL = 80, 24  # characters
 TINT = 64  # of 255: how much of a mask's colour lies over the image
-OWN = b"tEXtSoftware\0jaccard-eval"  # in the first bytes of every file, which may then be replaced
 SOFTWARE = "jaccard-eval"
 
 
@@ -102,8 +110,9 @@ class _Pages(Mapping[str, bytes]):
 
 
 def render(result: Reportable, options: ReportOptions) -> Mapping[str, bytes]:
-    """Return the PNGs of the worst images by their names, which begin with the rank."""
-    return _Pages(build_album(result, options))
+    """Return the pages of a feature that makes some, else PNGs of the worst images: names begin with the rank."""
+    files = build_folder(result, options)
+    return _Pages(build_album(result, options)) if files is None else files
 
 
 def annotated(image: GalleryImage, shown: Image.Image | None, album: Album) -> bytes:
@@ -354,9 +363,8 @@ def _file_name(name: str) -> str:
 REPORTERS = (
     Reporter(
         names=("folder/",),
-        about="the worst images with their boxes, as PNG (evaluate, explain)",
+        about="the worst images with their boxes, as PNG (evaluate, explain); linked pages (suite, report of several)",
         render=render,
         images=True,
-        mark=OWN,
     ),
 )

@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -69,6 +69,19 @@ def render(result: Reportable, options: ReportOptions) -> str:
     page = render_report(build_page(result, replace(options, per_class=True)), options)
     require_size(page)
     return page
+
+
+def linked_pages(
+    pages: Sequence[str], folder: str, linked: Callable[[Sequence[str]], Reportable], options: ReportOptions
+) -> Mapping[str, bytes]:
+    """Return pages by where they lie in a folder, and its first page: that of the result which knows these places.
+
+    They are called by number, as names of models and runs may be anything; what has no page gets no place.
+    """
+    places = [f"{folder}/{row:04}.html" if page else "" for row, page in enumerate(pages, start=1)]
+    files = {"index.html": render(linked(places), options)}
+    files |= {place: page for place, page in zip(places, pages, strict=True) if place}
+    return {name: text.encode("utf-8", "backslashreplace") for name, text in files.items()}
 
 
 def require_size(page: str) -> None:

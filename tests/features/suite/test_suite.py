@@ -269,9 +269,23 @@ def test_the_folder_has_a_page_for_each_pair(folder: Path) -> None:
     index = (out / "index.html").read_text()
     assert index.count('href="cells/') == 18
     assert "AP50" in (out / "cells" / "0001.html").read_text()
+    # Fewer pages leave none of before.
+    assert run(["suite", "--processes", "1", str(folder), "-q", "-o", f"{out}/"]) == 0
+    (folder / "suite.toml").write_text(f'gt = "{GT}"\npred = "{PRED}"\nmodels = ["base"]\n')
+    assert run(["suite", "--processes", "1", str(folder), "-q", "-o", str(out)]) == 0
+    assert len(list((out / "cells").iterdir())) == 6
     (out / "mine.txt").write_text("x")
     assert run(["suite", "--processes", "1", str(folder), "-q", "-o", f"{out}/"]) == 2  # nothing of others is lost
     assert (out / "mine.txt").exists()
+
+
+def test_a_page_of_somebody_else_is_not_replaced(folder: Path) -> None:
+    (folder / "suite.toml").write_text(f'gt = "{GT}"\npred = "{PRED}"\n')
+    out = folder / "site"
+    out.mkdir()
+    (out / "index.html").write_text("mine")
+    assert run(["suite", "--processes", "1", str(folder), "-q", "-o", f"{out}/"]) == 2
+    assert (out / "index.html").read_text() == "mine"
 
 
 def test_options_of_one_set_and_of_all(folder: Path) -> None:
