@@ -216,3 +216,39 @@ def drawn_faces(seed: int) -> Faces:
             found = [[*map(float, box), round(float(scores.pop()), 6)] for box in boxes]
             images[f"{event}_x_{place}"] = faces.tolist(), lists, found
     return events
+
+
+def drawn_skeletons(seed: int, n_points: int) -> tuple[dict[str, object], list[dict[str, object]]]:
+    """Draw poses of so many points, with areas and crowds, and detections of them: ground truth and results of COCO."""
+    rng = np.random.default_rng(seed)
+    scores = rng.permutation(5000) / 5000
+    images = [{"id": number, "width": 640, "height": 480} for number in range(1, int(rng.integers(2, 6)))]
+    truth: list[dict[str, object]] = []
+    found: list[dict[str, object]] = []
+    for image in images:
+        for _ in range(int(rng.integers(1, 5))):
+            x, y, w, h = [*rng.integers(0, 300, 2).tolist(), *rng.integers(20, 200, 2).tolist()]
+            points = np.column_stack((rng.uniform(x, x + w, n_points), rng.uniform(y, y + h, n_points)))
+            seen = rng.integers(0, 3, n_points) if rng.random() < 0.9 else np.zeros(n_points, dtype=np.int64)
+            pose = np.column_stack((np.round(points, 1), seen))
+            truth.append(
+                {
+                    "id": len(truth) + 1,
+                    "image_id": image["id"],
+                    "category_id": 1,
+                    "bbox": [x, y, w, h],
+                    "area": int(w * h * rng.uniform(0.3, 1)),
+                    "iscrowd": int(rng.random() < 0.1),
+                    "keypoints": pose.ravel().tolist(),
+                    "num_keypoints": int(np.count_nonzero(seen)),
+                }
+            )
+            for _ in range(int(rng.integers(1, 4))):
+                moved = np.round(points + rng.normal(0, rng.choice([0.5, 2, 6, 20]), points.shape), 1)
+                given = np.column_stack((moved, np.ones(n_points))).ravel().tolist()
+                score = float(scores[len(found)])
+                low, high = moved.min(axis=0), moved.max(axis=0)
+                box = [*low.tolist(), *(high - low).tolist()]
+                row = {"image_id": image["id"], "category_id": 1, "bbox": box, "keypoints": given, "score": score}
+                found.append(row)
+    return {"images": images, "annotations": truth, "categories": [{"id": 1, "name": "body"}]}, found

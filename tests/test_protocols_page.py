@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from jaccard_eval.data.known_protocols import RULES_BY_KIND
+from jaccard_eval.data.known_protocols import RULES_BY_KIND, SIGMAS
 from jaccard_eval.data.protocol import LATER_RULES, PROTOCOLS, RULES_OF, AreaRange, Protocol
 
 PAGE = Path(__file__).parents[1] / "docs" / "protocols.md"
@@ -35,7 +35,7 @@ the rules of the one that it is compared with below, except those in its table.
 def page() -> str:
     """Return the page: what each rule decides, then the rules of each protocol."""
     rules = "".join(f"| `{name}` | {text} |\n" for name, text in meanings().items() if name not in ("name", "sources"))
-    return HEAD + rules + "".join(map(_section, PROTOCOLS.values())) + _of_kinds()
+    return HEAD + rules + "".join(map(_section, PROTOCOLS.values())) + _of_kinds() + _of_sigmas()
 
 
 def meanings() -> dict[str, str]:
@@ -96,6 +96,13 @@ def _of_kinds() -> str:
             if rule != "iou_type"
         )
     return text
+
+
+def _of_sigmas() -> str:
+    """Return the sigmas that have names."""
+    text = "\n## Sigmas of keypoints by name\n\n| `--sigmas` | keypoints | least | largest |\n|---|---:|---:|---:|\n"
+    rows = (f"| `{name}` | {len(own)} | {min(own):g} | {max(own):g} |\n" for name, own in SIGMAS.items())
+    return text + "".join(rows)
 
 
 def _text(value: Any) -> str:

@@ -105,7 +105,7 @@ def _facts(protocol: str) -> str:
 
 def named(word: str, options: Sequence[click.Parameter]) -> list[tuple[str, str]]:
     """Return what a word names: protocols, metrics, tools, formats, kinds of shapes and options, with what each is."""
-    from jaccard_eval.data.known_protocols import KINDS, RULES
+    from jaccard_eval.data.known_protocols import KINDS, RULES, SIGMAS, sigmas_name
     from jaccard_eval.data.known_tools import TOOLS
     from jaccard_eval.data.metricref import METRICS, MetricRef, as_subset
     from jaccard_eval.formats import format_module, format_names
@@ -134,8 +134,11 @@ def named(word: str, options: Sequence[click.Parameter]) -> list[tuple[str, str]
     found += [
         (tool.name, f"prints {tool.prints}; --protocol {tool.protocol}: {tool.close}")
         for tool in TOOLS
-        if asked in (tool.name.casefold(), tool.name.casefold().partition(" ")[0].removesuffix("'s"))
+        if asked in (tool.name.casefold(), tool.name.casefold().partition(" ")[0].removesuffix("'s"), tool.protocol)
     ]
+    if (sigmas := sigmas_name(asked)) in SIGMAS:
+        ends = f"{min(SIGMAS[sigmas]):g} to {max(SIGMAS[sigmas]):g}"
+        found.append((f"--sigmas {sigmas}", f"{len(SIGMAS[sigmas])} keypoints, {ends}; with --iou-type keypoints"))
     if asked in format_names():
         about = f"{format_module(asked).FORMAT.summary}; 'jaccard-eval formats {asked}' has an example"
         found.append((f"format {asked}", about))

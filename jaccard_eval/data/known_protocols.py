@@ -159,6 +159,12 @@ SIGMAS = {
     "wholebody": (*_BODY, *_FEET, *_FACE, *_HAND, *_HAND),
 }  # fmt: skip
 
+
+def sigmas_name(word: str) -> str:
+    """Return the name of sigmas as it is listed: AP-10K is ap10k."""
+    return word.casefold().replace("-", "").replace("_", "")
+
+
 _CROWDPOSE_SOURCE = "CrowdPose at 86fe5e11, crowdpose-api/PythonAPI/crowdposetools/cocoeval.py"
 
 _CROWDPOSE: dict[str, Any] = _COCO | {

@@ -123,6 +123,13 @@ TOOLS = (
         shown="tests/oracle/test_subsets.py, numbers of it on 100 drawn sets",
     ),
     Tool(
+        name="xtcocotools 1.14 (AP-10K, Human-Art, COCO-WholeBody)",
+        prints="AP, AP50, AP75, APM, APL and AR of poses whose points have sigmas of their own",
+        protocol="coco",
+        close="1e-12, before it rounds: --sigmas ap10k, humanart, wholebody; lists of whole bodies joined to one",
+        shown="tests/oracle/test_named_sigmas.py, numbers of it on 100 drawn sets",
+    ),
+    Tool(
         name="WIDER FACE eval_tools (MATLAB)",
         prints="AP of easy, medium and hard faces",
         protocol="widerface",

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.data.document import Form, dig, fields_document, written_as
-from jaccard_eval.data.known_protocols import IOU_TYPES, RULES, RULES_BY_KIND, SIGMAS
+from jaccard_eval.data.known_protocols import IOU_TYPES, RULES, RULES_BY_KIND, SIGMAS, sigmas_name
 from jaccard_eval.errors import UsageError
 from jaccard_eval.extensions import PROTOCOLS as ADDED
 from jaccard_eval.extensions import broken_extension, extension_names, load_extension
@@ -421,10 +421,10 @@ def named_sigmas(given: Sequence[float] | str) -> tuple[float, ...]:
     """Return sigmas that are given, or have a name; a UsageError where there is none of it."""
     if not isinstance(given, str):
         return tuple(float(sigma) for sigma in given)
-    if given not in SIGMAS:
+    if sigmas_name(given) not in SIGMAS:
         known = f"choose from {', '.join(SIGMAS)}, or give numbers.{did_you_mean(given, SIGMAS)}"
         raise UsageError(f"unknown sigmas {quoted_value(given)}; {known}")
-    return SIGMAS[given]
+    return SIGMAS[sigmas_name(given)]
 
 
 def get_protocol(name: str) -> Protocol:

@@ -259,10 +259,12 @@ ULTRALYTICS = [tool.name for tool in TOOLS if tool.name.startswith("Ultralytics"
 @pytest.mark.parametrize(
     ("word", "heads"),
     [
-        ("lvis", ["--protocol lvis"]),
+        ("lvis", ["--protocol lvis", "lvis-api 0.5.3"]),
+        ("aitod", ["--protocol aitod", "aitodpycocotools"]),
+        ("AP-10K", ["--sigmas ap10k"]),
         ("ultralytics", ["--protocol ultralytics", *ULTRALYTICS, "format ultralytics"]),
         ("mmdet", ["--protocol mmdet", "mmdet 3.3.0"]),
-        ("widerface", ["--protocol widerface", "format widerface"]),
+        ("widerface", ["--protocol widerface", "WIDER FACE eval_tools (MATLAB)", "format widerface"]),
         ("AP_easy", ["metric AP[subset=easy]"]),
         ("AP_medium", ["metric AP_medium"]),
         ("yolo", ["format yolo"]),

@@ -48,6 +48,14 @@ from jaccard_eval.reading.json import is_number
 from jaccard_eval.reading.rawboxes import CodedKeys, Keys, RawBoxes
 from jaccard_eval.text import quoted_value
 
+# Classes of benchmarks, all of them and in lower case, by which their files are known.
+_BENCHMARK_CLASSES = {
+    frozenset(names.split()): protocol
+    for protocol, names in {
+        "aitod": "airplane bridge storage-tank ship swimming-pool vehicle person wind-mill",
+        "soda": "people rider bicycle motor vehicle traffic-sign traffic-light traffic-camera warning-cone",
+    }.items()
+}
 Places = Callable[[int], Where]
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
@@ -64,6 +72,8 @@ def add_truth(draft: Draft, content: Content[TruthRecord], columns: TruthColumns
     draft.details.append(content.described)
     _add_images(draft, images)
     _add_categories(draft, categories)
+    classes = frozenset(str(category.name).casefold() for category in categories)
+    draft.usual_protocol = draft.usual_protocol or _BENCHMARK_CLASSES.get(classes, "")
     add_verified(draft, images, categories)
     place = content.places(draft.path)
     draft.add_boxes(
