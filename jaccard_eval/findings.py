@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ from jaccard_eval.codes import CAPS
 from jaccard_eval.errors import ExitCode, JaccardEvalError, UsageError
 from jaccard_eval.fixes import FLAGS, Fix, Wording
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.patterns import pattern
 from jaccard_eval.text import Rows, aligned, printable
 
 MAX_EXAMPLES = 20  # examples kept per finding; the count goes on
@@ -388,7 +388,7 @@ def as_given(path: object) -> str:
     return _ADDRESS.sub(r"\1://", str(path))
 
 
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://?(?=[^/])")  # one letter is a drive
+_ADDRESS = pattern(r"([A-Za-z][A-Za-z0-9+.-]+)://?(?=[^/])")  # one letter is a drive
 
 
 def reason_of(error: OSError) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 from typing import Protocol as TypingProtocol
 
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.patterns import pattern
 from jaccard_eval.text import is_numeral
 
 READING, MISSING = "reading", "missing"
@@ -107,8 +108,8 @@ class Fix:
         return f"{text} To go on as it is, add {wording.phrase({'allow': self.allow})}." if self.allow else text
 
 
-_PLACE = re.compile(r"\{([a-z_]+)(?::([^{}]*))?\}")
-_EITHER = re.compile(r"(\{[a-z_]+\}) or (\{[a-z_]+\})")
+_PLACE = pattern(r"\{([a-z_]+)(?::([^{}]*))?\}")
+_EITHER = pattern(r"(\{[a-z_]+\}) or (\{[a-z_]+\})")
 
 
 def _prefixed(place: re.Match[str], role: str, names: Collection[str]) -> str:

@@ -21,6 +21,7 @@ from jaccard_eval.codes import CODES, STOPS
 from jaccard_eval.errors import UsageError
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.patterns import pattern
 from jaccard_eval.text import did_you_mean, is_numeral, quoted_value
 
 if TYPE_CHECKING:
@@ -379,7 +380,7 @@ def require_lists(**options: object) -> None:
 
 ENGINES = ("auto", "memory", "disk", "dask")
 LEAST_MEMORY = 256 * 2**20  # bytes: below it, libraries alone take most of it
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(B|[KMGT]i?B?)?", re.IGNORECASE)
+_SIZE = pattern(r"(\d+(?:\.\d+)?) ?(B|[KMGT]i?B?)?", re.IGNORECASE)
 _UNITS = ("", "k", "m", "g", "t")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import pkgutil
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
@@ -44,6 +43,7 @@ from jaccard_eval.matching.matchtable import MatchTable, Pairs, match_boxes
 from jaccard_eval.matching.order import rank_detections
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
 from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, Slice
+from jaccard_eval.patterns import pattern
 from jaccard_eval.progress import Stage
 from jaccard_eval.reading.files import decode, head, holds_run, is_folder, is_there, read_text, require_readable
 from jaccard_eval.reading.json import is_finite, is_number, parse_json, too_deep
@@ -68,8 +68,8 @@ BOTH_FIX = Fix.missing(
     output=("run.json", "run.npz"),
 )
 SEGMENTS_FIX = Fix.missing("Compare the segments themselves: {command}.", command="panoptic GT PRED --against OTHER")
-_FIRST_KEY = re.compile(rb'\s*{\s*"(bootstrap|correspondence)"')
-_FIRST_KEY_OF_SEGMENTS = re.compile(rb'\s*{\s*"(against|bootstrap|digest)"')
+_FIRST_KEY = pattern(rb'\s*{\s*"(bootstrap|correspondence)"')
+_FIRST_KEY_OF_SEGMENTS = pattern(rb'\s*{\s*"(against|bootstrap|digest)"')
 
 
 def read_document(path: Path) -> Any:

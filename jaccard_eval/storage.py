@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from jaccard_eval.errors import JaccardEvalError, MachineError, UsageError, require
 from jaccard_eval.findings import DataError, Where
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.patterns import pattern
 from jaccard_eval.progress import BYTES, Stage
 from jaccard_eval.text import URL, did_you_mean, public, quoted_value
 
@@ -36,15 +37,15 @@ REASON_LENGTH = 160  # of what a library reports, which may be a page
 S3, GS, AZURE, WEB = ("s3",), ("gs", "gcs"), ("abfs", "abfss"), ("http", "https")
 S3_SETTINGS = ("anonymous", "endpoint_override", "region", "scheme")
 
-_SLASHES = re.compile(r"(?<!:)/{2,}")  # paths have none
+_SLASHES = pattern(r"(?<!:)/{2,}")  # paths have none
 # Of what libraries report, these are the parts that may hold a signature or a key.
-_SECRETS = re.compile(r"(?<=://)[^/@\s'\"]*:[^/@\s'\"]*@|\?[^\s'\")]*")
-_AWS_ERROR = re.compile(r"AWS Error (?P<code>\w+)(?: \(HTTP status (?P<status>\d+)\))?[^:]*: (?P<text>.*)", re.DOTALL)
-_DENIED = re.compile(
+_SECRETS = pattern(r"(?<=://)[^/@\s'\"]*:[^/@\s'\"]*@|\?[^\s'\")]*")
+_AWS_ERROR = pattern(r"AWS Error (?P<code>\w+)(?: \(HTTP status (?P<status>\d+)\))?[^:]*: (?P<text>.*)", re.DOTALL)
+_DENIED = pattern(
     r"ACCESS_DENIED|INVALID_ACCESS_KEY|SIGNATURE|TOKEN|CREDENTIAL|\b40[13]\b|[Uu]nauth|[Ff]orbidden|[Dd]enied"
     r"|OAuth2|[Aa]uthentication|Credential"
 )
-_AWAY = re.compile(r"NETWORK_CONNECTION|REQUEST_TIMEOUT|[Cc]ould ?n.t|[Tt]imed? ?out|[Cc]onnect|[Rr]esolve|UNAVAILABLE")
+_AWAY = pattern(r"NETWORK_CONNECTION|REQUEST_TIMEOUT|[Cc]ould ?n.t|[Tt]imed? ?out|[Cc]onnect|[Rr]esolve|UNAVAILABLE")
 _ADVICE = {
     S3: (
         "Check the credentials (AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY) and what they may do.",

@@ -10,6 +10,8 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from jaccard_eval.patterns import pattern
+
 SHOWN_VALUE_LENGTH = 80  # characters of a user's value repeated in a message
 SHOWN_PATH_LENGTH = 400  # of a path, which is there to be found
 Rows = tuple[tuple[str, ...], ...]  # of text, the first one the header
@@ -140,7 +142,7 @@ def is_numeric(cells: Iterable[str]) -> bool:
     return all(_NUMBER.fullmatch(cell) for cell in cells)
 
 
-_NUMBER = re.compile(r"[+-]?[\d.,]+ ?%?|n/a|", re.ASCII)
+_NUMBER = pattern(r"[+-]?[\d.,]+ ?%?|n/a|", re.ASCII)
 
 
 def columns_of(text: str) -> int:
@@ -210,7 +212,7 @@ def did_you_mean(word: str, known: Iterable[str], *, show: Callable[[str], str] 
     return f" Did you mean {' or '.join(map(show, close))}?" if close else ""
 
 
-_NUMERAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_NUMERAL = pattern(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 def is_numeral(text: str) -> bool:

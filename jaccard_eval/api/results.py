@@ -21,6 +21,7 @@ from jaccard_eval.features.images.compute import count_images
 from jaccard_eval.features.images.gallery import worst_gallery
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.patterns import pattern
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.fragment import ShownImages, render
 from jaccard_eval.report.outputs.figure import build_figure
@@ -43,10 +44,10 @@ MAX_CLASSES, WORST_CLASSES = 100, 10
 # Of a class or a file's name, in characters. MLflow keeps names of 250, of which prefix, metric and two of these fit.
 MAX_LABEL = 80
 
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_\-. /]")  # what MLflow refuses in the name of a metric
+_NOT_IN_NAMES = pattern(r"[^A-Za-z0-9_\-. /]")  # what MLflow refuses in the name of a metric
 # A slash would make a group of a class; dots and blanks at an end make paths that are others, or none.
-_NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9_\-. ]")
-_AVERAGE = re.compile(r"(?P<average>AP|AR)(?P<number>\d+)?(?:_(?P<area>.+))?")
+_NOT_IN_LABELS = pattern(r"[^A-Za-z0-9_\-. ]")
+_AVERAGE = pattern(r"(?P<average>AP|AR)(?P<number>\d+)?(?:_(?P<area>.+))?")
 
 
 @dataclass(frozen=True, slots=True)

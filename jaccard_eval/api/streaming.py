@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import re
 import zipfile
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, fields, replace
@@ -29,6 +28,7 @@ from jaccard_eval.fixes import Keywords
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.inputs import load, with_shapes
 from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, require_lists
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.image_boxes import FILLERS, ImageBoxes, IntArray, Records, image_place, narrowed, to_array
 from jaccard_eval.reading.npz import Archive, unpack_archive
@@ -871,7 +871,7 @@ KEYWORDS = Keywords(
     renamed={"names": "classes"},
     by_hand={**IN_DICTS, "classes": "Evaluator(classes={})", "box": '"encoding": {} in the dicts'},
 )
-_ADDRESS_OF_OBJECT = re.compile(r" at 0x[0-9a-fA-F]+")
+_ADDRESS_OF_OBJECT = pattern(r" at 0x[0-9a-fA-F]+")
 
 
 def _image_key(image: Any, at: int) -> Key:

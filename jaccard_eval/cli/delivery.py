@@ -19,6 +19,7 @@ from jaccard_eval.cli.inputs import refuse_overwriting
 from jaccard_eval.cli.run import say_findings
 from jaccard_eval.findings import Severity
 from jaccard_eval.options import require_effect
+from jaccard_eval.patterns import pattern
 from jaccard_eval.progress import Stage
 from jaccard_eval.text import without_secrets
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from jaccard_eval.report.write import Output
 
 # How an output is asked for: ``-o PATH``, ``-oPATH``, ``-vo PATH``, ``--output PATH``, ``--output=PATH``.
-OUTPUT_ARGUMENT = re.compile(r"-(?P<flags>[vq]*)o(?P<path>.*)|--output(=.*)?", re.DOTALL)
+OUTPUT_ARGUMENT = pattern(r"-(?P<flags>[vq]*)o(?P<path>.*)|--output(=.*)?", re.DOTALL)
 STDOUT_PATHS = (Path("-"), Path("/dev/stdout"))
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import locale
 import platform
-import re
 import sys
 from importlib import metadata
 
 from jaccard_eval.native import describe_core
+from jaccard_eval.patterns import pattern
 from jaccard_eval.text import aligned, printable
 
 DISTRIBUTION = "jaccard-eval"
-_NEEDED = re.compile(r"""(?P<name>[\w.-]+)[^;]*(?:;.*extra == ["'](?P<extra>[\w-]+)["'])?""")
+_NEEDED = pattern(r"""(?P<name>[\w.-]+)[^;]*(?:;.*extra == ["'](?P<extra>[\w-]+)["'])?""")
 _TESTS = "test"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
@@ -14,6 +13,7 @@ from jaccard_eval.data.boxtable import RowArray
 from jaccard_eval.data.dataset import ImageTable, IntegerKeys, Key
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import IMAGE_WAYS
+from jaccard_eval.patterns import pattern
 
 _COMMON_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 _RARE_SUFFIXES = (".avif", ".dib", ".dng", ".heic", ".heif", ".jp2", ".mpo", ".pgm")
@@ -22,9 +22,9 @@ LABEL_SUFFIXES = (*MAP_SUFFIXES, ".bmp", ".gif")  # of those whose pixels are cl
 PICTURE_SUFFIXES = frozenset({*_COMMON_SUFFIXES, *_RARE_SUFFIXES})
 
 # Roboflow exports photo.jpg as photo_jpg.rf.<hash>.jpg; the hash is another in every version of a data set.
-_ROBOFLOW = re.compile(r"(?:_(?:bmp|gif|jpe?g|jp2|png|ppm|tiff?|webp))?\.rf\.[0-9a-z]{8,}$")
+_ROBOFLOW = pattern(r"(?:_(?:bmp|gif|jpe?g|jp2|png|ppm|tiff?|webp))?\.rf\.[0-9a-z]{8,}$")
 # Label Studio puts eight hexadecimal digits and a dash before the name of an uploaded image.
-_LABEL_STUDIO = re.compile(r"^[0-9a-f]{8}_(?=.)")
+_LABEL_STUDIO = pattern(r"^[0-9a-f]{8}_(?=.)")
 
 # What names of a side's files have besides the image, folded: gt_img_1 and res_img_1, 00mask and 00pred, Cityscapes.
 _ROLES = (
@@ -33,9 +33,9 @@ _ROLES = (
 )
 _CITYSCAPES = "labelids|labeltrainids|instanceids|instancetrainids|gtfine_polygons|(?:gtfine_)?color|leftimg8bit|gtfine"
 _CELLS = "man_seg|man_track"  # of the Cell Tracking Challenge, whose results are mask000
-_BEFORE = re.compile(rf"^(?:(?:{_ROLES})s?|{_CELLS})(?:_+(?=.)|(?=\d+$))")
+_BEFORE = pattern(rf"^(?:(?:{_ROLES})s?|{_CELLS})(?:_+(?=.)|(?=\d+$))")
 _FEW = "cp_masks|l|test|training"  # of Cellpose, CamVid, DRIVE
-_BEHIND = re.compile(rf"(?<=.)(?:_+|(?:\.(?:jpe?g|png))?\.|(?<=\d))(?:(?:{_ROLES})s?|{_FEW}|{_CITYSCAPES})$")
+_BEHIND = pattern(rf"(?<=.)(?:_+|(?:\.(?:jpe?g|png))?\.|(?<=\d))(?:(?:{_ROLES})s?|{_FEW}|{_CITYSCAPES})$")
 
 
 def posix(name: str) -> str:

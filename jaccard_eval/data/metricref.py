@@ -14,6 +14,7 @@ from jaccard_eval.extensions import METRICS as ADDED
 from jaccard_eval.extensions import broken_extension, extension_names, load_extension
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import AIMS, BEST_F1, score_of
+from jaccard_eval.patterns import pattern
 from jaccard_eval.text import did_you_mean, quoted_value
 
 # What a metric can be taken of.
@@ -168,7 +169,7 @@ COCO_SUMMARY = (
     "AR_large",
 )
 
-_ADDED_NAME = re.compile(
+_ADDED_NAME = pattern(
     r"[A-Za-z][A-Za-z0-9_]*"
 )  # In the place of an area range, how frequent classes are: AP_r, AP_c and AP_f are of rare, common and frequent ones.
 LVIS_SUMMARY = (*COCO_SUMMARY[:6], "AP_r", "AP_c", "AP_f", "AR300", *COCO_SUMMARY[9:])
@@ -176,34 +177,34 @@ LVIS_SUMMARY = (*COCO_SUMMARY[:6], "AP_r", "AP_c", "AP_f", "AR300", *COCO_SUMMAR
 # Thresholds that differ beyond are one: 0.9 is 0.8999999999999999 among COCO's.
 IOU_DIGITS = 9
 
-_AREA_SUFFIX = re.compile(r"[A-Za-z]\w*")
+_AREA_SUFFIX = pattern(r"[A-Za-z]\w*")
 # The longest name first: oLRP_FP is not an area of oLRP.
 _KNOWN = sorted((*BOX_METRICS, *FINDING_METRICS), key=len, reverse=True)
-_HEAD = re.compile(rf"(?P<name>{'|'.join(_KNOWN)})(?P<number>\d+)?(?:_(?P<area>{_AREA_SUFFIX.pattern}))?")
-_ITEM = re.compile(r'\s*(?:(?P<key>\w+)\s*=\s*)?(?P<value>"(?:[^"\\]|\\.)*"|(?(key)[^,"]|[^,"=])*?)\s*(?:,|$)')
+_HEAD = pattern(rf"(?P<name>{'|'.join(_KNOWN)})(?P<number>\d+)?(?:_(?P<area>{_AREA_SUFFIX.pattern}))?")
+_ITEM = pattern(r'\s*(?:(?P<key>\w+)\s*=\s*)?(?P<value>"(?:[^"\\]|\\.)*"|(?(key)[^,"]|[^,"=])*?)\s*(?:,|$)')
 # The thresholds of plain AP, as YOLO trainers write them: mAP50-95, mAP@.5:.95.
-_FULL_RANGE = re.compile(r"@?0?\.50?:0?\.95|50-95")
-_AT_IOU = re.compile(r"@0?\.(\d)(\d?)")
+_FULL_RANGE = pattern(r"@?0?\.50?:0?\.95|50-95")
+_AT_IOU = pattern(r"@0?\.(\d)(\d?)")
 # A reference up to its own bracket; that of mAP@[.5:.95] is a part of the name.
-_CUT = re.compile(r"(?P<head>(?:[^\[]|(?<=@)\[[^\]]*\])*)(?P<bracket>\[?)(?P<tail>.*)", re.DOTALL)
+_CUT = pattern(r"(?P<head>(?:[^\[]|(?<=@)\[[^\]]*\])*)(?P<bracket>\[?)(?P<tail>.*)", re.DOTALL)
 # Every name in lower case, which nobody has to remember.
 _NAMED = {alias.casefold(): metric.name for metric in _ALL for alias in (metric.name, *metric.aliases)}
 # The longest name first: "FP per image" begins with another one. Behind it thresholds, as other tools write them.
-_SPELLED = re.compile(
+_SPELLED = pattern(
     rf"(?P<name>{'|'.join(sorted(_NAMED, key=len, reverse=True))})(?![A-Za-z])"
     r"(?P<at>@\[[^\]]*\]|@[\d.:-]+|\d+[:-]\d+)?(?P<rest>\w*)",
     re.IGNORECASE,
 )
 # Metrics at the score with the best F1, by the names of reports.
 _AT_BEST = {"best_f1": "F1", "best f1": "F1", "best_score": "score", "best score": "score"}
-_IOU_NUMBER = re.compile(r"\d*\.\d+|(?<!\d)\d\d(?![\d.])")  # 0.5, .5 or 50
-_SEPARATORS = re.compile(r"[^a-z0-9]")
+_IOU_NUMBER = pattern(r"\d*\.\d+|(?<!\d)\d\d(?![\d.])")  # 0.5, .5 or 50
+_SEPARATORS = pattern(r"[^a-z0-9]")
 _NAME_BY_ALIAS = {
     _SEPARATORS.sub("", alias.casefold()): _SEPARATORS.sub("", metric.name.casefold())
     for metric in _ALL
     for alias in metric.aliases
 }
-_PLAIN_VALUE = re.compile(r"[^\s\[\],=\"]+(?: [^\s\[\],=\"]+)*")
+_PLAIN_VALUE = pattern(r"[^\s\[\],=\"]+(?: [^\s\[\],=\"]+)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from jaccard_eval.data.boxtable import BoxTable, FloatArray, freeze
 from jaccard_eval.errors import UsageError
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.patterns import pattern
 from jaccard_eval.text import quoted_value
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 _SIDE = r"[1-9]\d{0,5}"
 _FACTOR = r"\d{1,4}(?:/[1-9]\d{0,3}|\.\d{1,9})?"
 _OFFSET = r"[+-]?\d{1,6}(?:\.\d{1,9})?"
-_ONE_OR_TWO = {number: re.compile(f"({number})(?:x({number}))?", re.ASCII) for number in (_SIDE, _FACTOR)}
-_PAIRS = {number: re.compile(f"({number}),({number})", re.ASCII) for number in (_SIDE, _OFFSET)}
+_ONE_OR_TWO = {number: pattern(f"({number})(?:x({number}))?", re.ASCII) for number in (_SIDE, _FACTOR)}
+_PAIRS = {number: pattern(f"({number}),({number})", re.ASCII) for number in (_SIDE, _OFFSET)}
 FORMS = {
     "scale": _ONE_OR_TWO[_FACTOR],
     "stretch": _ONE_OR_TWO[_SIDE],
@@ -30,7 +31,7 @@ FORMS = {
     "pad": _ONE_OR_TWO[_SIDE],
     "short": _PAIRS[_SIDE],
     "offset": _PAIRS[_OFFSET],
-    "rect": re.compile(f"({_SIDE})", re.ASCII),
+    "rect": pattern(f"({_SIDE})", re.ASCII),
     "letterbox-px": _ONE_OR_TWO[_SIDE],
 }
 MIRROR = "mirror"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import blake2b, sha256
@@ -19,6 +18,7 @@ from jaccard_eval.data.imagekeys import bare_names
 from jaccard_eval.data.protocol import BOXES, LATER_RULES, PROTOCOLS, Protocol
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.native.calls import hash_rows, pack_rows
+from jaccard_eval.patterns import pattern
 from jaccard_eval.progress import staged
 
 # Hexadecimal digits of a fingerprint, and its name in RFC 6920: the first 128 bits of SHA-256. Of fewer, two inputs
@@ -31,7 +31,7 @@ BESIDE_METRICS = ("score", "bootstrap", "slices", "against")
 ORDERS = ("ties", "ties_at_cap")  # of equal scores, where these decide: of predictions, as `pred` is
 # Hexadecimal digits of the digest in a short signature.
 RULES_DIGITS = 8
-_LONG_NUMBER = re.compile(r"(?<=[\[:])\d+\.\d{9,}(?=[:\]])")
+_LONG_NUMBER = pattern(r"(?<=[\[:])\d+\.\d{9,}(?=[:\]])")
 # Of the form for people: hexadecimal digits of a digest, and characters of a list of names.
 ABRIDGED_DIGITS, ABRIDGED_LIST = 8, 60
 
@@ -342,7 +342,7 @@ def _rules_of_kind(protocol: Protocol) -> list[str]:
     return rules
 
 
-_IOU_TYPE = re.compile(r"\|iou_type=([^|]*)")
+_IOU_TYPE = pattern(r"\|iou_type=([^|]*)")
 
 
 def overlap_name(rules: Protocol | str) -> str:

@@ -26,6 +26,7 @@ from jaccard_eval.extensions import FORMATS, extension_names
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.formats._listed import (
+    NEVER_JSON,
     Format,
     FormatModule,
     format_module,
@@ -237,9 +238,11 @@ def surest_formats(peek: Peek) -> list[str]:
     """Return the names of the formats that are surest of an input: one where all is well, several, or none."""
     from jaccard_eval.reading.peek import Likeness
 
+    is_json = not peek.is_folder and peek.suffix == ".json" and peek.is_json
     # Looking for installed packages reads the metadata of every one of them: only where no format of ours will do.
     for list_names in (own_modules, partial(extension_names, FORMATS)):
-        modules = {name: format_module(name) for name in sorted(list_names())}
+        asked = sorted({*list_names()} - (NEVER_JSON if is_json else frozenset()))
+        modules = {name: format_module(name) for name in asked}
         rated: list[tuple[Likeness, str]] = []
         last = {name for name, module in modules.items() if getattr(module, "ASKED_LAST", False)}
         for name in sorted(modules, key=last.__contains__):

@@ -15,6 +15,7 @@ from jaccard_eval.findings import DataError, FindingLog, Where, reason_of
 from jaccard_eval.fixes import Fix
 from jaccard_eval.formats._listed import format_module, format_names, reads_name
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading.files import (
     SNIFF_BYTES,
     SPLIT_NAMES,
@@ -192,8 +193,8 @@ MAX_KINDS = 5  # of files and folders that a message lists
 _OF_ARCHIVES = frozenset({"__MACOSX"})  # which macOS adds to what it packs
 _UNKNOWN = "not recognised as any known format"
 _NEAREST = 3
-_KEY = re.compile(r'"([A-Za-z_][\w-]*)"\s*:')
-_ELEMENT = re.compile(r"<([A-Za-z_][\w-]*)")
+_KEY = pattern(r'"([A-Za-z_][\w-]*)"\s*:')
+_ELEMENT = pattern(r"<([A-Za-z_][\w-]*)")
 _LIST = "'jaccard-eval formats' lists what can be read."
 _TABLE = "a table that starts with the line image,class,score,xmin,ymin,xmax,ymax (ground truth has no score)"
 _LABELS = "'class score x1 y1 x2 y2' in every line (ground truth has no score)"

@@ -22,6 +22,35 @@ if TYPE_CHECKING:
     from jaccard_eval.reading.peek import Likeness, Peek
 
 
+# Formats that no JSON file is of, whatever is in it. They are not asked about one: importing them takes longer than
+# reading a small file. A format that is missing here is asked in vain.
+NEVER_JSON = frozenset(
+    {
+        "arrow",
+        "csv",
+        "cvat",
+        "dota",
+        "icdar",
+        "instances",
+        "kerasyolo",
+        "kitti",
+        "masktable",
+        "mot",
+        "mots",
+        "npz",
+        "openimages",
+        "parquet",
+        "retinaface",
+        "shapetext",
+        "shapexml",
+        "text",
+        "visdrone",
+        "voc",
+        "yolo",
+    }
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
     """What a format is, for ``jaccard-eval formats`` and the documentation.

@@ -6,12 +6,12 @@ Points without numbers are not labelled. DeepLabCut calls images by their path, 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from jaccard_eval.data.imagekeys import posix
 from jaccard_eval.findings import DataError, Where
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import Drawn
@@ -21,8 +21,8 @@ from jaccard_eval.text import is_numeral, quoted_value
 _HEADER = ("scorer", "individuals", "bodyparts", "coords")  # what DeepLabCut's lines of header begin with
 _SEEN = 2.0
 # A row of DeepLabCut begins with a path, in one cell or in three.
-_BEGINNING = re.compile(r'\ufeff?"?scorer"?,[^\n]*\n(?:"?individuals"?,[^\n]*\n)?"?bodyparts"?,')
-_SLEAP = re.compile(r"\ufeff?track,frame_idx,instance\.score,[^\n]*\.x,")
+_BEGINNING = pattern(r'\ufeff?"?scorer"?,[^\n]*\n(?:"?individuals"?,[^\n]*\n)?"?bodyparts"?,')
+_SLEAP = pattern(r"\ufeff?track,frame_idx,instance\.score,[^\n]*\.x,")
 
 
 def is_table(text: str) -> bool:

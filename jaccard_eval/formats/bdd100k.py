@@ -7,13 +7,13 @@ The corners of a box are its first and last pixel: as in Scalabel's own conversi
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 from jaccard_eval.findings import Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import Drawn, kinds_in, rings_of
 from jaccard_eval.reading.peek import Likeness, Peek
@@ -40,9 +40,9 @@ _CORNERS = ("x1", "y1", "x2", "y2")
 _FLAT = frozenset({"name", "timestamp", "category", "bbox", "score"})  # of a box in the first benchmark
 _OTHER_SHAPES = ("box3d", "poly2d", "rle", "graph")
 _KINDS = {
-    "bbox": re.compile(rb'"(?:box2d|bbox)"\s*:\s*[{\[]'),
-    "segm": re.compile(rb'"(?:rle"\s*:\s*\{|poly2d"\s*:\s*\[\s*[{\[])'),
-    "keypoints": re.compile(rb'"graph"\s*:\s*\{'),
+    "bbox": pattern(rb'"(?:box2d|bbox)"\s*:\s*[{\[]'),
+    "segm": pattern(rb'"(?:rle"\s*:\s*\{|poly2d"\s*:\s*\[\s*[{\[])'),
+    "keypoints": pattern(rb'"graph"\s*:\s*\{'),
 }
 _LABELLED = 2.0  # how well a point is seen that annotators have placed
 

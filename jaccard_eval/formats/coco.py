@@ -10,6 +10,7 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.json import record_keys
 from jaccard_eval.reading.peek import Likeness, Peek
@@ -41,26 +42,26 @@ _RESULT = frozenset({"image_id", "bbox"})
 _CLASS = "category_id"
 _IMAGE_NAMES = frozenset({"file_name", "filename", "image", "image_name", "image_path", "img", "path"})
 _LISTS = ("annotations", "results", "predictions", "detections")  # where objects have their records
-_LIST = re.compile(rb'"(?:%s)"\s*:\s*\[' % "|".join(_LISTS).encode())
+_LIST = pattern(rb'"(?:%s)"\s*:\s*\[' % "|".join(_LISTS).encode())
 # Boxes or objects of a record that is an image: COCO's records are boxes.
-_BY_IMAGE = re.compile(rb'"\w*(?:boxes|objects|detections|predictions|annotations|instances)"\s*:\s*\[\s*[\[{]')
-_CATEGORIES = re.compile(rb'"categories"\s*:\s*\[')
-_NESTED = re.compile(rb"\[\s*\[\s*[{\]]")  # of a list per image
+_BY_IMAGE = pattern(rb'"\w*(?:boxes|objects|detections|predictions|annotations|instances)"\s*:\s*\[\s*[\[{]')
+_CATEGORIES = pattern(rb'"categories"\s*:\s*\[')
+_NESTED = pattern(rb"\[\s*\[\s*[{\]]")  # of a list per image
 # Of what can be compared, the first value: a number, a corner of a polygon, runs.
 _FIELDS = {
-    "bbox": re.compile(rb'"bbox"\s*:\s*\[\s*[^\]\s]'),
-    "segm": re.compile(rb'"(?:seg(?:mentation|ments)|polys)"\s*:\s*(?:\{|\[\s*[^\]\s])'),
-    "keypoints": re.compile(rb'"keypoints"\s*:\s*\[[\s\[]*[-0-9.]'),
+    "bbox": pattern(rb'"bbox"\s*:\s*\[\s*[^\]\s]'),
+    "segm": pattern(rb'"(?:seg(?:mentation|ments)|polys)"\s*:\s*(?:\{|\[\s*[^\]\s])'),
+    "keypoints": pattern(rb'"keypoints"\s*:\s*\[[\s\[]*[-0-9.]'),
 }
-_ORIENTED = re.compile(rb'"bbox"\s*:\s*\[(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]')  # of five or eight numbers
+_ORIENTED = pattern(rb'"bbox"\s*:\s*\[(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]')  # of five or eight numbers
 # Corners or an angle besides an upright box or in place of one; a turn of CVAT's boxes.
-_TURNED = re.compile(
+_TURNED = pattern(
     rb'"(?:poly|rbox|rbbox|rotated_bbox|obb)"\s*:\s*\[+(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]'
     rb'|"polys"\s*:\s*\[\s*(?:\[[^\]]*\]\s*,?\s*){4}\]'
     rb'|"attributes"\s*:\s*\{[^{}]*"rotation"\s*:\s*(?!0[,}\s]|0\.0+[,}\s])\d'
 )
-_RING = re.compile(rb'"segmentation"\s*:\s*\[\s*\[([-+0-9.eE,\s]+)\]\s*\]')  # a mask of one polygon
-_JSON_NAME = re.compile(r"\.(json|jsonl|ndjson)(\.gz)?$", re.IGNORECASE)
+_RING = pattern(rb'"segmentation"\s*:\s*\[\s*\[([-+0-9.eE,\s]+)\]\s*\]')  # a mask of one polygon
+_JSON_NAME = pattern(r"\.(json|jsonl|ndjson)(\.gz)?$", re.IGNORECASE)
 
 
 def looks_like(peek: Peek) -> Likeness | None:

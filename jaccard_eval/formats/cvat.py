@@ -19,6 +19,7 @@ from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import Drawn, kinds_in
@@ -57,17 +58,17 @@ _SIDES = ("width", "height")
 _POLYGON, _MASK, _SKELETON = "polygon", "mask", "skeleton"
 _LABELLED = 2.0  # how well a point is seen that annotators have placed
 _KINDS = {
-    "bbox": re.compile(rb"<box"),
-    "segm": re.compile(rb"<(?:polygon|mask)"),
-    "obb": re.compile(rb'\srotation="(?!0+(?:\.0+)?")'),
-    "keypoints": re.compile(rb"<skeleton"),
+    "bbox": pattern(rb"<box"),
+    "segm": pattern(rb"<(?:polygon|mask)"),
+    "obb": pattern(rb'\srotation="(?!0+(?:\.0+)?")'),
+    "keypoints": pattern(rb"<skeleton"),
 }
 _CROP = ("left", "top", "width", "height")
 _SHAPES = (_POLYGON, _MASK, "polyline", "points", "ellipse", "cuboid", _SKELETON, "tag")
 _FRAME_NAME = "frame_{:06d}"  # as CVAT names the images of a video
 _FRAME_DIGITS = 18
-NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # of XML 1.0
-_WHOLE = re.compile(r"-?\d{1,18}(\.0{1,18})?", re.ASCII)
+NOT_XML = pattern("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # of XML 1.0
+_WHOLE = pattern(r"-?\d{1,18}(\.0{1,18})?", re.ASCII)
 
 Size = tuple[int, int]  # height and width of an image
 

@@ -19,6 +19,7 @@ from jaccard_eval.data.imagekeys import without_suffix
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
@@ -38,11 +39,11 @@ FORMAT = Format(
 )
 
 _LABELS = "labelTxt"  # next to the images
-_RESULT = re.compile(r"Task1_(?P<label>.+)\.txt", re.IGNORECASE)
-_UPRIGHT_RESULT = re.compile(r"Task2_(?P<label>.+)\.txt", re.IGNORECASE)
-_PATCH = re.compile(r".+__[\d.]+__\d+___\d+")  # as the kit calls what it cuts out of an image: P0001__1__0___824
+_RESULT = pattern(r"Task1_(?P<label>.+)\.txt", re.IGNORECASE)
+_UPRIGHT_RESULT = pattern(r"Task2_(?P<label>.+)\.txt", re.IGNORECASE)
+_PATCH = pattern(r".+__[\d.]+__\d+___\d+")  # as the kit calls what it cuts out of an image: P0001__1__0___824
 _HEADERS = ("imagesource:", "gsd:")  # of an image: where it is from, metres per pixel
-_MARKS = re.compile(r"[,\s]+")
+_MARKS = pattern(r"[,\s]+")
 _SIDES = 8  # numbers of four points
 _NAMES = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")
 _BLANK = " (a blank in the category? write large-vehicle, or commas between columns)"

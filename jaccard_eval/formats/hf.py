@@ -6,12 +6,12 @@ top, width and height, as in COCO and the library's own examples.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from jaccard_eval.findings import Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.json import looks_like_json_lines, parse_json
@@ -32,10 +32,10 @@ FORMAT = Format(
 READS_SPLITS = True
 
 METADATA = "metadata.jsonl"
-_ROWS = re.compile(rb'"objects"\s*:\s*(?:\{|\[\s*\{[^{}]*"bbox)')
-_BOXES = re.compile(rb'"(?:bbox|bboxes|boxes)"\s*:')
+_ROWS = pattern(rb'"objects"\s*:\s*(?:\{|\[\s*\{[^{}]*"bbox)')
+_BOXES = pattern(rb'"(?:bbox|bboxes|boxes)"\s*:')
 _OUTPUT = ("label", "box")  # and a score
-_OUTPUT_BOX = re.compile(rb'"box"\s*:\s*\{')
+_OUTPUT_BOX = pattern(rb'"box"\s*:\s*\{')
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 

@@ -22,6 +22,7 @@ from jaccard_eval.findings import FindingLog
 from jaccard_eval.formats import Format
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.claims import Row, is_quad, most
 from jaccard_eval.reading.draft import Draft
@@ -48,14 +49,12 @@ _SIDES = ("left", "top", "right", "bottom")
 _TURNED = ("index", "difficult", "x", "y", "width", "height", "angle")
 _SPAN = (*_SIDES, "angle")
 _UNREADABLE = frozenset({"###", "#"})
-_PREFIX = re.compile(r"(?:poly_)?(?:gt|res)_(?=.)", re.IGNORECASE)  # before the name of the image
+_PREFIX = pattern(r"(?:poly_)?(?:gt|res)_(?=.)", re.IGNORECASE)  # before the name of the image
 _SUFFIXES = (".txt", ".gt", ".csv")  # the second of MSRA-TD500, the last of SROIE
-_LISTED = re.compile(
-    r"x:\s*\[\[([^\]]*)\]\].*?y:\s*\[\[([^\]]*)\]\](?:.*?transcriptions:\s*\[u?['\"]([^\]]*?)['\"]\])?"
-)
-_CATEGORY = re.compile(r"[a-z_-]+(?:,\d)?|.*,[012]")  # as those of objects are spelled, perhaps with a flag
-_BEGUN = re.compile(r"\ufeff?\s*x:\s*\[\[")  # lists of numbers that NumPy breaks into lines
-_QUOTED = re.compile(r"""["'].*["']""")
+_LISTED = pattern(r"x:\s*\[\[([^\]]*)\]\].*?y:\s*\[\[([^\]]*)\]\](?:.*?transcriptions:\s*\[u?['\"]([^\]]*?)['\"]\])?")
+_CATEGORY = pattern(r"[a-z_-]+(?:,\d)?|.*,[012]")  # as those of objects are spelled, perhaps with a flag
+_BEGUN = pattern(r"\ufeff?\s*x:\s*\[\[")  # lists of numbers that NumPy breaks into lines
+_QUOTED = pattern(r"""["'].*["']""")
 _LEAST = 3  # points of an outline
 _FILLED = 0.05  # of the box around it, at least
 _MARK = "####"  # before the word behind an outline, in the labels of text spotters

@@ -26,6 +26,7 @@ from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.fixes import IMAGE_FOLDER, Fix
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.progress import tracked
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
@@ -69,8 +70,8 @@ _ENDINGS = (
     "_label",
     "_seg",
 )  # of the names of maps, behind that of the image
-_RESULT = re.compile(r"\S+\.png[ \t]+\d+(\.0*)?[ \t]+\S+", re.ASCII | re.IGNORECASE)
-_CITY_IMAGE = re.compile(r".+?_\d{6}_\d{6}(?!\d)", re.ASCII)  # with what follows, results are named
+_RESULT = pattern(r"\S+\.png[ \t]+\d+(\.0*)?[ \t]+\S+", re.ASCII | re.IGNORECASE)
+_CITY_IMAGE = pattern(r".+?_\d{6}_\d{6}(?!\d)", re.ASCII)  # with what follows, results are named
 _OF_OBJECTS, _OF_IMAGE = "masks", "images"  # folders in that of an image, in the Data Science Bowl of 2018
 _BDD100K = ("pedestrian", "rider", "car", "truck", "bus", "train", "motorcycle", "bicycle")  # from 1
 _CROWD, _IGNORED = 2, 1  # bits of their flags

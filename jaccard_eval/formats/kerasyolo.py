@@ -14,6 +14,7 @@ import numpy as np
 
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
@@ -33,9 +34,9 @@ _CLASS = 4
 _COUNTS = (len(_NUMBERS) - 1, len(_NUMBERS))  # of numbers, without and with a score
 _N = r"-?[0-9.]+(?:e-?[0-9]+)?"
 _NAME = r"[^\W\d][^,]*"
-_BOX = re.compile(rf"{_N}(?:,{_N}){{3}},(?:{_N}|{_NAME})(?:,{_N})?", re.IGNORECASE)
-_REST_OF_NAME = re.compile(rf"[^\W\d][^,]*(?:,{_N})?", re.IGNORECASE)  # behind a blank
-_PACKED = re.compile(r"[^,/\\]*(?:,[^,/\\]*)+")  # a box, whole or damaged, rather than a part of a path
+_BOX = pattern(rf"{_N}(?:,{_N}){{3}},(?:{_N}|{_NAME})(?:,{_N})?", re.IGNORECASE)
+_REST_OF_NAME = pattern(rf"[^\W\d][^,]*(?:,{_N})?", re.IGNORECASE)  # behind a blank
+_PACKED = pattern(r"[^,/\\]*(?:,[^,/\\]*)+")  # a box, whole or damaged, rather than a part of a path
 _FIX = "Write the path of the image, then each box as x1,y1,x2,y2,class without blanks."
 
 

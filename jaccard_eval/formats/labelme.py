@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from jaccard_eval.findings import DataError, Where
 from jaccard_eval.fixes import IMAGE_FOLDER
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import Drawn
@@ -56,7 +56,7 @@ _LABELLED = 2.0  # how well a point is seen that annotators have placed
 _COMPARED = {
     b"rectangle": "bbox", b"polygon": "segm", b"mask": "segm", b"rotation": "obb", b"point": "keypoints",
 }  # fmt: skip
-_KIND = re.compile(rb'"shape_type"\s*:\s*"(\w+)"')
+_KIND = pattern(rb'"shape_type"\s*:\s*"(\w+)"')
 
 
 def looks_like(peek: Peek) -> Likeness | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from jaccard_eval.data.imagekeys import is_image_name
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import Drawn, kinds_in, rings_of
 from jaccard_eval.reading.peek import Likeness, Peek
@@ -66,20 +66,18 @@ FORMAT = Format(
 _LABELS = "rectanglelabels"
 _POLYGON, _BRUSH, _POINT = "polygonlabels", "brushlabels", "keypointlabels"
 _KINDS = {
-    "bbox": re.compile(rb'"rectangle(?:labels)?"'),
-    "segm": re.compile(rb'"(?:polygon|brush)(?:labels)?"'),
-    "obb": re.compile(rb'"rotation"\s*:\s*-?(?!0[,}\s]|0\.0+[,}\s])\d'),
+    "bbox": pattern(rb'"rectangle(?:labels)?"'),
+    "segm": pattern(rb'"(?:polygon|brush)(?:labels)?"'),
+    "obb": pattern(rb'"rotation"\s*:\s*-?(?!0[,}\s]|0\.0+[,}\s])\d'),
     # Points of a rectangle are a pose; others belong to nothing.
-    "keypoints": re.compile(
-        rb'"parentID"\s*:\s*"[^{}]*"keypointlabels"|"keypointlabels"[^{}]*\}[^{}]*"parentID"\s*:\s*"'
-    ),
+    "keypoints": pattern(rb'"parentID"\s*:\s*"[^{}]*"keypointlabels"|"keypointlabels"[^{}]*\}[^{}]*"parentID"\s*:\s*"'),
 }
 _LABELLED = 2.0  # how well a point is seen that annotators have placed
 _SHARED_LABELS = "labels"  # of a project whose tools share their labels; the rectangle is a result of its own
 _WIDTH, _HEIGHT = "original_width", "original_height"  # of the image, in pixels
 _SIDES = ("x", "y", "width", "height")
 _BYTE, _WORD, _RLE_HEAD = 255, 8, 8  # of masks: the largest value, its bits; bytes before the first run
-_UPLOAD = re.compile(r"^[0-9a-f]{8}-")  # which Label Studio puts before the names of uploaded files
+_UPLOAD = pattern(r"^[0-9a-f]{8}-")  # which Label Studio puts before the names of uploaded files
 _UNCONFIRMED = "unconfirmed"  # tasks of ground truth that a model has annotated and nobody else
 _ADDRESSES = ("image", "img", "image_url", "url")  # of an image
 

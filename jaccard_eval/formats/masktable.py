@@ -21,6 +21,7 @@ from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import Format
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Kind, Likeness, Peek
@@ -54,12 +55,12 @@ _JOINED = (
     "id_label",
 )
 _EMPTY = ("", "-1", "nan", "none", "null", "[]", "1 0", "0 0")  # of objects that are not there
-_CELL = re.compile(
+_CELL = pattern(
     r"\s*(?:\[?\s*-?\d+(?:\.\d*)?[ ,]+-?\d+(?:\.\d*)?(?:[ ,\]]|\s*$)|(?:SRID=\d+;)?(?:MULTI)?POLYGON\b|\{\s*['\"]"
     r"|\[\s*[\[(])",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(r"-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
+_NUMBER = pattern(r"-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 _FIX = "Write pairs of a first pixel and a length, such as '1 3 11 3', or POLYGON ((0 0, 9 0, 9 9, 0 0))."
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from jaccard_eval.findings import DataError, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import FIRST, Likeness, Peek
@@ -41,7 +42,7 @@ FORMAT = Format(
 
 NAMES = {1: "car", 2: "pedestrian"}
 IGNORED, PER_CLASS = 10, 1000
-_LINE = re.compile(r"(\d{1,8}) (-?\d{1,9}) (\d{1,3}) (\d{1,5}) (\d{1,5}) ([0-o]+)", re.ASCII)
+_LINE = pattern(r"(\d{1,8}) (-?\d{1,9}) (\d{1,3}) (\d{1,5}) (\d{1,5}) ([0-o]+)", re.ASCII)
 _DEEP_GREY = b"\x10\0"  # depth and colour type of a PNG image
 _HEAD = slice(24, 26)  # where they stand
 _LOOKED_INTO = 3

@@ -16,7 +16,6 @@ and so on. Boxes are pixels of the network's input; each has its best class.
 from __future__ import annotations
 
 import io
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +32,7 @@ from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import Format
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.reading.rawboxes import Keys, RawBoxes
@@ -57,7 +57,7 @@ FORMAT = Format(
 _RLE = "Save counts as pycocotools.mask.encode gives them, and mask_sizes as height and width."
 RAW_SCORE_MIN = 0.001  # below which Ultralytics sets decoded boxes aside when it validates
 
-_HEAD = re.compile(r"raw(_\w+)?")
+_HEAD = pattern(r"raw(_\w+)?")
 _MASKS, _MASK_SIZES = "masks", "mask_sizes"
 _BOX_ARRAYS = {_MASK_SIZES, "boxes", "scores", "labels", "image", "images", "sizes", "names", "encoding"}
 _RAW_ARRAYS = ("raw", "anchors", "stride", "formula")

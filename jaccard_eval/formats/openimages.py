@@ -6,7 +6,6 @@ tables of masks, with PNG files next to them or RLE in their cells.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,6 +20,7 @@ from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import Format
 from jaccard_eval.formats._openimages import MID_STARTS, mask_kinds
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Kind, Likeness, Peek
@@ -45,7 +45,7 @@ NEEDED = ("ImageID", "LabelName", "XMin", "XMax", "YMin", "YMax")
 HEADER = ("ImageID", "LabelName", "Confidence", "XMin", "XMax", "YMin", "YMax", "IsGroupOf")
 
 _NEEDED = frozenset(name.lower() for name in NEEDED)
-_MID_GROUP = re.compile(r"[,;\t|\" ]/[mgt]/\w+ ")  # a class, which a confidence follows
+_MID_GROUP = pattern(r"[,;\t|\" ]/[mgt]/\w+ ")  # a class, which a confidence follows
 
 
 def looks_like(peek: Peek) -> Likeness | None:

@@ -18,6 +18,7 @@ from typing import Any
 from jaccard_eval.findings import DataError, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.json import described_json, looks_like_json_lines
@@ -55,10 +56,10 @@ _ROW = ("x1", "y1", "x2", "y2")  # of a box that is a list of numbers, before sc
 
 _BY_KEY = ("imgs", "assets", "images", "frames", "annotations", "samples", "records", "data")  # objects by image
 _OF_TOOLS = {"imgs", "assets"}  # of TT100K and VoTT
-_CELL_OF_BOXES = re.compile(r"""[,;\t|]\s*["']?\[\s*[\[{]""")
+_CELL_OF_BOXES = pattern(r"""[,;\t|]\s*["']?\[\s*[\[{]""")
 _LISTED_NAMES = ("classes", "class_names", "names", "types", "tags", "categories")
-_BOX_FIELD = re.compile(rb'"(?:\w+_)?(?:b?box|b?boxes|bounding_?box(?:es)?|x_?min|x1|left)"\s*:', re.IGNORECASE)
-_ROWS_BY_IMAGE = re.compile(rb'\{\s*"[^"]*"\s*:\s*\[\s*\[\s*-?\d')
+_BOX_FIELD = pattern(rb'"(?:\w+_)?(?:b?box|b?boxes|bounding_?box(?:es)?|x_?min|x1|left)"\s*:', re.IGNORECASE)
+_ROWS_BY_IMAGE = pattern(rb'\{\s*"[^"]*"\s*:\s*\[\s*\[\s*-?\d')
 _LAYOUT = (
     'Write [{"image": "a.jpg", "class": "dog", "score": 0.9, "x1": 10, "y1": 20, "x2": 110, "y2": 220}, ...], or CSV'
     " with these columns."

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import drawn_by, kinds_in
 from jaccard_eval.reading.peek import Likeness, Peek
@@ -31,11 +31,11 @@ FORMAT = Format(
 
 _SIDES = ("x", "y", "width", "height")
 _KINDS = {
-    "segm": re.compile(rb'"(?:points"\s*:\s*\[\s*\{|rle"\s*:\s*\{)'),
-    "keypoints": re.compile(rb'"keypoints"\s*:\s*\[\s*\{'),
+    "segm": pattern(rb'"(?:points"\s*:\s*\[\s*\{|rle"\s*:\s*\{)'),
+    "keypoints": pattern(rb'"keypoints"\s*:\s*\[\s*\{'),
 }
-_SIZE = re.compile(rb'"image"\s*:\s*\{')
-_CENTRE = re.compile(rb'"predictions"\s*:\s*\[\s*(\]|\{[^{}]*"x"\s*:)')
+_SIZE = pattern(rb'"image"\s*:\s*\{')
+_CENTRE = pattern(rb'"predictions"\s*:\s*\[\s*(\]|\{[^{}]*"x"\s*:)')
 
 
 def looks_like(peek: Peek) -> Likeness | None:

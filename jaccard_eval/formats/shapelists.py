@@ -22,6 +22,7 @@ from jaccard_eval.findings import DataError, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import Drawn, drawn_by, kinds_in, turned_corners
@@ -221,10 +222,10 @@ _SCRIPTED = Carrier(
     name=("image", "image_name", "file_name", "filename", "img_path", "image_path"),
     labels=("class_name", "category_name", "label_name", "class", "label", "category"),
 )  # fmt: skip
-_SCRIPTED_SHAPES = re.compile(
+_SCRIPTED_SHAPES = pattern(
     rb'"(?:polygons?|segmentation|rle|mask|rbox|rbbox|vertices|contour|joints)"\s*:\s*[\[{]\s*[^\]}\s]'
 )
-_BOX = re.compile(rb'"\w*b?box\w*"')
+_BOX = pattern(rb'"\w*b?box\w*"')
 _LISTED = Carrier(keys=frozenset(), objects=("found",), one_class=_TEXT)  # lists by the names of images
 _HEADER = 1024  # bytes before the numbers of an array
 _POSED = replace(_LISTED, one_class="person", encoding="xyxy")  # as transformers returns poses
@@ -246,14 +247,14 @@ _SCORES = (
     "confidence",
     "type_prob",
 )
-_PADDLE = re.compile(r"[^\t\n]+\t\s*\[\s*(?:\{|\])")  # an image, and its words as JSON
-_BY_NAME = re.compile(
+_PADDLE = pattern(r"[^\t\n]+\t\s*\[\s*(?:\{|\])")  # an image, and its words as JSON
+_BY_NAME = pattern(
     rb'\{\s*(?:"[^"]+"\s*:\s*\[\s*\]\s*,\s*)*"[^"]+"\s*:\s*\[\s*\{[^{}]*"(?:points|keypoints)"\s*:\s*\[\s*\['
 )
 # Corners, a word and a score, as readers return them.
-_TRIPLES = re.compile(rb'\[\s*\[\s*\[(?:\s*\[[-+\d.eE,\s]+\]\s*,?){4}\s*\]\s*,\s*\[?\s*"')
-_BEFORE_NAME = re.compile(r"^(?:gt|res)_")
-_OUTLINE = re.compile(rb'"(?:polygon|points|segmentation|mask|vertices|box)"\s*:\s*(\[[-+\d.eE,\s\[\]]+\])')
+_TRIPLES = pattern(rb'\[\s*\[\s*\[(?:\s*\[[-+\d.eE,\s]+\]\s*,?){4}\s*\]\s*,\s*\[?\s*"')
+_BEFORE_NAME = pattern(r"^(?:gt|res)_")
+_OUTLINE = pattern(rb'"(?:polygon|points|segmentation|mask|vertices|box)"\s*:\s*(\[[-+\d.eE,\s\[\]]+\])')
 _OF_WORDS = (
     b'"data_list"',
     b'"img_info"',
@@ -264,18 +265,18 @@ _OF_WORDS = (
     b'"utf8_string"',
     b'"paragraphs"',
 )
-_FOUND = re.compile(rb'"(?:det_polygons|boundary_result)"\s*:\s*\[((?:\s*\[[^\[\]]*\]\s*,?)*)')
+_FOUND = pattern(rb'"(?:det_polygons|boundary_result)"\s*:\s*\[((?:\s*\[[^\[\]]*\]\s*,?)*)')
 _KINDS = {
-    "bbox": re.compile(rb'"b?box"\s*:\s*\[(?:[^,\]]*,){3}[^,\]]*\]|"(?:bounding_box|left|x0)"\s*:|"type"\s*:\s*"rect"'),
-    "segm": re.compile(
+    "bbox": pattern(rb'"b?box"\s*:\s*\[(?:[^,\]]*,){3}[^,\]]*\]|"(?:bounding_box|left|x0)"\s*:|"type"\s*:\s*"rect"'),
+    "segm": pattern(
         rb'"(?:rle|segmentation|mask)"\s*:\s*\{'
         rb'|"(?:polygon|segmentation|mask|det_polygons|boundary_result)"\s*:\s*\[\s*[^\]\s]|"type"\s*:\s*"polygon"|"(?:points|vertices|contour|coordinates|paths?)"\s*:\s*\[\s*\['
     ),
-    "obb": re.compile(
+    "obb": pattern(
         rb'"rotation"\s*:\s*(?!0[,}\s]|0\.0+[,}\s])\d|"b?box"\s*:\s*\[(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]'
         rb'|"poly"\s*:\s*\[(?:[^,\]]*,){7}[^,\]]*\]'
     ),
-    "keypoints": re.compile(rb'"type"\s*:\s*"(?:skeleton|points)"|"(?:keypoints|joints)"\s*:\s*\[[\s\[]*[-\d{]'),
+    "keypoints": pattern(rb'"type"\s*:\s*"(?:skeleton|points)"|"(?:keypoints|joints)"\s*:\s*\[[\s\[]*[-\d{]'),
 }  # fmt: skip
 
 

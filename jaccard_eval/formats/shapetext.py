@@ -21,6 +21,7 @@ from jaccard_eval.formats import Format
 from jaccard_eval.formats._poses import is_table, read_table
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.claims import is_quad, most
 from jaccard_eval.reading.draft import Draft
@@ -53,16 +54,16 @@ _FEW = 5
 _FLAGS = ("ignore", "lost")
 _NUMERIC = ("cx", "cy", "score", "track", "occluded", "generated", *_FLAGS)
 _CLOSE = 0.1  # of the extent of corners, by which their middle may differ from the one that is written
-_SPLIT = re.compile(r"[,\s]+")
-_COUNT = re.compile(r"\ufeff?\s*\d{1,8}\s*\n")  # of the lines that follow
+_SPLIT = pattern(r"[,\s]+")
+_COUNT = pattern(r"\ufeff?\s*\d{1,8}\s*\n")  # of the lines that follow
 _MOST_INDEX = 10**9
 _NUMBER = r"\s*(-?[\d.]+)\s*"
 _PAIR = rf"\({_NUMBER},{_NUMBER}\)"
-_PASCAL_BOX = re.compile(
+_PASCAL_BOX = pattern(
     r"""Bounding box for object \d+ ["'](?P<label>[^"']+)["'] \(Xmin, Ymin\) - \(Xmax, Ymax\)\s*:\s*"""
     rf"{_PAIR}\s*-\s*{_PAIR}"
 )
-_PASCAL_OBJECT = re.compile(r"Bounding box for object\b")
+_PASCAL_OBJECT = pattern(r"Bounding box for object\b")
 _CUB = ("images.txt", "bounding_boxes.txt", "image_class_labels.txt", "classes.txt")
 _FIX = "Write the columns that the first lines of the data set have."
 
@@ -190,11 +191,11 @@ LAYOUTS = {
     ),
     "bbGt": Layout(
         columns="class x y width height occluded - - - - ignore angle",
-        start=re.compile(r"\ufeff?\s*%\s*bbGt version=\d+[^\n]*\n?"),
+        start=pattern(r"\ufeff?\s*%\s*bbGt version=\d+[^\n]*\n?"),
     ),
     "CelebA": Layout(
         columns="image x y width height",
-        start=re.compile(r"\ufeff?\s*\d+\s*\n\s*image_id\s+x_1\s+y_1\s+width\s+height\s*\n"),
+        start=pattern(r"\ufeff?\s*\d+\s*\n\s*image_id\s+x_1\s+y_1\s+width\s+height\s*\n"),
     ),
     "VATIC": Layout(columns="track x1 y1 x2 y2 image lost occluded generated class", is_one=_is_tracked),
     "box, score, class": Layout(

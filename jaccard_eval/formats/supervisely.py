@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import math
-import re
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 from jaccard_eval.findings import DataError
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import Drawn, kinds_in, rings_of
 from jaccard_eval.reading.peek import Likeness, Peek
@@ -44,10 +44,10 @@ FORMAT = Format(
 _META = frozenset({"meta.json", "obj_class_to_machine_color.json", "img_info/", "meta/"})  # of project and images
 _FOLDER = "ann"
 _KINDS = {
-    "bbox": re.compile(rb'"rectangle"'),
-    "segm": re.compile(rb'"(?:polygon|bitmap)"'),
-    "obb": re.compile(rb'"oriented_bbox"'),
-    "keypoints": re.compile(rb'"nodes"\s*:\s*\{\s*"'),
+    "bbox": pattern(rb'"rectangle"'),
+    "segm": pattern(rb'"(?:polygon|bitmap)"'),
+    "obb": pattern(rb'"oriented_bbox"'),
+    "keypoints": pattern(rb'"nodes"\s*:\s*\{\s*"'),
 }
 _LABELLED = 2.0  # how well a point is seen that annotators have placed
 _SCORE_TAGS = ("confidence", "conf", "score")

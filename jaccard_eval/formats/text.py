@@ -16,6 +16,7 @@ from jaccard_eval.data.imagekeys import is_image_name
 from jaccard_eval.findings import Severity, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Kind, Likeness, Peek
@@ -33,7 +34,7 @@ FORMAT = Format(
 
 _N = r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 # An image, perhaps more, a box as one field, and what is behind it.
-_PACKED = re.compile(rf"\s*(\S+)((?:\s+\S+)*?)\s+[\[(]?({_N}(?:,{_N}){{3}})[\])]?((?:\s+\S+)*)\s*")
+_PACKED = pattern(rf"\s*(\S+)((?:\s+\S+)*?)\s+[\[(]?({_N}(?:,{_N}){{3}})[\])]?((?:\s+\S+)*)\s*")
 _MOST_COMMAS = 20  # of a line with one box: more are a list of boxes, which would be searched for long
 _DIFFICULT = "difficult"
 NO_LABEL = ""  # of a line without a class

@@ -6,12 +6,12 @@ pickles: those run code when loaded.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import drawn_by, kinds_in
 from jaccard_eval.reading.peek import Kind, Likeness, Peek, rate_keys
@@ -32,10 +32,10 @@ _IMAGE = ("image", "image_id", "image_name", "image_path", "file", "file_name", 
 _BESIDES = (*_BOXES, "scores", "masks", "keypoints", "keypoints_scores")
 _OF_ONE = {"masks": "mask", "keypoints": "keypoints"}  # arrays of shapes, and what one of them is called
 _KINDS = {
-    "segm": re.compile(rb'"masks"\s*:\s*\[\s*[\[{]'),
-    "keypoints": re.compile(rb'"keypoints"\s*:\s*\[\s*\['),
+    "segm": pattern(rb'"masks"\s*:\s*\[\s*[\[{]'),
+    "keypoints": pattern(rb'"keypoints"\s*:\s*\[\s*\['),
 }
-_ARRAYS = (re.compile(rb'"b?boxes"\s*:\s*\['), re.compile(rb'"labels"\s*:\s*\['))
+_ARRAYS = (pattern(rb'"b?boxes"\s*:\s*\['), pattern(rb'"labels"\s*:\s*\['))
 
 
 def looks_like(peek: Peek) -> Likeness | None:

@@ -11,7 +11,6 @@ import ast
 import contextlib
 import io
 import math
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 from jaccard_eval.findings import Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import Drawn, drawn_by, kinds_in
@@ -40,16 +40,16 @@ FORMAT = Format(
 )
 READS_SPLITS = True
 
-_SET = re.compile(rb'"type"\s*:\s*"dataset"')
+_SET = pattern(rb'"type"\s*:\s*"dataset"')
 _KEYS = ("name", "class", "confidence", "box")
 _BESIDES = ("track_id", "segments", "keypoints")
 _KINDS = {
-    "obb": re.compile(rb"""['"]x3['"]\s*:|\bbox\.x3\b"""),
-    "segm": re.compile(rb'"segments"\s*:\s*\{|\bsegments\b(?!")'),
-    "keypoints": re.compile(rb'"keypoints"\s*:\s*\{|\bkeypoints\b(?!")'),
+    "obb": pattern(rb"""['"]x3['"]\s*:|\bbox\.x3\b"""),
+    "segm": pattern(rb'"segments"\s*:\s*\{|\bsegments\b(?!")'),
+    "keypoints": pattern(rb'"keypoints"\s*:\s*\{|\bkeypoints\b(?!")'),
 }
 # The columns of a table of one image, perhaps behind a number of the row.
-_TABLE = re.compile(r'(?:"?",?|,)?"?name"?,"?class"?,"?confidence"?,.*?\bbox\b')
+_TABLE = pattern(r'(?:"?",?|,)?"?name"?,"?class"?,"?confidence"?,.*?\bbox\b')
 _MARKS = (b'"confidence"', b'"box"', b'"x1"', b'"y1"')
 _BOXES = "boxes"  # of annotations: class, centre and size in fractions
 _DIGITS = 10  # of an index

@@ -20,6 +20,7 @@ from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import Format
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.json import looks_like_json_lines, parse_json, parse_json_lines
@@ -66,41 +67,41 @@ class Form:
 
 FORMS = {
     # An object is not a box: of many that are open inside each other, each would be read to the end.
-    "bbox_2d": Form(pattern=re.compile(r"""["']bbox_2d["']\s*:(?!\s*\{)"""), whole=_PIXELS_OR_THOUSANDTHS),
-    "box_2d": Form(pattern=re.compile(r"""["']box_2d["']\s*:(?!\s*\{)"""), order=_YXYX),
+    "bbox_2d": Form(pattern=pattern(r"""["']bbox_2d["']\s*:(?!\s*\{)"""), whole=_PIXELS_OR_THOUSANDTHS),
+    "box_2d": Form(pattern=pattern(r"""["']box_2d["']\s*:(?!\s*\{)"""), order=_YXYX),
     # PaliGemma: <loc0100><loc0200><loc0300><loc0400> dog ; ...
     "<loc0000>": Form(
-        pattern=re.compile(r"(?P<numbers>(?:<loc\d{4}>){4})(?:\s*<seg\d{3}>)*\s*(?P<label>[^<;\n]*)"),
+        pattern=pattern(r"(?P<numbers>(?:<loc\d{4}>){4})(?:\s*<seg\d{3}>)*\s*(?P<label>[^<;\n]*)"),
         order=_YXYX, whole=1024.0,
     ),
     # Florence-2: dog<loc_100><loc_200><loc_300><loc_400>, whose 1,000 cells are meant by their centres
     "<loc_0>": Form(
-        pattern=re.compile(r"(?:^|(?<=[>\n]))(?P<label>[^<>\n]+)(?P<numbers>(?:<loc_\d+>){4,})"), shift=0.5
+        pattern=pattern(r"(?:^|(?<=[>\n]))(?P<label>[^<>\n]+)(?P<numbers>(?:<loc_\d+>){4,})"), shift=0.5
     ),
     # Qwen-VL and InternVL: <ref>dog</ref><box>(1,2),(3,4)</box>, <box>[[1, 2, 3, 4]]</box>
     "<box>": Form(
-        pattern=re.compile(
+        pattern=pattern(
             r"<ref>(?P<label>[^<>]*)</ref>\s*(?P<numbers>(?:<box>[-+.\d,()\[\]\s]*</box>\s*)+)"
         )
     ),
     "<|box_start|>": Form(
-        pattern=re.compile(
+        pattern=pattern(
             r"<\|object_ref_start\|>(?P<label>[^<>]*)<\|object_ref_end\|>\s*"
             r"(?P<numbers>(?:<\|box_start\|>[-+.\d,()\[\]\s]*<\|box_end\|>\s*)+)"
         )
     ),
     "<|det|>": Form(
-        pattern=re.compile(r"<\|ref\|>(?P<label>[^<>]*)<\|/ref\|>\s*<\|det\|>\s*(?P<numbers>[-+.\d,()\[\]\s]*)<\|/det\|>"),
+        pattern=pattern(r"<\|ref\|>(?P<label>[^<>]*)<\|/ref\|>\s*<\|det\|>\s*(?P<numbers>[-+.\d,()\[\]\s]*)<\|/det\|>"),
         whole=999.0,
     ),
 }  # fmt: skip
-_MARK = re.compile(
+_MARK = pattern(
     r"""\\?["'](?:bbox_2d|box_2d)\\?["']\s*:|(?:<loc\d{4}>){4}|(?:<loc_\d+>){4}|</ref>\s*<box>|<\|box_start\|>|<\|det\|>"""
 )
 _LONGEST_WORD = 16  # that JSON may be cut off in: -Infinity, \ud83d\ude00
-_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+_NUMBER = pattern(r"[-+]?\d+(?:\.\d+)?")
 # What is left of an answer where an object has no end, or a box has no label.
-_REST = re.compile(
+_REST = pattern(
     r"""\{[^{}]*$|["']b?box_2d["']\s*:[^{}]*\}?|(?:<loc_?\d+>)+|<box>\s*[\[(][^<]*|"""
     r"""<\|(?:box_start|det)\|>\s*[\[(][^<]*"""
 )

@@ -8,7 +8,6 @@ Objects in XML have a ``score`` or ``confidence`` if they are predictions. From 
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from jaccard_eval.data.dataset import Dataset
@@ -16,6 +15,7 @@ from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import kinds_in
@@ -42,9 +42,9 @@ FORMAT = Format(
 )
 
 _KINDS = {
-    "bbox": re.compile(rb"<xmin>"),
-    "obb": re.compile(rb"<robndbox>|<[xy]_?(?:4|left_top)>|<points>\s*<point>"),
-    "segm": re.compile(rb"<polygon>\s*<(?:pt|x1|username)>"),
+    "bbox": pattern(rb"<xmin>"),
+    "obb": pattern(rb"<robndbox>|<[xy]_?(?:4|left_top)>|<points>\s*<point>"),
+    "segm": pattern(rb"<polygon>\s*<(?:pt|x1|username)>"),
 }
 ROOT = "annotation"  # the outermost element of an annotation file
 

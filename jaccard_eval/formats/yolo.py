@@ -21,6 +21,7 @@ from jaccard_eval.data.imagekeys import is_image_name
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import FIRST, LEVELS, Likeness, Peek
@@ -46,9 +47,9 @@ _BOX_COLUMNS = 7  # at most: class, box, score and track id; polygons that matte
 
 _DESCRIPTION_SUFFIXES = (".yaml", ".yml", ".data")
 _SPLIT_FOLDERS = ("train", "val", "valid", "test")
-_YAML_NAMES = re.compile(rb"""^names\s*:|["']names["']\s*:""", re.MULTILINE)  # JSON is YAML as well
-_DARKNET_NAMES = re.compile(rb"^\s*names\s*=", re.MULTILINE)
-_NUMBER = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_YAML_NAMES = pattern(rb"""^names\s*:|["']names["']\s*:""", re.MULTILINE)  # JSON is YAML as well
+_DARKNET_NAMES = pattern(rb"^\s*names\s*=", re.MULTILINE)
+_NUMBER = pattern(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
 
 def looks_like(peek: Peek) -> Likeness | None:

@@ -77,6 +77,12 @@ def starts_of_runs(ordered: npt.NDArray[Any]) -> BoolArray:
     return starts
 
 
+def distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the values that there are, ascending: as `numpy.unique`, which loads masked arrays before it begins."""
+    ordered = np.sort(values)
+    return ordered[starts_of_runs(ordered)]
+
+
 def lengths_of_runs(starts: BoolArray) -> tuple[IntArray, IntArray]:
     """Return where the runs that are marked begin, and how long each is; (r,) each."""
     first = np.flatnonzero(starts)

@@ -19,7 +19,14 @@ from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.matchtable import ALL_SIZES, SLOT_COUNT, SLOTS, Ranking, is_bystander
-from jaccard_eval.matching.order import IntArray, WholeArray, descending_order, lengths_of_runs, starts_of_runs
+from jaccard_eval.matching.order import (
+    IntArray,
+    WholeArray,
+    descending_order,
+    distinct,
+    lengths_of_runs,
+    starts_of_runs,
+)
 from jaccard_eval.metrics.pairing_share import pairing_shares
 from jaccard_eval.metrics.slots import Matched, chosen_places, match_anew
 from jaccard_eval.native.calls import find_hits, interpolate
@@ -190,7 +197,7 @@ class TieOrder:
         candidates = np.flatnonzero(np.repeat(size > 1, size)[ranking.candidate])
         run = np.searchsorted(first, ranking.candidate[candidates], "right") - 1
         hits = ranking.hits[..., candidates].any(axis=(0, 1))
-        chosen = np.unique(run[hits])
+        chosen = distinct(run[hits])
         for block in np.split(chosen, np.flatnonzero(np.diff(np.cumsum(size[chosen]) // BLOCK_ROWS)) + 1):
             if len(block):
                 self._add_runs(ranking, first[block], size[block])

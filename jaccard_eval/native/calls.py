@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import re
 import stat
 import threading
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ import numpy.typing as npt
 
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.native import load_core
+from jaccard_eval.patterns import pattern
 from jaccard_eval.progress import BYTES, Stage
 
 IntArray = npt.NDArray[np.int64]
@@ -221,8 +221,8 @@ LARGE = 1 << 22  # bytes from which on it pays to scan a list while something el
 PIECE_AHEAD = 1 << 23  # larger ones then: after each, a thread waits its turn to run Python
 
 _AROUND = 256  # bytes that may surround the list of an object with nothing else
-_OPENING = re.compile(rb'\s*(?:\{\s*"(%s)"\s*:\s*)?\[' % "|".join(LISTS).encode())
-_CLOSING = re.compile(rb"\]\s*\}\s*\Z")
+_OPENING = pattern(rb'\s*(?:\{\s*"(%s)"\s*:\s*)?\[' % "|".join(LISTS).encode())
+_CLOSING = pattern(rb"\]\s*\}\s*\Z")
 
 
 class Place(NamedTuple):

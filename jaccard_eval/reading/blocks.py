@@ -16,13 +16,14 @@ import numpy as np
 
 from jaccard_eval.findings import DataError, Example, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
+from jaccard_eval.patterns import pattern
 from jaccard_eval.progress import BYTES, Stage
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 
 _BLOCK_BYTES = 1 << 18  # that are read at a time where the end of a file is not needed
 _LONGEST_MATCH = 1 << 10
-_RECORD = re.compile(r"\[(\d+)\]")
+_RECORD = pattern(r"\[(\d+)\]")
 
 
 class PlacedLog(FindingLog):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.findings import DataError, FindingLog, Severity
 from jaccard_eval.fixes import Fix
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading.files import read_lines
 from jaccard_eval.reading.lines import TextBoxes
 
@@ -19,8 +19,8 @@ FIX = Fix.missing(
     pred="PRED",
     image="NAME",
 )
-_BETWEEN = re.compile(r"[,;\s]+")
-_NUMBER = re.compile(r"[-+.]?\d")
+_BETWEEN = pattern(r"[,;\s]+")
+_NUMBER = pattern(r"[-+.]?\d")
 
 
 def read_box_list(path: Path, encoding: str) -> FloatArray:

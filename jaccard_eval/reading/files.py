@@ -20,6 +20,7 @@ from jaccard_eval.data.document import RUN_ENTRY
 from jaccard_eval.engine import Place, bring, is_copy, list_names
 from jaccard_eval.findings import DataError, Example, FindingLog, Severity, Where, as_given, is_address, reason_of
 from jaccard_eval.fixes import Fix
+from jaccard_eval.patterns import pattern
 from jaccard_eval.progress import Stage, tracked
 from jaccard_eval.text import did_you_mean, printable, quoted_value
 
@@ -34,7 +35,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 # How the JSON documents of results begin: their keys are sorted.
-_RESULT_START = re.compile(
+_RESULT_START = pattern(
     rb'\s*{\s*"(?:against|areas|baseline|bootstrap|compared|confusion|contents|correspondence|digest)"'
 )
 _ZIP = b"PK\x03\x04"
@@ -546,7 +547,7 @@ def is_folder_entry(entry: os.DirEntry[str]) -> bool:
 
 
 _NO_LABELS = frozenset({"classes.txt", "_classes.txt", "predefined_classes.txt"})
-_READ_ME = re.compile(r"(readme|licen[cs]e)(\.[a-z]+)*$")  # README.dataset.txt, but not license_plate_1.txt
+_READ_ME = pattern(r"(readme|licen[cs]e)(\.[a-z]+)*$")  # README.dataset.txt, but not license_plate_1.txt
 
 
 def is_label_name(name: str) -> bool:

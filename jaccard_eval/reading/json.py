@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.findings import DataError, FindingLog, Where
+from jaccard_eval.patterns import pattern
 from jaccard_eval.text import quoted_value, shown_json
 
 MAX_INTEGER_DIGITS = 4300  # sys.int_info.default_max_str_digits: longer ones take quadratic time to convert
@@ -136,8 +137,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _QUOTE = ord('"')
 _BLOCK = 1 << 18  # bytes searched at a time, so that the intermediate arrays stay in the cache
 _LONGEST_KEY = 64  # bytes; longer distances between quotes are not distinguished
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"(?:\s*:)?|[\[{\]}]', re.DOTALL)  # a key ends with its colon
-_ESCAPED_ASCII = re.compile(rb"\\u00[2-7]")
+_TOKEN = pattern(rb'"[^"\\]*(?:\\.[^"\\]*)*"(?:\s*:)?|[\[{\]}]', re.DOTALL)  # a key ends with its colon
+_ESCAPED_ASCII = pattern(rb"\\u00[2-7]")
 
 
 def record_keys(head: bytes) -> tuple[frozenset[str], frozenset[str]]:

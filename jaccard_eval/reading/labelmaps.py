@@ -36,6 +36,7 @@ from jaccard_eval.findings import DataError, FindingLog, Severity, Where, as_set
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import COLOR_TABLES
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.files import list_tree, require_readable
 from jaccard_eval.reading.image_boxes import to_array
@@ -117,14 +118,14 @@ IntArray = npt.NDArray[np.int64]
 UNKNOWN = int(np.iinfo(np.int64).min)  # class of a colour that is in no table
 _NUMBERS = r"(?P<red>\d{1,3})[\s,]+(?P<green>\d{1,3})[\s,]+(?P<blue>\d{1,3})"
 _LAYOUTS = (
-    re.compile(rf"{_NUMBERS}(?:[\s,]+(?P<name>\S.*))?", re.ASCII),  # 128 64 128 road (CamVid)
-    re.compile(rf"(?P<name>\S.*?)[\s,:]+{_NUMBERS}(?:::?.*)?", re.ASCII),  # road,128,64,128; road:128,64,128:: (CVAT)
+    pattern(rf"{_NUMBERS}(?:[\s,]+(?P<name>\S.*))?", re.ASCII),  # 128 64 128 road (CamVid)
+    pattern(rf"(?P<name>\S.*?)[\s,:]+{_NUMBERS}(?:::?.*)?", re.ASCII),  # road,128,64,128; road:128,64,128:: (CVAT)
 )
 _TWO_DIGITS = "[0-9a-f]{2}"
-_HEX = re.compile(
+_HEX = pattern(
     rf"#(?P<red>{_TWO_DIGITS})(?P<green>{_TWO_DIGITS})(?P<blue>{_TWO_DIGITS})(?:[\s,]+(?P<name>\S.*))?", re.IGNORECASE
 )
-_NAMED_COLUMNS = re.compile(r"[a-z_ \t]+(?:,[a-z_ \t]+)+", re.IGNORECASE)  # name,r,g,b
+_NAMED_COLUMNS = pattern(r"[a-z_ \t]+(?:,[a-z_ \t]+)+", re.IGNORECASE)  # name,r,g,b
 _COLORS_FIX = "Write one class per line, such as '128 64 128 road', 'road,128,64,128' or '#804080 road'."
 
 
@@ -792,7 +793,7 @@ def _bare(name: str) -> str:
     return without_suffix(name.removesuffix(".npy"))
 
 
-_SEPARATOR = re.compile(r"\s*[\t,;]\s*")
+_SEPARATOR = pattern(r"\s*[\t,;]\s*")
 _LIST_FIX = "Write a name that both sides have, or the two paths below GT and PRED, separated by a tab."
 
 

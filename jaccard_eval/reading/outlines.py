@@ -16,15 +16,16 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.options import MASK_AXES
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading.json import described_json, is_finite, is_number
 from jaccard_eval.reading.rawboxes import RawBoxes
 from jaccard_eval.similarity.masks import Masks, Outlines
 from jaccard_eval.similarity.runs import FARTHEST, IntArray, Runs, decode_strings, offsets_of, runs_of_counts
 from jaccard_eval.text import did_you_mean, quoted_value, shown_json
 
-_WKT = re.compile(r"\s*(?:SRID=\d+;)?\s*(MULTI)?POLYGON\s*(?:Z|M|ZM)?\s*(EMPTY|\(.*\))\s*", re.IGNORECASE | re.DOTALL)
-_RING = re.compile(r"\(([^()]*)\)")
-_PARTS = re.compile(r"\)\s*\)\s*,\s*\(\s*\(")
+_WKT = pattern(r"\s*(?:SRID=\d+;)?\s*(MULTI)?POLYGON\s*(?:Z|M|ZM)?\s*(EMPTY|\(.*\))\s*", re.IGNORECASE | re.DOTALL)
+_RING = pattern(r"\(([^()]*)\)")
+_PARTS = pattern(r"\)\s*\)\s*,\s*\(\s*\(")
 
 Points = Sequence[Sequence[float]]
 

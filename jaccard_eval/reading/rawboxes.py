@@ -23,7 +23,7 @@ from jaccard_eval.data.dataset import IntegerKeys, Key
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import ON, Fix, Value
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.order import starts_of_runs
+from jaccard_eval.matching.order import distinct, starts_of_runs
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.text import pluralise, quoted_value
 
@@ -127,7 +127,7 @@ def distinct_keys(keys: Keys, rows: npt.NDArray[np.int64]) -> Sequence[Key]:
     chosen = keys[rows]
     low, high = int(chosen.min()), int(chosen.max())
     if high - low > _DENSE_SPAN * len(chosen) + 1000:
-        return IntegerKeys(np.unique(chosen))
+        return IntegerKeys(distinct(chosen))
     present = np.zeros(high - low + 1, dtype=np.bool_)
     present[chosen - low] = True
     return IntegerKeys(np.flatnonzero(present) + low)

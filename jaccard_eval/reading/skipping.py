@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
 from jaccard_eval.findings import DataError, Example, Finding, FindingLog, Group, Severity, SizedRows, Where
 from jaccard_eval.fixes import ON, Fix
+from jaccard_eval.patterns import pattern
 from jaccard_eval.text import pluralise
 
 # What can be wrong with one record while all others are sound. What a class or an image is called is not among it, nor
@@ -29,9 +29,9 @@ FAULTS = frozenset(
 )
 SKIPPED = "invalid"  # how many are counted among what is ignored of a side
 # Objects of a file that are not boxes: without them boxes would lose their image or their class.
-_OTHERS = re.compile(r"(images|categories|licenses)(\[\d+\])?")
+_OTHERS = pattern(r"(images|categories|licenses)(\[\d+\])?")
 _DEEPEST = 99  # while no box is known
-_PARTS = re.compile(r"[.\[]")
+_PARTS = pattern(r"[.\[]")
 Place = tuple[str, int | None, str | None]
 
 

@@ -19,6 +19,7 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import without_case
 from jaccard_eval.findings import DataError, Example, FindingLog, Group, Severity, Where
 from jaccard_eval.fixes import IMAGE_FOLDER, ON, Fix
+from jaccard_eval.patterns import pattern
 from jaccard_eval.similarity.masks import Masks, Outlines
 from jaccard_eval.similarity.obb import Quads
 from jaccard_eval.text import example_keys, pluralise, quoted_value
@@ -325,8 +326,8 @@ _TEXTS = {
 RESERVED = frozenset('<>:"|?*\\\0')  # in no file name of Windows
 
 # Windows opens the device whatever follows a dot, and drops dots and blanks at the end of a name.
-_DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\.|$)", re.IGNORECASE)
-_ELSEWHERE = re.compile(r"/|\.\./|[A-Za-z][A-Za-z0-9+.-]*:/")  # absolute, above, on a drive, or an address (s3://)
+_DEVICE = pattern(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\.|$)", re.IGNORECASE)
+_ELSEWHERE = pattern(r"/|\.\./|[A-Za-z][A-Za-z0-9+.-]*:/")  # absolute, above, on a drive, or an address (s3://)
 
 
 def below_shared_place(names: Sequence[str], path: Path, findings: FindingLog) -> list[str]:

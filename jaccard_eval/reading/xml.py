@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.fixes import Fix
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.text import is_numeral, quoted_value
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 _DECLARED_ENCODING = b"encoding="
 _DECLARATION_BYTES = 128
-_ROOT = re.compile(rb"<([A-Za-z_][\w.:-]*)")
-_COMMENT = re.compile(rb"<!--.*?(-->|$)", re.DOTALL)
+_ROOT = pattern(rb"<([A-Za-z_][\w.:-]*)")
+_COMMENT = pattern(rb"<!--.*?(-->|$)", re.DOTALL)
 
 
 def parse_xml(path: Path, *roots: str) -> Element:

@@ -13,7 +13,9 @@ from jaccard_eval import load
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError
 from jaccard_eval.formats import Opened, detect_format, format_module, format_names, read_dataset
+from jaccard_eval.formats._listed import NEVER_JSON
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.reading.peek import Peek
 
 COCO = {"images": [{"id": 1}], "annotations": [], "categories": [{"id": 1, "name": "dog"}]}
 
@@ -433,3 +435,24 @@ def test_a_folder_of_tables_without_images_is_told_to_join_them(tmp_path: Path) 
     ) as caught:
         load(tmp_path, role="pred")
     assert "'0.csv' starts with 'xmin,ymin" in str(caught.value)
+
+
+def test_formats_that_are_not_asked_about_json_would_not_know_it(sample_data: Path, tmp_path: Path) -> None:
+    contents = [
+        "[]",
+        "{}",
+        "[[1, 2, 3, 4]]",
+        '{"a.jpg 1 2 3 4": 1}\n',
+        "[1 2 3 4 5\n0 1 2 3 4]",
+        "{\n1,2,3,4\n}",
+        json.dumps(COCO),
+    ]
+    contents += [format_module(name).FORMAT.example for name in format_names()]
+    files = [_write(tmp_path / f"{at}.json", content) for at, content in enumerate(contents)]
+    samples = [path for path in sample_data.rglob("*.json") if path.is_file()]
+    peeks = [peek for path in (*files, *samples) if (peek := Peek(path)).is_json]
+    assert len(peeks) > 30
+    assert {*format_names()} >= NEVER_JSON
+    for name in NEVER_JSON:
+        known = [peek.path for peek in peeks if format_module(name).looks_like(peek)]
+        assert not known, name

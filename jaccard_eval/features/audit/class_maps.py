@@ -6,7 +6,6 @@ share of such pairs whose classes agree under a map measures how well the map fi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -41,6 +40,7 @@ from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import lengths_of_runs, starts_of_runs
 from jaccard_eval.options import SideOptions
+from jaccard_eval.patterns import pattern
 
 # A detector that works agrees with its own classes on most of the objects that it locates, and no renumbering of them
 # fits better by chance; the margins leave room for poor detectors and for small sets.
@@ -55,7 +55,7 @@ PASTED = 20  # pairs of classes that a suggested flag spells out
 NAMED_PAIRS = 3  # pairs of classes that evidence spells out
 
 ClassMap = str | Mapping[str, str]
-_PLAIN_NAME = re.compile(r"[\w.+/()-]+( [\w.+/()-]+)*")
+_PLAIN_NAME = pattern(r"[\w.+/()-]+( [\w.+/()-]+)*")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

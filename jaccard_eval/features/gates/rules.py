@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, fields, replace
 from typing import Any
@@ -14,6 +13,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Where
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import AIMS, BEST_F1, Bootstrap, Slice, score_of
+from jaccard_eval.patterns import pattern
 from jaccard_eval.text import did_you_mean, is_numeral, quoted_value, shown_json
 
 AGAINST_BASELINE = CHECKS[2:]
@@ -499,7 +499,7 @@ def _property(name: str, key: Key) -> dict[str, Any]:
 
 
 _BOOTSTRAP_FIELDS = {"resamples": "n_resamples", "confidence": "confidence_level", "seed": "rng"}
-_GLOB = re.compile(r"[*?\[]")
+_GLOB = pattern(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,11 +21,12 @@ from jaccard_eval.features.gates.rules import gates_of
 from jaccard_eval.features.verify.result import VERSION_FIELD, Difference, Value, Verification
 from jaccard_eval.findings import FindingLog, Severity, Where, parse_finding
 from jaccard_eval.metrics.detection import DetectionMetrics
+from jaccard_eval.patterns import pattern
 from jaccard_eval.progress import staged
 from jaccard_eval.text import quoted_value
 
 _SIDES = (("gt", "the ground truth"), ("pred", "the predictions"))
-_VERSION = re.compile(r"\|v=[^|]*")
+_VERSION = pattern(r"\|v=[^|]*")
 Values = Value | list[Value]  # a row of them by one place
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -42,6 +41,7 @@ from jaccard_eval.formats._coco.strict import (
 from jaccard_eval.formats._coco.verified import add_verified
 from jaccard_eval.matching.order import starts_of_runs
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.json import is_number
@@ -58,7 +58,7 @@ _BENCHMARK_CLASSES = {
 }
 Places = Callable[[int], Where]
 
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_INTEGER = pattern(r"0|-?[1-9][0-9]{0,18}")
 
 
 def add_truth(draft: Draft, content: Content[TruthRecord], columns: TruthColumns, shapes: Shapes | None = None) -> None:
@@ -414,7 +414,7 @@ def _read_truth(path: Path, data: bytes, draft: Draft) -> None:
 
 
 _HEAD = 1 << 16  # bytes that hold the first record, unless its mask is huge
-_SIZED = re.compile(rb'"size"\s*:\s*\[')
+_SIZED = pattern(rb'"size"\s*:\s*\[')
 
 
 def _first_mask(data: bytes) -> tuple[Key, tuple[float, float]] | None:

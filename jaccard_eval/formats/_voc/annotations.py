@@ -16,6 +16,7 @@ from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, unknown_sizes
 from jaccard_eval.data.imagekeys import without_suffix
 from jaccard_eval.findings import DataError, Severity, Where
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import Drawn, add_shapes
 from jaccard_eval.reading.files import (
@@ -39,11 +40,11 @@ SUFFIX = ".xml"
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 SIDES = ("width", "height")
 _NUMBERS = (*(f"bndbox.{corner}" for corner in CORNERS), "score")
-RESULT_NAME = re.compile(r"comp\d_det_[^_]+_(?P<label>.+)\.txt", re.IGNORECASE)
+RESULT_NAME = pattern(r"comp\d_det_[^_]+_(?P<label>.+)\.txt", re.IGNORECASE)
 
 _SCORES = ("score", "confidence")  # the kit has none in XML; converters of predictions write either
 _ONCE = ("name", "bndbox", *CORNERS, *_SCORES)  # in an object
-_CORNER = re.compile(r"[xy]_?(?:[0-4]|(?:left|right)_(?:top|bottom))")  # one of eight numbers of an oriented box
+_CORNER = pattern(r"[xy]_?(?:[0-4]|(?:left|right)_(?:top|bottom))")  # one of eight numbers of an oriented box
 _SHAPES = ("robndbox", "rotated_bndbox", "polygon", "points")  # besides bndbox, or in place of it
 _SNIFFED = 20  # files, and folders in a folder, that are looked at
 ANNOTATIONS = "Annotations"  # where the development kit has them, next to JPEGImages and ImageSets

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +21,7 @@ from jaccard_eval.fixes import Fix
 from jaccard_eval.formats._yolo.sources import SEPARATED_LINE
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.progress import tracked
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.files import decode, read_bytes, record_failures
@@ -39,7 +39,7 @@ _IS_BLANK[list(_BLANKS)] = True
 _PLAIN_TEXT = b"0123456789.-eE" + _BLANKS  # text of these characters alone is tried as a whole
 _NUMBER_LIST = msgspec.json.Decoder(list[float])
 # What float() takes beyond this is refused: 1_000, +1, nan, infinity. Bytes exclude digits of other scripts.
-_NUMBER = re.compile(rb"-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_NUMBER = pattern(rb"-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -523,7 +523,7 @@ _SHAPES = {
     "pose": "cx cy w h and points",
 }
 _ORIENTED_NUMBERS = {"obb": 8, "xywhr": 5}  # corners; centre, sizes and angle
-_POSE_NAME = re.compile(r"pose-([1-9][0-9]{0,3})x([23])(-conf)?(-track)?")
+_POSE_NAME = pattern(r"pose-([1-9][0-9]{0,3})x([23])(-conf)?(-track)?")
 _NEAR = 0.75  # of width and height, from the centre of the box: how far nearly all points of a pose lie at most
 _INSIDE, _ALL_INSIDE = 0.52, 0.98  # the same where nothing names poses, and the share of points that must lie so
 _LEAST_POSE = 8  # numbers of the smallest pose that is looked for: a box and two points

@@ -20,6 +20,7 @@ from jaccard_eval.errors import JaccardEvalError, UsageError
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.fixes import IMAGES_OF, Fix
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.files import (
@@ -47,10 +48,10 @@ DESCRIPTIONS = ("obj.data", "data.yaml", "data.yml")  # what describes a data se
 _NUMERAL = r"\s*-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*"
 # A class, the numbers of a box and perhaps a score, between commas or semicolons. More numbers would be the objects
 # of VisDrone or MOT, and with blanks between them 0,5 is a number with a decimal comma.
-SEPARATED_LINE = re.compile(rf"[^,;]+(?P<mark>[,;]){_NUMERAL}(?:(?P=mark){_NUMERAL}){{3,4}}", re.ASCII)
+SEPARATED_LINE = pattern(rf"[^,;]+(?P<mark>[,;]){_NUMERAL}(?:(?P=mark){_NUMERAL}){{3,4}}", re.ASCII)
 
 _LOOKED_INTO = 20  # folders of a folder, to see whether there are images
-_YEAR = re.compile(r"20\d\d$")  # of COCO's splits: val2017
+_YEAR = pattern(r"20\d\d$")  # of COCO's splits: val2017
 _IMAGE_LISTS = frozenset({"train.txt", "val.txt", "valid.txt", "test.txt", "trainval.txt"})
 _USUAL_SUFFIXES = frozenset(
     {".yaml", ".yml", ".json", ".names", ".data", ".labels", ".cache", ".md", ".html", ".xml", ".csv"}

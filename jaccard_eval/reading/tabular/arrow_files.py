@@ -19,6 +19,7 @@ from jaccard_eval.data.dataset import Key
 from jaccard_eval.errors import require
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.patterns import pattern
 from jaccard_eval.progress import tracked
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
@@ -321,7 +322,7 @@ def _is_list(kind: Any) -> bool:
 
 OWN_KEY = b"jaccard_eval"
 HUGGING_FACE_KEY = b"huggingface"
-_NUMBERS = re.compile("[0-9a-f]{8,}|[0-9]+")  # of parts, in the names of their files
+_NUMBERS = pattern("[0-9a-f]{8,}|[0-9]+")  # of parts, in the names of their files
 _SHOWN = 5  # files that a message lists
 
 
@@ -547,7 +548,7 @@ def _unread_name(title: str) -> str:
 SPLIT = "split"
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-_SHARD = re.compile(r"([a-z]+)(?:-\d{5}-of-\d{5})?", re.IGNORECASE)  # of the Hub: validation-00000-of-00002.parquet
+_SHARD = pattern(r"([a-z]+)(?:-\d{5}-of-\d{5})?", re.IGNORECASE)  # of the Hub: validation-00000-of-00002.parquet
 
 
 @dataclass(frozen=True, slots=True)

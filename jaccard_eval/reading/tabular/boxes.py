@@ -18,6 +18,7 @@ from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.rawboxes import CodedKeys, Keys, RawBoxes
 from jaccard_eval.reading.skipping import SkippingLog
@@ -33,7 +34,7 @@ NO_CLASS = 0  # the class of boxes that have none: an index, as label files of o
 BLOCK_ROWS = 1 << 16  # of boxes that are looked at at once
 EDGE_SLACK = 0.01  # of an image's side: how far a box may reach outside before its encoding is doubted
 
-_NUMERIC_NAME = re.compile(r"(\d{1,18})(?:\.0+)?", re.ASCII)
+_NUMERIC_NAME = pattern(r"(\d{1,18})(?:\.0+)?", re.ASCII)
 
 
 def add_boxes(table: Table, columns: Columns, cells: BoxCells, draft: Draft) -> None:

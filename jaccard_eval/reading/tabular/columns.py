@@ -18,15 +18,16 @@ from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.fixes import Fix, Value
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.text import did_you_mean, is_numeral, quoted, quoted_value
 
 TextArray = npt.NDArray[np.object_]  # of str
 RowIndices = npt.NDArray[np.int64]
 
-_DECIMAL = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
-_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(?:,\d{3})+\s*", re.ASCII)
-_PACKED = re.compile(r"\s*[\[(]?\s*" + r"(?:\s*,\s*|\s+)".join([r"([^\s,\[\]()]+)"] * 4) + r"\s*[\])]?\s*")
-_INTEGER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)  # at most 18 digits: fits int64
+_DECIMAL = pattern(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
+_THOUSANDS = pattern(r"\s*[+-]?[1-9]\d{0,2}(?:,\d{3})+\s*", re.ASCII)
+_PACKED = pattern(r"\s*[\[(]?\s*" + r"(?:\s*,\s*|\s+)".join([r"([^\s,\[\]()]+)"] * 4) + r"\s*[\])]?\s*")
+_INTEGER = pattern(r"0|-?[1-9]\d{0,17}", re.ASCII)  # at most 18 digits: fits int64
 _FLAG_VALUES = {"": False, "0": False, "false": False, "1": True, "true": True}
 
 

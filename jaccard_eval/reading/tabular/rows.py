@@ -16,6 +16,7 @@ import numpy as np
 
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.tabular.columns import (
@@ -34,10 +35,10 @@ DELIMITERS = ",;\t|"
 QUOTE_FIX = 'Close each quoted field; double a quote inside one ("").'
 HEADER_FIX = "Start the file with a line such as image,class,xmin,ymin,xmax,ymax."
 
-_LINE_BREAK = re.compile(r"\r\n|\r|\n")
+_LINE_BREAK = pattern(r"\r\n|\r|\n")
 
 # keras-retinanet writes an image without objects as path,,,,, but four commas are seen as well.
-_SHORT_KERAS_ROW = re.compile(rb"^([^,\"\r\n]+,,,,)(?=\r?$)", re.MULTILINE)
+_SHORT_KERAS_ROW = pattern(rb"^([^,\"\r\n]+,,,,)(?=\r?$)", re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ A row has a box, or names an image without one. What a table means (units, encod
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
@@ -20,6 +19,7 @@ from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Key, key_order
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading.rawboxes import CodedKeys
 from jaccard_eval.reading.tabular.columns import (
     CLASS_IDS,
@@ -38,7 +38,7 @@ from jaccard_eval.reading.tabular.columns import (
 from jaccard_eval.text import quoted_value
 
 _KINDS = {bool: "a boolean", int: "a number", float: "a number", str: "text", dict: "an object", list: "a list"}
-_WHOLE = re.compile(r"[0-9]+\.0+")
+_WHOLE = pattern(r"[0-9]+\.0+")
 _INT64 = range(-(2**63), 2**63)
 
 

@@ -6,16 +6,16 @@ Cells have all digits, and are empty where undefined.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from functools import partial
 
 from jaccard_eval.data.document import DataTable
+from jaccard_eval.patterns import pattern
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.model import build_data
 from jaccard_eval.text import inert, printable, quoted
 
-_KEPT = re.compile(r"([\t\r\n])")  # a quoted cell holds these
+_KEPT = pattern(r"([\t\r\n])")  # a quoted cell holds these
 
 
 def render(result: Reportable, options: ReportOptions, name: str = "") -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import io
 import math
-import re
 import zipfile
 from collections.abc import Iterator
 from typing import Any
 
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.errors import UsageError
+from jaccard_eval.patterns import pattern
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.model import build_data
 from jaccard_eval.report.outputs.csv_ import part_tables
@@ -23,7 +23,7 @@ from jaccard_eval.text import printable
 MOST_ROWS = 2**20  # of a sheet, its header among them
 MOST_LETTERS = 32_767  # of a cell
 EPOCH = "1980-01-01T00:00:00Z"  # the first day that an archive can name
-TIMES = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*")
+TIMES = pattern(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*")
 
 
 def render(result: Reportable, options: ReportOptions) -> bytes:

@@ -23,6 +23,7 @@ from jaccard_eval.atomic import replace_file
 from jaccard_eval.data.document import to_document
 from jaccard_eval.errors import MachineError, UsageError
 from jaccard_eval.fixes import Fix
+from jaccard_eval.patterns import pattern
 from jaccard_eval.report import Reportable, Reporter, ReportOptions, boxes_svg, html_rows, svg
 from jaccard_eval.report.default_page import build_page
 from jaccard_eval.report.model import (
@@ -59,9 +60,9 @@ BLOCKS = {
 # What would end a script or begin markup in it; JSON has all of these in strings alone.
 _ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 # Of our scripts: texts, and regular expressions, which have no blank at the start as divisions do.
-_LITERALS = re.compile(r'("(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|/(?! )(?:\\.|[^/\\\n])+/)')
-_ENDS = re.compile(r"([;{(,])\n|\n(?=[})])")
-_BLANKS = re.compile(r" *([=<>(){}\[\],;:?&|!*%]) *")
+_LITERALS = pattern(r'("(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|/(?! )(?:\\.|[^/\\\n])+/)')
+_ENDS = pattern(r"([;{(,])\n|\n(?=[})])")
+_BLANKS = pattern(r" *([=<>(){}\[\],;:?&|!*%]) *")
 
 
 def render(result: Reportable, options: ReportOptions) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from jaccard_eval.data.result import Status
+from jaccard_eval.patterns import pattern
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.checks import FINDINGS, GATES, Check, checks_of
 from jaccard_eval.report.numbers import fixed, measures_of
 
 # All but the characters of production [2] of XML 1.0, fifth edition: most control characters, and lone surrogates.
-_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FORBIDDEN = pattern("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # By hand: the standard library's escapes load network modules, too.
 _CONTENT = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"}
 _ATTRIBUTE = {**_CONTENT, ord('"'): "&quot;", ord("\t"): "&#9;", ord("\n"): "&#10;", ord("\r"): "&#13;"}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import html
 import re
 
+from jaccard_eval.patterns import pattern
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.model import TEXT_KINDS, Drawing, Note, Report, Table, TextBlock, build_report, cell_text
 from jaccard_eval.text import broken, printable
 
 SIGNATURE_LINE = 150  # characters, with which escapes leave a line below 200
-_SPECIAL = re.compile(r"([\\`*\[\]|~$#]|(?<![^\W_])_|_(?![^\W_]))")  # an underscore within a word is none
-_LINKED = re.compile(r"\b(?:https?|ftp)(?=://)|\bwww(?=\.)|@(?=\w)", re.IGNORECASE)  # what GitHub links by itself
+_SPECIAL = pattern(r"([\\`*\[\]|~$#]|(?<![^\W_])_|_(?![^\W_]))")  # an underscore within a word is none
+_LINKED = pattern(r"\b(?:https?|ftp)(?=://)|\bwww(?=\.)|@(?=\w)", re.IGNORECASE)  # what GitHub links by itself
 _PARTED = "<!-- -->"  # an empty comment shows nothing, and parts what would be linked
 
 

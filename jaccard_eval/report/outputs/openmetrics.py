@@ -6,18 +6,18 @@ metrics have four decimals whatever they are, and the signature, which differs i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from jaccard_eval.data.result import Status
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.patterns import pattern
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.checks import GATES, checks_of
 from jaccard_eval.report.numbers import UNDEFINED, Measures, Number, fixed, measures_of
 from jaccard_eval.text import printable
 
 PREFIX = "jaccard_eval"
-_NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9_]")
+_NOT_OF_A_NAME = pattern(r"[^A-Za-z0-9_]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 
 from jaccard_eval.errors import UsageError
+from jaccard_eval.patterns import pattern
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.outputs.csv_ import part_table
 
 # Names that no YAML takes for anything but a text: letters first, then no sign that means something.
-_PLAIN = re.compile(r"[^\W\d_]\w*(?:[ -]\w+)*")
+_PLAIN = pattern(r"[^\W\d_]\w*(?:[ -]\w+)*")
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})  # unless they are one of these
 _LONGEST_KEY = 1000  # characters; beyond 1024, YAML wants a question mark before a key
 
