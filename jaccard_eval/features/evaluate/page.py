@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import PurePath
 from urllib.parse import urlencode
 
@@ -308,11 +308,13 @@ def _gallery(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     pictured = result.images is not None and result.images.given
     n = max(DEFAULT_IMAGES, len({*wanted})) if pictured else DEFAULT_IMAGES // 2
     n = n if options.gallery is None else options.gallery
-    gallery = build_gallery(result, n, wanted=wanted, outcomes=found.outcomes, placed=partial(placed, found))
+    # Of the boxes that are drawn, and of the columns: the same.
+    place, at = cache(partial(placed, found)), result.part("errors").confusion.score
+    gallery = build_gallery(result, n, wanted=wanted, outcomes=found.outcomes, placed=place, score=at)
     if gallery is None or not gallery.images:
         return []
-    slices = [part for part in result.slices if part.rows]
-    return [gallery_section(gallery, columns=columns_of(found, gallery, result.images, slices))]
+    slices, boxes = [part for part in result.slices if part.rows], place(tuple(image.row for image in gallery.images))
+    return [gallery_section(gallery, columns=columns_of(found, boxes, gallery, result.images, slices))]
 
 
 def _details(result: EvaluationResult, options: ReportOptions) -> list[Section]:

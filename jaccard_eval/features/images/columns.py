@@ -54,12 +54,15 @@ def placed(found: Explained, shown: Sequence[int]) -> BoxOutcomes:
 
 
 def columns_of(
-    found: Explained, gallery: Gallery, images: ImageSource | None, slices: Sequence[SliceRow]
+    found: Explained,
+    outcomes: BoxOutcomes,
+    gallery: Gallery,
+    images: ImageSource | None,
+    slices: Sequence[SliceRow],
 ) -> dict[str, Any]:
-    """Return the columns of what is `placed` for the images of a gallery, with what they mean."""
+    """Return the columns of `outcomes` that are `placed` for the images of a gallery, with what they mean."""
     shown = [image.row for image in gallery.images]
     errors, steps, n_images, rows = found.errors, found.steps, len(found.metrics.image_names), _rows(found, shown)
-    outcomes = placed(found, shown)
     place = outcomes.place
     there = np.flatnonzero(place >= 0)
     order = np.empty(len(there), dtype=np.int64)
@@ -71,7 +74,7 @@ def columns_of(
     for image in gallery.images:  # whose files are known
         sizes[image.row] = image.size
     sides = sizes if found.metrics.area_known else np.ones((1, 2))
-    boxes, box_unit, box_low = _boxes(outcomes.xywh[order], float(sides.max(initial=1)))
+    boxes, box_unit, box_low = _boxes(outcomes.xywh.take(order, axis=0), float(sides.max(initial=1)))
     kind, overlap = errors.kind.copy(), errors.near_overlap.copy()
     kind[kind == NO_ERROR] = IGNORED
     kind[errors.hit], overlap[errors.hit] = FOUND, errors.overlap[errors.hit]
@@ -147,10 +150,9 @@ def _rows(found: Explained, shown: Sequence[int]) -> IntArray:
 
 def _graded(score: FloatArray) -> tuple[FloatArray, float, float]:
     """Return scores as whole numbers, rounded down, and the first one and the step that these count from."""
-    known = score[~np.isnan(score)]
-    low, high = float(known.min(initial=0)), float(known.max(initial=1))
+    low, high = float(np.fmin.reduce(score, initial=0)), float(np.fmax.reduce(score, initial=1))
     unit = (high - low) / SCORES
-    whole = np.floor((np.nan_to_num(score, nan=low) - low) / unit)
+    whole = np.floor((np.where(np.isnan(score), low, score) - low) / unit)
     if (low, high) == (0, 1):
         # Where a product is off in its last digit.
         whole += score >= (whole + 1) / SCORES

@@ -106,7 +106,7 @@ class BoxOutcomes:
     def take(self, rows: IntArray) -> BoxOutcomes:
         """Return some of the boxes."""
         columns = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "shapes"}
-        taken = {name: column[rows] if len(column) else column for name, column in columns.items()}
+        taken = {name: column.take(rows, axis=0) if len(column) else column for name, column in columns.items()}
         return BoxOutcomes(shapes=self.shapes, **taken)
 
     def counts_at(self, score: float) -> BoolArray:
@@ -118,6 +118,10 @@ class BoxOutcomes:
             reached = self.score >= score
         shown: BoolArray = np.where(self.is_object, ~reached | self.is_ignored, reached)
         return shown
+
+    def wrong_at(self, score: float) -> BoolArray:
+        """Return which boxes are false positives or missed objects at a score."""
+        return np.asarray(self.counts_at(score) & ~self.is_ignored & (self.is_object | ~self.is_hit))
 
 
 def box_outcomes(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, threshold: int) -> BoxOutcomes:
@@ -138,7 +142,8 @@ def box_outcomes(metrics: DetectionMetrics, gt: BoxTable, pred: BoxTable, thresh
     return BoxOutcomes(
         image=np.concatenate((table.gt_image, table.image)),
         label=np.concatenate((gt.label, pred.label[table.row])).astype(np.int64),
-        xywh=np.concatenate((gt.xywh, pred.xywh[table.row])),
+        # Many times as fast as an index of rows.
+        xywh=np.concatenate((gt.xywh, pred.xywh.take(table.row, axis=0))),
         is_object=is_object,
         is_hit=np.concatenate((found, hit)),
         is_ignored=np.concatenate((ignored, ~counts)),

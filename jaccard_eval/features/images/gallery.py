@@ -151,14 +151,15 @@ def build_gallery(
     *,
     wanted: Sequence[int] = (),
     outcomes: BoxOutcomes | None = None,
-    placed: Callable[[Sequence[int]], BoxOutcomes] | None = None,
+    placed: Callable[[tuple[int, ...]], BoxOutcomes] | None = None,
+    score: float | None = None,
 ) -> Gallery | None:
     """Return `n` images: those `wanted`, the surest false positives, the largest misses and the highest cost.
 
     Boxes are judged at IoU .5, or else the lowest threshold, and show at first at the score that was asked for, else
-    at the best F1. `outcomes` are those of all boxes, where they are known; `placed` returns them with their place
-    among the boxes of a page, given the images that it shows. None where the result has no boxes, as that of a
-    document alone.
+    at the best F1, unless that `score` is known. `outcomes` are those of all boxes, where they are known; `placed`
+    returns them with their place among the boxes of a page, given the images that it shows. None where the result has
+    no boxes, as that of a document alone.
     """
     if result.boxes is None or not isinstance(result.measured, DetectionMetrics) or n == 0:
         return None
@@ -166,7 +167,10 @@ def build_gallery(
     if outcomes is None:
         outcomes = box_outcomes(metrics, *result.boxes, metrics.protocol.judged_threshold)
     threshold, counted = metrics.protocol.judged_threshold, result.part("worst_images")
-    score = judging_score(metrics, result.options.get("score")) if counted is None else counted.score
+    if counted is not None:
+        score = counted.score
+    elif score is None:
+        score = judging_score(metrics, result.options.get("score"))
     shown = outcomes.take(np.flatnonzero(outcomes.counts_at(score) & ~outcomes.is_ignored))
     false = shown.take(np.flatnonzero(~shown.is_object & ~shown.is_hit))
     missed = shown.take(np.flatnonzero(shown.is_object))
@@ -193,7 +197,7 @@ def build_gallery(
         if not place.keys().isdisjoint(chosen)
     )
     if placed is not None:
-        outcomes = placed(rows)
+        outcomes = placed(tuple(rows))
     images = gallery_images(result, metrics, rows, [(outcomes, {})], thumbnails=True)
     return Gallery(
         images=images,

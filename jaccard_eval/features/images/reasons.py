@@ -44,6 +44,7 @@ class Explained:
     matched: RowArray  # class of the object that each detection lies on, whatever its own; K for nothing, else -1
     seen: FloatArray  # score of the detection that lies on each object; NaN for none
     gains: Mapping[str, float]  # AP that fixing a type of errors adds
+    wrong: BoolArray  # which boxes are, at the step that is shown at first (n,)
 
     def selected(self, pick: Mapping[str, str], step: int | None = None) -> BoolArray:
         """Return which boxes a selection leaves at a step, those that are wrong unless it is of a cell; (n,)."""
@@ -51,7 +52,7 @@ class Explained:
         score = float(self.steps.scores[self.steps.start if step is None else step])
         if "object" in pick:
             return self._in_cell(pick["object"], pick["pred"], score)
-        wrong = outcomes.counts_at(score) & ~outcomes.is_ignored & (outcomes.is_object | ~outcomes.is_hit)
+        wrong = self.wrong.copy() if step is None else outcomes.wrong_at(score)
         for key, value in pick.items():
             if key == "class":
                 wrong &= outcomes.label == names.index(value)
@@ -89,7 +90,7 @@ def explained(result: EvaluationResult, steps: OperatingSteps, any_class: AnyCla
     # Where all classes are one, no row has another name.
     outcomes = replace(outcomes, label=np.minimum(outcomes.label, len(metrics.class_names) - 1))
     gt, pred = result.boxes
-    sides = outcomes.xywh[len(gt) :, 2:].prod(axis=1)
+    sides = outcomes.xywh[len(gt) :, 2] * outcomes.xywh[len(gt) :, 3]
     areas = np.concatenate((metrics.protocol.object_areas(gt), sides))
     sizes = np.add(*((areas >= bound).astype(np.int64) for bound in SIZE_BOUNDS))
     matched, seen = np.full(len(pred), -1, dtype=np.int32), np.full(len(gt), np.nan)
@@ -106,6 +107,7 @@ def explained(result: EvaluationResult, steps: OperatingSteps, any_class: AnyCla
         matched=matched[metrics.table.row],
         seen=seen,
         gains={kind.name: 0.0 if math.isnan(kind.gain) else kind.gain for kind in report.types},
+        wrong=outcomes.wrong_at(steps.score),
     )
 
 

@@ -58,7 +58,7 @@ BLOCKS = {
     "remark": Remark,
 }
 # What would end a script or begin markup in it; JSON has all of these in strings alone.
-_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+_ESCAPES = {character: f"\\u{ord(character):04x}" for character in "<>&"}
 # Of our scripts: texts, and regular expressions, which have no blank at the start as divisions do.
 _LITERALS = pattern(r'("(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|/(?! )(?:\\.|[^/\\\n])+/)')
 _ENDS = pattern(r"([;{(,])\n|\n(?=[})])")
@@ -211,7 +211,10 @@ def _template_of(key: str) -> str:
 
 def _json(data: Any) -> str:
     plain: Mapping[str, Any] = to_document(data)
-    return json.dumps(plain, ensure_ascii=True, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
+    text = json.dumps(plain, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for character, escape in _ESCAPES.items():
+        text = text.replace(character, escape)
+    return text
 
 
 REPORTERS = (
