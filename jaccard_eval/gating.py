@@ -71,6 +71,8 @@ class Gating:
     def __init__(
         self, gates: Gates, baseline: Source | None, external: Mapping[str, float], *, against: bool | None = None
     ) -> None:
+        if not gates.rules:
+            raise UsageError("no rules: a gate without rules passes everything; a limit of suspects is for labels")
         self.gates, self.external = gates, external
         self.baseline: Answers | None = None
         self.base: Any = None

@@ -750,7 +750,7 @@ def labels(
     *preds: Source | Sequence[Source],
     protocol: str | Protocol = "coco",
     every: bool = False,
-    reviewed: str | os.PathLike[str] | None = None,
+    reviewed: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     apply: str | os.PathLike[str] | None = None,
     annotate: Sequence[str] = (),
     image_root: str = "",
@@ -793,9 +793,10 @@ def labels(
         As in `evaluate`; the protocol defines which annotations do not count.
     every : bool
         List all suspects, not only the first 200 of each kind.
-    reviewed : path, optional
-        A list of suspects with a column of verdicts, "accepted" or "rejected": these are not listed again, and AP is
-        measured after what was accepted.
+    reviewed : path or sequence of path, optional
+        Lists of suspects with a column of verdicts, "accepted" or "rejected", one of each reviewer: these are not
+        listed again, and AP is measured after what was accepted. What reviewers disagree on stays listed, with a
+        finding.
     apply : path, optional
         New ground truth with what was accepted and nothing else changed: COCO, or of the format of `gt` if that is
         one that can be written.
@@ -846,20 +847,28 @@ def labels(
     with sharing_options(len(sources)):  # what one of several predictions uses is of use
         sides = [load_and_trust(gt, pred, how, rules.iou_type) for pred in sources]
     most = None if every else LISTED
-    if reviewed is None:
+    paths = (
+        []
+        if reviewed is None
+        else [*reviewed]
+        if isinstance(reviewed, Sequence) and not isinstance(reviewed, str)
+        else [reviewed]
+    )
+    if not paths:
         if apply is not None:
             raise UsageError("apply writes what a review accepted: pass reviewed too")
         result = suspect_labels(sides, rules, most=most, version=__version__)
     else:
         from jaccard_eval.features.labels.review import gain_of, read_reviewed, without_judged, write_corrected
 
-        verdict_of, accepted = read_reviewed(path_of(reviewed))
+        said = read_reviewed([*map(path_of, paths)])
         whole = suspect_labels(sides, rules, most=None, version=__version__)
-        result = without_judged(whole, verdict_of, most)
-        if accepted:
-            result = replace(result, gain=gain_of(sides[0], rules, accepted, whole.suspects, verdict_of))
+        result = without_judged(whole, said.verdict_of, most)
+        result = replace(result, findings=(*result.findings, *said.findings.findings()))
+        if said.accepted:
+            result = replace(result, gain=gain_of(sides[0], rules, said.accepted, whole.suspects, said.verdict_of))
         if apply is not None:
-            write_corrected(path_of(apply), sides[0], accepted)
+            write_corrected(path_of(apply), sides[0], said.accepted)
     if annotate:
         from jaccard_eval.features.labels.annotators import annotate as write_for_annotators
 

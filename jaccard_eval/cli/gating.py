@@ -232,6 +232,8 @@ def configured_gates(options: RunOptions) -> tuple[Gates | None, Path | None]:
     if options.config is not None and options.isolated:
         raise UsageError("--config and --isolated exclude each other; remove one of them")
     gates = None if config is None else load_gates(config, further=rules)
+    if gates is not None and not gates.rules:
+        return None, None  # the limit of suspects is for labels
     if config is not None and gates is not None:
         path = config.path
         note_inputs([path], "the configuration")
@@ -261,6 +263,15 @@ def configured_gates(options: RunOptions) -> tuple[Gates | None, Path | None]:
     if drawn is None and gates.asks_noise and given_settings(options):
         drawn = adjusted(gates.bootstrap or Bootstrap(), options)
     return (replace(gates, bootstrap=drawn) if drawn else gates), found
+
+
+def most_suspects() -> int | None:
+    """Return how many suspected labels the configuration of the command allows; None where it has no such limit."""
+    config: Config | None = click.get_current_context().meta.get(CONFIG)
+    gates = None if config is None else load_gates(config)
+    if config is not None and gates is not None and gates.suspects is not None:
+        note_inputs([config.path], "the configuration")
+    return None if gates is None else gates.suspects
 
 
 def load_gates(config: Config, *, further: Sequence[Rule] = ()) -> Gates | None:

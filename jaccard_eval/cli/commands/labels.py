@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
+from jaccard_eval.cli.gating import most_suspects
 from jaccard_eval.cli.inputs import LABELS, InputPath, OutputPath, refuse_overwriting
 from jaccard_eval.cli.options import SectionedCommand, rule_arguments, run_on_sides, section
 from jaccard_eval.cli.parse import RunOptions
@@ -27,7 +28,7 @@ def labels(
     *,
     paths: tuple[Path, ...],
     every: bool,
-    reviewed: Path | None,
+    reviewed: tuple[Path, ...],
     apply: Path | None,
     annotate: tuple[str, ...],
     image_root: str | None,
@@ -44,7 +45,7 @@ def labels(
     gt, *preds = [*options.gt, *paths, *options.pred]
     if not preds:
         raise click.UsageError("Missing argument 'PRED'.", context)
-    if apply is not None and reviewed is None:
+    if apply is not None and not reviewed:
         raise UsageError("--apply writes what a review accepted: pass --reviewed labels.csv with a column of verdicts")
     if apply is not None:
         refuse_overwriting([("--apply", apply)])
@@ -59,7 +60,7 @@ def labels(
         "apply": apply,
         "annotate": annotate,
         "image_root": image_root or "",
-        "suspects": fail_suspects,
+        "suspects": most_suspects() if fail_suspects is None else fail_suspects,
     }
     result = run_on_sides(api.labels, gt, *preds, options=options, **review, **_rules(options))
     report_findings(result.findings, options)
@@ -103,8 +104,10 @@ COMMAND = SectionedCommand(
             "--reviewed",
             type=InputPath(),
             metavar="FILE",
+            multiple=True,
             basic=True,
-            help="labels.csv with verdicts (accepted, rejected) in a column: hide these, and measure AP after them.",
+            help="labels.csv with verdicts (accepted, rejected) in a column: hide these, and measure AP after them."
+            " Several reviewers: repeat it.",
         ),
         section("Review")(
             "--apply",

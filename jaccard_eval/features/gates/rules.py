@@ -163,6 +163,9 @@ class Gates:
         the defaults of `Bootstrap`.
     epsilon : float
         Tolerance for rounding: a perfect detector has an AP of 0.9999999999999998.
+    suspects : int, optional
+        How many of the labels that `labels` lists may be rather wrong than right. It judges them alone; with this
+        limit, no rule is needed.
 
     Raises
     ------
@@ -184,6 +187,7 @@ class Gates:
     missing_metric: str = "error"
     bootstrap: Bootstrap | None = None
     epsilon: float = 1e-9
+    suspects: int | None = None
 
     def __post_init__(self) -> None:
         refuse(_problems_of_gates(self), None)
@@ -257,8 +261,10 @@ def _default_id(rule: Rule) -> str:
 
 
 def _problems_of_gates(gates: Gates) -> Iterator[str]:
-    if not gates.rules:
+    if not gates.rules and gates.suspects is None:
         yield "no rules: a gate without rules passes everything"
+    if gates.suspects is not None and gates.suspects < 0:
+        yield f"suspects cannot be negative; got {gates.suspects}"
     yield from _unknown("missing-baseline", gates.missing_baseline, POLICIES)
     yield from _unknown("missing-metric", gates.missing_metric, POLICIES)
     if not 0 <= gates.epsilon <= LARGEST_EPSILON:
@@ -450,6 +456,7 @@ GATES_KEYS: Mapping[str, Key] = {
         keys=BOOTSTRAP_KEYS,
     ),
     "epsilon": Key(NUMBER, "Tolerance for rounding in comparisons."),
+    "suspects": Key(WHOLE, "Most suspected labels that labels may list as rather wrong than right."),
     "slices": Key(TABLE, "Slices by name: a list of image names and globs, or the path of a file with names."),
     "rules": Key(TABLES, "Limits on metrics.", keys=RULE_KEYS),
 }

@@ -31,7 +31,9 @@ from jaccard_eval.features.labels.result import (
     LabelsResult,
     Suspect,
 )
+from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.formats import iou_types, opened, write_dataset, written_formats
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import match_sides
 from jaccard_eval.reading.files import read_bytes, read_text
 from jaccard_eval.text import pluralise, quoted_value
@@ -53,18 +55,64 @@ def suspect_key(suspect: Suspect) -> Key:
     return key_of(suspect.kind, suspect.image, suspect.class_name, corners, suspect.object)
 
 
-def read_reviewed(path: Path) -> tuple[dict[Key, str], tuple[Suspect, ...]]:
-    """Read a list with a column of verdicts; return the verdict of each suspect, and those that were accepted.
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one row of a review says of a suspect."""
 
-    The column may have any name: its cells are "accepted", "rejected" or empty.
-    """
+    word: str  # one of `VERDICTS`
+    suspect: Suspect
+    where: Where
+
+    @property
+    def opinion(self) -> str:
+        """The verdict, and the class that was accepted."""
+        has_class = self.word == ACCEPTED and self.suspect.kind == CLASS
+        return f"{self.word} as {self.suspect.suggested}" if has_class else self.word
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """What reviewers say of suspects: where they agree, and where they do not."""
+
+    verdict_of: Mapping[Key, str]
+    accepted: tuple[Suspect, ...]
+    findings: FindingLog
+
+
+def read_reviewed(paths: Sequence[Path]) -> Reviewed:
+    """Read lists with a column of verdicts, of as many reviewers; where two disagree, nothing is decided."""
+    given: dict[Key, list[Verdict]] = {}
+    for path in paths:
+        for verdict in _verdicts(path):
+            given.setdefault(suspect_key(verdict.suspect), []).append(verdict)
+    agreed, findings = {}, FindingLog()
+    for key, verdicts in given.items():
+        opinions = {verdict.opinion: verdict for verdict in verdicts}
+        first = verdicts[0]
+        if len(opinions) == 1:
+            agreed[key] = first
+            continue
+        other = next(verdict for verdict in verdicts if verdict.opinion != first.opinion)
+        suspect, name = first.suspect, quoted_value(first.suspect.image)
+        findings.warning(
+            "labels-disputed",
+            first.where,
+            f"{suspect.kind} {suspect.class_name} on {name} is {first.opinion}, and {other.opinion} in {other.where}",
+            fix="It stays in the list and changes nothing. Agree on one verdict, and write it in both files.",
+        )
+    accepted = tuple(verdict.suspect for verdict in agreed.values() if verdict.word == ACCEPTED)
+    return Reviewed({key: verdict.word for key, verdict in agreed.items()}, accepted, findings)
+
+
+def _verdicts(path: Path) -> list[Verdict]:
+    """Read one list. The column of verdicts may have any name: its cells are "accepted", "rejected" or empty."""
     rows = list(csv.reader(read_text(path).splitlines()))
     head, *body = rows or [[]]
     lacks = [name for name in NEEDED if name not in head]
     if lacks:
         raise UsageError(f"{path}: expected the columns of labels.csv and one of verdicts; {', '.join(lacks)} missing")
     own = [k for k, name in enumerate(head) if name not in (*NEEDED, "score", "reason")]
-    verdict_of, accepted = dict[Key, str](), list[Suspect]()
+    found = list[Verdict]()
     for number, row in enumerate(body, start=2):
         cells = dict(zip(head, row, strict=False))
         words = [row[k].strip().lower() for k in own if k < len(row) and row[k].strip()]
@@ -73,12 +121,10 @@ def read_reviewed(path: Path) -> tuple[dict[Key, str], tuple[Suspect, ...]]:
             raise UsageError(f"{path}:{number}: expected accepted or rejected, got {quoted_value(words[0])}")
         if not verdicts:
             continue
-        suspect = _suspect(path, number, cells)
-        verdict_of[suspect_key(suspect)] = verdicts[0]
-        accepted += [suspect] if verdicts[0] == ACCEPTED else []
-    if not verdict_of:
+        found.append(Verdict(verdicts[0], _suspect(path, number, cells), Where(str(path), line=number)))
+    if not found:
         raise UsageError(f"{path}: no row is accepted or rejected. Add a column with these words.")
-    return verdict_of, tuple(accepted)
+    return found
 
 
 def _suspect(path: Path, number: int, cells: Mapping[str, str]) -> Suspect:

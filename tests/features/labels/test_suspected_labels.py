@@ -10,7 +10,7 @@ import pytest
 from command_line import run_here
 from labels import DETECTORS, KINDS, Boxes, damage, detect, draw_truth, right_among, table
 
-from jaccard_eval import BoxTable, Dataset, labels, load, to_frame
+from jaccard_eval import BoxTable, Dataset, Gates, UsageError, evaluate, gate, labels, load, to_frame
 from jaccard_eval.features.labels.evidence import Company, Truth, isotonic
 from jaccard_eval.features.labels.result import LabelsResult
 
@@ -352,6 +352,65 @@ def test_a_limit_of_suspects_is_a_gate(tmp_path: Path) -> None:
         assert ("FAILED  suspects" in done.stdout) is (code == 1)
         (again,) = labels(*pair, suspects=most).gates
         assert (again.status, again.margin) == (status, most - n)
+
+
+@pytest.mark.parametrize("name", ["jaccard-eval.toml", "rules.yaml", "pyproject.toml"])
+def test_a_limit_of_suspects_is_configured_as_gates_are(name: str, tmp_path: Path) -> None:
+    pair = [Path(__file__).parents[3] / "sample_data/coco" / name for name in ("gt.json", "better.json")]
+    n = sum(labels(*pair).counts.values())
+    table = "tool.jaccard-eval.gates" if name == "pyproject.toml" else "gates"
+    named = ("--config", name) if name == "rules.yaml" else ()
+    for most, code in ((n, 0), (n - 1, 1)):
+        text = f"gates:\n  suspects: {most}\n" if name == "rules.yaml" else f"[{table}]\nsuspects = {most}\n"
+        (tmp_path / name).write_text(text)
+        done = run_here("labels", *pair, *named, "-o", "l.json", cwd=tmp_path)
+        (verdict,) = json.loads((tmp_path / "l.json").read_text())["gates"]
+        assert (done.returncode, verdict["limit"], verdict["value"]) == (code, most, n), done.stderr
+    # An option goes before the file, and other commands judge rules alone.
+    assert run_here("labels", *pair, *named, "--fail-suspects", str(n), cwd=tmp_path).returncode == 0
+    assert run_here("evaluate", *pair, *named, cwd=tmp_path).returncode == 0
+
+
+def test_a_limit_of_suspects_is_no_rule_and_cannot_be_negative(tmp_path: Path) -> None:
+    assert Gates(rules=(), suspects=20).suspects == 20
+    with pytest.raises(UsageError, match="suspects cannot be negative; got -1"):
+        Gates(rules=(), suspects=-1)
+    result = evaluate(*(Path(__file__).parents[3] / "sample_data/coco" / name for name in ("gt.json", "better.json")))
+    with pytest.raises(UsageError, match="a limit of suspects is for labels"):
+        gate(result, Gates(rules=(), suspects=20))
+    (tmp_path / "jaccard-eval.toml").write_text("[gates]\nsuspects = 1.5\n")
+    done = run_here("labels", "gt.json", "pred.json", cwd=tmp_path)
+    assert done.returncode == 2 and "suspects" in done.stderr
+
+
+def test_two_reviewers_are_followed_where_they_agree(tmp_path: Path) -> None:
+    reviewed_pair(tmp_path)
+    for name, verdicts in {
+        "anna.csv": {"class": "accepted", "missing": "accepted"},
+        "ben.csv": {"class": "rejected", "missing": "accepted"},
+    }.items():
+        review(tmp_path, verdicts)
+        (tmp_path / "reviewed.csv").rename(tmp_path / name)
+    both = ("--reviewed", "anna.csv", "--reviewed", "ben.csv")
+    done = run_here("labels", "gt.json", "pred.json", *both, "--apply", "fixed.json", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert [suspect["kind"] for suspect in document["suspects"]] == ["class"]
+    assert document["gain"]["accepted"] == 1
+    before, after = (json.loads((tmp_path / name).read_text())["annotations"] for name in ("gt.json", "fixed.json"))
+    assert after[:-1] == before and after[-1]["bbox"] == [60, 60, 20, 20]
+    # Both rows are named by file and line, and what each says.
+    rows = {name: list(csv.reader((tmp_path / name).read_text().splitlines())) for name in ("anna.csv", "ben.csv")}
+    lines = {name: next(i for i, row in enumerate(of, 1) if row[0] == "class") for name, of in rows.items()}
+    told = next(line for line in done.stderr.splitlines() if "[labels-disputed]" in line)
+    assert f"anna.csv:{lines['anna.csv']}: class truck on '3.jpg' is accepted as car, and rejected in" in told
+    assert f"ben.csv:{lines['ben.csv']}" in told
+    # The library takes both as well, and one alone is followed.
+    pair = [tmp_path / name for name in ("gt.json", "pred.json")]
+    again = labels(*pair, reviewed=[tmp_path / "anna.csv", tmp_path / "ben.csv"])
+    assert [suspect.kind for suspect in again.suspects] == ["class"]
+    assert "labels-disputed" in {finding.code for finding in again.findings}
+    assert labels(*pair, reviewed=tmp_path / "anna.csv").suspects == ()
 
 
 @pytest.mark.parametrize("name", ["gt.csv", "Annotations"])
