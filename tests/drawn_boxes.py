@@ -252,3 +252,29 @@ def drawn_skeletons(seed: int, n_points: int) -> tuple[dict[str, object], list[d
                 row = {"image_id": image["id"], "category_id": 1, "bbox": box, "keypoints": given, "score": score}
                 found.append(row)
     return {"images": images, "annotations": truth, "categories": [{"id": 1, "name": "body"}]}, found
+
+
+def drawn_pedestrians(seed: int) -> tuple[dict[str, object], list[dict[str, object]]]:
+    """Draw pedestrians on so many images that a false positive is within the lowest rate, as COCO's files."""
+    rng = np.random.default_rng(seed)
+    scores = rng.permutation(9000) / 9000
+    images = [{"id": number, "width": 2048, "height": 1024} for number in range(1, int(rng.integers(105, 130)))]
+    truth: list[dict[str, object]] = []
+    found: list[dict[str, object]] = []
+    for image in images:
+        for _ in range(int(rng.integers(0, 4))):
+            height = int(rng.choice([15, 20, 30, 40, 49, 50, 60, 75, 76, 94, 120, 200]))
+            box = [int(rng.integers(0, 300)), int(rng.integers(0, 100)), max(int(height * 0.41), 1), height]
+            visible = float(rng.choice([0.1, 0.2, 0.4, 0.65, 0.8, 1]))
+            row = {"id": len(truth) + 1, "image_id": image["id"], "category_id": 1, "iscrowd": 0, "bbox": box}
+            truth.append(row | {"ignore": int(rng.random() < 0.15), "height": height, "vis_ratio": visible})
+            for _ in range(int(rng.choice([0, 0, 1, 1, 1, 2]))):
+                moved = np.round(np.array(box) + rng.normal(0, rng.choice([0.5, 3, 8]), 4), 1)
+                moved[2:] = np.maximum(moved[2:], 3)
+                found.append({"image_id": image["id"], "category_id": 1, "bbox": moved.tolist()})
+        if rng.random() < 0.3:
+            height = float(rng.choice([39.9, 40, 50, 93.7, 93.8, 130]))
+            other = [float(rng.integers(0, 300)), float(rng.integers(0, 100)), round(height * 0.41, 1), height]
+            found.append({"image_id": image["id"], "category_id": 1, "bbox": other})
+    found = [row | {"score": float(score)} for row, score in zip(found, scores, strict=False)]
+    return {"images": images, "annotations": truth, "categories": [{"id": 1, "name": "pedestrian"}]}, found

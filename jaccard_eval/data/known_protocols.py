@@ -493,6 +493,83 @@ _CROWDHUMAN: dict[str, Any] = _COCO | {
     },
 }
 
+# Pedestrians in streets, by the authors' script. Each subset is matched alone; detections are of its heights and a
+# quarter around them.
+_CITYPERSONS_SOURCE = "CityPersons at 839c22fb, evaluation/eval_script/eval_MR_multisetup.py"
+
+
+def _pedestrians(limits: dict[str, tuple[float, float, float, float]]) -> dict[str, dict[str, tuple[float, float]]]:
+    """Return subsets by the least and the largest height in px, and by how much is visible."""
+    return {
+        name: {
+            "height of objects": (low, high),
+            "height of detections": (low / 1.25, math.nextafter(high * 1.25, 0)),
+            "vis_ratio": (hidden, visible),
+        }
+        for name, (low, high, hidden, visible) in limits.items()
+    }
+
+
+_CITYPERSONS_SUBSETS = {
+    "reasonable": (50.0, 1e10, 0.65, 1e10),
+    "small": (50.0, 75.0, 0.65, 1e10),
+    "heavy": (50.0, 1e10, 0.2, 0.65),
+    "all": (20.0, 1e10, 0.2, 1e10),
+    "heavy-csp": (50.0, 1e10, 0.0, 0.65),
+}
+
+_CITYPERSONS: dict[str, Any] = _COCO | {
+    "iou_thresholds": (0.5,),
+    "areas": {"all": (-math.inf, math.inf)},
+    "max_dets": (1000,),
+    "ignored_flags": ("crowd", "ignore"),
+    "reusable_flags": ("crowd", "ignore"),
+    "metrics": tuple(f"LAMR[subset={name}]" for name in _CITYPERSONS_SUBSETS),
+    "miss_rate_at": (0.01, 0.0178, 0.0316, 0.0562, 0.1, 0.1778, 0.3162, 0.5623, 1.0),
+    "subsets": _pedestrians(_CITYPERSONS_SUBSETS),
+    "subsets_alone": True,
+    "sources": _COCO["sources"]
+    | {
+        "iou_thresholds": f"{_CITYPERSONS_SOURCE}, Params.setDetParams: 0.5",
+        "areas": f"{_CITYPERSONS_SOURCE} has heights in place of areas",
+        "max_dets": f"{_CITYPERSONS_SOURCE}, Params.setDetParams: 1,000, before heights exclude any",
+        "ignored_flags": f"{_CITYPERSONS_SOURCE}, COCOeval._prepare: ignore of the annotation, and what is outside",
+        "reusable_flags": f"{_CITYPERSONS_SOURCE}, COCOeval.evaluateImg: what is ignored is never taken",
+        "metrics": f"{_CITYPERSONS_SOURCE}: MR-2 of each set-up",
+        "miss_rate_at": f"{_CITYPERSONS_SOURCE}, Params.setDetParams: nine rates of four decimals",
+        "miss_rate_reading": f"{_CITYPERSONS_SOURCE}, COCOeval.accumulate: the last point within the rate; where none"
+        " is, the script takes the best recall of the curve, here 0",
+        "subsets": f"{_CITYPERSONS_SOURCE}, Params: HtRng, VisRng and expFilter, 1.25; heavy-csp is what CSP and"
+        " Pedestron call heavy, from 0 visible on",
+        "subsets_alone": f"{_CITYPERSONS_SOURCE}, COCOeval.evaluateImg, which runs anew for each set-up",
+    },
+}
+
+# Caltech's rates are exact powers, and its subsets are those of its paper.
+_CALTECH_SOURCE = "Piotr's toolbox at e8733263, detector/bbGt.m and acfTest.m"
+_CALTECH_SUBSETS = {
+    "reasonable": (50.0, math.inf, 0.65, math.inf),
+    "heavy": (50.0, math.inf, 0.2, 0.65),
+    "all": (20.0, math.inf, 0.2, math.inf),
+}
+
+_CALTECH: dict[str, Any] = _CITYPERSONS | {
+    "max_dets": (),
+    "metrics": tuple(f"LAMR[subset={name}]" for name in _CALTECH_SUBSETS),
+    "miss_rate_at": (),
+    "subsets": _pedestrians(_CALTECH_SUBSETS),
+    "sources": _CITYPERSONS["sources"]
+    | {
+        "iou_thresholds": f"{_CALTECH_SOURCE}, evalRes: thr, 0.5, which an equal overlap reaches",
+        "max_dets": f"{_CALTECH_SOURCE}: no cap",
+        "metrics": "Dollar et al. 2012, section 4.2",
+        "miss_rate_at": f"{_CALTECH_SOURCE}: 10.^(-2:.25:0)",
+        "miss_rate_reading": f"{_CALTECH_SOURCE}, compRoc: the last point within the rate, else recall 0",
+        "subsets": "Dollar et al. 2012, sections 2.3 and 4.1: reasonable, heavy and all; boxes are compared as given,"
+        " and not brought to one aspect ratio of 0.41",
+    },
+}
+
 # Aerial images, by the benchmark's MATLAB toolkit. Regions that nobody labelled are read as crowds to ignore.
 _VISDRONE_SOURCE = "VisDrone2018-DET-toolkit at 00544578, utils"
 
@@ -653,6 +730,8 @@ RULES: dict[str, dict[str, Any]] = {
     "aitod": _AITOD,
     "soda": _SODA,
     "crowdhuman": _CROWDHUMAN,
+    "citypersons": _CITYPERSONS,
+    "caltech": _CALTECH,
     "visdrone": _VISDRONE,
     "kitti": _KITTI,
     "widerface": _WIDERFACE,

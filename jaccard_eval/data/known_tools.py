@@ -144,6 +144,21 @@ TOOLS = (
         shown="tests/oracle/test_crowdhuman.py, numbers of its functions on 100 drawn sets",
     ),
     Tool(
+        name="eval_MR_multisetup.py (CityPersons 839c22fb)",
+        prints="MR-2 of reasonable, small, heavy and all",
+        protocol="citypersons",
+        close="1e-12: LAMR[subset=reasonable]; heavy-csp is what CSP and Pedestron call heavy. Below 100 images it may"
+        " take the best recall of the curve where no point is within a rate, which is 0 here",
+        shown="tests/oracle/test_citypersons.py, numbers of it on 100 drawn sets",
+    ),
+    Tool(
+        name="Piotr's toolbox (Caltech)",
+        prints="log-average miss rates of bbGt.m",
+        protocol="caltech",
+        close="read in its source; boxes are not brought to one aspect ratio, as Caltech's dbEval does",
+        shown="tests/oracle/test_citypersons.py, by hand arithmetic; it was not run",
+    ),
+    Tool(
         name="noduleCADEvaluationLUNA16.py (LUNA16)",
         prints="sensitivity at seven rates of false positives, and their mean (CPM)",
         protocol="froc",

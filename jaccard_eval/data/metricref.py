@@ -25,6 +25,7 @@ ANY = "every result"
 KEYS: dict[str, tuple[str, ...]] = {
     "curves": ("iou", "area", "subset", "max_dets", "class"),
     "curve": ("iou", "class"),  # the curve of one threshold, .5 by default
+    "rates": ("iou", "area", "subset", "class"),  # the same, read at false positives per image
     "point": ("iou", "score", "class"),  # detections with at least a score
     "matches": ("iou", "score", "class"),  # the same, or without a score all of them
     "errors": ("iou", "class"),
@@ -61,7 +62,7 @@ class Metric:
 
 
 # What is measured of every class, and averaged over them.
-AVERAGED = ("curves", "curve")
+AVERAGED = ("curves", "curve", "rates")
 # Types of errors by the names that TIDE gives them.
 ERROR_TYPES = {
     "Cls": "classification",
@@ -88,9 +89,9 @@ _ALL = (
            on="curve"),
     Metric("R", "average", (BOXES,), "recall at that score; mean of the classes", on="curve"),
     Metric("LAMR", "average", (BOXES,), "log-average miss rate: geometric mean of 1 - recall at 9 values of FPPI from"
-           " 0.01 to 1", higher_is_better=False, on="curve", aliases=("MR-2", "log-average miss rate")),
+           " 0.01 to 1", higher_is_better=False, on="rates", aliases=("MR-2", "log-average miss rate")),
     Metric("CPM", "average", (BOXES,), "competition performance metric: mean recall at 1/8, 1/4, 1/2, 1, 2, 4 and 8"
-           " FPPI", on="curve", aliases=("FROC score",)),
+           " FPPI", on="rates", aliases=("FROC score",)),
     Metric("JI", "average", (BOXES,), "Jaccard index of CrowdHuman: pairs of a best one-to-one assignment / (objects +"
            " detections - pairs), mean of the images, at the best of 10 scores", on="curve"),
     Metric("PQ", "ratio", (SEGMENTS, SEGMENT_CLASS), "sum of the IoU of matches / (TP + FP / 2 + FN / 2); mean of the"

@@ -42,6 +42,7 @@ LATER_RULES: dict[str, Any] = {
     "counts_ignored": False,
     "subsets": (),
     "class_rules": (),
+    "subsets_alone": False,
 }
 USUAL_IOU = 0.5  # of AP50; PASCAL VOC's only one
 # Rules that only one kind of similarity has.
@@ -73,7 +74,8 @@ class AreaRange:
     high: float = field(metadata=_or_infinite("high", math.inf))
 
 
-HEIGHT = "height"  # of a box, in pixels; all other quantities of limits are those that formats read
+# Of boxes, in pixels; all other quantities of limits are those that formats read.
+HEIGHT, OBJECT_HEIGHT, DETECTION_HEIGHT = "height", "height of objects", "height of detections"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +95,9 @@ class Limit:
 class Subset:
     """Objects and detections that are within all limits, of which metrics are taken alone: ``AP[subset=easy]``.
 
-    Quantities of images ("crowdIndex"), and "height", limit both; others, which ground truth has of each object,
-    limit objects alone. Objects outside are ignored, and so are detections that match nothing.
+    Quantities of images ("crowdIndex"), and "height", limit both; "height of detections" these alone; others, which
+    ground truth has of each object, and "height of objects", limit objects alone. Objects outside are ignored, and so
+    are detections that match nothing.
 
     Examples
     --------
@@ -228,6 +231,9 @@ class Protocol:
         The only classes that are judged, each with the threshold that AP and AR without one are taken at, with objects
         of classes like it, which are ignored, and of regions, in which detections do not count. Detections of other
         classes take part only where limits of a subset exclude them. Empty: all classes alike.
+    subsets_alone : bool
+        Whether each subset is matched as if it were all: what is ignored in it overlaps as a crowd and absorbs any
+        number of detections, and detections outside of it are not there.
     sources : tuple of (field, text)
         Where each rule comes from.
 
@@ -275,6 +281,7 @@ class Protocol:
     counts_ignored: bool = False
     subsets: tuple[Subset, ...] = ()
     class_rules: tuple[ClassRule, ...] = ()
+    subsets_alone: bool = False
     sources: tuple[tuple[str, str], ...] = field(default=(), metadata=written_as(None))
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from jaccard_eval.data.alignment import common_sizes
 from jaccard_eval.data.boxtable import BoolArray, Boxes, BoxTable, FloatArray, RowArray, freeze
 from jaccard_eval.data.dataset import ABSENT, NOT_EXHAUSTIVE, ClassFacts, ImageLabels
-from jaccard_eval.data.protocol import BYSTANDER, EVERY_CLASS, HEIGHT, Protocol
+from jaccard_eval.data.protocol import BYSTANDER, DETECTION_HEIGHT, EVERY_CLASS, HEIGHT, OBJECT_HEIGHT, Protocol
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.data.signature import FINGERPRINT, digest_facts, fingerprint
 from jaccard_eval.errors import UsageError
@@ -130,7 +130,7 @@ def _judged(sides: Sides, protocol: Protocol) -> Sides:
         digest = digest_facts(aligned.facts, aligned.image_names, aligned.class_names)
         selection = (*selection, f"class_facts={FINGERPRINT}{digest}")
     if protocol.subsets:
-        gt, judged = (_in_subsets(boxes, sides, protocol, findings) for boxes in (gt, judged))
+        gt, judged = (_in_subsets(boxes, sides, protocol, findings, is_pred=boxes is judged) for boxes in (gt, judged))
         names = aligned.image_names, aligned.class_names
         # Bits in the place of scores: whatever was known of boxes and images, these decide.
         parts = [
@@ -328,14 +328,14 @@ def _without_flags(boxes: BoxTable, *, flags: Sequence[str]) -> BoxTable:
     return boxes.take(~np.logical_or.reduce(marked)) if marked else boxes
 
 
-def _in_subsets(boxes: Boxes, sides: Sides, protocol: Protocol, findings: FindingLog) -> Boxes:
+def _in_subsets(boxes: Boxes, sides: Sides, protocol: Protocol, findings: FindingLog, *, is_pred: bool) -> Boxes:
     """Return boxes with the bits of the subsets outside of which they are; warn of what the ground truth lacks."""
     facts, n_images = sides.aligned.facts, len(sides.aligned.image_names)
     of_images = {name: np.full(n_images, np.nan) for name in facts.of_images}
     for name, values in facts.of_images.items():
         of_images[name][: len(values)] = values
     lacking = {limit.of for subset in protocol.subsets for limit in subset.limits}
-    lacking -= {HEIGHT, *facts.of_images, *facts.of_boxes}
+    lacking -= {HEIGHT, OBJECT_HEIGHT, DETECTION_HEIGHT, *facts.of_images, *facts.of_boxes}
     if lacking and not findings.has("subset-unknown"):
         lacks = ", ".join(sorted(lacking))
         detail = f"ground truth has no {lacks}, by which protocol {protocol.name} chooses its subsets"
@@ -346,12 +346,13 @@ def _in_subsets(boxes: Boxes, sides: Sides, protocol: Protocol, findings: Findin
         outside = np.zeros(len(table), dtype=np.uint16) if table.outside is None else table.outside.copy()
         for place, subset in enumerate(protocol.subsets):
             for limit in subset.limits:
-                if limit.of == HEIGHT:
+                others = OBJECT_HEIGHT if is_pred else DETECTION_HEIGHT
+                if limit.of in (HEIGHT, OBJECT_HEIGHT, DETECTION_HEIGHT) and limit.of != others:
                     values = table.xywh[:, 3]
                 elif limit.of in of_images:
                     values = of_images[limit.of][table.image]
-                elif table.score is not None:
-                    continue  # what is known of objects alone
+                elif is_pred or limit.of == others:
+                    continue  # what is known of the other side alone
                 else:
                     values = facts.of_boxes.get(limit.of, np.full(len(sides.gt.boxes), np.nan))[table.source]
                 # What is not known is within no limits.

@@ -583,15 +583,15 @@ def match_boxes(
     place[order] = np.arange(len(order))
     thresholds = least_overlaps(protocol)
     reusable, covers = any_flag(gt, protocol.reusable_flags), any_flag(gt, protocol.covering_flags)
+    sides, lowest = (Keyed(pred, det_order, det_key), Keyed(gt, order, gt_key[order])), float(thresholds[0])
     # Below the lowest threshold nothing can match, and most overlaps are: 50,000 pairs of half a million remain.
     pairs = (
         Pairs(known.det, place[known.gt], known.overlap)
-        if known is not None
+        if known is not None and not protocol.subsets_alone
         else keyed_pairs(
-            Keyed(pred, det_order, det_key),
-            Keyed(gt, order, gt_key[order]),
+            *sides,
             protocol,
-            threshold=float(thresholds[0]),
+            threshold=lowest,
             crowd=covers[order] if protocol.crowd_overlap == "ioa" else None,
             similarity=similarity,
         )
@@ -608,7 +608,14 @@ def match_boxes(
         last_wins=protocol.iou_ties == "last",
         key=det_key,
     )
-    candidate, choice = ASSIGNMENTS[protocol.assignment](problem)
+    if protocol.subsets_alone:
+        covering = keyed_pairs(
+            *sides, protocol, threshold=lowest * (1 - 1e-9), crowd=np.ones(len(order), dtype=np.bool_)
+        )
+        outside = np.stack([part[det_order] for part in _outside_areas(pred, protocol)])
+        pairs, candidate, choice = _matched_alone(problem, pairs, covering, outside, protocol)
+    else:
+        candidate, choice = ASSIGNMENTS[protocol.assignment](problem)
     if taking_part is not None and not taking_part.all():
         everyone = np.unique(pairs.det)
         chosen = np.full((*choice.shape[:2], len(everyone)), NO_PLACE, dtype=choice.dtype)
@@ -645,6 +652,35 @@ def match_boxes(
         outside=None if pred.outside is None else pred.outside.take(det_order),
         gt_cover=_covers(gt, order, gt_key, protocol) if PAIRED in protocol.metrics else None,
     )
+
+
+def _outside_areas(pred: BoxTable, protocol: Protocol) -> list[BoolArray]:
+    """Return which detections are not there in each area range and subset, (n,) each; sizes exclude none."""
+    parts = outside_of(pred.outside, protocol) if pred.outside is not None else []
+    return [np.zeros(len(pred), dtype=np.bool_) for _ in protocol.areas] + parts
+
+
+def _matched_alone(
+    problem: MatchProblem, pairs: Pairs, covering: Pairs, outside: BoolArray, protocol: Protocol
+) -> tuple[Pairs, IntArray, PairChoice]:
+    """Match each area range and subset as if it were all; `covering` are pairs by what covers a detection, (A, n).
+
+    Returns all pairs, by their usual overlap, and what assignments return.
+
+    Source: the rules of CityPersons' ``eval_MR_multisetup.py``.
+    """
+    n_gt = problem.ignored.shape[1]
+    usual, key = np.zeros(len(covering)), covering.det * n_gt + covering.gt
+    usual[np.searchsorted(key, pairs.det * n_gt + pairs.gt)] = pairs.overlap
+    found = replace(covering, overlap=usual)
+    choices = []
+    for ignored, is_outside in zip(problem.ignored, outside, strict=True):
+        overlap = np.where(ignored[found.gt], covering.overlap, usual)
+        there = replace(found, overlap=np.where(is_outside[found.det], 0.0, overlap))
+        alone = replace(problem, pairs=there, ignored=ignored[None], reusable=problem.reusable | ignored)
+        candidate, choice = ASSIGNMENTS[protocol.assignment](alone)
+        choices.append(choice)
+    return found, candidate, np.concatenate(choices)
 
 
 SLOTS = "slots"  # the curve that matches anew

@@ -759,7 +759,9 @@ class Curves:
             found[t, k] = np.sum(np.diff(np.append(0, tp)) * envelope) / self.positives[area, k]
         return found
 
-    def recall_at(self, threshold: int, rates: FloatArray, *, reaching: bool = False) -> FloatArray:
+    def recall_at(
+        self, threshold: int, rates: FloatArray, *, area: int = ALL_SIZES, reaching: bool = False
+    ) -> FloatArray:
         """Return the recall of each class with at most so many false positives per image (r,), shape (K, r).
 
         It is that of the last detection up to there, or of the first one with at least as many, else the last of all;
@@ -770,8 +772,8 @@ class Curves:
         most = rates * self.n_images * (1 + 1e-12)
         if reaching:
             most = required_hits(np.array([self.n_images]), rates)[0]
-        steps = self.steps(ALL_SIZES, len(self.caps) - 1)
-        positives = self.positives[ALL_SIZES]
+        steps = self.steps(area, len(self.caps) - 1)
+        positives = self.positives[area]
         recall = np.full((len(positives), len(rates)), np.nan)
         for k in np.flatnonzero(positives).tolist():
             rows = slice(steps.start[threshold, k], steps.stop[threshold, k])

@@ -23,7 +23,7 @@ from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import AVERAGED, KEYS, METRICS, MetricRef
-from jaccard_eval.data.protocol import COCO, EVERY_CLASS, HEIGHT, USUAL_IOU, Protocol
+from jaccard_eval.data.protocol import COCO, DETECTION_HEIGHT, EVERY_CLASS, HEIGHT, OBJECT_HEIGHT, USUAL_IOU, Protocol
 from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint, SliceRow
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.data.signature import FINGERPRINT, FINGERPRINT_DIGITS
@@ -191,7 +191,7 @@ CPM_AT: FloatArray = np.power(2.0, np.arange(-3, 4))
 LEAST_MISS_RATE = 1e-10
 
 
-def log_average_miss_rate(curves: Curves, threshold: int) -> FloatArray:
+def log_average_miss_rate(curves: Curves, threshold: int, area: int) -> FloatArray:
     """Return the geometric mean of the miss rates of each class at some rates of false positives, shape (K,).
 
     Source: Dollar et al. (2012), "Pedestrian Detection: An Evaluation of the State of the Art", section 4.2, with the
@@ -201,20 +201,20 @@ def log_average_miss_rate(curves: Curves, threshold: int) -> FloatArray:
     rules = curves.protocol
     rates = np.array(rules.miss_rate_at) if rules.miss_rate_at else MISS_RATE_AT
     if rules.miss_rate_reading == "first reaching":
-        misses = 1 - curves.recall_at(threshold, rates, reaching=True)
+        misses = 1 - curves.recall_at(threshold, rates, area=area, reaching=True)
         with np.errstate(divide="ignore"):  # without a miss the mean is 0
             return np.asarray(np.exp(np.log(misses).mean(axis=1)))
-    misses = 1 - curves.recall_at(threshold, rates)
+    misses = 1 - curves.recall_at(threshold, rates, area=area)
     return np.asarray(np.exp(np.log(np.maximum(misses, LEAST_MISS_RATE)).mean(axis=1)))
 
 
-def competition_metric(curves: Curves, threshold: int) -> FloatArray:
+def competition_metric(curves: Curves, threshold: int, area: int) -> FloatArray:
     """Return the mean recall of each class at seven rates of false positives, shape (K,).
 
     Source: Setio et al. (2017), "Validation, comparison, and combination of algorithms for automatic detection of
     pulmonary nodules in computed tomography images: the LUNA16 challenge", section 2.4.
     """
-    return np.asarray(curves.recall_at(threshold, CPM_AT).mean(axis=1))
+    return np.asarray(curves.recall_at(threshold, CPM_AT, area=area).mean(axis=1))
 
 
 WEIGHTED = ("wAP", "wAR")  # by images
@@ -267,14 +267,14 @@ class Averages:
             self._class_means[ref] = means
         return self._class_means[ref].copy()
 
-    def _of_curve(self, name: str, threshold: int) -> FloatArray:
+    def _of_curve(self, name: str, threshold: int, area: int) -> FloatArray:
         """Return what is read off the curve of each class at one threshold, shape (K,)."""
         if not isinstance(self.curves, Curves):
             raise UsageError(NO_TABLE)
         if name == PAIRED:
             return self.curves.pairing_share(threshold)
         if name in MISS_RATES:
-            return MISS_RATES[name](self.curves, threshold)
+            return MISS_RATES[name](self.curves, threshold, area)
         if threshold not in self._mean_f1:
             self._mean_f1[threshold] = self.curves.at_best_mean_f1(threshold)
         return self._mean_f1[threshold][("P", "R").index(name)]
@@ -300,8 +300,8 @@ class Averages:
             return self.curves.slot_precision(area)[chosen, :, ::4].mean(axis=-1), np.arange(len(self._objects))
         if METRICS[ref.name].number == "max_dets":
             return self.curves.final_recall(area, cap)[chosen], np.arange(len(self._objects))
-        if METRICS[ref.name].on == "curve":
-            return self._of_curve(ref.name, self.axes.single_threshold(ref))[None], np.arange(len(self._objects))
+        if METRICS[ref.name].on != "curves":
+            return self._of_curve(ref.name, self.axes.single_threshold(ref), area)[None], np.arange(len(self._objects))
         if self.axes.protocol.interpolation != "grid":
             return self.curves.area_under_curve(area, cap)[chosen], np.arange(len(self._objects))
         if (area, cap) not in self._precision:
@@ -509,7 +509,7 @@ class DetectionMetrics:
 
     def _is_by_size(self, ref: MetricRef) -> bool:
         of = [limit.of for subset in self.protocol.subsets if subset.name == ref.subset for limit in subset.limits]
-        return ref.subset is None or HEIGHT in of
+        return ref.subset is None or not {HEIGHT, OBJECT_HEIGHT, DETECTION_HEIGHT}.isdisjoint(of)
 
     def _point_value(self, ref: MetricRef, label: int | None) -> MetricValue:
         if METRICS[ref.name].on != "point":

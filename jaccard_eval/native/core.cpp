@@ -130,7 +130,8 @@ EXPORTED std::int64_t jaccard_scan_truth(Text text, std::size_t size, std::size_
     constexpr Name SECTIONS[] = {"images", "categories", "annotations"};
     constexpr Name LISTED[] = {"id", "file_name", "width", "height", "name"};  // of images and categories
     constexpr Name FIELDS[] = {"image_id", "category_id", "bbox",        "id",        "area",     "iscrowd",
-                               "ignore",   "score",       "is_group_of", "isgroupof", "IsGroupOf"};
+                               "ignore",   "score",       "is_group_of", "isgroupof", "IsGroupOf",
+                               "vis_ratio"};
     constexpr unsigned NEEDED = 7, WITH_ID = 8, ALL_SECTIONS = 7;
     std::int64_t &n = state[2], &n_ids = state[3], &sections = state[4], &place = state[5];
     Reader reader(text, size, 0);
@@ -148,7 +149,7 @@ EXPORTED std::int64_t jaccard_scan_truth(Text text, std::size_t size, std::size_
                 case 4: return reader.read_number(area[n]);
                 case 5: return reader.read_flag(crowd[n]);
                 case 6: return reader.read_flag(ignore[n]);
-                default: return false;  // a score: are these predictions? A group: few files have them
+                default: return false;  // a score: are these predictions? The others: few files have them
             }
         });
         return is_read && (seen & NEEDED) == NEEDED;

@@ -50,6 +50,7 @@ CHANGES = {
     "overlap": "centre",
     "region_flags": ("crowd", "ignore"),
     "counts_ignored": True,
+    "subsets_alone": True,
     "class_rules": (ClassRule("Car", 0.7),),
     "subsets": (Subset("near", (Limit("height", low=20),)),),
 }

@@ -433,7 +433,7 @@ RULES = (  # the order of the steps, and the fields that only make sense togethe
     ("classes judged on an image", ("judging", "frequencies")),
     ("caps on detections", ("max_dets", "max_dets_per")),
     ("area ranges", ("areas",)),
-    ("subsets", ("subsets",)),
+    ("subsets", ("subsets", "subsets_alone")),
     ("rules of classes", ("class_rules",)),
     ("pixels added to sides", ("pixel_offset",)),
     ("what boxes are compared by", ("overlap",)),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import UNSET
 
 from jaccard_eval.data.boxtable import Shapes
@@ -44,7 +45,7 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.json import is_number
+from jaccard_eval.reading.json import described_json, is_number
 from jaccard_eval.reading.rawboxes import CodedKeys, Keys, RawBoxes
 from jaccard_eval.text import quoted_value
 
@@ -92,6 +93,7 @@ def add_truth(draft: Draft, content: Content[TruthRecord], columns: TruthColumns
             group_of=np.any([flags == 1 for flags in columns.groups], axis=0) if columns.groups else None,
             negative_size=Severity.WARNING,
             shapes=shapes,
+            of_boxes=_visible(draft, columns, classes, place),
         )
     )
     _note_boxes(draft, columns, place)
@@ -105,6 +107,29 @@ def add_truth(draft: Draft, content: Content[TruthRecord], columns: TruthColumns
                 " kept as a class"
             )
             draft.findings.note("category-dummy", Where(draft.path, record=f"categories[{row}]"), detail)
+
+
+def _visible(
+    draft: Draft, columns: TruthColumns, classes: frozenset[str], place: Places
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Return how much of each object is visible, as files of CityPersons have it, and no others."""
+    if not columns.visible:
+        return {}
+    odd = [row for row, value in enumerate(columns.visible) if not (is_number(value) and 0 <= value <= 1)]
+    draft.findings.add_rows(
+        Severity.WARNING,
+        "subset-unknown",
+        odd,
+        lambda row: (
+            replace(place(row), field="vis_ratio"),
+            f"{described_json(columns.visible[row])}, not a number from 0 to 1: the object is in no subset",
+        ),
+        fix="Write how much of the object is visible, from 0 to 1.",
+    )
+    if "pedestrian" in classes:
+        draft.usual_protocol = "citypersons"
+    values = np.array([np.nan if row in {*odd} else value for row, value in enumerate(columns.visible)], dtype=float)
+    return {"vis_ratio": values}
 
 
 def add_results(

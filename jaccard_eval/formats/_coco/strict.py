@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import field
 from io import BufferedIOBase, BytesIO
 from itertools import chain
 from operator import attrgetter, index
@@ -80,6 +81,7 @@ class TruthRecord(msgspec.Struct, gc=False):
     is_group_of: Flag = NOT_GIVEN
     isgroupof: Flag = NOT_GIVEN
     IsGroupOf: Flag = NOT_GIVEN
+    vis_ratio: Any = UNSET  # CityPersons: the share of it that is visible
 
 
 class ResultRecord(msgspec.Struct, gc=False):
@@ -186,6 +188,7 @@ class TruthColumns(BoxColumns):
     groups: list[npt.NDArray[np.int8]]  # by `GROUP_KEYS`; empty where the file has none of them
     ids: npt.NDArray[np.int64] | list[object]
     n_scored: int  # records with a score, which is not used
+    visible: list[Any] = field(default_factory=list)  # of each; empty where no record has it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +210,7 @@ def truth_columns(records: Sequence[TruthRecord], *, oriented: bool = False) -> 
     """Make columns of ground truth; of what is `oriented` without boxes."""
     n = len(records)
     groups = [np.fromiter(map(attrgetter(key), records), np.int8, n) for key in GROUP_KEYS]
+    visible = list(map(attrgetter("vis_ratio"), records))
     return TruthColumns(
         image=_keys("image_id", records),
         category=_keys("category_id", records),
@@ -217,6 +221,7 @@ def truth_columns(records: Sequence[TruthRecord], *, oriented: bool = False) -> 
         groups=groups if any((flags != NOT_GIVEN).any() for flags in groups) else [],
         ids=list(map(attrgetter("id"), records)),
         n_scored=count_given(list(map(attrgetter("score"), records))),
+        visible=visible if count_given(visible) else [],
     )
 
 

@@ -287,6 +287,7 @@ def _truth(record: Record, boxes: Boxes) -> TruthRecord:
         ignore=_flag(record, "ignore"),
         id=own_id if isinstance(own_id, int | float | str) else UNSET,
         score=record.values.get("score", UNSET),
+        vis_ratio=record.values.get("vis_ratio", UNSET),
         **{key: _group(record, key) for key in GROUP_KEYS},
     )
 
