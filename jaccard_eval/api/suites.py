@@ -27,7 +27,7 @@ from jaccard_eval.data.metricref import EXTERNAL, MetricRef
 from jaccard_eval.data.result import GateVerdict
 from jaccard_eval.engine import session
 from jaccard_eval.engine.threads import map_in_order, usable_processors
-from jaccard_eval.errors import JaccardEvalError, UsageError, require
+from jaccard_eval.errors import JaccardEvalError, UsageError
 from jaccard_eval.features.gates.judging import judge
 from jaccard_eval.features.gates.rules import Gates, parse_rule
 from jaccard_eval.features.suite.compute import gate_names, gate_values, group_means, standings_of
@@ -35,7 +35,7 @@ from jaccard_eval.features.suite.result import DONE, FAILED, MISSING, SuiteCell,
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.formats import Opened, format_module, leads_to
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.options import Bootstrap, PathText, exempting
+from jaccard_eval.options import Bootstrap, EngineOptions, PathText, exempting
 from jaccard_eval.progress import Stage
 from jaccard_eval.reading.files import open_regular
 from jaccard_eval.report import ReportOptions
@@ -417,9 +417,11 @@ def _evaluated(
 
 def _computed(jobs: Sequence[Job], workers: int | None, scheduler: str | None) -> Iterator[dict[str, Any]]:
     if scheduler is not None:
-        client = require("distributed", extra="dask").Client(scheduler, set_as_default=False)
-        with contextlib.closing(client):
-            yield from client.gather(client.map(evaluate_job, jobs, pure=False))
+        from jaccard_eval.engine.dask_ import Cluster
+
+        with contextlib.closing(Cluster(EngineOptions(engine="dask", scheduler=scheduler))) as cluster:
+            cluster.wait_for_worker()
+            yield from cluster.map(evaluate_job, "suite", jobs, lambda job: job.pred)
         return
     count = min(usable_processors() if workers is None else workers, len(jobs) // 2)
     if count <= 1:

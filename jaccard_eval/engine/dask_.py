@@ -142,16 +142,47 @@ class DaskEngine(DiskEngine):
         path = self.shared_folder() / f"{type(task).__name__}-{secrets.token_hex(4)}"
         write_whole(path, [pickle.dumps(task)])
         describe = getattr(task, "describe", None)
-        return self.cluster.map(path, items, describe or (lambda _: f"a task of {type(task).__name__}"))
+        call = partial(run_task, portable(path))
+        return self.cluster.map(call, path.name, items, describe or (lambda _: f"a task of {type(task).__name__}"))
+
+
+def connected(options: EngineOptions) -> Any:
+    """Return a client of the scheduler that is named by address or file, or that Dask's configuration names."""
+    config = require("dask", extra="dask").config
+    address = options.scheduler or config.get("scheduler-address", None)
+    file = config.get("scheduler-file", None) if address is None else None
+    # A client without an address would start a cluster of its own.
+    if address is None and file is None:
+        fix = Fix.missing("Pass {scheduler}, or set DASK_SCHEDULER_ADDRESS.", scheduler=None)
+        raise UsageError("engine dask needs a cluster.", fix=fix)
+    if address is not None and "://" not in str(address):
+        address, file = None, str(address)
+    if file is not None and not Path(file).is_file():
+        raise UsageError(f"{file}: no such scheduler file. Pass tcp://HOST:PORT, tls://HOST:PORT or its path.")
+    distributed: Any = require("distributed", extra="dask")
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is reported once, by this module
+    given = {
+        "tls_ca_file": options.tls_ca,
+        "tls_client_cert": options.tls_cert,
+        "tls_client_key": options.tls_key,
+    }
+    tls = {name: str(path) for name, path in given.items() if path is not None}
+    where = {"address": address} if address is not None else {"scheduler_file": file}
+    try:
+        # Without any of these, Dask's own configuration has the certificates.
+        security = {"security": distributed.Security(require_encryption=True, **tls)} if tls else {}
+        return distributed.Client(**where, **security, timeout=CONNECT, set_as_default=False)
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise MachineError(f"{address or file}: cannot reach the scheduler: {reason}") from None
 
 
 class Cluster:
     """A client of a scheduler, which watches the workers."""
 
     def __init__(self, options: EngineOptions) -> None:
-        self._dask: Any = require("distributed", extra="dask")
         self._owned = options.client is None
-        self._client: Any = self._connected(options) if self._owned else options.client
+        self._client: Any = connected(options) if self._owned else options.client
         if getattr(self._client, "asynchronous", False):
             raise UsageError("client must be synchronous: distributed.Client(..., asynchronous=False)")
         self._retries, self._patience = options.retries, options.no_worker_timeout
@@ -159,34 +190,6 @@ class Cluster:
         self._shown: list[str | Path] = []  # what all workers must be able to read
         self._known: dict[str, int] = {}  # threads of each worker
         self._last_seen = self._last_look = time.monotonic()
-
-    def _connected(self, options: EngineOptions) -> Any:
-        config = require("dask", extra="dask").config
-        address = options.scheduler or config.get("scheduler-address", None)
-        file = config.get("scheduler-file", None) if address is None else None
-        # A client without an address would start a cluster of its own.
-        if address is None and file is None:
-            fix = Fix.missing("Pass {scheduler}, or set DASK_SCHEDULER_ADDRESS.", scheduler=None)
-            raise UsageError("engine dask needs a cluster.", fix=fix)
-        if address is not None and "://" not in str(address):
-            address, file = None, str(address)
-        if file is not None and not Path(file).is_file():
-            raise UsageError(f"{file}: no such scheduler file. Pass tcp://HOST:PORT, tls://HOST:PORT or its path.")
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is reported once, by this module
-        given = {
-            "tls_ca_file": options.tls_ca,
-            "tls_client_cert": options.tls_cert,
-            "tls_client_key": options.tls_key,
-        }
-        tls = {name: str(path) for name, path in given.items() if path is not None}
-        where = {"address": address} if address is not None else {"scheduler_file": file}
-        try:
-            # Without any of these, Dask's own configuration has the certificates.
-            security = {"security": self._dask.Security(require_encryption=True, **tls)} if tls else {}
-            return self._dask.Client(**where, **security, timeout=CONNECT, set_as_default=False)
-        except (OSError, ValueError, TypeError, RuntimeError) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise MachineError(f"{address or file}: cannot reach the scheduler: {reason}") from None
 
     def scratch_parent(self, options: EngineOptions) -> PathText | None:
         """Return the folder that is given, which a scheduler of another machine needs."""
@@ -203,8 +206,9 @@ class Cluster:
 
     def wait_for_worker(self) -> None:
         """Return once there is a worker."""
-        while not self._look():
+        while not (workers := self._look()):
             time.sleep(POLL)
+        self._known = workers
 
     def _look(self) -> dict[str, int]:
         """Return the threads of each worker; raise a MachineError when there is no cluster any more."""
@@ -282,15 +286,17 @@ class Cluster:
                     shown = public(str(path))
                     raise MachineError(f"{shown}: worker {address} reads a different file: {digest}")
 
-    def map(self, path: ScratchPlace, items: Iterable[Item], describe: Callable[[Any], str]) -> Iterator[Any]:
-        """Yield what the task in a file makes of each item, in their order."""
+    def map(
+        self, call: Callable[[Any], Any], name: str, items: Iterable[Item], describe: Callable[[Any], str]
+    ) -> Iterator[Any]:
+        """Yield what a function makes of each item, in their order; keys begin with a `name` of its own."""
         waiting = iter(items)
         under_way: deque[tuple[Any, Any]] = deque()
         try:
             while True:
                 # One in work and one that waits for each thread; answers that nobody has taken do not pile up.
                 room = 2 * max(1, sum(self._known.values())) - len(under_way)
-                under_way.extend((item, self._submit(path, item)) for item in islice(waiting, max(room, 0)))
+                under_way.extend((item, self._submit(call, name, item)) for item in islice(waiting, max(room, 0)))
                 if not under_way:
                     return
                 item, future = under_way.popleft()
@@ -305,9 +311,9 @@ class Cluster:
             if under_way and self._client.status == "running":
                 self._client.cancel([future for _, future in under_way], force=True)
 
-    def _submit(self, path: ScratchPlace, item: Any) -> Any:
-        key = f"{path.name}-{secrets.token_hex(8)}"
-        return self._client.submit(run_task, portable(path), item, key=key, pure=False, retries=self._retries)
+    def _submit(self, call: Callable[[Any], Any], name: str, item: Any) -> Any:
+        key = f"{name}-{secrets.token_hex(8)}"
+        return self._client.submit(call, item, key=key, pure=False, retries=self._retries)
 
     def _answer(self, future: Any, describe: Callable[[], str]) -> Any:
         """Wait for an answer, and turn what the cluster reports into an error that names what to do."""
@@ -319,7 +325,7 @@ class Cluster:
             self._watch()
         try:
             return future.result()
-        except self._dask.KilledWorker:
+        except require("distributed", extra="dask").KilledWorker:
             raise MachineError(
                 f"workers died of {describe()}, most often because they ran out of memory. "
                 "Start workers with more memory each, such as: dask worker --nthreads 1 --memory-limit 4GiB"

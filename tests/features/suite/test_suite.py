@@ -253,6 +253,19 @@ def test_a_pipe_in_place_of_a_file_is_not_waited_for(
     assert "base on s0" not in said.err
 
 
+@pytest.mark.parametrize(
+    ("scheduler", "code", "said"),
+    [("cat", 2, "no such scheduler file"), ("tcp://127.0.0.1:1", 4, "cannot reach the scheduler"), ("x://", 4, "x://")],
+)
+def test_a_scheduler_that_is_none_is_said(
+    folder: Path, capsys: pytest.CaptureFixture[str], scheduler: str, code: int, said: str
+) -> None:
+    pytest.importorskip("distributed")
+    (folder / "suite.toml").write_text(f'gt = "{GT}"\npred = "{PRED}"\n')
+    assert run(["suite", str(folder), "--scheduler", scheduler]) == code
+    assert said in capsys.readouterr().err
+
+
 def test_gates_on_means_ranks_and_cells(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "suite.toml").write_text(f'gt = "{GT}"\npred = "{PRED}"\ngates = ["rank[model=big]<=1.5"]\n')
     assert run(["suite", "--processes", "1", str(folder), "-q"]) == 0
