@@ -496,7 +496,7 @@ NEEDS = (  # one list, of which the checks, the page and its test are made
     Needs(options=("columns",), formats=_OF_COLUMNS),
     Needs(options=("split",), inputs=("splits",)),
     Needs(options=("origin",), inputs=("numbers in pixels",)),
-    Needs(options=("gallery", "title", "images"), outputs=(".html", ".htm")),
+    Needs(options=("gallery", "title", "images", "suspects"), outputs=(".html", ".htm")),
     Needs(options=("hierarchy", "image_labels", "class_descriptions"), formats=("openimages",)),
     Needs(options=("scratch", "keep_scratch"), engines=("auto", "disk", "dask")),
     Needs(options=("retries", "no_worker_timeout"), engines=("dask",)),

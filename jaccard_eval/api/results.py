@@ -25,7 +25,7 @@ from jaccard_eval.patterns import pattern
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.fragment import ShownImages, render
 from jaccard_eval.report.outputs.figure import build_figure
-from jaccard_eval.report.write import plan_outputs, write_outputs
+from jaccard_eval.report.write import options_for, plan_outputs, write_outputs
 from jaccard_eval.text import did_you_mean, quoted_value
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ def save(result: Result, path: str | os.PathLike[str]) -> None:
     for output in outputs:
         reporter = output.reporter
         whole = with_parts(result, errors=reporter.errors, images=reporter.images)
-        written.append((output, reporter.render(whole, ReportOptions())))
+        written.append((output, reporter.render(whole, options_for(output, ReportOptions()))))
     write_outputs(written)
 
 

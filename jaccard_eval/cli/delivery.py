@@ -15,7 +15,7 @@ import click
 from jaccard_eval.cli import GIVEN, PROGRAM, streams
 from jaccard_eval.cli.ci import announce
 from jaccard_eval.cli.config import configured
-from jaccard_eval.cli.inputs import refuse_overwriting
+from jaccard_eval.cli.inputs import note_inputs, refuse_overwriting
 from jaccard_eval.cli.run import say_findings
 from jaccard_eval.findings import Severity
 from jaccard_eval.options import require_effect
@@ -43,8 +43,9 @@ def plan_files(
     pages, with those that are `of_pages` in this command, are refused where none is written.
     """
     context = click.get_current_context()
-    shown = [name for name in ("gallery", "title", *of_pages) if context.params.get(name) is not None]
+    shown = [name for name in ("gallery", "title", "suspects", *of_pages) if context.params.get(name) is not None]
     require_effect(shown, "outputs", {"": frozenset(path.suffix.lower() for path in paths)})
+    _read_suspects(context.params.get("suspects"))  # a slip is reported before anything is computed
     # The standard output needs no plan: it is written in any case, and what it is shows when it is.
     files = [("-o", path) for path in paths if path not in STDOUT_PATHS]
     files += [("--update-baseline", path) for path in baseline]
@@ -54,6 +55,15 @@ def plan_files(
 
     refuse_overwriting(files, [path for path in paths if folders and is_folder_output(path)])
     return plan_outputs([path for _, path in files], folders=folders)
+
+
+def _read_suspects(path: Path | None) -> Sequence[Any]:
+    if path is None:
+        return ()
+    from jaccard_eval.features.labels.review import read_suspects
+
+    note_inputs([path], "the suspects")
+    return read_suspects(path)
 
 
 def deliver(
@@ -77,17 +87,19 @@ def deliver(
         verbose=options.verbose,
         gallery=options.gallery,
         title=options.title or "",
+        suspects=_read_suspects(options.suspects),
         command=_given_command(),
     )
     if outputs:
-        from jaccard_eval.report.write import write_outputs
+        from jaccard_eval.report.write import options_for, write_outputs
 
         # All are rendered before the first is written: what cannot be rendered leaves every file as it was.
         with Stage("writing"):
             # What only some files need is not in the others: next to a page a document is what it is alone.
             rendered = [
-                (output, output.reporter.render(result if _needs_more(output) else shown or result, shape))
+                (output, output.reporter.render(of_output, options_for(output, shape)))
                 for output in outputs
+                for of_output in [result if _needs_more(output) else shown or result]
             ]
             with streams.line_erased():  # an output may be the terminal itself
                 write_outputs(rendered)

@@ -604,6 +604,13 @@ TITLE = _show(
     "--title", metavar="TEXT", help="First line of the page of -o report.html (default: names of model and data set)."
 )
 
+SUSPECTS = _show(
+    "--suspects",
+    type=InputPath(),
+    metavar="FILE",
+    help="labels.csv of 'jaccard-eval labels': list these suspects on the page of -o report.html, next to their boxes.",
+)
+
 
 def _protocol_names() -> Iterable[str]:
     from jaccard_eval.data.known_protocols import RULES  # the one list of them
@@ -696,6 +703,7 @@ GROUPS: dict[str, Sequence[click.Parameter]] = {
     "output": OUTPUT_OPTIONS,
     "findings": FINDING_OPTIONS,
     "gallery": [GALLERY, TITLE],
+    "suspects": [SUSPECTS],
     "quiet": [QUIET, PROGRESS],
 }
 

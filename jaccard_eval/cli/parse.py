@@ -80,6 +80,7 @@ class RunOptions(SideOptions):
     sort: str | None = None
     gallery: int | None = None
     title: str | None = None
+    suspects: Path | None = None
     output: tuple[Path, ...] = ()
     as_json: bool = False
     color: str = "auto"

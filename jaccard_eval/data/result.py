@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NotRequired, Self, overload
 from typing import Protocol as TypingProtocol
 
@@ -789,6 +790,9 @@ class ImageSource(TypingProtocol):
 
     def mention_missing(self, rows: Sequence[int]) -> None:
         """Note how many of some images have no file."""
+
+    def addresses(self, start: Path) -> list[str]:
+        """Return the file of each image as a page in a folder calls it, quoted; empty where there is none on disk."""
 
     def upright(self, row: int, *, side: int | None = None) -> Any:
         """Return an image of Pillow, its longer side at most `side`, and its own size; None where none can be shown."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.findings import DataError, FindingLog, Severity, Where
+from jaccard_eval.findings import DataError, FindingLog, Severity, Where, is_address
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading import files
@@ -78,6 +80,17 @@ class ImageFiles:
             self.findings.note(
                 "image-file-missing", where, detail, fix=Fix.missing("Pass their folder with {images}.", images=None)
             )
+
+    def addresses(self, start: Path) -> list[str]:
+        """Return the file of each image as a page in a folder calls it, quoted; empty where there is none on disk."""
+        roots = [Path(folder) for folder in self._folders if not is_address(os.fspath(folder))]
+        seen = {f"{root.absolute()}{os.sep}": _from_folder(root.absolute(), start) for root in roots}
+        found = []
+        for path in self._paths:
+            text = "" if path is None else str(path.absolute())
+            root = next((root for root in seen if text.startswith(root)), None)
+            found.append("" if root is None else seen[root] + quote(text[len(root) :].replace(os.sep, "/")))
+        return found
 
     def upright(self, row: int, *, side: int | None = None) -> tuple[Image.Image, tuple[int, int]] | None:
         """Return an image in RGB as it is to be seen, its longer side at most `side`, and its own size.
@@ -159,3 +172,11 @@ def _to_rgb(image: Image.Image) -> Image.Image:
         paper.paste(layer, mask=layer.getchannel("A"))
         return paper
     return image.convert("RGB")
+
+
+def _from_folder(root: Path, start: Path) -> str:
+    """Return a folder as a page in another one calls it, with a slash at its end."""
+    try:
+        return f"./{quote(os.path.relpath(root, start).replace(os.sep, '/'))}/"
+    except ValueError:  # on another drive
+        return f"{root.as_uri()}/"

@@ -11,6 +11,7 @@ import ast
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from jaccard_eval.errors import UsageError, require
@@ -46,6 +47,10 @@ class ReportOptions:
     gallery: int | None = None
     # First line of a page; empty: the name that the report has
     title: str = ""
+    # The folder that a page is written to, from where it shows images; None where it may be read anywhere
+    folder: Path | None = None
+    # What `labels` suspects, to be listed on the page of an evaluation
+    suspects: Sequence[Any] = ()
     # The command as it was given, without its outputs; empty where there was none
     command: str = ""
 

@@ -7,6 +7,7 @@ import os
 import stat
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from jaccard_eval.engine import list_names
 from jaccard_eval.errors import MachineError, UsageError
 from jaccard_eval.findings import as_given, is_address
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.report import Reporter, reporter_for
+from jaccard_eval.report import Reporter, ReportOptions, reporter_for
 from jaccard_eval.text import example_keys, pluralise, quoted_value
 
 TEXT_SUFFIX = ".txt"
@@ -64,6 +65,12 @@ def plan_outputs(paths: Sequence[Path], *, folders: bool = False) -> list[Output
 def is_folder_output(path: Path) -> bool:
     """Whether an output is a folder: by a slash at its end, or because there is one."""
     return isinstance(path, FolderPath) or os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises for odd names
+
+
+def options_for(output: Output, options: ReportOptions) -> ReportOptions:
+    """Return what is asked of a report, with the folder that it is written to."""
+    is_there = not output.is_device and not is_address(output.path)
+    return replace(options, folder=output.target.parent) if is_there else options
 
 
 def write_outputs(documents: Sequence[tuple[Output, str | bytes | Mapping[str, bytes]]]) -> None:

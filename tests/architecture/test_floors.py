@@ -21,7 +21,7 @@ FEATURES_BELOW = {
     "pixels": {"bootstrap"},
     "inspect": {"audit"},
     "verify": {"gates"},  # judges verdicts again, by the arithmetic that made them
-    "evaluate": {"audit", "bootstrap", "errors", "gates", "images", "operating"},
+    "evaluate": {"audit", "bootstrap", "errors", "gates", "images", "labels", "operating"},
 }
 
 

@@ -25,6 +25,7 @@ VALUES = {
     "gallery": "3",
     "title": "Cars",
     "images": str(COCO),
+    "suspects": str(COCO / "gt.json"),
     "hierarchy": str(COCO / "gt.json"),
     "image_labels": str(COCO / "gt.json"),
     "class_descriptions": str(COCO / "gt.json"),

@@ -208,12 +208,13 @@ def test_a_saved_run_has_the_page_of_its_evaluation_but_for_the_command(folder: 
         for path in (first, again)
     ]  # fmt: skip
     assert texts[0] == texts[1]
-    # From the document alone: what it lists, and nothing that needs the boxes.
+    # From the document alone: what it lists, and of what needs the boxes, how to get it.
     small = folder / "document.html"
     assert run_here("report", folder / "run.json", "-q", "-o", small).returncode == 0
     kept = [section.get("id") for section in html5lib.parse(small.read_text()).iter(f"{XHTML}section")]
     assert {"metrics", "classes", "errors", "confusion"} <= {*kept}
-    assert "images" not in kept
+    assert "images" in kept and "Write the run with -o run.npz" in small.read_text()
+    assert "<li data-image=" not in small.read_text()
 
 
 @pytest.mark.slow

@@ -149,6 +149,7 @@ COMMAND = SectionedCommand(
         CONFUSION,
         WORST_IMAGES,
         "gallery",
+        "suspects",
         "output",
         "findings",
     ],

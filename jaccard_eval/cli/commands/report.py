@@ -11,7 +11,9 @@ from jaccard_eval.cli.inputs import IMAGES, InputPath, note_inputs, note_inputs_
 from jaccard_eval.cli.options import SectionedCommand, section
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.run import report_findings
+from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Severity
+from jaccard_eval.text import quoted_value
 
 EPILOG = """\b
 Examples:
@@ -34,6 +36,8 @@ def report(options: RunOptions, *, result: Path) -> None:
     saved = load_result(result)
     note_inputs_of(saved.to_dict())
     outputs = plan_files(options.output, folders=True)
+    if options.suspects is not None and saved.kind != "evaluation":
+        raise UsageError(f"--suspects is for evaluations; {quoted_value(str(result))} is a saved {saved.kind}")
     if options.images is not None:
         saved = with_images(saved, options.images)
     # Its errors are part of what is reported: an inspection or a verification saved them.
@@ -61,6 +65,7 @@ COMMAND = SectionedCommand(
         ),
         "classes",
         "gallery",
+        "suspects",
         "output",
         "findings",
     ],

@@ -39,6 +39,7 @@ from jaccard_eval.features.images.reasons import (
     images_of,
 )
 from jaccard_eval.features.images.report import gallery_section
+from jaccard_eval.features.labels.page import places_of, suspects_section
 from jaccard_eval.features.operating.page import (
     MOST_LIVE,
     POINT_COLUMNS,
@@ -299,6 +300,9 @@ def _confusion(result: EvaluationResult, options: ReportOptions) -> list[Section
 def _gallery(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     """Show images with the most costly errors, the surest false positives and the largest misses."""
     found, sentences = _found(result)
+    if result.boxes is None and options.gallery != 0:
+        text = "A JSON document has no boxes to show. Write the run with -o run.npz, and report that file."
+        return [Section("Images", (Note(text),), key="images")]
     if found is None:
         gallery = build_gallery(result, DEFAULT_IMAGES if options.gallery is None else options.gallery)
         return [] if gallery is None or not gallery.images else [gallery_section(gallery)]
@@ -314,7 +318,12 @@ def _gallery(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     if gallery is None or not gallery.images:
         return []
     slices, boxes = [part for part in result.slices if part.rows], place(tuple(image.row for image in gallery.images))
-    return [gallery_section(gallery, columns=columns_of(found, boxes, gallery, result.images, slices))]
+    columns = columns_of(found, boxes, gallery, result.images, slices, folder=options.folder)
+    if not options.suspects:
+        return [gallery_section(gallery, columns=columns)]
+    places = places_of(options.suspects, found, boxes)
+    columns["suspects"] = [(one.kind, at) for one, at in zip(options.suspects, places, strict=True)]
+    return [suspects_section(options.suspects, places), gallery_section(gallery, columns=columns)]
 
 
 def _details(result: EvaluationResult, options: ReportOptions) -> list[Section]:

@@ -9,10 +9,13 @@ from __future__ import annotations
 import base64
 import json
 import math
+import os
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import numpy.typing as npt
@@ -59,8 +62,13 @@ def columns_of(
     gallery: Gallery,
     images: ImageSource | None,
     slices: Sequence[SliceRow],
+    *,
+    folder: Path | None = None,
 ) -> dict[str, Any]:
-    """Return the columns of `outcomes` that are `placed` for the images of a gallery, with what they mean."""
+    """Return the columns of `outcomes` that are `placed` for the images of a gallery, with what they mean.
+
+    A page in a `folder` shows the files of images from there.
+    """
     shown = [image.row for image in gallery.images]
     errors, steps, n_images, rows = found.errors, found.steps, len(found.metrics.image_names), _rows(found, shown)
     place = outcomes.place
@@ -89,8 +97,10 @@ def columns_of(
     names = [found.metrics.image_names[row] for row in rows.tolist()]
     if not all(map(str.isprintable, names)):
         names = list(map(printable, names))
+    pictures, files = _files(images, rows, names, folder)
     columns = {
-        "names": np.frombuffer(json.dumps(names).encode(), dtype=np.uint8),
+        "names": _text(names),
+        **files,
         "width": np.rint(sizes[rows, 0]),
         "height": np.rint(sizes[rows, 1]),
         "objects": of_images[0, rows],
@@ -114,6 +124,8 @@ def columns_of(
         "text": text,
         "classes": [printable(name) for name in found.metrics.class_names],
         "slices": [printable(part.name) for part in slices],
+        "pictures": pictures,
+        "suspects": [],  # kind and place of each
         "rows": None if len(rows) == n_images else rows.tolist(),
         "boxes": [box_low, box_unit, not found.metrics.area_known],
         "scores": [low, unit],
@@ -158,6 +170,24 @@ def _graded(score: FloatArray) -> tuple[FloatArray, float, float]:
         whole += score >= (whole + 1) / SCORES
         whole -= score < whole / SCORES
     return whole, low, unit
+
+
+def _text(value: Any) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
+
+
+def _files(
+    images: ImageSource | None, rows: IntArray, names: Sequence[str], folder: Path | None
+) -> tuple[str, dict[str, npt.NDArray[np.uint8]]]:
+    """Return what the files of all images begin with, and how they go on where that is not the name of the image."""
+    if images is None or not images.given or folder is None:
+        return "", {}
+    every = images.addresses(folder)
+    files = [every[row] for row in rows.tolist()]
+    common = os.path.commonprefix([file for file in files if file])  # noqa: RUF071 - cut at a slash below
+    start = common[: common.rfind("/") + 1]
+    rest = [file and file[len(start) :] for file in files]
+    return start, {} if not start or rest == list(map(quote, names)) else {"files": _text(rest)}
 
 
 def _image_sizes(found: Explained, images: ImageSource | None) -> FloatArray:

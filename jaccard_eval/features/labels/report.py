@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import zip_longest
 
@@ -58,7 +59,7 @@ def build_report(result: LabelsResult, options: ReportOptions) -> Report:
 
 
 def _section(result: LabelsResult, kind: str, *, verbose: bool) -> Section:
-    numbered = [(str(i), suspect) for i, suspect in enumerate(result.suspects) if suspect.kind == kind]
+    numbered = [(f"suspect-{i}", suspect) for i, suspect in enumerate(result.suspects) if suspect.kind == kind]
     found = [suspect for _, suspect in numbered]
     if kind in result.refused:
         return Section(TITLES[kind], (Note(f"Not looked for: {result.refused[kind]}."),))
@@ -101,7 +102,12 @@ def _box(suspect: Suspect) -> str:
 
 def build_data(result: LabelsResult, options: ReportOptions) -> DataTable:
     """Return one row per suspect, the surest first; `options` change nothing."""
-    rows = tuple(
+    return DataTable(COLUMNS, cells_of(result.suspects))
+
+
+def cells_of(suspects: Iterable[Suspect]) -> tuple[tuple[str | float, ...], ...]:
+    """Return the cells of `COLUMNS`."""
+    return tuple(
         (
             suspect.kind,
             suspect.image,
@@ -115,9 +121,8 @@ def build_data(result: LabelsResult, options: ReportOptions) -> DataTable:
             suspect.reason,
             suspect.object,
         )
-        for suspect in result.suspects
+        for suspect in suspects
     )
-    return DataTable(COLUMNS, rows)
 
 
 def page_sections(result: LabelsResult, options: ReportOptions) -> list[Section]:

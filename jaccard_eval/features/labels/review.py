@@ -104,13 +104,24 @@ def read_reviewed(paths: Sequence[Path]) -> Reviewed:
     return Reviewed({key: verdict.word for key, verdict in agreed.items()}, accepted, findings)
 
 
-def _verdicts(path: Path) -> list[Verdict]:
-    """Read one list. The column of verdicts may have any name: its cells are "accepted", "rejected" or empty."""
-    rows = list(csv.reader(read_text(path).splitlines()))
-    head, *body = rows or [[]]
+def _listed(path: Path, more: str = "") -> tuple[list[str], list[list[str]]]:
+    """Return the head and the rows of a list of suspects."""
+    head, *body = list(csv.reader(read_text(path).splitlines())) or [[]]
     lacks = [name for name in NEEDED if name not in head]
     if lacks:
-        raise UsageError(f"{path}: expected the columns of labels.csv and one of verdicts; {', '.join(lacks)} missing")
+        raise UsageError(f"{path}: expected the columns of labels.csv{more}; {', '.join(lacks)} missing")
+    return head, body
+
+
+def read_suspects(path: Path) -> list[Suspect]:
+    """Read a list of suspects as labels.csv has them; verdicts are ignored."""
+    head, body = _listed(path)
+    return [_suspect(path, number, dict(zip(head, row, strict=False))) for number, row in enumerate(body, start=2)]
+
+
+def _verdicts(path: Path) -> list[Verdict]:
+    """Read one list. The column of verdicts may have any name: its cells are "accepted", "rejected" or empty."""
+    head, body = _listed(path, " and one of verdicts")
     own = [k for k, name in enumerate(head) if name not in (*NEEDED, "score", "reason")]
     found = list[Verdict]()
     for number, row in enumerate(body, start=2):
@@ -131,25 +142,26 @@ def _suspect(path: Path, number: int, cells: Mapping[str, str]) -> Suspect:
     kind = cells.get("kind", "")
     if kind not in SUSPICIONS:
         raise UsageError(f"{path}:{number}: kind is {quoted_value(kind)}; expected one of {', '.join(SUSPICIONS)}")
-    corners = [math.nan] * 4
+    corners, score = [math.nan] * 4, 0.0
     try:
+        score = float(cells.get("score") or 0)
         corners = [float(cells[name]) for name in ("xmin", "ymin", "xmax", "ymax")]
         becomes = [float(word) for word in cells["suggested"].split()] if kind == BOX else corners
     except ValueError:
         becomes = []
-    if len(becomes) != 4 or not np.isfinite([*corners, *becomes]).all():
+    if len(becomes) != 4 or not np.isfinite([*corners, *becomes, score]).all():
         raise UsageError(f"{path}:{number}: expected four numbers for the box, and for what is suggested for it")
     return Suspect(
         kind=kind,
         image=cells["image"],
         class_name=cells["class"],
         suggested=cells["suggested"],
-        score=0.0,
+        score=score,
         xmin=corners[0],
         ymin=corners[1],
         xmax=corners[2],
         ymax=corners[3],
-        reason="",
+        reason=cells.get("reason", ""),
         object=cells.get("object", ""),
         becomes=tuple(becomes),
     )

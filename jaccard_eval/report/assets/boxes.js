@@ -20,8 +20,10 @@ const readColumns = async ({ text, layout }) => {
   const objects = first(columns.objects), m = objects.at(-1), detections = first(columns.detections).map(place => place + m);
   const image = new Uint32Array(columns.label.length);
   for (const starts of [objects, detections]) for (let row = 0; row + 1 < starts.length; row++) image.fill(row, starts[row], starts[row + 1]);
-  const names = JSON.parse(new TextDecoder().decode(columns.names));
-  return { ...columns, names, m, image, firstObject: objects, firstDetection: detections };
+  const listed = column => column && JSON.parse(new TextDecoder().decode(column)), names = listed(columns.names);
+  // Of an image without a thumbnail, its file beside the page.
+  const files = about.pictures ? listed(columns.files) ?? names.map(name => name.split("/").map(encodeURIComponent).join("/")) : [];
+  return { ...columns, names, files, m, image, firstObject: objects, firstDetection: detections };
 };
 
 // "missed", "false", "found", "ignored", or "" for what does not show: detections below the score, objects that are found.
@@ -44,11 +46,12 @@ const sideOf = place => {
 
 // The boxes of a choice at a step: a mark for each, how many of each state, and how many wrong ones and all of each image.
 const select = (choice, step = stepNow) => {
-  const { m, image, label, size, score, ignored, seen, kind, as } = store, { class: name, object, pred, error, sure, slice } = choice;
+  const { m, image, label, size, score, ignored, seen, kind, as } = store, { class: name, object, pred, error, sure, slice, suspect } = choice;
   const named = wanted => wanted === undefined || about.classes.map(own => own === wanted);
   const own = named(name), of = named(object), to = named(pred), part = slice !== undefined && store[`slice ${about.slices.indexOf(slice)}`];
   const isCell = object !== undefined, least = sure === undefined ? 0 : Math.round((sure - about.scores[0]) / about.scores[1]), n = label.length;
   const marks = new Uint8Array(n), counts = { missed: 0, false: 0, found: 0 }, wrong = new Uint32Array(store.names.length), all = new Uint32Array(store.names.length);
+  const listed = suspect !== undefined && new Set(about.suspects.map(([kind, place], i) => suspect === kind || suspect === `${i}` ? place : -1));
   const inCell = place => {
     if (place < m) return pred === "" && of[label[place]] && !ignored[place] && seen[place] <= step;
     // What it matches of any class: its own, nothing, none that counts, or another one.
@@ -58,7 +61,7 @@ const select = (choice, step = stepNow) => {
   for (let place = 0; place < n; place++) {
     if (own !== true && !own[label[place]] || choice.size && SIZES[size[place]] !== choice.size || part === undefined || part && !part[image[place]]) continue;
     const state = stateOf(place, step);
-    if (isCell ? !inCell(place) : !(state in counts)) continue;
+    if (isCell ? !inCell(place) : listed ? !listed.has(place) : !(state in counts)) continue;
     if (sure !== undefined && (state !== "false" || score[place] < least)) continue;
     if (error && error !== state && !(state === "false" && KINDS[kind[place - m]] === error)) continue;
     marks[place] = 1;

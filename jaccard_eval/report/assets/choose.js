@@ -1,6 +1,6 @@
 // What is chosen: a class, a cell, a kind of error, a size, a slice, a least score. The address holds it, so that a
 // link shows the same to others; a sentence of "Fix next" is such a link.
-const KEYS = ["class", "object", "pred", "error", "size", "slice", "sure", "score"];
+const KEYS = ["class", "object", "pred", "error", "size", "slice", "sure", "suspect", "score"];
 const readAddress = () => Object.fromEntries([...new URLSearchParams(location.hash.slice(1))].filter(([key]) => KEYS.includes(key)));
 let chosen = readAddress(), selection = null;
 const ERRORS = {
@@ -9,16 +9,17 @@ const ERRORS = {
 };
 const isNarrowed = () => KEYS.some(key => key !== "score" && chosen[key] !== undefined);
 const chosenWords = () => {
-  const { class: name, object, pred, error, size, slice, sure } = chosen;
+  const { class: name, object, pred, error, size, slice, sure, suspect } = chosen;
   const cell = object === undefined ? "" : object === pred ? `${object} found` : object === "" ? `${pred} on nothing` : pred === "" ? `${object} missed` : `${object} detected as ${pred}`;
-  return listed(slice, size, name, cell, error && (ERRORS[error] ?? error), sure && `score ≥ ${sure}`);
+  return listed(slice, size, name, cell, error && (ERRORS[error] ?? error), sure && `score ≥ ${sure}`, suspect && `suspect (${about.suspects[suspect]?.[0] ?? suspect})`);
 };
 const boxesIn = (n, one = "box", many = "boxes") => `${count(n)} ${n === 1 ? one : many}`;
 
 const chosenBar = about && all(".gallery .tools")[0] ? add(document.body, "div", "", { class: "chosen no-print" }) : null;
 const status = chosenBar && add(chosenBar, "p", "", { role: "status" });
 const unknown = () => ["class", "object", "pred"].find(key => chosen[key] && !about.classes.includes(chosen[key]))
-  ?? (chosen.slice === undefined || about.slices.includes(chosen.slice) ? undefined : "slice");
+  ?? (chosen.slice === undefined || about.slices.includes(chosen.slice) ? undefined : "slice")
+  ?? (chosen.suspect === undefined || about.suspects.some(([kind], i) => [kind, `${i}`].includes(chosen.suspect)) ? undefined : "suspect");
 const showChosen = () => {
   if (!store) return;
   const narrowed = isNarrowed();
@@ -28,10 +29,10 @@ const showChosen = () => {
   if (narrowed) {
     const { counts, all } = selection, n = Object.values(counts).reduce((sum, more) => sum + more, 0);
     const byState = ["missed", "false", "found"].map(state => count(counts[state] ?? 0) + " " + state).join(", ");
-    const parts = chosen.error || chosen.object !== undefined || chosen.sure ? "" : ` (${byState})`;
+    const parts = chosen.error || chosen.object !== undefined || chosen.sure || chosen.suspect ? "" : ` (${byState})`;
     const of = about.rows ? "images here" : "images", key = unknown();
     text = `${chosenWords()}: ${boxesIn(n)} in ${count(all.filter(Boolean).length)} of the ${count(all.length)} ${of}${parts}`;
-    if (key) text = `There is no ${key === "slice" ? key : "class"} “${chosen[key]}” on this page.`;
+    if (key) text = `There is no ${/^s/.test(key) ? key : "class"} “${chosen[key]}” on this page.`;
   }
   write(status, text);
   for (const button of all("button", chosenBar)) button.hidden = !narrowed;
@@ -94,6 +95,7 @@ if (chosenBar) {
   field("error", "Error", ERRORS);
   if (!about.boxes[2]) field("size", "Size", named(SIZES.slice(1)));
   if (about.slices.length) field("slice", "Slice", named(about.slices));
+  if (about.suspects.length) field("suspect", "Suspect", named(["missing", "class", "box", "spurious", "duplicate"]));
   on(add(chosenBar, "button", "Show all", { type: "button" }), "click", () => {
     chosen = chosen.score ? { score: chosen.score } : {};
     remember();
@@ -118,6 +120,7 @@ const choices = (selector, picksOf) => all(selector).filter(head => chosenBar &&
 const pressed = [
   ...choices("#errors tbody th", text => TYPES[text] && { error: TYPES[text] }),
   ...choices("#slices .scroll:first-of-type tbody th", text => about.slices.includes(text) && { slice: text }),
+  ...all("#review tr[data-key]").flatMap(row => about ? choices(`#review tr[data-key=${row.dataset.key}] th`, () => ({ suspect: row.dataset.key.slice(8) })) : []),
 ];
 on(document, "chosen", () => pressed.forEach(([button, picks]) => { button.ariaPressed = Object.entries(picks).every(([key, value]) => chosen[key] === value); }));
 for (const table of all("table.sortable")) {

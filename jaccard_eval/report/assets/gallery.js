@@ -41,9 +41,18 @@ for (const gallery of all(".gallery")) {
     if (tiles.has(row)) return tiles.get(row);
     const { width: { [row]: width }, height: { [row]: height } } = store, item = document.createElement("li");
     const figure = add(item, "figure", ""), shot = add(figure, "div", "", { class: "shot" }), caption = add(figure, "figcaption", "");
-    drawn(drawn(shot, "svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": store.names[row] }), "rect", { class: "paper", width, height });
+    const svg = drawn(shot, "svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": store.names[row] });
+    drawn(svg, "rect", { class: "paper", width, height });
     add(caption, "b", store.names[row]);
     add(caption, "span", "", { class: "counts" });
+    const file = store.files[row], tell = text => add(caption, "span", text, { class: "hint" });
+    if (file) {
+      const picture = drawn(svg, "image", { width, height, preserveAspectRatio: "none", href: about.pictures + file });
+      on(picture, "error", () => {
+        picture.remove();
+        tell("no picture: move the page back next to its images");
+      });
+    } else if (about.pictures) tell("no file of this image was found");
     item.dataset.image = about.rows ? about.rows[row] : row;
     const boxes = places(row), detections = boxes.filter(place => place >= store.m).sort((a, b) => store.score[a] - store.score[b]);
     for (const place of [...boxes.filter(place => place < store.m), ...detections.slice(-MOST_DRAWN)]) boxOf(item, place);
@@ -152,7 +161,8 @@ for (const gallery of all(".gallery")) {
       const item = add(part("list"), "li"), button = add(item, "button", textOf(box), { type: "button", class: `${stateIn(box)}${is(box, "is-chosen") ? " is-chosen" : ""}` });
       on(button, "focus mouseenter", () => point(box, svg));
       on(box, "mouseenter", () => point(box, svg));
-      addVerdicts(item, box.dataset.i);
+      const suspect = about ? about.suspects.findIndex(([, place]) => place === +box.dataset.i) : box.dataset.i;
+      if (suspect !== -1) addVerdicts(item, suspect);
     }
     if (review) showVerdicts();
   };

@@ -40,7 +40,7 @@ if (review) {
     const verdict = kept.get(saidOf(i));
     return verdict ? [[...row, verdict]] : [];
   })]);
-  for (const row of all("tr[data-key]")) addVerdicts(add(row, "td", "", { class: "drawn verdict no-print" }), row.dataset.key);
+  for (const row of all("tr[data-key^=suspect-]")) addVerdicts(add(row, "td", "", { class: "drawn verdict no-print" }), row.dataset.key.slice(8));
   for (const table of new Set(all(".verdict").map(cell => cell.closest("table")))) add(table.rows[0], "td", "", { class: "drawn no-print" });
   showVerdicts();
 }

@@ -98,9 +98,12 @@ def require_size(page: str) -> None:
 def render_report(report: Report, options: ReportOptions) -> str:
     """Return the page of a report that is put together already."""
     style, script = (_assets(suffix) for suffix in (".css", ".js"))
+    live = [block for section in report.sections for block in section.blocks if isinstance(block, Live)]
+    # Files of images are shown from the disk that the page lies on; nothing is ever sent for.
+    has_files = any(isinstance(block.data, Mapping) and block.data.get("pictures") for block in live)
     policy = {
         "default-src": "'none'",
-        "img-src": "data:",
+        "img-src": "file: data:" if has_files else "data:",
         "style-src": _source(style),
         "script-src": _source(script),
         "base-uri": "'none'",
@@ -115,7 +118,7 @@ def render_report(report: Report, options: ReportOptions) -> str:
         style=style,
         script=script,
         policy="; ".join(f"{name} {source}" for name, source in policy.items()),
-        live=[block for section in drawn for block in section.blocks if isinstance(block, Live)],
+        live=live,
     )
     return page if page.endswith("\n") else f"{page}\n"
 

@@ -168,7 +168,7 @@ def test_pngs_show_masks_by_a_tint_and_poses_by_lines(kind: str, scene: tuple[Pa
     image = pytest.importorskip("PIL.Image")
     result = evaluate(*scene, iou_type=kind, worst_images=1)
     result.save(f"{tmp_path}/worst/")
-    (file,) = (tmp_path / "worst").iterdir()
+    (file,) = (tmp_path / "worst").glob("*.png")
     with image.open(io.BytesIO(file.read_bytes())) as shown:
         pixels = np.asarray(shown.convert("RGB")).astype(int)
     scale = pixels.shape[1] / SIZE[0]
@@ -204,7 +204,7 @@ def test_oriented_boxes_are_drawn_by_their_corners(width: int | None, tmp_path: 
     x, y = (corners[0] * scale).tolist()
     assert drawn.startswith(f"M{x:g} {y:g}l") and drawn.endswith("z")
     result.save(f"{tmp_path}/worst/")
-    (file,) = (tmp_path / "worst").iterdir()
+    (file,) = (tmp_path / "worst").glob("*.png")
     with image.open(io.BytesIO(file.read_bytes())) as shown:
         colour = STYLES["found"][0]
         size = shown.size[0]
