@@ -687,14 +687,15 @@ def explain(
         As in `evaluate`; or the result of an evaluation alone, which has both sides and its own rules and options.
     metric : str
         AP, of any IoU threshold and class: ``AP50[class=dog]``; AR, of any cap; or precision, recall or F1 at a score:
-        ``F1[iou=0.5,score=0.4]``. The score "best-f1" is that of the predictions as they are.
+        ``F1[iou=0.5,score=0.4]``. The score "best-f1" is that of the predictions as they are. AP and AR may be those of
+        a subset: ``AP_easy``.
     protocol : str or Protocol
     iou, max_dets, areas, class_agnostic, difficult, iou_type, sigmas, dilation_ratio
         As in `evaluate`; the first area range is the one that is explained.
     against : str or Protocol, optional
         Another protocol: the metric is measured again, one rule changed after another. A threshold or cap that
         the metric names stays. With the number that its tool printed, "ultralytics=0.532", the combinations of rules
-        that give it are named.
+        and of other causes that the boxes give evidence of, and that give it, are named.
     boxes : int
         How many boxes are named at most.
     classes, exclude_classes, score_min, nms, drop_duplicates

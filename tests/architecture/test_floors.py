@@ -16,7 +16,7 @@ FEATURES_BELOW = {
     "images": {"errors", "operating"},  # what a box is wrong by, and from which score on
     "labels": {"images"},  # drawn in the same gallery
     "suite": {"bootstrap"},
-    "explain": {"errors", "images"},
+    "explain": {"audit", "errors", "images", "nms"},  # repeated rows and NMS are causes
     "panoptic": {"bootstrap", "compare"},
     "pixels": {"bootstrap"},
     "inspect": {"audit"},

@@ -200,9 +200,10 @@ def find_errors(
     gt: BoxTable,
     pred: BoxTable,
     *,
+    area: int = ALL_SIZES,
     background_iou: float = BACKGROUND_IOU,
 ) -> Errors:
-    """Find what is wrong with each false positive and each missed box, over all sizes.
+    """Find what is wrong with each false positive and each missed box, of all sizes or of one range or subset.
 
     In this order, with the IoU t of the threshold and b of the background, over boxes that count: *localisation*, the
     nearest box of its class has b <= IoU < t; *classification*, a box of another class has IoU >= t; *duplicate*, a box
@@ -213,12 +214,12 @@ def find_errors(
     # tidecv 1.0.1, differs where an IoU is exactly a threshold: IoU = t with a box of its class is a localisation
     # error there even where that box is taken, and IoU = b with a box of another class is background.
     table = metrics.table
-    hit, counts = metrics.curves.ranking.outcomes(threshold)
-    choice, right = table.chosen_pairs(ALL_SIZES, threshold), hit[table.candidate]
+    hit, counts = metrics.curves.ranking.outcomes(threshold, area)
+    choice, right = table.chosen_pairs(area, threshold), hit[table.candidate]
     matched_gt = table.pair_gt[choice[right]]
     overlap = np.full(len(table), np.nan)
     overlap[table.candidate[right]] = table.pair_overlap[choice[right]]
-    counted, found = ~table.gt_ignored[ALL_SIZES], np.zeros(len(table.gt_label), dtype=np.bool_)
+    counted, found = ~table.gt_ignored[area], np.zeros(len(table.gt_label), dtype=np.bool_)
     found[matched_gt] = True
     wrong = np.flatnonzero(counts & ~hit)
     # The match table holds pairs of one class only; what lies on another class is paired here, for the wrong ones.

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
-from itertools import combinations, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -29,17 +29,19 @@ from jaccard_eval.features.errors.compute import (
     Errors,
     find_errors,
 )
-from jaccard_eval.features.explain.result import MISSED, CurvePoint, ExplanationResult, Fit, Fix, Group, Printed, Step
+from jaccard_eval.features.explain.causes import Cause, causes
+from jaccard_eval.features.explain.printed import Search, find_printed
+from jaccard_eval.features.explain.result import MISSED, CurvePoint, ExplanationResult, Fix, Group, Printed, Step
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.judging import choose_alike, judge
-from jaccard_eval.matching.matchtable import ALL_SIZES, Ranking, match_boxes
+from jaccard_eval.matching.matchtable import ALL_SIZES, SLOT_COUNT, SLOTS, Ranking, match_boxes
 from jaccard_eval.matching.order import IntArray, WholeArray, group_ranks
 from jaccard_eval.metrics.curves import ScoredHits
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides
 from jaccard_eval.progress import staged, tracked
 from jaccard_eval.similarity import KINDS
 from jaccard_eval.similarity.obb import areas_of
-from jaccard_eval.text import is_numeral, pluralise, quoted_value
+from jaccard_eval.text import is_numeral, quoted_value
 
 SPARE = 3  # fixes that are measured for each that is shown: estimates skip caps and what is ignored
 LEAST_MEASURED = 100  # fixes, so that small data is searched whole
@@ -461,34 +463,22 @@ def protocol_steps(start: Protocol, end: Protocol) -> Iterator[tuple[str, str, P
             yield rule, text, now
 
 
-LEAST_DIGITS = 4  # decimals of a share: with fewer, other combinations fit by chance
-
-
-@staged("trying rules")
-def _printed(
-    asked: Question, goal: Protocol, steps: Sequence[Step], value: float, measured: Callable[[Protocol], float]
-) -> Printed:
-    """Try which rules of the other protocol, of those that change the metric here, give the number that was printed."""
-    rules, fields = asked.rules, dict(RULES)
-    changes: dict[str, dict[str, Any]] = {
-        step.rule: {name: new for name in fields[step.rule] if (new := getattr(goal, name)) != getattr(rules, name)}
-        for step in steps
+@staged("trying causes")
+def _printed(asked: Question, sides: Sides, ref: MetricRef, measured: Callable[..., float]) -> Printed | None:
+    """Try which rules of the other protocol, and which causes that the boxes know, give the number that was printed."""
+    rules, goal = asked.rules, asked.against
+    if goal is None or asked.printed is None:
+        return None
+    steps = {
+        rule: {name: new for name in names if (new := getattr(goal, name)) != getattr(rules, name)}
+        for rule, names in RULES
     }
-    alone = {rule: measured(rules.with_options(**changed)) for rule, changed in changes.items()}
-    mattering = [step.rule for step in steps if step.delta != 0 or alone[step.rule] != value]
-    printed, found = Printed(asked.printed or "", 2 ** len(mattering), (), None), []
-    for n in range(len(mattering) + 1):
-        for chosen in combinations(mattering, n):
-            together = {name: new for rule in chosen for name, new in changes[rule].items()}
-            given = value if not chosen else alone[chosen[0]] if n == 1 else measured(rules.with_options(**together))
-            if printed.has(given):
-                found.append(Fit(chosen, given))
-    undecided = None
-    if len(found) != 1:
-        undecided = "no combination fits" if not found else f"{len(found)} combinations fit"
-    elif printed.digits < LEAST_DIGITS:
-        undecided = f"{pluralise(printed.digits, 'decimal')} of a share may fit by chance"
-    return replace(printed, fits=tuple(found), undecided=undecided)
+    search = Search(
+        {rule: changes for rule, changes in steps.items() if changes},
+        lambda changes, causes: measured(rules.with_options(**changes), causes),
+    )
+    n_boxes = len(sides.aligned.gt) + len(sides.aligned.pred)
+    return find_printed(asked.printed, search, causes(sides, rules, goal, ref), n_boxes)
 
 
 def _text(value: object) -> str:
@@ -512,10 +502,13 @@ class Question:
     def of(cls, metric: str, rules: Protocol, *, against: str | Protocol | None, boxes: int) -> Question:
         """Read the metric, and leave the two protocols no difference in what it names."""
         ref = MetricRef.parse(metric)
+        if ref.area in {subset.name for subset in rules.subsets} - {area.name for area in rules.areas}:
+            ref = replace(ref, area=None, subset=ref.area)
         if ref.name not in ("AP", *COUNTED) or ref.area is not None or (ref.name == "AP" and ref.max_dets is not None):
             raise UsageError(
                 f"metric {quoted_value(str(ref))} cannot be explained; choose from AP, AP50 and the like, "
-                "AR, AR100 and the like, precision, recall and F1, of all sizes, and each with [class=NAME]"
+                "AR, AR100 and the like, precision, recall and F1, of all sizes, and each with [class=NAME];"
+                " AP and AR also with [subset=NAME]"
             )
         if boxes < 1:
             raise UsageError(f"boxes must be at least 1, got {boxes}")
@@ -534,6 +527,8 @@ class Question:
         # AP50 is AP50 on both sides: what the metric names itself does not differ between the protocols.
         if goal is not None and ref.iou is not None:
             rules, goal = (rule.with_options(iou_thresholds=(ref.iou,)) for rule in (rules, goal))
+        if goal is not None and ref.subset is not None:
+            goal = goal.with_options(subsets=rules.subsets)
         if goal is not None and ref.max_dets is not None:
             # Of an image over all classes there is one cap.
             alike = goal.max_dets_per == rules.max_dets_per
@@ -561,14 +556,16 @@ def explain_sides(sides: Sides, asked: Question, *, version: str) -> Explanation
     fixes, fixed, groups = _fixes(sides, metrics, threshold, value, boxes)
     steps, now = [], value.value
 
-    def by_rules(protocol: Protocol) -> float:
-        return match_sides(judge(given, protocol), protocol).value(ref).value
+    def by_rules(protocol: Protocol, causes: Sequence[Cause] = ()) -> float:
+        there, metric = given, ref
+        for cause in causes:
+            there, metric = cause.of(there), cause.metric(metric)
+        return match_sides(judge(there, protocol), protocol).value(metric).value
 
     for rule, change, protocol in () if goal is None else protocol_steps(rules, goal):
         after = by_rules(protocol)
         steps.append(Step(rule=rule, change=change, value=after, delta=after - now))
         now = after
-    printed = None if goal is None or asked.printed is None else _printed(asked, goal, steps, value.value, by_rules)
     gt, pred = sides.summaries()
     choices = ["kind=explanation", f"metric={quoted(str(ref))}", f"boxes={boxes}"]
     number = "" if asked.printed is None else f"={asked.printed}"
@@ -588,7 +585,7 @@ def explain_sides(sides: Sides, asked: Question, *, version: str) -> Explanation
         groups=groups,
         against=None if goal is None else goal.name,
         steps=tuple(steps),
-        printed=printed,
+        printed=_printed(asked, given, ref, by_rules),
         findings=sides.findings,
         measured=metrics,
         boxes=(sides.aligned.gt_table, sides.aligned.pred_table),
@@ -603,7 +600,7 @@ def _fixes(
     ref = value.ref
     label, wanted = metrics.axes.label(ref), max(SPARE * boxes, LEAST_MEASURED)
     if ref.name == "AP":
-        rules, costs = metrics.protocol, _costs(sides, metrics, threshold)
+        rules, costs = metrics.protocol, _costs(sides, metrics, threshold, ref)
         named = costliest(costs, wanted, label)
     else:
         rules, costs = _costs_of_counts(sides, metrics, threshold, ref)
@@ -615,7 +612,9 @@ def _fixes(
 
     # Named by one threshold, the cheap way; what each gives is measured.
     if ref.name in AVERAGES:
-        price = Repricing(sides.aligned, metrics, ref).gain
+        # One image is enough where a metric is a mean of curves over all boxes, each of one matching.
+        is_plain = ref.subset is None and not rules.class_rules and rules.interpolation not in (SLOTS, "scores")
+        price = Repricing(sides.aligned, metrics, ref).gain if is_plain else lambda fix: gain(Repairs.of([fix]))
         fixes = _most([replace(fix, gain=price(fix)) for fix in tracked(named, "measuring")], boxes)
     else:
         priced = (replace(fix, gain=gain(Repairs.of([fix]))) for fix in tracked(named, "measuring"))
@@ -665,15 +664,15 @@ def _costs_of_counts(sides: Sides, metrics: DetectionMetrics, threshold: int, re
     least = -np.inf if ref.score is None else float(ref.score)
     kept = np.flatnonzero(score >= least)  # those below the score change no match above it
     above = _with_pred(sides, pred.take(kept))
-    costs = _costs(above, match_sides(above, rules), 0)
+    costs = _costs(above, match_sides(above, rules), 0, ref)
     # Fixes name rows of all predictions, of which these are a part.
     return rules, replace(costs, aligned=sides.aligned, rows=kept[costs.rows])
 
 
-def _costs(sides: Sides, metrics: DetectionMetrics, threshold: int) -> Costs:
+def _costs(sides: Sides, metrics: DetectionMetrics, threshold: int, ref: MetricRef) -> Costs:
     aligned = sides.aligned
     return Costs(
-        errors=find_errors(metrics, threshold, aligned.gt_table, aligned.pred_table),
+        errors=find_errors(metrics, threshold, aligned.gt_table, aligned.pred_table, area=metrics.axes.area(ref)),
         rows=metrics.table.row,
         aligned=aligned,
     )
@@ -707,16 +706,25 @@ def _curve(metrics: DetectionMetrics, ref: MetricRef) -> tuple[CurvePoint, ...]:
         return ()
     curves, label = metrics.curves, metrics.axes.label(ref)
     chosen = metrics.axes.thresholds(ref)
-    last = len(curves.caps) - 1
+    last, area = len(curves.caps) - 1, metrics.axes.area(ref)
     of_class = slice(None) if label is None else slice(label, label + 1)
-    precision = curves.interpolated_precision(0, last)[chosen][..., of_class]  # (T, R, K)
-    scores = curves.recall_scores(0, last)[chosen][..., of_class]
+    grid = curves.recall_grid
+    if metrics.protocol.interpolation == SLOTS:
+        precision, grid = curves.slot_precision(area).transpose(0, 2, 1), np.linspace(0.0, 1.0, SLOT_COUNT)
+        scores = np.full(precision.shape, np.nan)  # each slot is of another matching
+    else:
+        precision, scores = curves.interpolated_precision(area, last), curves.recall_scores(area, last)  # (T, R, K)
+    own = metrics.axes.own_thresholds if ref.iou is None else None
+    if own is None:
+        precision, scores = precision[chosen][..., of_class], scores[chosen][..., of_class]
+    else:  # each class at its own threshold
+        at = own[None, None]
+        precision, scores = (np.take_along_axis(values, at, 0)[..., of_class] for values in (precision, scores))
     defined = precision[:, :, ~np.isnan(precision).any(axis=(0, 1))]
     if not defined.size:
         return ()
-    grid = curves.recall_grid
     # A mean of several curves is reached at no score.
-    single = scores.shape[0] == 1 and scores.shape[2] == 1
+    single = len(scores) == 1 and scores.size == len(grid)
     places = np.unique(np.round(np.linspace(0, len(grid) - 1, N_POINTS)).astype(np.int64))
     return tuple(
         CurvePoint(

@@ -208,11 +208,13 @@ def _steps(result: ExplanationResult) -> list[Section]:
 def _fits(result: ExplanationResult) -> list[Section]:
     if (printed := result.printed) is None:
         return []
-    heads = (Column("rules changed"), Column("value", "metric"))
+    heads = (Column("changed"), Column("value", "metric"))
     rows: list[tuple[Cell, ...]] = [
         (", ".join(fit.rules) or f"none: {result.protocol}", fit.value) for fit in printed.fits
     ]
-    tried = f"Tried {pluralise(printed.tried, 'combination')} of the rules that change {result.metric.ref} here"
+    tried = f"Tried {pluralise(printed.tried, 'combination')} of what changes {result.metric.ref} here"
+    if printed.untried:
+        tried += f"; {printed.untried:,} of two causes besides rules were too many"
     decided = f"not decided: {printed.undecided}" if printed.undecided else "one fits"
     table = [Table(heads, tuple(rows))] if rows else []
     return [Section(f"What gives {printed.text}", (*table, Note(f"{tried}; {decided}.")))]

@@ -67,7 +67,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Rules of the other protocol that together give a number that was printed; none are those of this one."""
+    """Rules of the other protocol, and other causes, that together give a number that was printed.
+
+    None are the rules of this one.
+    """
 
     rules: tuple[str, ...]
     value: float
@@ -75,12 +78,13 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A number that another tool printed, and which rules of its protocol give it on these boxes."""
+    """A number that another tool printed, and which rules of its protocol, and other causes, give it on these boxes."""
 
     text: str
-    tried: int  # combinations of the rules that change the metric here
+    tried: int  # combinations of what changes the metric here
     fits: tuple[Fit, ...]
     undecided: str | None  # why no single combination is named
+    untried: int = 0  # combinations of two causes that were too many
 
     @property
     def value(self) -> float:
