@@ -29,7 +29,7 @@ from jaccard_eval.matching.order import (
 )
 from jaccard_eval.metrics.pairing_share import pairing_shares
 from jaccard_eval.metrics.slots import Matched, chosen_places, match_anew
-from jaccard_eval.native.calls import find_hits, interpolate
+from jaccard_eval.native.calls import HitLists, find_hits, interpolate, weigh_curves
 from jaccard_eval.options import BEST_F1
 
 if TYPE_CHECKING:
@@ -143,6 +143,14 @@ class Hits:
     def own_places(self) -> _Places:
         """What counts up to and including each hit."""
         return self.places(self.detection + 1)
+
+    @cached_property
+    def lists(self) -> HitLists:
+        """What resamples are measured by in compiled code."""
+        places = self.own_places
+        of_hits = self.image, places.base, places.change
+        of_cells = places.base_of_class, places.change_of_class, self.start, self.stop
+        return HitLists(self._base, self._changed_images, self._signs, *of_hits, *of_cells)
 
     def weigh(self, weights: IntArray | None, places: _Places) -> IntArray:
         """Return the weight of the detections of a hit's class that count in front of its place, shape (h,)."""
@@ -583,6 +591,7 @@ class Curves:
         # Shared by all views: a bootstrap makes a thousand of them, and preparing costs more than measuring.
         self._plan = plan or _Plan(ranking)
         self._totals: dict[tuple[int, int], IntArray] = {}
+        self._counted: dict[tuple[int, int], IntArray] = {}  # the weight of the hits of each cell, (T, K)
 
     def weighted(self, weights: IntArray) -> Curves:
         """Return the curves for other weights of the images."""
@@ -684,6 +693,8 @@ class Curves:
             if key not in self._plan.hit_counts:
                 self._plan.latest_hits(*key)
             return self._plan.hit_counts[key]
+        if self._weighed(area, cap, np.zeros(0, np.int64)) is not None:
+            return self._counted[area, cap]
         hits, total = self._hits(area, cap), self._total(area, cap)
         return np.asarray(total[hits.stop] - total[hits.start])
 
@@ -718,7 +729,23 @@ class Curves:
 
     def defined_precision(self, area: int, cap: int) -> tuple[FloatArray, IntArray]:
         """Return the same of the classes with ground truth, (T, R, k), and which these are, (k,), ascending."""
+        (kept,) = np.nonzero(self.positives[area] > 0)
+        if (precision := self._weighed(area, cap, kept)) is not None:
+            return precision, kept
         return self.steps(area, cap).defined_precision(self.recall_grid)
+
+    def _weighed(self, area: int, cap: int, kept: IntArray) -> FloatArray | None:
+        """Return the precision of some classes in a resample, and keep its counts; None without the compiled core."""
+        if self._weights is None or self._hits_first is not None:
+            return None
+        if not len(kept) and (area, cap) in self._counted:
+            return np.zeros(0)
+        hits, grid = self._hits(area, cap), self.recall_grid
+        needed = np.maximum(required_hits(self.positives[area, kept], grid), 1)
+        found = weigh_curves(self._weights, hits.lists, kept, needed, epsilon=self.protocol.precision_epsilon)
+        if found is not None:
+            self._counted[area, cap] = found[1]
+        return None if found is None else found[0]
 
     def slot_precision(self, area: int) -> FloatArray:
         """Precision in KITTI's 41 slots, NaN without ground truth; shape (T, K, 41)."""

@@ -211,6 +211,42 @@ def interpolate(
     return precision
 
 
+class HitLists:
+    """What resamples are measured by, as `jaccard_weigh_curves` takes it: a thousand of them find it there.
+
+    Of what counts unless it matches the image, (u,); of what changes by matching image and sign, (d,); of hits the
+    image and the places in these two lists, (h,); of cells the places, the first hit and that after the last, (T, K).
+    """
+
+    def __init__(self, *columns: npt.NDArray[Any]) -> None:
+        types = (np.int32, np.int32, np.int8, *[np.int32] * 5, np.int64, np.int64)
+        self._columns = [np.ascontiguousarray(column, kind) for column, kind in zip(columns, types, strict=True)]
+        base, change, *_, start, stop = self._columns
+        self.addresses = [column.ctypes.data for column in self._columns]
+        self.sizes, self.shape = (len(base), len(change)), start.shape
+        self.room = len(base) + len(change) + 2 + 2 * int((stop - start).max(initial=0))
+
+
+def weigh_curves(
+    weights: IntArray, lists: HitLists, kept: IntArray, needed: IntArray, *, epsilon: float
+) -> tuple[FloatArray, IntArray] | None:
+    """Return precision as `interpolate` does, of the labels `kept` (k,), and the weight of the hits of each (T, K).
+
+    Images have `weights`, and `needed` has the rows of `kept`.
+    """
+    core = load_core()
+    if core is None:
+        return None
+    (n_thresholds, n_labels), n_recalls = lists.shape, needed.shape[1]
+    precision, counts = np.empty((n_thresholds, n_recalls, len(kept))), np.empty(lists.shape, np.int64)
+    weights, kept, needed = (np.ascontiguousarray(column, np.int64) for column in (weights, kept, needed))
+    room = np.empty(lists.room, np.int64)
+    others = (column.ctypes.data for column in (kept, needed, room, precision, counts))
+    shape = n_thresholds, n_recalls, n_labels, len(kept), *lists.sizes
+    core.jaccard_weigh_curves(*shape, epsilon, weights.ctypes.data, *lists.addresses, *others)
+    return precision, counts
+
+
 # Of {"image_id":1,"category_id":1,"bbox":[1,1,1,1],"score":1}, so that there are no more records than bytes / 57.
 SHORTEST_RECORD = 57
 # The keys under which tools write them in an object; a list by itself has none.

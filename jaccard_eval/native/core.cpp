@@ -59,7 +59,7 @@ void sort_stably(Scored *first, Scored *last, Scored *spare) {
 }  // namespace
 
 // Of the functions below: a library that was built from an older text is not used.
-EXPORTED std::int64_t jaccard_core_version() { return 13; }
+EXPORTED std::int64_t jaccard_core_version() { return 14; }
 
 // Read up to `capacity` records of a COCO results list whose records have four numeric fields, each once, and no
 // others. The text is a piece of the list, the first one or the last one or both. `position` is where to begin, then
@@ -368,6 +368,54 @@ EXPORTED void jaccard_interpolate(std::int64_t n_thresholds, std::int64_t n_reca
                 }
                 precision[r * n_labels + k] = highest;
             }
+        }
+    }
+}
+
+// Measure one resample: the weight of the hits of each cell into `counts` and, of those `n_kept` labels that are
+// wanted, the highest precision at or beyond each recall value, (T, R, k). Image i counts `weights[i]` times. `base` has
+// the image of what counts unless it matches, `change` that of what counts (sign 1), or does not (-1), because of what
+// it matches. A hit has its image, and how much of either list stands in front of it; a cell the same, and its hits
+// [start, stop). `needed` and the arithmetic are those of `jaccard_interpolate`. `room` takes `n_base` + `n_change` + 2
+// totals and those of the largest cell, twice.
+EXPORTED void jaccard_weigh_curves(
+    std::int64_t n_thresholds, std::int64_t n_recalls, std::int64_t n_labels, std::int64_t n_kept, std::int64_t n_base,
+    std::int64_t n_change, double epsilon, const std::int64_t *weights, const std::int32_t *base,
+    const std::int32_t *change, const std::int8_t *sign, const std::int32_t *image, const std::int32_t *place_in_base,
+    const std::int32_t *place_in_change, const std::int32_t *cell_in_base, const std::int32_t *cell_in_change,
+    const std::int64_t *start, const std::int64_t *stop, const std::int64_t *kept, const std::int64_t *needed,
+    std::int64_t *room, double *precision, std::int64_t *counts) {
+    std::int64_t *const of_base = room, *const of_change = of_base + n_base + 1, *const hits = of_change + n_change + 1;
+    of_base[0] = of_change[0] = 0;
+    if (n_kept != 0) {
+        for (std::int64_t i = 0; i < n_base; ++i) of_base[i + 1] = of_base[i] + weights[base[i]];
+        for (std::int64_t i = 0; i < n_change; ++i) of_change[i + 1] = of_change[i] + sign[i] * weights[change[i]];
+    }
+    for (std::int64_t t = 0; t < n_thresholds; ++t, precision += n_recalls * n_kept) {
+        for (std::int64_t k = 0, j = 0; k < n_labels; ++k, ++start, ++stop, ++cell_in_base, ++cell_in_change) {
+            const std::int64_t first = *start, n = *stop - first;
+            std::int64_t total = 0;
+            if (j == n_kept || kept[j] != k) {
+                for (std::int64_t i = first; i < first + n; ++i) total += weights[image[i]];
+                *counts++ = total;
+                continue;
+            }
+            std::int64_t *const before = hits + n;
+            const std::int64_t outside = of_base[*cell_in_base] + of_change[*cell_in_change];
+            for (std::int64_t i = 0; i < n; ++i) {
+                hits[i] = total += weights[image[first + i]];
+                before[i] = of_base[place_in_base[first + i]] + of_change[place_in_change[first + i]] - outside;
+            }
+            *counts++ = total;
+            double highest = 0;
+            for (std::int64_t r = n_recalls, i = n; r-- != 0;) {
+                for (; i != 0 && hits[i - 1] >= needed[j * n_recalls + r]; --i) {
+                    const auto counted = static_cast<double>(std::max<std::int64_t>(before[i - 1], 1));
+                    highest = std::max(highest, static_cast<double>(hits[i - 1]) / (counted + epsilon));
+                }
+                precision[r * n_kept + j] = highest;
+            }
+            ++j;
         }
     }
 }

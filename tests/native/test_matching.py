@@ -65,10 +65,26 @@ def test_curves_are_those_of_numpy(seed: int, protocol: Protocol, n_gt: int, n_p
             steps = [view.steps(*cell) for view in views for cell in cells]
             weighted = curves.weighted(np.array([2, 0, 1]))
             envelopes = [view.interpolated_precision(*cell) for view in (*views, weighted) for cell in cells]
+            fresh = [curves.weighted(np.array([2, 0, 1])).hit_counts(*cell) for cell in cells]
+            resampled = [each for cell in cells for each in weighted.defined_precision(*cell)]
+            resampled += [*fresh, *(weighted.hit_counts(*cell) for cell in cells)]
             ways.append([*([getattr(one, field.name) for field in fields(Steps)[1:]] for one in steps), envelopes])
+            ways[-1].append([one.tobytes() for one in resampled])
     for compiled, plain in zip(*ways, strict=True):
         for one, other in zip(compiled, plain, strict=True):
             np.testing.assert_array_equal(one, other, strict=False)
+
+
+def test_a_resample_is_measured_by_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    gt = BoxTable.from_arrays([0, 1, 1], [0, 0, 1], np.tile([0.0, 0.0, 5.0, 5.0], (3, 1)), encoding="xywh")
+    pred = replace(gt, score=np.array([0.5, 0.75, 0.25]))
+    curves = Curves(Ranking.of(match_boxes(gt, pred, COCO, n_images=3, n_labels=3), n_images=3))
+    weighted = curves.weighted(np.array([2, 3, 0]))
+    monkeypatch.setattr(Curves, "steps", None)  # the way without the core
+    precision, kept = weighted.defined_precision(0, 2)
+    assert kept.tolist() == [0, 1]
+    assert (precision == 1.0).all()  # 5 and 3 hits, none of them wrong
+    assert weighted.hit_counts(0, 2)[0].tolist() == [5, 3, 0]
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 3000), st.sampled_from([1, 2, 700]))

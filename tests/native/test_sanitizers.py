@@ -99,6 +99,15 @@ for turn in range(2000):
     of_all, of_rows = (labels, draw.integers(0, 9, n), draw.random(n) < 0.5), (rows, hit, counts)
     found, before, count = calls.find_hits(of_all, of_rows, n_labels=n_labels, cap=cap, ties=ties)
     assert set(found.tolist()) <= set(rows.tolist()) and count.sum() == len(found) == len(before) <= hit.sum()
+    stop, weights = np.cumsum(count).reshape(count.shape), draw.integers(0, 4, n_images)
+    base, change = (draw.integers(0, n_images, int(draw.integers(0, 9))) for _ in range(2))
+    places = (draw.integers(0, len(one) + 1, size) for size in (len(found), count.shape) for one in (base, change))
+    sign = draw.choice([-1, 1], len(change))
+    lists = calls.HitLists(base, change, sign, image[found], *places, stop - count, stop)
+    kept = np.flatnonzero(draw.random(n_labels) < 0.7)
+    needed = np.sort(draw.integers(1, 5, (len(kept), 4)))
+    precision, weighed = calls.weigh_curves(weights, lists, kept, needed, epsilon=2.0**-52)
+    assert precision.shape == (3, 4, len(kept)) and weighed.sum() == weights[image[found]].sum()
 assert n_pairs > 100
 
 for turn in range(2000):
