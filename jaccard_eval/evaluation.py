@@ -23,6 +23,7 @@ from jaccard_eval.data.alignment import (
 from jaccard_eval.data.boxtable import Boxes, BoxTable
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.document import Part, Rows
+from jaccard_eval.data.known_protocols import VOID
 from jaccard_eval.data.metricref import METRICS
 from jaccard_eval.data.protocol import BOXES, COCO, Protocol
 from jaccard_eval.data.result import EvaluationResult
@@ -68,18 +69,25 @@ SELECTING = (
 
 
 def load_and_align(
-    gt: Source, pred: Source, options: SideOptions, store: DiskEngine | None = None, iou_type: str = BOXES
+    gt: Source,
+    pred: Source,
+    options: SideOptions,
+    store: DiskEngine | None = None,
+    iou_type: str = BOXES,
+    *,
+    regions: bool = False,
 ) -> Sides:
     """Read both sides and bring them to common images, classes and units; `api.evaluate` explains the options.
 
     A DataError means that an input cannot be used, or that the two do not belong together. Boxes are kept in a `store`
-    where one is given. Shapes are read where an `iou_type` compares them.
+    where one is given. Shapes are read where an `iou_type` compares them, and regions that nobody judged where
+    rules ask for `regions`.
     """
     # Read: each side by the format that it has, or that was named.
     asked = given_reading(options)
     options = _as_recorded(options, (gt, pred), iou_type)
     read = read_both(
-        Input(gt, options.gt_format, with_shapes(options.gt_options, iou_type), store),
+        Input(gt, options.gt_format, with_shapes(options.gt_options, iou_type, regions=regions), store),
         Input(pred, options.pred_format, with_shapes(options.pred_options, iou_type), store),
     )
     gt_side, pred_side = read.gt, read.pred
@@ -314,7 +322,8 @@ def _evaluate(
 ) -> EvaluationResult:
     # Read, align, and ignore what the rules do not judge.
     options = _as_recorded(options, (gt, pred))
-    given = load_and_align(gt, pred, options, store, protocol.iou_type)
+    regions = any(VOID in rule.neighbours for rule in protocol.class_rules)
+    given = load_and_align(gt, pred, options, store, protocol.iou_type, regions=regions)
     sides = judge(given, protocol)
     is_unranked = any(finding.code == "score-assumed" for finding in sides.findings)
     if is_unranked and options.score is None:

@@ -172,8 +172,9 @@ def _loaded(source: Source, role: str, format_name: str | None, options: ReadOpt
     return read_dataset(source, replace(options or ReadOptions(), role=role), format_name)
 
 
-def with_shapes(options: ReadOptions | None, iou_type: str) -> ReadOptions | None:
-    """Return options that also read what an `iou_type` compares, where that is not the boxes."""
+def with_shapes(options: ReadOptions | None, iou_type: str, *, regions: bool = False) -> ReadOptions | None:
+    """Return options that also read what an `iou_type` compares, where that is not the boxes, and `regions`."""
+    options = replace(options or ReadOptions(), regions=True) if regions else options
     if iou_type == BOXES:
         return options
     from jaccard_eval.similarity import KINDS

@@ -251,6 +251,7 @@ class ReadOptions:
     image_labels: PathText | None = _both("Open Images: verified image-level labels (CSV), if not next to GT.")
     class_descriptions: PathText | None = _both("Open Images: names of classes (CSV), if not next to the tables.")
     iou_type: str = "bbox"
+    regions: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -278,3 +278,30 @@ def drawn_pedestrians(seed: int) -> tuple[dict[str, object], list[dict[str, obje
             found.append({"image_id": image["id"], "category_id": 1, "bbox": other})
     found = [row | {"score": float(score)} for row, score in zip(found, scores, strict=False)]
     return {"images": images, "annotations": truth, "categories": [{"id": 1, "name": "pedestrian"}]}, found
+
+
+InstanceMaps = list[tuple[Array, list[tuple[Array, int, float]]]]
+
+
+def drawn_instances(seed: int) -> InstanceMaps:
+    """Draw maps of instances as Cityscapes has them, and of each image masks with a class and a score."""
+    rng = np.random.default_rng(seed)
+    images: InstanceMaps = []
+    for _ in range(int(rng.integers(3, 8))):
+        ids = np.full((60, 90), int(rng.choice([7, 21])), dtype=np.int32)
+        found: list[tuple[Array, int, float]] = []
+        for place in range(int(rng.integers(2, 9))):
+            label = int(rng.choice([24, 26, 26, 33]))
+            kind = rng.random()
+            number = label if kind < 0.15 else int(rng.choice([0, 4, 6, 18])) if kind < 0.3 else label * 1000 + place
+            x, y = int(rng.integers(0, 75)), int(rng.integers(0, 45))
+            w, h = (int(side) for side in rng.choice([5, 8, 12, 18, 25], 2))
+            ids[y : y + h, x : x + w] = number
+            for _ in range(int(rng.integers(0, 3))):
+                mask = np.zeros(ids.shape, dtype=np.bool_)
+                dx, dy, dw, dh = rng.integers(-2, 3, 4).tolist()
+                mask[max(y + dy, 0) : max(y + h + dh, 1), max(x + dx, 0) : max(x + w + dw, 1)] = True
+                given = label if rng.random() < 0.85 else int(rng.choice([24, 26, 33]))
+                found.append((mask, given, round(float(rng.integers(1, 40)) / 40, 3)))
+        images.append((ids, [one for one in found if one[0].any()]))
+    return images

@@ -655,6 +655,48 @@ _KITTI: dict[str, Any] = _COCO | {
     },
 }
 
+# Instances of streets as masks, by the benchmark's script.
+_CITYSCAPES_SOURCE = "cityscapesScripts at 0bcc4a72, evaluation/evalInstanceLevelSemanticLabeling.py"
+_THINGS = ("person", "rider", "car", "truck", "bus", "train", "motorcycle", "bicycle")
+VOID = "void"  # the class of regions that nobody judged, where rules ask for them
+
+_CITYSCAPES: dict[str, Any] = _VOC2012 | {
+    # numpy.arange(0.5, 1, 0.05), to the last bit.
+    "iou_thresholds": (
+        *(0.5, 0.55, 0.6000000000000001, 0.6500000000000001, 0.7000000000000002),
+        *(0.7500000000000002, 0.8000000000000003, 0.8500000000000003, 0.9000000000000004, 0.9500000000000004),
+    ),
+    "iou_type": "segm",
+    "score_ties": "image",
+    "pixel_offset": 0.0,
+    "ignored_flags": ("crowd", "ignore"),
+    "reusable_flags": ("crowd", "ignore"),
+    "interpolation": "lines",
+    "above_threshold": True,
+    "class_rules": tuple((name, None, (VOID,), ()) for name in _THINGS),
+    "least_area": 100.0,
+    "spares_covered": True,
+    "sources": {
+        "iou_thresholds": f"{_CITYSCAPES_SOURCE}: np.arange(0.5, 1., 0.05)",
+        "areas": f"{_CITYSCAPES_SOURCE} has no size ranges but a least size",
+        "max_dets": f"{_CITYSCAPES_SOURCE} has no cap",
+        "iou_type": f"{_CITYSCAPES_SOURCE}: pixels of masks",
+        "assignment": f"{_CITYSCAPES_SOURCE}, evaluateMatches: the best of an object is its hit, others are false",
+        "iou_ties": f"{_CITYSCAPES_SOURCE}: above 0.5 an object is the only one",
+        "score_ties": f"{_CITYSCAPES_SOURCE}: equal scores are one point",
+        "pixel_offset": f"{_CITYSCAPES_SOURCE}: masks",
+        "crowd_overlap": f"{_CITYSCAPES_SOURCE}, evaluateMatches: a group is matched as an object",
+        "ignored_flags": f"{_CITYSCAPES_SOURCE}: groups, whose ids are below 1000, and what is too small",
+        "reusable_flags": f"{_CITYSCAPES_SOURCE}, evaluateMatches: what matches a group or a small object is ignored",
+        "interpolation": f"{_CITYSCAPES_SOURCE}, evaluateMatches: the kernel -0.5, 0, 0.5 over recall",
+        "precision_epsilon": f"{_CITYSCAPES_SOURCE}: tp / (tp + fp)",
+        "above_threshold": f"{_CITYSCAPES_SOURCE}, evaluateMatches: overlaps above the threshold",
+        "class_rules": f"{_CITYSCAPES_SOURCE}: labels that have instances; void are labels with ignoreInEval",
+        "least_area": f"{_CITYSCAPES_SOURCE}: minRegionSizes, 100 pixels",
+        "spares_covered": f"{_CITYSCAPES_SOURCE}, evaluateMatches: proportionIgnore <= overlapTh; a small group twice",
+    },
+}
+
 # Faces, by the benchmark's MATLAB code.
 _WIDER = "WIDER FACE eval_tools"
 
@@ -735,6 +777,7 @@ RULES: dict[str, dict[str, Any]] = {
     "visdrone": _VISDRONE,
     "kitti": _KITTI,
     "widerface": _WIDERFACE,
+    "cityscapes": _CITYSCAPES,
     "froc": _FROC,
     "mmdet": _MMDET,
     "detectron2-voc": _DETECTRON2_VOC,

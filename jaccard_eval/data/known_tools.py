@@ -159,6 +159,13 @@ TOOLS = (
         shown="tests/oracle/test_citypersons.py, by hand arithmetic; it was not run",
     ),
     Tool(
+        name="cityscapesScripts 0bcc4a72",
+        prints="AP and AP50 of instances, over all and of each class",
+        protocol="cityscapes",
+        close="1e-9: neither VOC's nor COCO's; where all detections of a class are ignored it fails, 0 here",
+        shown="tests/oracle/test_cityscapes.py, numbers of it on 100 drawn sets",
+    ),
+    Tool(
         name="noduleCADEvaluationLUNA16.py (LUNA16)",
         prints="sensitivity at seven rates of false positives, and their mean (CPM)",
         protocol="froc",

@@ -43,6 +43,8 @@ LATER_RULES: dict[str, Any] = {
     "subsets": (),
     "class_rules": (),
     "subsets_alone": False,
+    "least_area": 0.0,
+    "spares_covered": False,
 }
 USUAL_IOU = 0.5  # of AP50; PASCAL VOC's only one
 # Rules that only one kind of similarity has.
@@ -115,19 +117,19 @@ class Subset:
 
 @dataclass(frozen=True, slots=True)
 class ClassRule:
-    """A class that is judged, the IoU threshold of its AP, classes like it whose objects are ignored, and regions.
+    """A class that is judged, the IoU threshold of its AP (None: all), classes whose objects are ignored, and regions.
 
     Names are those of the data, in upper or lower case.
     """
 
     name: str
-    iou: float
+    iou: float | None
     neighbours: tuple[str, ...] = ()
     regions: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         others = "".join(f", without {other}" for other in (*self.neighbours, *self.regions))
-        return f"{self.name} at {self.iou:g}{others}"
+        return f"{self.name}{'' if self.iou is None else f' at {self.iou:g}'}{others}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,13 +164,14 @@ class Protocol:
     reusable_flags : tuple of str
         Ground truth with any of these flags can absorb any number of detections. Where objects come first and it is not
         ignored, the best of these detections is a true positive, and the others are ignored.
-    interpolation : {"grid", "area", "linear", "linear to 1", "points", "slots", "scores"}
+    interpolation : {"grid", "area", "linear", "linear to 1", "points", "slots", "scores", "lines"}
         Average precision as the mean of interpolated precision at `recall_points`, or as the area below it; or as the
         area below straight lines between its corners, by trapezoids of `recall_points`, that ends where recall does,
         or falls in a last line to (1, 0); or as the area below straight lines between the points of all detections as
         they are, from the first on; or as the mean precision at `recall_points`, 40 of KITTI's 41 slots, of detections
         that are matched anew from the score of each on; or as the area below the envelope of the points at so many
-        scores, evenly spaced from the highest of all detections to the lowest.
+        scores, evenly spaced from the highest of all detections to the lowest; or as the area below straight lines from
+        (0, 1) between the points of all scores that occur.
     recall_points : int
         How many equally spaced recall values from 0 to 1.
     precision_epsilon : float
@@ -234,6 +237,11 @@ class Protocol:
     subsets_alone : bool
         Whether each subset is matched as if it were all: what is ignored in it overlaps as a crowd and absorbs any
         number of detections, and detections outside of it are not there.
+    least_area : float
+        px² below which an object is ignored, whatever its size range; detections have none.
+    spares_covered : bool
+        Whether a detection that matches nothing is ignored where ignored objects cover a larger share of it than the
+        threshold; those that are ignored for two reasons count twice.
     sources : tuple of (field, text)
         Where each rule comes from.
 
@@ -256,7 +264,7 @@ class Protocol:
     crowd_overlap: Literal["ioa", "iou"]
     ignored_flags: tuple[str, ...]
     reusable_flags: tuple[str, ...]
-    interpolation: Literal["grid", "area", "linear", "linear to 1", "points", "slots", "scores"]
+    interpolation: Literal["grid", "area", "linear", "linear to 1", "points", "slots", "scores", "lines"]
     recall_points: int
     precision_epsilon: float
     class_agnostic: bool = False
@@ -282,6 +290,8 @@ class Protocol:
     subsets: tuple[Subset, ...] = ()
     class_rules: tuple[ClassRule, ...] = ()
     subsets_alone: bool = False
+    least_area: float = 0.0
+    spares_covered: bool = False
     sources: tuple[tuple[str, str], ...] = field(default=(), metadata=written_as(None))
 
     def __post_init__(self) -> None:
@@ -373,7 +383,7 @@ def _require_valid(protocol: Protocol) -> None:
     for area in protocol.areas:
         if not area.low <= area.high:
             raise UsageError(f"area range {area.name!r}: {area.low:g} is above {area.high:g}")
-    least = 0 if protocol.interpolation in ("area", "points") else 2
+    least = 0 if protocol.interpolation in ("area", "points", "lines") else 2
     if not least <= protocol.recall_points <= MAX_RECALL_POINTS:
         raise UsageError(f"recall_points must be from {least} to {MAX_RECALL_POINTS:,}, got {protocol.recall_points:,}")
     if not all(0 < rate < math.inf for rate in protocol.miss_rate_at):

@@ -22,6 +22,7 @@ import numpy as np
 from jaccard_eval.atomic import replace_folder
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import MAP_SUFFIXES, is_image_name, without_suffix
+from jaccard_eval.data.known_protocols import VOID
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.fixes import IMAGE_FOLDER, Fix
 from jaccard_eval.formats import Format
@@ -57,6 +58,8 @@ TABLE = "instances.csv"  # with these columns, of which the last two may be miss
 COLUMNS = ("image", "id", "class", "score")
 ONE_CLASS = 0
 _CITYSCAPES, _DECORATION = "_instanceIds.png", "_gtFine"
+# Ids of Cityscapes that are not evaluated: unlabeled to ground, parking, rail track, ... Source: its labels.py.
+_NOT_JUDGED = (*range(7), 9, 10, 14, 15, 16, 18, 29, 30)
 _OBJECTS, _CLASSES = "SegmentationObject", "SegmentationClass"
 _VOID = 255  # of VOC: borders of objects, and what nobody looked at
 # Of the names of maps, behind that of the image.
@@ -519,13 +522,18 @@ def _read_cityscapes(path: Path, names: Sequence[str], side: RecordCollector, dr
             detail = f"is of image {key}, as is {path / claims[key]}"
             draft.findings.error("image-duplicate", image.where, detail, fix="Pass a folder with one map each.")
             return
-        ids, masks = runs_of_labels(values)
+        # 0 is no object, but a region.
+        ids, masks = runs_of_labels(values.astype(np.int64) + 1 if draft.options.regions else values)
+        ids = ids - draft.options.regions
         classes = np.where(ids < PER_CLASS, ids, ids // PER_CLASS)
-        (kept,) = np.nonzero(np.isin(classes, list(things)))
+        is_void = np.isin(ids, _NOT_JUDGED) & draft.options.regions
+        (kept,) = np.nonzero(np.isin(classes, list(things)) | is_void)
         places = [Where(str(path / name), record=f"instance {key}") for key in ids[kept].tolist()]
-        labels, crowd = [things[key] for key in classes[kept].tolist()], (ids[kept] < PER_CLASS).tolist()
+        labels = [things.get(key, VOID) for key in classes[kept].tolist()]
+        crowd = ((ids < PER_CLASS) & ~is_void)[kept].tolist()
         side.add_map(key, masks.take(kept), image.shape, labels=labels, places=places, crowd=crowd)
 
+    draft.usual_protocol = "cityscapes"
     _read_each(names, read_one, draft)
     if names and not side.n_boxes:
         detail = "no map has an object: all ids are of classes without instances"

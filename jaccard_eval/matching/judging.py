@@ -99,12 +99,12 @@ def _judged(sides: Sides, protocol: Protocol) -> Sides:
     if protocol.region_flags:
         drop = _region_rule(sides, protocol, findings)
         gt, pred, placed = (boxes.mapped(drop) for boxes in (gt, pred, placed))
+    if protocol.least_area or protocol.dropped_flags:
+        gt = gt.mapped(partial(_chosen_objects, flags=protocol.dropped_flags, least=protocol.least_area))
     if protocol.class_rules and not protocol.class_agnostic:
         gt, pred = _by_class_rules(sides, protocol, gt, pred)
     cap = _cap(sides, protocol, pred, placed)
     pred = pred if cap is None else pred.mapped(cap)
-    if protocol.dropped_flags:
-        gt = gt.mapped(partial(_without_flags, flags=protocol.dropped_flags))
     if protocol.clipped:
         gt, pred = _clipped_sides(sides, gt, pred, findings)
     if protocol.drop_empty:
@@ -209,7 +209,7 @@ def choose_alike(first: Protocol, second: Protocol) -> bool:
 
     def choice(rules: Protocol) -> tuple[object, ...]:
         caps = rules.max_dets[-1:] if rules.max_dets_per != "image and class" else ()
-        removed = rules.drop_empty, rules.dropped_flags, rules.region_flags, rules.clipped
+        removed = rules.drop_empty, rules.dropped_flags, rules.region_flags, rules.clipped, rules.least_area
         return rules.judging, rules.max_dets_per, caps, *removed, rules.frequencies, rules.subsets, rules.class_rules
 
     return choice(first) == choice(second)
@@ -219,6 +219,7 @@ def chooses(protocol: Protocol) -> bool:
     """Whether a protocol chooses boxes by what else is on their image, or of their class."""
     capped = protocol.max_dets_per != "image and class" and bool(protocol.max_dets)
     removes = protocol.drop_empty or protocol.dropped_flags or protocol.region_flags or protocol.clipped
+    removes = removes or bool(protocol.least_area)
     return bool(capped or removes or protocol.subsets or protocol.class_rules or protocol.judging != EVERY_CLASS)
 
 
@@ -323,9 +324,11 @@ def _scores(boxes: BoxTable) -> FloatArray:
     return np.zeros(len(boxes)) if boxes.score is None else boxes.score
 
 
-def _without_flags(boxes: BoxTable, *, flags: Sequence[str]) -> BoxTable:
+def _chosen_objects(boxes: BoxTable, *, flags: Sequence[str], least: float) -> BoxTable:
+    """Return the objects without any of the flags; those of a smaller area are ignored."""
     marked = [marks for flag in flags if (marks := getattr(boxes, flag)) is not None]
-    return boxes.take(~np.logical_or.reduce(marked)) if marked else boxes
+    boxes = boxes.take(~np.logical_or.reduce(marked)) if marked else boxes
+    return freeze(replace(boxes, ignore=np.asarray(boxes.ignore) | (boxes.area < least))) if least else boxes
 
 
 def _in_subsets(boxes: Boxes, sides: Sides, protocol: Protocol, findings: FindingLog, *, is_pred: bool) -> Boxes:

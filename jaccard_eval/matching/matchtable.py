@@ -498,6 +498,8 @@ class MatchTable:
     gt_counted: BoolArray | None = None
     # Bits of the subsets that a detection lies outside of, (n,); None where there are none.
     outside: npt.NDArray[np.uint16] | None = None
+    # The share of a detection that ignored objects cover, (n,); None where the protocol spares none for it.
+    covered: FloatArray | None = None
     # The largest overlap of an object with one that is ignored, (m,); None where no metric of the protocol asks.
     gt_cover: FloatArray | None = None
 
@@ -537,7 +539,7 @@ class MatchTable:
         rows = self.row[detections]
         columns["row"] = np.searchsorted(np.sort(rows), rows).astype(np.int32)
         columns |= {name: getattr(self, name)[truth] for name in ("gt_label", "gt_source")}
-        for name in ("unpunished", "outside"):
+        for name in ("unpunished", "outside", "covered"):
             column = getattr(self, name)
             columns[name] = None if column is None else column[detections]
         return replace(
@@ -587,7 +589,7 @@ def match_boxes(
     # Below the lowest threshold nothing can match, and most overlaps are: 50,000 pairs of half a million remain.
     pairs = (
         Pairs(known.det, place[known.gt], known.overlap)
-        if known is not None and not protocol.subsets_alone
+        if known is not None and not (protocol.subsets_alone or protocol.spares_covered)
         else keyed_pairs(
             *sides,
             protocol,
@@ -616,7 +618,10 @@ def match_boxes(
         pairs, candidate, choice = _matched_alone(problem, pairs, covering, outside, protocol)
     else:
         candidate, choice = ASSIGNMENTS[protocol.assignment](problem)
-    if taking_part is not None and not taking_part.all():
+    covered = None
+    if protocol.spares_covered:
+        pairs, covered = _with_covered(pairs, *sides, pred.area[det_order], protocol)
+    if covered is not None or (taking_part is not None and not taking_part.all()):
         everyone = np.unique(pairs.det)
         chosen = np.full((*choice.shape[:2], len(everyone)), NO_PLACE, dtype=choice.dtype)
         chosen[..., np.searchsorted(everyone, candidate)] = choice
@@ -650,8 +655,35 @@ def match_boxes(
         gt_region=reusable if protocol.interpolation == SLOTS else None,
         gt_counted=~out_of_range(gt, protocol) if protocol.counts_ignored else None,
         outside=None if pred.outside is None else pred.outside.take(det_order),
+        covered=covered,
         gt_cover=_covers(gt, order, gt_key, protocol) if PAIRED in protocol.metrics else None,
     )
+
+
+def _with_covered(
+    pairs: Pairs, det: Keyed, gt: Keyed, area: FloatArray, protocol: Protocol
+) -> tuple[Pairs, FloatArray]:
+    """Return the share of each detection that ignored objects cover, (n,), and pairs of all that it may spare.
+
+    Source: the rules of cityscapesScripts' ``evalInstanceLevelSemanticLabeling.py``.
+    """
+    reasons = np.zeros(len(gt.rows), dtype=np.int64)
+    for flag in protocol.ignored_flags:
+        reasons += getattr(gt.boxes, flag)[gt.rows]
+    (ignored,) = np.nonzero(reasons)
+    others = Keyed(gt.boxes, gt.rows[ignored], gt.key[ignored])
+    found = keyed_pairs(det, others, protocol, threshold=0.0, crowd=np.ones(len(ignored), dtype=np.bool_))
+    # Whole pixels, so that a share is one division.
+    pixels = np.rint(found.overlap * area[found.det]) * reasons[ignored[found.gt]]
+    share = np.bincount(found.det, pixels, len(area)) / np.maximum(area, 1)
+    # What is spared at some threshold and not at another has to be a candidate, which has a pair.
+    more = ~np.isin(found.det, pairs.det) & (share[found.det] > protocol.iou_thresholds[0])
+    more &= starts_of_runs(found.det)[: len(found)]
+    spared, objects = found.det[more], ignored[found.gt[more]]
+    rows = np.concatenate((pairs.det, spared))
+    order = stable_order(rows)
+    gt_rows, overlap = np.concatenate((pairs.gt, objects)), np.concatenate((pairs.overlap, np.zeros(len(spared))))
+    return Pairs(rows[order], gt_rows[order], overlap[order]), share
 
 
 def _outside_areas(pred: BoxTable, protocol: Protocol) -> list[BoolArray]:
@@ -807,6 +839,9 @@ class Ranking:
             # The size of a detection decides only where it matches nothing; a match counts as its object does, and
             # what else a group takes besides its best detection is ignored.
             np.logical_and(choice == NO_PLACE, in_range[a][table.candidate], out=counts[a])
+            if table.covered is not None:
+                limits = np.asarray(table.protocol.iou_thresholds)[:, None]
+                counts[a] &= table.covered[table.candidate] <= limits
             counts[a] |= hits[a]
         return cls(
             protocol=table.protocol,

@@ -352,6 +352,7 @@ def words_of(ranking: Ranking, rows: IntArray, hits: Words, misses: Words) -> np
     return np.hstack((scores, *(bits.view(np.uint8)[:, :n_bytes] for bits in (hits, misses))))
 
 
+LINES = "lines"  # from (0, 1) between the points of scores
 # Hits that no class has; far from the end of int64, so that sums with it do not wrap.
 NEVER = np.iinfo(np.int32).max
 
@@ -508,8 +509,8 @@ class Steps:
             area[t, k] = (np.diff(grid) * (line[1:] + line[:-1]) / 2.0).sum()
         return self.undefined_without_truth(area)
 
-    def area_under_points(self) -> FloatArray:
-        """Area below straight lines between the points of all detections, from the first one on; shape (T, K).
+    def area_under_points(self, *, from_one: bool = False) -> FloatArray:
+        """Area below straight lines between the points of all detections, from the first one, or (0, 1), on; (T, K).
 
         Source: the rules of CrowdDet's ``lib/evaluate``.
         """
@@ -521,10 +522,11 @@ class Steps:
             before = np.repeat(self.before[rows] - np.cumsum(weights[rows]), weights[rows])
             hits = np.arange(1, len(before) + 1)
             before = before + hits
-            # What nothing stands in front of is the first point.
+            # What nothing stands in front of is the first point; a line from (0, 1) to it is level.
             led = before > 1
             front = (hits[led] - 1) / (before[led] - 1)
-            area[t, k] = ((front + hits[led] / before[led]) / 2).sum() / self.positives[k]
+            area[t, k] = (1 / self.positives[k]) * np.count_nonzero(~led) * from_one
+            area[t, k] += ((front + hits[led] / before[led]) / 2).sum() / self.positives[k]
         return self.undefined_without_truth(area)
 
     def area_in_slots(self) -> FloatArray:
@@ -542,8 +544,8 @@ class Steps:
         kind = self.protocol.interpolation
         if kind in ("area", "scores"):
             return self.area_under_envelope()
-        if kind == "points":
-            return self.area_under_points()
+        if kind in ("points", LINES):
+            return self.area_under_points(from_one=kind == LINES)
         if kind == SLOTS:
             return self.area_in_slots()
         return self.area_under_lines(detections(), self.protocol.recall_grid, tail=kind == "linear to 1")
@@ -764,6 +766,8 @@ class Curves:
             return np.asarray(self.slot_precision(area)[..., 1:].mean(axis=-1))
         if self.protocol.interpolation == "scores":
             return self._area_at_scores(area)
+        if self.protocol.interpolation == LINES and self._hits_first is None:
+            return self._area_under_lines(area)
         return self.steps(area, cap).area_by_rule(partial(self.detection_counts, area, cap))
 
     def _area_at_scores(self, area: int) -> FloatArray:
@@ -784,6 +788,25 @@ class Curves:
             tp, counted = (np.append(0, np.cumsum(flag[rows] * weight))[at] for flag in (hit, counts))
             envelope = np.maximum.accumulate((tp / np.maximum(counted, 1))[::-1])[::-1]
             found[t, k] = np.sum(np.diff(np.append(0, tp)) * envelope) / self.positives[area, k]
+        return found
+
+    def _area_under_lines(self, area: int) -> FloatArray:
+        """Area below straight lines from (0, 1) between the points of scores, of equal ones all at once; shape (T, K).
+
+        Source: the rules of cityscapesScripts' ``evalInstanceLevelSemanticLabeling.py``: the width of a point is half
+        the distance of the recalls next to it.
+        """
+        ranking = self.ranking
+        found = np.full(self.hit_counts(area, 0).shape, np.nan)
+        for t, k in np.argwhere(np.broadcast_to(self.positives[area] > 0, found.shape)):
+            rows, (hit, counts) = self._plan.rows(int(k)), ranking.outcomes(int(t), area)
+            weight = self._of(np.arange(len(ranking))[rows])
+            (last,) = np.nonzero(starts_of_runs(np.append(ranking.score[rows], np.nan))[1:])
+            tp, counted = (np.cumsum(flag[rows] * weight)[last] for flag in (hit, counts))
+            # What is ignored is no point: in front of all others the line is level.
+            precision = np.append(1.0, np.where(counted > 0, tp / np.maximum(counted, 1), 1.0))
+            rises = np.diff(np.append(0, tp))
+            found[t, k] = np.sum(rises * (precision[1:] + precision[:-1])) / 2 / self.positives[area, k]
         return found
 
     def recall_at(

@@ -93,7 +93,8 @@ class Axes:
     @property
     def own_thresholds(self) -> IntArray | None:
         """Place of the threshold of each class (K,), where they have their own; else None."""
-        own = {rule.name.casefold(): self._nearest(rule.iou) for rule in self.protocol.class_rules}
+        rules = [(rule.name.casefold(), rule.iou) for rule in self.protocol.class_rules]
+        own = {name: self._nearest(iou) for name, iou in rules if iou is not None}
         return np.array([own.get(name.casefold(), 0) for name in self.class_names], dtype=np.int64) if own else None
 
     def _nearest(self, iou: float) -> int:

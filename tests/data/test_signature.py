@@ -51,6 +51,8 @@ CHANGES = {
     "region_flags": ("crowd", "ignore"),
     "counts_ignored": True,
     "subsets_alone": True,
+    "least_area": 100.0,
+    "spares_covered": True,
     "class_rules": (ClassRule("Car", 0.7),),
     "subsets": (Subset("near", (Limit("height", low=20),)),),
 }

@@ -437,6 +437,8 @@ RULES = (  # the order of the steps, and the fields that only make sense togethe
     ("area ranges", ("areas",)),
     ("subsets", ("subsets", "subsets_alone")),
     ("rules of classes", ("class_rules",)),
+    ("objects too small to count", ("least_area",)),
+    ("detections that ignored objects cover", ("spares_covered",)),
     ("pixels added to sides", ("pixel_offset",)),
     ("what boxes are compared by", ("overlap",)),
     ("rounding of overlaps", ("single_precision", "union_epsilon")),
