@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jaccard_eval.registry import provide
 
 if TYPE_CHECKING:
+    from jaccard_eval.api.histories import history
     from jaccard_eval.api.library import (
         compare,
         convert,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from jaccard_eval.features.errors.result import ErrorReport
     from jaccard_eval.features.explain.result import ExplanationResult
     from jaccard_eval.features.gates.rules import Gates, Rule
+    from jaccard_eval.features.history.result import HistoryResult
     from jaccard_eval.features.inspect.result import Inspection
     from jaccard_eval.features.labels.result import LabelsResult
     from jaccard_eval.features.nms.compute import soft_nms, weighted_nms
@@ -103,6 +105,7 @@ _HOMES = {
     "Rule": "features.gates.rules",
     "ScaleOptions": "features.scale.result",
     "Slice": "options",
+    "HistoryResult": "features.history.result",
     "SuiteResult": "features.suite.result",
     "UsageError": "errors",
     "Verification": "features.verify.result",
@@ -139,6 +142,7 @@ _HOMES = {
     "scale": "similarity.encoding",
     "sensitivity": "api.library",
     "soft_nms": "features.nms.compute",
+    "history": "api.histories",
     "suite": "api.suites",
     "to_frame": "frames",
     "verify": "api.library",
@@ -161,6 +165,7 @@ __all__ = [
     "GateResult",
     "GateVerdict",
     "Gates",
+    "HistoryResult",
     "Inspection",
     "JaccardEvalError",
     "JaccardEvalWarning",
@@ -194,6 +199,7 @@ __all__ = [
     "gate",
     "get_protocol",
     "giou_loss",
+    "history",
     "inspect",
     "iou_loss",
     "jaccard_distance",

@@ -111,6 +111,20 @@ def example_keys(keys: Iterable[object], limit: int = 3) -> str:
     return ", ".join(quoted_value(key) for key in islice(keys, limit))
 
 
+def distinct_ends(*paths: str) -> tuple[str, ...]:
+    """Return what paths are called where they stand together: their ends, with as many folders as differ.
+
+    >>> distinct_ends("a/1/pred.json", "a/2/pred.json")
+    ('1/pred.json', '2/pred.json')
+    """
+    parts = [path.rstrip("/").split("/") for path in paths]
+    for size in range(1, max(map(len, parts)) + 1):
+        names = tuple("/".join(part[-size:]) for part in parts)
+        if len(set(names)) == len(names):
+            return names
+    return paths
+
+
 def pluralise(n: int, one: str, many: str = "") -> str:
     """Return a number with its noun."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"

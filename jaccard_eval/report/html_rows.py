@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from jaccard_eval.report.model import TEXT_KINDS, Cell, Column, Drawn, Table, cell_text, look_of
+from jaccard_eval.report.model import TEXT_KINDS, Cell, Column, Drawn, Linked, Table, cell_text, look_of
 from jaccard_eval.report.svg import draw_cell
 from jaccard_eval.text import printable
 
@@ -29,7 +29,10 @@ def _cell(cell: Cell, column: Column) -> str:
     classes = f"{kind} {'' if look == 'plain' else look}".strip()
     attributes = f' class="{classes}"' if classes else ""
     attributes += f' data-live="{_safe(column.key)}"' if column.key else ""
-    return f"{attributes}>{_safe(cell_text(cell, column.kind))}"
+    text = _safe(cell_text(cell, column.kind))
+    if isinstance(cell, Linked) and cell.place:
+        text = f'<a href="{_safe(cell.place)}">{text}</a>'
+    return f"{attributes}>{text}"
 
 
 def _safe(text: str) -> str:

@@ -50,8 +50,16 @@ class Drawn:
     look: Literal["bar", "dot"] = "bar"
 
 
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """A text of a page that leads to another, by where that lies; empty where there is none."""
+
+    text: str
+    place: str
+
+
 DataCell = str | int | float  # a float is NaN where undefined
-Cell = DataCell | Interval | Marked | Drawn  # a text stands as it is in a column of any kind
+Cell = DataCell | Interval | Marked | Drawn | Linked  # a text stands as it is in a column of any kind
 Rows = tuple[tuple[Cell, ...], ...]
 
 
@@ -475,6 +483,8 @@ def cell_text(cell: Cell, kind: Kind = "metric") -> str:
         return cell
     if isinstance(cell, Drawn):
         return ""
+    if isinstance(cell, Linked):
+        return cell.text
     if isinstance(cell, tuple):
         return UNDEFINED if math.isnan(cell[0]) else " to ".join(map(delta_text, cell))
     # A whole number stays one in any column: a metric that is a count, such as TP, has no decimals.
@@ -485,7 +495,7 @@ def look_of(cell: Cell, kind: Kind) -> Look:
     """Return how a cell looks: what is undefined is dim, a difference shows which way it goes."""
     if isinstance(cell, Marked):
         return cell.look
-    if isinstance(cell, str | Drawn):  # a text that happens to read as what is undefined is the feature's own
+    if isinstance(cell, str | Drawn | Linked):  # a text that happens to read as what is undefined is the feature's own
         return "plain"
     low, high = cell if isinstance(cell, tuple) else (cell, cell)
     if math.isnan(low):

@@ -12,6 +12,7 @@ PACKAGE = Path(jaccard_eval.__file__).parent
 # Features that stand on others; everything else of a feature is its own business.
 FEATURES_BELOW = {
     "gates": {"bootstrap"},
+    "history": {"bootstrap", "compare"},
     "compare": {"bootstrap", "images"},
     "images": {"errors", "operating"},  # what a box is wrong by, and from which score on
     "labels": {"images"},  # drawn in the same gallery

@@ -30,6 +30,7 @@ MORE = {
     "gated pixels": "pixels maps maps --fail-under mIoU=0.5",
     "all of segments": "panoptic segments/gt.json segments/better.json --against segments/worse.json --bootstrap 20"
     " --slice a=*1.jpg --fail-under PQ=0.5 --iou-type boundary --per-class",
+    "history": "report result.json result.json",
     "slices": "compare gt.json pred.json nothing.json --slice a=a* --bootstrap 0",
 }
 SAVED = RUNS | MORE

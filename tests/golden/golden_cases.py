@@ -143,6 +143,8 @@ FURTHER = [
     "compare made/worse.json made/better.json",
     f"labels {PAIR} -o r.json -o r.csv",
     "suite sample_data/suite.toml --no-cache -o r.json -o r.csv -o r.html",
+    f"report {RUNS} made/worse.json -o r.json -o r.csv -o r.html",
+    f"report {RUNS} --json --bootstrap 0",
     f"labels {GT} {WORSE} {BETTER} --json",
     f"inspect {GT}",
     f"inspect {BETTER}",

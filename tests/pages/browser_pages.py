@@ -92,6 +92,15 @@ def of_saved_result(command: str, *options: object) -> Callable[..., list[object
     return words
 
 
+def of_history(folder: Path, request: pytest.FixtureRequest) -> list[object]:
+    saved = folder / "runs"
+    saved.mkdir(exist_ok=True)
+    for name in ("worse", "better"):
+        evaluate(PAIR[0], SAMPLE / "coco" / f"{name}.json").save(saved / f"{name}.npz")
+    evaluate(*PAIR, protocol="voc2012").save(saved / "other.npz")
+    return ["report", *(saved / f"{name}.npz" for name in ("worse", "better", "other")), "--bootstrap", "50"]
+
+
 # Name -> the words of the command that writes it. A page of another command than `evaluate` is called as that one.
 PAGES: dict[str, Callable[[Path, pytest.FixtureRequest], list[object]]] = {
     "sample": of_sample(),
@@ -120,6 +129,7 @@ PAGES: dict[str, Callable[[Path, pytest.FixtureRequest], list[object]]] = {
     "inspect": lambda *_: ["inspect", *PAIR],
     "labels": lambda *_: ["labels", *PAIR],
     "suite": lambda *_: ["suite", SAMPLE / "suite.toml", "--no-cache"],
+    "history": of_history,
     "explain": lambda *_: ["explain", *PAIR, "--boxes", "10"],
     "report": of_saved_result("report"),
 }

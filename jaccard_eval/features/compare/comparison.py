@@ -468,19 +468,28 @@ def _affordable(results: Sequence[EvaluationResult], n_parts: int) -> tuple[Boot
     runs = [detection_metrics(result) for result in results]
     images, classes = runs[0].image_names, len(runs[0].class_names)
     fix: Fix | None = None
-    work = len(runs) * n_parts * (len(images) + CLASS_WORK * classes)
-    affordable = [n for n, most in AUTO_RESAMPLES.items() if work <= most]
+    settings = quick_settings(n_parts * work_of(len(runs), runs[0]))
     if any(set(metrics.image_names) != set(images) for metrics in runs[1:]):
         reason = "the predictions are for different images"
     elif len(images) < 2:
         reason = "there are fewer than 2 images to draw from"
-    elif not affordable:
+    elif settings is None:
         reason = f"{len(images):,} images and {classes:,} classes take a while"
         fix = Fix.missing("Add them with {bootstrap}.", bootstrap=str(Bootstrap().n_resamples))
     else:
-        return Bootstrap(n_resamples=affordable[0]), ()
+        return settings, ()
     findings.note("bootstrap-skipped", Where(results[0].pred.path), f"no confidence intervals: {reason}", fix=fix)
     return None, findings.findings()
+
+
+def work_of(n_runs: int, metrics: DetectionMetrics) -> int:
+    """Return how much one resample of some runs takes, each with the images and classes of this one."""
+    return n_runs * (len(metrics.image_names) + CLASS_WORK * len(metrics.class_names))
+
+
+def quick_settings(work: int) -> Bootstrap | None:
+    """Return the default resamples of so much work, or None where they would take long."""
+    return next((Bootstrap(n_resamples=n) for n, most in AUTO_RESAMPLES.items() if work <= most), None)
 
 
 def with_noise(
@@ -535,21 +544,15 @@ def require_two(count: int) -> None:
 def _require_same_rules(baseline: EvaluationResult, others: Sequence[EvaluationResult]) -> None:
     """Raise a DataError unless all results rest on one ground truth and on the same rules."""
     findings = FindingLog()
-    base_fields = signature_fields(baseline.signature)
     class_names = detection_metrics(baseline).class_names
     for other in others:
-        other_fields = signature_fields(other.signature)
-        names = [name for name in dict.fromkeys([*base_fields, *other_fields]) if name not in PER_RUN_FIELDS]
-        for name in names:
-            if base_fields.get(name) != other_fields.get(name):
-                what = "the fingerprint of the ground truth" if name == "gt" else f"the rule {name}"
-                findings.error(
-                    "comparison-unequal",
-                    Where(other.pred.path, field=name),
-                    f"{what} is {quoted_value(other_fields.get(name, 'not set'))}, and "
-                    f"{quoted_value(base_fields.get(name, 'not set'))} for the baseline {baseline.pred.path}",
-                    fix="Compare results with the same ground truth and rules. Evaluate again where they differ.",
-                )
+        for name, difference in differing_rules(baseline.signature, other.signature):
+            findings.error(
+                "comparison-unequal",
+                Where(other.pred.path, field=name),
+                f"{difference} for the baseline {baseline.pred.path}",
+                fix="Compare results with the same ground truth and rules. Evaluate again where they differ.",
+            )
         # The fingerprint knows no order. Boxes are compared by their row, classes by their place.
         what = "classes" if class_names != detection_metrics(other).class_names else "boxes"
         if what == "classes" or not _has_equal_rows(baseline, other):
@@ -561,6 +564,16 @@ def _require_same_rules(baseline: EvaluationResult, others: Sequence[EvaluationR
                 fix="Evaluate both against the same ground-truth file.",
             )
     findings.raise_errors()
+
+
+def differing_rules(baseline: str, other: str) -> Iterator[tuple[str, str]]:
+    """Yield what two signatures differ by that are to be compared: the field, and what it is in the other and here."""
+    base_fields, other_fields = signature_fields(baseline), signature_fields(other)
+    for name in dict.fromkeys([*base_fields, *other_fields]):
+        if name not in PER_RUN_FIELDS and base_fields.get(name) != other_fields.get(name):
+            what = "the fingerprint of the ground truth" if name == "gt" else f"the rule {name}"
+            here, there = (quoted_value(fields.get(name, "not set")) for fields in (base_fields, other_fields))
+            yield name, f"{what} is {there}, and {here}"
 
 
 def _has_equal_rows(baseline: EvaluationResult, other: EvaluationResult) -> bool:

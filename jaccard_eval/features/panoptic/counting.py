@@ -44,7 +44,7 @@ from jaccard_eval.progress import tracked
 from jaccard_eval.reading.files import record_failures
 from jaccard_eval.reading.labelmaps import Category, EncodedImage, LabelImage
 from jaccard_eval.reading.segments import ListedSegments, SegmentedImage, SegmentedSide
-from jaccard_eval.text import pluralise, quoted_value
+from jaccard_eval.text import distinct_ends, pluralise, quoted_value
 
 SLICE_REFS = tuple(MetricRef(name=name) for name in QUALITIES)
 
@@ -67,7 +67,7 @@ def with_differences(
     """Return a result with its differences from other predictions; of fewer than two images without intervals."""
     contender, baseline = (
         Contender(path=side.path, fingerprint=side.fingerprint, score=math.nan, name=name)
-        for side, name in zip((result.pred, other.pred), _pred_names(result.pred.path, other.pred.path), strict=True)
+        for side, name in zip((result.pred, other.pred), distinct_ends(result.pred.path, other.pred.path), strict=True)
     )
     versus = Versus(
         contender=contender,
@@ -96,16 +96,6 @@ def with_differences(
         signature=with_choices(result.signature, f"against={other.pred.fingerprint}"),
         findings=tuple(known),
     )
-
-
-def _pred_names(*paths: str) -> tuple[str, ...]:
-    """Return what predictions are called: their files, with as many folders as differ."""
-    parts = [path.rstrip("/").split("/") for path in paths]
-    for size in range(1, max(map(len, parts)) + 1):
-        names = tuple("/".join(part[-size:]) for part in parts)
-        if len(set(names)) == len(names):
-            return names
-    return paths
 
 
 Map = npt.NDArray[Any]  # of ids, (h, w)
