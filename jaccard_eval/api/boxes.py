@@ -780,6 +780,8 @@ def labels(
 ) -> LabelsResult:
     """Find annotations that are probably wrong: missing objects, wrong classes, bad boxes, spurious ones, duplicates.
 
+    Of poses those with left and right exchanged as well.
+
     What predictions contradict is ranked by how surely they are right, which is learnt from the same data by class and
     size, so that a confident model does not flood the list.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,25 @@ from jaccard_eval.native import calls as native
 from jaccard_eval.similarity import Rows, Similarity
 
 COCO_SIGMAS = SIGMAS["coco"]  # of its 17 points from nose to ankles, in units of the square root of the area
+# From nose to ankles: what is left is right.
+COCO_FLIPPED = (0, 2, 1, 4, 3, 6, 5, 8, 7, 10, 9, 12, 11, 14, 13, 16, 15)
+_SIDE = re.compile(r"left|right|(?<![a-z])[lr](?![a-z])", re.IGNORECASE)
+_OTHER_SIDE = {"left": "right", "right": "left", "l": "r", "r": "l"}
+
+
+def other_sides(names: Sequence[str], n: int) -> tuple[int, ...] | None:
+    """Return for each of n points that of the other side, itself where it has none; None where no sides are known.
+
+    >>> other_sides(("nose", "left_eye", "right_eye"), 3)
+    (0, 2, 1)
+    """
+    if not names and n == len(COCO_FLIPPED):
+        return COCO_FLIPPED
+    place = {name.lower(): at for at, name in enumerate(names)}
+    turned = [_SIDE.sub(lambda side: _OTHER_SIDE[side[0].lower()], name.lower()) for name in names]
+    order = tuple(place.get(name, at) for at, name in enumerate(turned))
+    known = len(names) == n and order != tuple(range(n)) and all(order[order[at]] == at for at in range(n))
+    return order if known else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +88,10 @@ class Keypoints:
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the points."""
         return {"points": self.points}
+
+    def ordered(self, order: Sequence[int]) -> Keypoints:
+        """Return the poses with their points in another order."""
+        return Keypoints(self.points[:, list(order)])
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Keypoints:

@@ -38,15 +38,13 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import measure_aligned
 from jaccard_eval.options import ANGLES, AS_WRITTEN, MASK_AXES, spelled_angle
 from jaccard_eval.similarity.boundary import boundaries, boundary_width
-from jaccard_eval.similarity.keypoints import Keypoints, PoseSide
+from jaccard_eval.similarity.keypoints import COCO_FLIPPED, Keypoints, PoseSide
 from jaccard_eval.similarity.masks import Outlines, filled, masks_of, on_canvases, outlines_of
 from jaccard_eval.similarity.obb import Quads, QuadSide, quad_pairs
 from jaccard_eval.text import quoted_value
 
 TRIAL_PAIRS = 2_000  # that a trial compares, at most about
 TRIAL_DISTANCES = 2_000_000  # between points of poses, at most about: those of a whole body are many
-# From nose to ankles: what is left is right.
-COCO_FLIPPED = (0, 2, 1, 4, 3, 6, 5, 8, 7, 10, 9, 12, 11, 14, 13, 16, 15)
 
 AnyShapes = TypeVar("AnyShapes", Keypoints, Quads)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import BoxTable, FloatArray
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.features.labels.evidence import (
@@ -40,6 +40,7 @@ from jaccard_eval.features.labels.result import (
     DUPLICATE,
     LISTED,
     MISSING,
+    SIDES,
     SPURIOUS,
     SUSPICIONS,
     LabelsResult,
@@ -50,11 +51,13 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.matchtable import Pairs, any_flag
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.progress import staged
+from jaccard_eval.similarity.keypoints import Keypoints, other_sides
 from jaccard_eval.text import pluralise
 
 EXCHANGE_PRIOR = 2.0  # pairs
 WRONG_SHARE = 0.02  # of labels, before anything is known of them
 FREE_IOU = 0.4  # a detection that overlaps an annotation by more is of that
+LEAST_FIT = 0.05  # of a pose and a detection; below, they fit equally badly
 UNSEEN = 0.15  # that a model sees nothing where there is an object
 MOST_UNUSUAL = 3.9  # log; a box that is off by more is of another object
 CUT_SCORE, CUT_SHARE = 0.1, 0.25  # lowest score, and right ones of the lowest tenth: lower scores were cut off
@@ -117,12 +120,14 @@ def suspect_labels(
     _check(truth, chosen, findings)
     company = Company(truth)
     refused = _refusals(views)
+    turned, explained = _swapped(truth, views, protocol, sides[0].gt.point_names)
     ranked = [
+        turned,
         _duplicates(truth, views, protocol),
         _classes(truth, views, company),
         _boxes(truth, views),
         *([] if SPURIOUS in refused else [_spurious(truth, views, company)]),
-        _missing(truth, views, company, protocol),
+        _missing(truth, views, company, protocol, explained),
     ]
     listed, unlisted, taken = [], {}, np.zeros(len(truth.boxes) + 1, dtype=np.bool_)
     for kind in ranked:
@@ -245,12 +250,52 @@ def _stranger(truth: Truth, company: Company, rows: IntArray, share: FloatArray)
     return np.asarray(np.log(share[label] / company.of(image, label, label)))
 
 
-def _missing(truth: Truth, views: Sequence[Views], company: Company, protocol: Protocol) -> Ranked:
-    """Rank sure detections on nothing; those of several files on one place are one suspect."""
+def _swapped(
+    truth: Truth, views: Sequence[Views], protocol: Protocol, names: Sequence[str]
+) -> tuple[Ranked, list[BoolArray]]:
+    """Rank poses that detections fit better with left and right exchanged; also mark these detections, by file."""
+    shapes, m = truth.boxes.shapes, len(truth.boxes)
+    explained = [np.zeros(len(view.pred), dtype=np.bool_) for view in views]
+    order = other_sides(names, shapes.points.shape[1]) if isinstance(shapes, Keypoints) else None
+    if not isinstance(shapes, Keypoints) or order is None:
+        return _ranked(SIDES, np.zeros(0)), explained
+    boxes = replace(truth.boxes, shapes=shapes.ordered(order))
+    odds, fit, of_view = np.zeros(m), np.zeros(m), np.zeros(m, dtype=np.int64)
+    detection = np.full(m, NONE, dtype=np.int64)
+    for k, view in enumerate(views):
+        pairs = overlapping(view.pred, np.arange(len(view.pred)), boxes, truth.counts, protocol, threshold=MATCH_IOU)
+        same = view.pred.label[pairs.det] == boxes.label[pairs.gt]
+        det, row, overlap = pairs.det[same], pairs.gt[same], pairs.overlap[same]
+        as_is = np.full(m, LEAST_FIT)
+        own = view.pred.label[view.pairs.det] == boxes.label[view.pairs.gt]
+        np.maximum.at(as_is, view.pairs.gt[own], view.pairs.overlap[own])
+        # The detection that fits best, and only where none fits the pose as it is labelled as well.
+        best = np.lexsort((-overlap, row))
+        row, first = np.unique(row[best], return_index=True)
+        det, overlap = det[best][first], overlap[best][first]
+        better = overlap > as_is[row]
+        row, det, overlap = row[better], det[better], overlap[better]
+        explained[k][det] = True
+        # A model that exchanges sides itself proves little.
+        share = (len(row) - 1 + 0.5) / ((view.right != NONE).sum() + len(row) + 1)
+        odds[row] += view.thing[det] + 2 * np.log(overlap / as_is[row]) - np.log(share if len(row) else 1.0)
+        against = np.setdiff1d(view.right[view.right != NONE], row)
+        odds[against] -= np.logaddexp(0, view.thing[view.matched[against]])
+        fresh = detection[row] == NONE
+        of_view[row[fresh]], detection[row[fresh]], fit[row[fresh]] = k, det[fresh], overlap[fresh]
+    rows = np.flatnonzero(detection != NONE)
+    columns: dict[str, Any] = {"view": of_view[rows], "detection": detection[rows], "extra": fit[rows]}
+    return _ranked(SIDES, odds[rows], row=rows, **columns), explained
+
+
+def _missing(
+    truth: Truth, views: Sequence[Views], company: Company, protocol: Protocol, explained: Sequence[BoolArray]
+) -> Ranked:
+    """Rank sure detections on nothing that nothing else explains; those of several files on one place are one."""
     near: list[Any] = []
     for k, view in enumerate(views):
         free = (view.right == NONE) & (view.other == NONE) & (view.loose == NONE) & (view.near < FREE_IOU)
-        rows = np.flatnonzero(free & ~view.is_double & ~view.in_ignored)
+        rows = np.flatnonzero(free & ~view.is_double & ~view.in_ignored & ~explained[k])
         near.append((np.full(len(rows), k), rows, view.thing[rows]))
     of_view, row, odds = (np.concatenate(columns) for columns in zip(*near, strict=True))
     boxes = BoxTable.concat([view.pred.take(rows) for view, (_, rows, _) in zip(views, near, strict=True)])
@@ -430,6 +475,8 @@ class _Writer:
             suggested = " ".join(self._number(value) for value in becomes)
         elif kind == DUPLICATE:
             suggested = self._id(int(ranked.detection[place]))
+        elif kind == SIDES:
+            suggested = "swap"
         corners = _corners(of.xywh[at])
         return Suspect(
             kind=kind,
@@ -505,6 +552,10 @@ class _Writer:
         alone = "the only one" if of_class == 1 else f"one of {of_class}"
         found = f"{100 * ranked.extra[place]:.0f} % of {kind} are found"
         return f"nothing near; {found}; {alone} in an image of {pluralise(n, 'object')}"
+
+    def _why_sides(self, ranked: Ranked, place: int) -> str:
+        shown = _share(self._shown(ranked, place))
+        return f"a detection of {shown} fits with left and right exchanged: OKS {_share(ranked.extra[place])}"
 
     def _why_duplicate(self, ranked: Ranked, place: int) -> str:
         other = int(ranked.detection[place])

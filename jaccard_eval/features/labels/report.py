@@ -40,13 +40,14 @@ TITLES = {
     "box": "Bad boxes",
     "spurious": "Spurious objects",
     "duplicate": "Duplicates",
+    "sides": "Swapped sides",
 }
 
 
 def build_report(result: LabelsResult, options: ReportOptions) -> Report:
     """Return the first suspects of each kind, with the reason for each; all that are listed with `options.verbose`."""
     sides = [("ground truth", result.gt), *(("predictions", pred) for pred in result.preds)]
-    sections = [inputs_section(sides), *(_section(result, kind, verbose=options.verbose) for kind in SUSPICIONS)]
+    sections = [inputs_section(sides), *(_section(result, kind, verbose=options.verbose) for kind in result.kinds)]
     if result.gain is not None:
         sections.append(_gain(result.gain))
     title = f"jaccard-eval {result.version}, suspected labels, protocol {result.protocol}"

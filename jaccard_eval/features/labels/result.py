@@ -14,7 +14,10 @@ from jaccard_eval.findings import Finding
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.text import pluralise
 
-MISSING, CLASS, BOX, SPURIOUS, DUPLICATE = SUSPICIONS = ("missing", "class", "box", "spurious", "duplicate")
+MISSING, CLASS, BOX, SPURIOUS, DUPLICATE, SIDES = SUSPICIONS = (
+    *("missing", "class", "box", "spurious", "duplicate"),
+    "sides",  # of poses: left and right are exchanged
+)
 LISTED = 200  # suspects of a kind: more than anybody looks through at once
 PROBABLE = 0.5  # score from which an annotation is rather wrong than right
 
@@ -59,7 +62,8 @@ class LabelsResult(Result):
     Parameters
     ----------
     suspects : tuple of Suspect
-        The surest first, over all kinds: missing objects, wrong classes, bad boxes, spurious objects and duplicates.
+        The surest first, over all kinds: missing objects, wrong classes, bad boxes, spurious objects and
+        duplicates; of poses also those with left and right exchanged.
     unlisted : mapping of str to int
         How many more there are of each kind.
     refused : mapping of str to str
@@ -101,7 +105,13 @@ class LabelsResult(Result):
     def counts(self) -> dict[str, int]:
         """How many suspects of each kind are rather wrong than right, among those that are listed."""
         found = Counter(suspect.kind for suspect in self.suspects if suspect.score >= PROBABLE)
-        return {kind: found[kind] for kind in SUSPICIONS if kind not in self.refused}
+        return {kind: found[kind] for kind in self.kinds if kind not in self.refused}
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What can be suspected: of anything but poses no sides."""
+        has_sides = any(suspect.kind == SIDES for suspect in self.suspects)
+        return SUSPICIONS if has_sides else tuple(kind for kind in SUSPICIONS if kind != SIDES)
 
     def limited(self, most: int) -> LabelsResult:
         """Return the list with the verdict whether at most so many suspects are rather wrong than right."""

@@ -25,6 +25,7 @@ from jaccard_eval.features.labels.result import (
     CLASS,
     DUPLICATE,
     MISSING,
+    SIDES,
     SPURIOUS,
     SUSPICIONS,
     Gain,
@@ -36,6 +37,7 @@ from jaccard_eval.formats import iou_types, opened, write_dataset, written_forma
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import match_sides
 from jaccard_eval.reading.files import read_bytes, read_text
+from jaccard_eval.similarity.keypoints import Keypoints, other_sides
 from jaccard_eval.text import pluralise, quoted_value
 
 VERDICTS = ACCEPTED, REJECTED = "accepted", "rejected"
@@ -237,7 +239,7 @@ def corrected(gt: BoxTable, suspects: Sequence[Suspect], rows: Sequence[int], si
     images = {name: row for row, name in reversed([*enumerate(sides.aligned.image_names)])}
     classes = {name: row for row, name in enumerate(sides.aligned.class_names)}
     label, xywh, area, kept = gt.label.copy(), gt.xywh.copy(), gt.area.copy(), np.ones(len(gt), dtype=np.bool_)
-    added = list[tuple[int, int, tuple[float, ...]]]()
+    added, turned = list[tuple[int, int, tuple[float, ...]]](), list[int]()
     for suspect, row in zip(suspects, rows, strict=True):
         if suspect.kind in (CLASS, MISSING) and suspect.suggested not in classes:
             raise UsageError(f"{sides.gt.path} has no class {quoted_value(suspect.suggested)}")
@@ -250,9 +252,16 @@ def corrected(gt: BoxTable, suspects: Sequence[Suspect], rows: Sequence[int], si
             if suspect.image not in images:
                 raise UsageError(f"{sides.gt.path} has no image {quoted_value(suspect.image)}")
             added.append((images[suspect.image], classes[suspect.suggested], box))
+        elif suspect.kind == SIDES:
+            turned.append(row)
         else:
             kept[row] = False
-    changed = freeze(replace(gt, label=label, xywh=xywh, area=area)).take(kept)
+    shapes = gt.shapes
+    if turned and isinstance(shapes, Keypoints):
+        points = shapes.points.copy()
+        points[turned] = shapes.take(np.array(turned)).ordered(_order(sides)).points
+        shapes = Keypoints(points)
+    changed = freeze(replace(gt, label=label, xywh=xywh, area=area, shapes=shapes)).take(kept)
     if not added or changed.shapes is not None:
         return changed
     image, of_class, boxes = zip(*added, strict=True)
@@ -261,6 +270,16 @@ def corrected(gt: BoxTable, suspects: Sequence[Suspect], rows: Sequence[int], si
     flags: Any = {name: np.zeros(len(more), dtype=np.bool_) for name in FLAGS}
     source = np.arange(len(more)) + int(gt.source.max(initial=-1)) + 1
     return BoxTable.concat([changed, replace(more, source=source, **flags, **plain)])
+
+
+def _order(sides: Sides) -> tuple[int, ...]:
+    """Return the points of the poses with left and right exchanged."""
+    shapes = sides.aligned.gt_table.shapes
+    n = shapes.points.shape[1] if isinstance(shapes, Keypoints) else 0
+    order = other_sides(sides.gt.point_names, n)
+    if order is None:
+        raise UsageError(f"{sides.gt.path} has no poses with points of a left and a right side (kind {SIDES})")
+    return order
 
 
 def _xywh(corners: Sequence[float]) -> tuple[float, ...]:
@@ -301,6 +320,11 @@ def write_corrected(path: Path, sides: Sides, accepted: Sequence[Suspect], *, fo
             # A polygon of the former box would contradict it.
             kept = {key: value for key, value in annotation.items() if key != "segmentation"}
             annotations.append(kept | {"bbox": box, "area": round(box[2] * box[3], 4)})
+        elif suspect.kind == SIDES:
+            points = annotation["keypoints"]
+            annotations.append(
+                annotation | {"keypoints": [points[3 * at + k] for at in _order(sides) for k in range(3)]}
+            )
     last = max((item["id"] for item in document["annotations"] if isinstance(item["id"], int)), default=0)
     missing = [suspect for suspect in accepted if suspect.kind == MISSING]
     for number, suspect in enumerate(missing, start=last + 1):

@@ -89,13 +89,13 @@ const field = (key, title, options) => {
     made.value ? choose({ [key]: made.value }) : remember();
   });
 };
-const named = names => Object.fromEntries(names.map(name => [name, name]));
+const named = names => Object.fromEntries([...names].map(name => [name, name]));
 if (chosenBar) {
   all(".gallery .tools")[0].after(chosenBar);
   field("error", "Error", ERRORS);
   if (!about.boxes[2]) field("size", "Size", named(SIZES.slice(1)));
   if (about.slices.length) field("slice", "Slice", named(about.slices));
-  if (about.suspects.length) field("suspect", "Suspect", named(["missing", "class", "box", "spurious", "duplicate"]));
+  if (about.suspects.length) field("suspect", "Suspect", named(new Set(about.suspects.map(([kind]) => kind))));
   on(add(chosenBar, "button", "Show all", { type: "button" }), "click", () => {
     chosen = chosen.score ? { score: chosen.score } : {};
     remember();
