@@ -84,6 +84,8 @@ _FOREIGN_SUFFIXES = {
 }
 _PICKLED_AS_TEXT = (b"(lp", b"(dp", b"ccopy_reg", b"cnumpy")  # by protocol 0, which Python 2 used
 
+_MORE = 1 << 15  # bytes that are asked for where a file should have ended: little, as room is made for them
+
 UNPACKED_FLOOR = 64 * 1024 * 1024  # bytes that any compressed file may unpack to
 UNPACKED_RATIO = 32  # beyond that, so many times its size: annotations compress 5 to 15 times, a bomb 1,000 times
 
@@ -109,7 +111,7 @@ def require_readable(path: Path) -> None:
         list_names(path)  # a file is read later, perhaps where it lies
         return
     if not is_folder(path):
-        os.close(_open(path))
+        os.close(_open(path)[0])
         return
     with refusals_explained(path):
         os.scandir(path).close()
@@ -120,7 +122,7 @@ def require_readable(path: Path) -> None:
 @contextlib.contextmanager
 def open_regular(path: Path) -> Iterator[BufferedReader]:
     """Open a regular file for reading, never blocking on a pipe or device; a DataError explains what is in the way."""
-    with refusals_explained(path), open(_open(path), "rb") as file:
+    with refusals_explained(path), os.fdopen(_open(path)[0], "rb") as file:
         yield file
 
 
@@ -201,14 +203,28 @@ def read_bytes(path: Path, *, empty_ok: bool = False) -> bytes:
     `empty_ok` where a file of 0 bytes has a meaning, as a label file without boxes has. A file that cannot be read, is
     written to while it is read, or holds something else by its first bytes is a DataError.
     """
-    with open_regular(path) as file, unchanging(path, file):
-        data = file.read()
+    data = _contents(path)
     if data.startswith(GZIP_MAGIC):
         data = _unpack(path, data)
     data = data.removeprefix(BYTE_ORDER_MARK)
     if data or not empty_ok:
         check_content(path, data)
     return data
+
+
+def _contents(path: Path) -> bytes:
+    """Return the bytes of a regular file; a DataError when it is written to while it is read."""
+    # Without a file of Python's around it: where each image has a file of labels, making one takes as long as reading.
+    with refusals_explained(path):
+        descriptor, before = _open(path)
+        try:
+            parts = [os.read(descriptor, before.st_size + 1)]
+            while parts[-1]:  # a file may grow, and a system gives no more than it likes
+                parts.append(os.read(descriptor, _MORE))
+            _require_unchanged(path, before, os.fstat(descriptor))
+        finally:
+            os.close(descriptor)
+    return parts[0] if len(parts) <= 2 else b"".join(parts)
 
 
 def check_content(path: Path, data: bytes) -> None:
@@ -355,9 +371,8 @@ def record_failures(errors: Iterable[DataError], findings: FindingLog, *, severi
         findings.add_rows(severity, code, range(len(places)), places.__getitem__, fix=fix)
 
 
-def _open(path: Path) -> int:
-    """Open a regular file without ever blocking on a pipe or device."""
-    where = Where(str(path))
+def _open(path: Path) -> tuple[int, os.stat_result]:
+    """Open a regular file without ever blocking on a pipe or device; return its descriptor, and what it is."""
     bring([path])
     # Without O_NONBLOCK opening a pipe waits for whoever writes to it. What was opened is looked at, not the path:
     # between two looks at a path it may be replaced.
@@ -368,12 +383,13 @@ def _open(path: Path) -> int:
             raise
         raise _open_error(path, error) from None
     except ValueError:  # NUL, or a character that no name of a file can have
-        raise DataError.single("file-missing", where, "is not a file path", fix="Check the path.") from None
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISREG(mode):
-        return descriptor
+        raise DataError.single("file-missing", Where(str(path)), "is not a file path", fix="Check the path.") from None
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode):
+        return descriptor, found
     os.close(descriptor)
-    if stat.S_ISDIR(mode):
+    where = Where(str(path))
+    if stat.S_ISDIR(found.st_mode):
         raise DataError.single("not-a-file", where, "is a directory, not a file", fix="Pass the file inside it.")
     raise DataError.single(
         "not-a-file", where, "is not a regular file (a device, a pipe or a FIFO)", fix="Save the data to a file first."
@@ -569,7 +585,7 @@ def without_backups(names: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def is_beside_labels(base: str) -> bool:
     """Whether a file name in lower case is one of those that tools write next to text labels."""
-    return base in _NO_LABELS or _READ_ME.match(base) is not None
+    return base in _NO_LABELS or (base.startswith(("readme", "licen")) and _READ_ME.match(base) is not None)
 
 
 DEFAULT_SPLIT = "val"

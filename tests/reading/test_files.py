@@ -1,6 +1,7 @@
 """Opening files: what is compressed is unpacked up to a limit, and a file that is damaged says so."""
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,13 @@ def test_text_formats_read_lines_that_end_in_carriage_returns(tmp_path: Path, na
     layout = {"a.txt": "kitti", "Task1_Car.txt": "dota"}.get(name, "voc")
     dataset = read_dataset(tmp_path, ReadOptions(role=role), layout)
     assert (dataset.labels.names, len(dataset.boxes.xywh)) == (("Car",), 2)
+
+
+def test_a_file_is_whole_however_little_the_system_reads_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "labels.txt"
+    file.write_bytes(b"0 .5 .5 .25 .25\n" * 9)
+    read = os.read
+    monkeypatch.setattr(os, "read", lambda descriptor, n: read(descriptor, min(n, 7)))
+    assert files.read_bytes(file) == b"0 .5 .5 .25 .25\n" * 9
