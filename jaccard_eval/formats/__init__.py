@@ -136,7 +136,13 @@ class Opened(os.PathLike[str]):
     def found_for(self, options: ReadOptions, findings: FindingLog) -> tuple[Path, str]:
         """Return what is read of it: of data sets that are splits of one, that of the split and the kind asked for."""
         if len(self._inputs) == 1:
-            return self._inputs[0]
+            path, name = self._inputs[0]
+            # Records of a script have boxes; where shapes are asked for, what reads shapes of records may find some.
+            other = format_module(getattr(format_module(name), "SHAPES", name))
+            if other is not format_module(name) and not self.format_name and hasattr(other, "iou_types"):
+                is_asked_for = options.iou_type != "bbox" and options.iou_type in other.iou_types(self.peek.at(path))
+                name = other.FORMAT.name if is_asked_for else name
+            return path, name
         from jaccard_eval.formats._doubt import of_split
 
         return of_split(self.peek, self._inputs, options, findings)

@@ -54,6 +54,8 @@ _SMALL = 0.5  # of a coordinate, which objects on the earth do not reach, and th
 ONE_CLASS = 0
 _FIX = "Write polygons with rings of [x, y] in pixels."
 
+_MEASURED = "Detection probability"  # of StarDist in QuPath
+
 
 def looks_like(peek: Peek) -> Likeness | None:
     """Rate JSON by its type; a folder by its first documents."""
@@ -161,7 +163,10 @@ def _score_of(feature: Record) -> float:
     from jaccard_eval.reading.tabular.columns import SCORE, position_of
 
     properties = _properties(feature)
-    at = position_of(tuple(properties), SCORE)
+    measured = properties.get("measurements")
+    if isinstance(measured, dict) and _MEASURED in measured:
+        properties = {_MEASURED: measured[_MEASURED]}
+    at = 0 if _MEASURED in properties else position_of(tuple(properties), SCORE)
     if at is None or [*properties.values()][at] is None:
         return math.nan
     return replace(feature, where=feature.at("properties"), values=properties).number([*properties][at])

@@ -26,7 +26,7 @@ FORMAT = Format(
     + ", ".join(f"{20 + 3 * at}, {30 + 5 * at}, 0.9" for at in range(25))
     + "]}]}\n",
     carries=("images", "scores"),
-    suffixes=("_keypoints.json",),
+    suffixes=(".json",),
     member=".json",
     reads={"bbox": "bounds of the points", "keypoints": "pose_keypoints_2d"},
 )

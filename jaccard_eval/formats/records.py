@@ -40,6 +40,7 @@ FORMAT = Format(
     suffixes=(".json", ".jsonl"),
 )
 ASKED_LAST = True
+SHAPES = "shapelists"  # the format that reads other shapes of such records
 
 # Where the boxes of an image are, those of its own side first where a file has both.
 _OF_SIDE = {

@@ -170,6 +170,28 @@ CARRIERS = {
         keys=frozenset({"id", "annotations"}), objects=("annotations",), name=("id",), labels=("type",),
         likeness=Likeness.NAMED, mark=b'"coordinates"',
     ),
+    "isat": Carrier(
+        keys=frozenset({"info", "objects"}), objects=("objects",), name=("info.name",),
+        size=("info.width", "info.height"), labels=("category",), encoding="xyxy", likeness=Likeness.NAMED,
+        mark=b'"ISAT"',
+    ),
+    "grounded-sam": Carrier(
+        keys=frozenset({"image_path", "annotations", "box_format"}), objects=("annotations",), name=("image_path",),
+        size=("img_width", "img_height"), labels=("class_name",), encoding="xyxy", likeness=Likeness.NAMED,
+        mark=b'"segmentation"',
+    ),
+    "ochuman": Carrier(
+        keys=frozenset({"images", "keypoint_names"}), images="images", objects=("annotations",), name=_IMAGE,
+        one_class="person", encoding="xyxy", lacks="annotations", likeness=Likeness.NAMED,
+    ),
+    "cord": Carrier(
+        keys=frozenset({"valid_line"}), objects=("valid_line.words",), one_class=_TEXT, likeness=Likeness.NAMED,
+        size=("meta.image_size.width", "meta.image_size.height"),
+    ),
+    "paddleocr 3": Carrier(
+        keys=frozenset({"input_path", "dt_polys"}), objects=("found",), name=("input_path",), one_class=_TEXT,
+        likeness=Likeness.NAMED,
+    ),
     "fiftyone": Carrier(
         keys=frozenset({"samples"}), images="samples", objects=("found",),
         name=("filepath",), size=("metadata.width", "metadata.height"), labels=("label",), likeness=Likeness.NAMED,
@@ -219,11 +241,13 @@ _LISTS = [
 # What scripts write: records that name their image and have a shape and no box, or images with lists of such.
 _SCRIPTED = Carrier(
     keys=frozenset(), objects=("objects", "instances", "annotations", "predictions", "detections", "regions"),
-    name=("image", "image_name", "file_name", "filename", "img_path", "image_path"),
+    name=("image", "image_name", "file_name", "filename", "img_path", "image_path", "image_id"),
     labels=("class_name", "category_name", "label_name", "class", "label", "category"),
 )  # fmt: skip
+_NAMING = frozenset(_SCRIPTED.name) - {"image_id"}  # which is COCO's, unless nothing else reads it
+_SCRIPTED_POSES = replace(_SCRIPTED, encoding="xyxy")
 _SCRIPTED_SHAPES = pattern(
-    rb'"(?:polygons?|segmentation|rle|mask|rbox|rbbox|vertices|contour|joints)"\s*:\s*[\[{]\s*[^\]}\s]'
+    rb'"(?:keypoints|polygons?|segmentation|rle|mask|rbox|rbbox|vertices|contour|joints)"\s*:\s*[\[{]\s*[^\]}\s]'
 )
 _BOX = pattern(rb'"\w*b?box\w*"')
 _LISTED = Carrier(keys=frozenset(), objects=("found",), one_class=_TEXT)  # lists by the names of images
@@ -246,10 +270,23 @@ _SCORES = (
     "scores",
     "confidence",
     "type_prob",
+    "keypoint_scores",
 )
+# Arrays with an entry for each object of an image: what one of them is, and their scores; the first that is there.
+_COLUMNS = {
+    "det_polygons": ("polygon", "det_scores"),
+    "rec_polys": ("polygon", "rec_scores"),
+    "dt_polys": ("polygon", "dt_scores"),
+    "keypoints": ("keypoints", "scores"),
+}
+_PARTS = ("text_lines", "bboxes", "polygons")  # of surya and docTR, in what they have under the name of an image
 _PADDLE = pattern(r"[^\t\n]+\t\s*\[\s*(?:\{|\])")  # an image, and its words as JSON
 _BY_NAME = pattern(
     rb'\{\s*(?:"[^"]+"\s*:\s*\[\s*\]\s*,\s*)*"[^"]+"\s*:\s*\[\s*\{[^{}]*"(?:points|keypoints)"\s*:\s*\[\s*\['
+)
+_BY_NAME_PARTS = pattern(
+    rb'\{\s*"[^"]+"\s*:\s*(?:\{\s*(?:"keypoints"\s*:\s*\[\s*\[\s*\[|"img_dimensions"[^{}]*"polygons"\s*:\s*\[)'
+    rb'|\[\s*\{\s*"(?:text_lines|bboxes)"\s*:\s*\[\s*\{[^{}]*"polygon")'
 )
 # Corners, a word and a score, as readers return them.
 _TRIPLES = pattern(rb'\[\s*\[\s*\[(?:\s*\[[-+\d.eE,\s]+\]\s*,?){4}\s*\]\s*,\s*\[?\s*"')
@@ -264,6 +301,8 @@ _OF_WORDS = (
     b'"boundary_result"',
     b'"utf8_string"',
     b'"paragraphs"',
+    b'"text_lines"',
+    b'"vertical_lines"',
 )
 _FOUND = pattern(rb'"(?:det_polygons|boundary_result)"\s*:\s*\[((?:\s*\[[^\[\]]*\]\s*,?)*)')
 _KINDS = {
@@ -275,6 +314,7 @@ _KINDS = {
     "obb": pattern(
         rb'"rotation"\s*:\s*(?!0[,}\s]|0\.0+[,}\s])\d|"b?box"\s*:\s*\[(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]'
         rb'|"poly"\s*:\s*\[(?:[^,\]]*,){7}[^,\]]*\]'
+        rb'|"(?:dt_polys|valid_line|img_dimensions)"\s*:'
     ),
     "keypoints": pattern(rb'"type"\s*:\s*"(?:skeleton|points)"|"(?:keypoints|joints)"\s*:\s*\[[\s\[]*[-\d{]'),
 }  # fmt: skip
@@ -306,10 +346,12 @@ def _rate(document: Peek) -> Likeness | None:
             kind.search(document.head) for name, kind in _KINDS.items() if name != "bbox"
         )
         return carrier.likeness if is_drawn and _has_form(carrier, document) else None
-    if "shapes" not in document.top_keys and _BY_NAME.match(document.head.lstrip()):  # which LabelMe begins with
+    if "shapes" not in document.top_keys and (
+        _BY_NAME.match(document.head.lstrip()) or _BY_NAME_PARTS.match(document.head.lstrip())
+    ):  # which LabelMe begins with
         return Likeness.STRUCTURE
     keys = document.item_keys
-    is_scripted = not keys.isdisjoint(_SCRIPTED.name) and "category_id" not in keys and "data" not in keys
+    is_scripted = not keys.isdisjoint(_NAMING) and "category_id" not in keys and "data" not in keys
     is_drawn = is_scripted and _SCRIPTED_SHAPES.search(document.head) is not None
     if not is_drawn:
         return None
@@ -416,8 +458,9 @@ def _images(path: Path, draft: Draft) -> Iterator[tuple[Carrier, str, Record, Se
         document = Record.of(value, where, draft.findings)
         found = _carrier_of(frozenset(document.values), files.head(file))
         if found is None:
-            for name in document.values:
-                inner = Record({"found": document.values[name]}, replace(where, record=name), draft.findings)
+            for name, given in document.values.items():
+                inner = Record({"found": _parts(given)}, replace(where, record=name), draft.findings)
+                inner = replace(inner, values={"found": [one.values for one in _parted(inner)]})
                 is_posed = any("keypoints" in row.values for row in inner.records("found"))
                 yield _POSED if is_posed else _LISTED, _BEFORE_NAME.sub("", name), inner, ()
             continue
@@ -467,6 +510,8 @@ def _listed(
     first = next((entry for entry in values if isinstance(entry, dict)), {})
     other = CARRIERS["sam"] if frozenset(first).isdisjoint(_SCRIPTED.name) else _SCRIPTED
     carrier = _carrier_of(frozenset(first), b"") or other
+    if "keypoints" in carrier.keys and not _NAMING.isdisjoint(first):  # each names its image
+        carrier = _SCRIPTED_POSES if carrier.encoding == "xyxy" else _SCRIPTED
     if values and isinstance(values[0], list):
         yield _LISTED, key, Record({"found": [*map(_of_triple, values)]}, where, draft.findings), ()
     elif not carrier.objects:
@@ -528,11 +573,9 @@ def _size(record: Record, carrier: Carrier) -> tuple[float, float]:
 
 
 def _objects(record: Record, carrier: Carrier) -> Iterator[Record]:
-    polygons, scores = record.values.get("det_polygons"), record.values.get("det_scores")
     bounds = record.values.get("boundary_result")
-    if isinstance(polygons, list) and isinstance(scores, list) and len(polygons) == len(scores):
-        found = [{"polygon": ring, "score": score} for ring, score in zip(polygons, scores, strict=True)]
-        yield from replace(record, values={"found": found}).records("found")
+    if (columns := _columns(record)) is not None:
+        yield from replace(record, values={"found": columns}).records("found")
     elif isinstance(bounds, list) and all(isinstance(row, list) and row for row in bounds):
         found = [{"polygon": row[:-1], "score": row[-1]} for row in bounds]
         yield from replace(record, values={"found": found}).records("found")
@@ -545,8 +588,41 @@ def _objects(record: Record, carrier: Carrier) -> Iterator[Record]:
             for part in field.split("."):
                 inner = [entry for outer in inner for entry in _inside(outer, part)]
             yield from inner
-        elif carrier is _SCRIPTED:
+        elif carrier in (_SCRIPTED, _SCRIPTED_POSES):
             yield record
+
+
+def _columns(record: Record) -> list[dict[str, Any]] | None:
+    """Return the objects that are columns of an image; None where it has none, or one object."""
+    for name, (kind, score) in _COLUMNS.items():
+        rows, scores = record.values.get(name), record.values.get(score)
+        if isinstance(rows, list) and isinstance(scores, list) and len(rows) == len(scores):
+            # The points of one pose are lists of numbers, those of several lists of such.
+            is_one = (
+                kind == "keypoints"
+                and rows
+                and not (isinstance(rows[0], list) and any(isinstance(point, list) for point in rows[0]))
+            )
+            if not is_one:
+                return [{kind: row, "score": score} for row, score in zip(rows, scores, strict=True)]
+    return None
+
+
+def _parts(given: Any) -> Any:
+    """Return the objects of what has the name of an image: a list of them, or pages that have such lists."""
+    pages = given if isinstance(given, list) else [given]
+    lists = [page[key] for page in pages if isinstance(page, dict) for key in _PARTS if isinstance(page.get(key), list)]
+    if not lists:
+        return pages
+    # The bounds next to an outline are in an encoding of their own.
+    return [
+        {**each, "bbox": None} if isinstance(each, dict) else {"polygon": each} for listed in lists for each in listed
+    ]
+
+
+def _parted(inner: Record) -> Iterator[Record]:
+    for one in inner.records("found"):
+        yield from _objects(one, _SCRIPTED)
 
 
 def _inside(outer: Record, part: str) -> Iterator[Record]:

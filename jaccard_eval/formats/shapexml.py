@@ -1,13 +1,14 @@
-"""XML of images and what is drawn on them: tables of cTDaR, words of CTW1500 and SVT, ships of HRSC2016, boxes of dlib.
+"""XML of images and what is drawn on them: tables of cTDaR, words of CTW1500, ships of HRSC2016, regions of Aperio.
 
 Each carrier is a row of `CARRIERS`: what its outermost element is called, and where it has its images, their objects,
-and what these draw.
+and what these draw. Of several with one name, the first whose objects are there reads a file.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 FORMAT = Format(
     name="shapexml",
-    summary="XML of images and what is drawn on them: cTDaR, CTW1500, SVT, HRSC2016, dlib, UA-DETRAC",
+    summary="XML of images and what is drawn on them: cTDaR, CTW1500, SVT, HRSC2016, dlib, UA-DETRAC, Aperio, ASAP",
     source="https://github.com/cndplab-founder/ICDAR2019_cTDaR and https://github.com/Yuliang-Liu/Curve-Text-Detector",
     example="""<document filename="page.jpg">
   <table id="1"><Coords points="10,20 10,220 110,220 110,20"/></table>
@@ -41,7 +42,7 @@ FORMAT = Format(
     reads={
         "bbox": "sides, or bounds of what is drawn",
         "obb": "mbox_cx ... mbox_ang of HRSC2016",
-        "segm": "Coords of tables, segs of words",
+        "segm": "Coords of tables, segs of words, Vertices of Aperio, Coordinates of ASAP",
     },
 )
 
@@ -52,6 +53,8 @@ class Carrier:
 
     Parameters
     ----------
+    root : str
+        The outermost element.
     images : str
         Elements of images; empty where the document is one.
     objects : str
@@ -60,8 +63,9 @@ class Carrier:
         Of an image.
     label, classes : str
         The class of all objects, or where that of each is named.
-    ring, box, turned : str
-        What an object draws: points, four sides, or centre, sizes and angle.
+    ring, vertices, box, turned : str
+        What an object draws: points in one text, an element for each with X and Y, four sides, or centre, sizes and
+        angle.
     is_sized : bool
         Whether sides are left, top, width and height.
     word, finer : str
@@ -70,13 +74,15 @@ class Carrier:
         What there is to compare.
     """
 
+    root: str
     images: str = ""
     objects: str
-    name: str
+    name: str = ""
     size: tuple[str, str] = ("", "")
     label: str = "text"
     classes: str = ""
     ring: str = ""
+    vertices: str = ""
     box: tuple[str, ...] = ()
     turned: tuple[str, ...] = ()
     is_sized: bool = False
@@ -85,29 +91,41 @@ class Carrier:
     kinds: tuple[str, ...] = ("bbox",)
 
 
-CARRIERS = {
-    "document": Carrier(
-        objects=".//table", name="@filename", label="table", ring="Coords@points", kinds=("bbox", "segm")
+CARRIERS = (
+    Carrier(
+        root="document", objects=".//table", name="@filename", label="table", ring="Coords@points",
+        kinds=("bbox", "segm"),
     ),
-    "Annotations": Carrier(images="image", objects="box", name="@file", ring="segs", word="label", kinds=("segm",)),
-    "tagset": Carrier(
-        images="image", objects="taggedRectangles/taggedRectangle", name="imageName",
+    Carrier(  # of ImageScope, as MoNuSeg has them
+        root="Annotations", objects="Annotation/Regions/Region", label="region", vertices="Vertices/Vertex",
+        kinds=("segm",),
+    ),
+    Carrier(
+        root="Annotations", images="image", objects="box", name="@file", ring="segs", word="label", kinds=("segm",),
+    ),
+    Carrier(
+        root="ASAP_Annotations", objects="Annotations/Annotation", label="region", classes="@PartOfGroup",
+        vertices="Coordinates/Coordinate", kinds=("segm",),
+    ),
+    Carrier(
+        root="tagset", images="image", objects="taggedRectangles/taggedRectangle", name="imageName",
         box=("@x", "@y", "@width", "@height"), is_sized=True, word="tag",
     ),
-    "dataset": Carrier(
-        images="images/image", objects="box", name="@file", box=("@left", "@top", "@width", "@height"), is_sized=True,
-        label="object", classes="label",
+    Carrier(
+        root="dataset", images="images/image", objects="box", name="@file",
+        box=("@left", "@top", "@width", "@height"), is_sized=True, label="object", classes="label",
     ),
-    "sequence": Carrier(
-        images="frame", objects="target_list/target", name="@num", is_sized=True, label="vehicle",
+    Carrier(
+        root="sequence", images="frame", objects="target_list/target", name="@num", is_sized=True, label="vehicle",
         box=("box@left", "box@top", "box@width", "box@height"), classes="attribute@vehicle_type",
     ),
-    "HRSC_Image": Carrier(
-        objects="HRSC_Objects/HRSC_Object", name="Img_FileName", size=("Img_SizeWidth", "Img_SizeHeight"),
-        label="ship", box=("box_xmin", "box_ymin", "box_xmax", "box_ymax"),
+    Carrier(
+        root="HRSC_Image", objects="HRSC_Objects/HRSC_Object", name="Img_FileName",
+        size=("Img_SizeWidth", "Img_SizeHeight"), label="ship", box=("box_xmin", "box_ymin", "box_xmax", "box_ymax"),
         turned=("mbox_cx", "mbox_cy", "mbox_w", "mbox_h", "mbox_ang"), finer="Class_ID", kinds=("bbox", "obb"),
     ),
-}  # fmt: skip
+)  # fmt: skip
+_BY_ROOT = {carrier.root: carrier for carrier in reversed(CARRIERS)}
 _UNREADABLE = "###"
 _FIX = "Write x,y for each corner, and plain decimal numbers."
 
@@ -115,30 +133,33 @@ _FIX = "Write x,y for each corner, and plain decimal numbers."
 def looks_like(peek: Peek) -> Likeness | None:
     """Rate XML by its elements; a folder by its first files."""
     if not peek.is_folder:
-        carrier = CARRIERS.get(peek.root)
-        return Likeness.STRUCTURE if carrier is not None and _is_drawn(carrier, peek.text) else None
+        return Likeness.STRUCTURE if _carrier_of(peek.root, peek.text) is not None else None
     found = peek.first_files(lambda name: name.lower().endswith(FORMAT.suffixes))
     rated = [document for document in found if looks_like(document)]
     return Likeness.STRUCTURE if rated and len(rated) * 2 > len(found) else None
 
 
-def _is_drawn(carrier: Carrier, text: str) -> bool:
-    """Whether objects, if there are any, draw as those of a carrier do."""
-    return f"<{carrier.ring.partition('@')[0]}" in text or f"<{carrier.objects.rpartition('/')[2]}" not in text
+def _carrier_of(root: str, text: str) -> Carrier | None:
+    """Return the carrier whose objects stand in a text and draw as they should; of none, the first without objects."""
+    named = [carrier for carrier in CARRIERS if carrier.root == root]
+    filled = [carrier for carrier in named if f"<{carrier.objects.rpartition('/')[2]}" in text]
+    drawn = [one for one in filled if f"<{(one.vertices or one.ring).rpartition('/')[2].partition('@')[0]}" in text]
+    return next(iter(drawn if filled else named), None)
 
 
 def iou_types(peek: Peek) -> set[str]:
     """Return what there is, by the first file."""
     found = peek.first_files(lambda name: name.lower().endswith(FORMAT.suffixes)) if peek.is_folder else [peek]
-    return {kind for file in found[:1] if file.root in CARRIERS for kind in CARRIERS[file.root].kinds}
+    carriers = [_carrier_of(file.root, file.text) for file in found[:1]]
+    return {kind for carrier in carriers if carrier is not None for kind in carrier.kinds}
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images and objects of files to the draft."""
     side, n_finer = RecordCollector(draft, usual_angle="rad-cw"), 0
     found = files.members(path, FORMAT.suffixes, draft.findings)
-    for stem, file, document in files.read_each(found, lambda file: parse_xml(file, *CARRIERS), draft.findings):
-        carrier = CARRIERS[document.tag]
+    for stem, file, document in files.read_each(found, lambda file: parse_xml(file, *_BY_ROOT), draft.findings):
+        carrier = next(filter(partial(_is_filled, document), CARRIERS), None) or _BY_ROOT[document.tag]
         for image in document.iterfind(carrier.images) if carrier.images else [document]:
             name = _text(image, carrier.name)
             key = without_suffix(name.rpartition("/")[2]) if carrier.images else stem
@@ -165,6 +186,11 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     side.to_draft(encoding="xyxy", listed=True)
 
 
+def _is_filled(document: Element, carrier: Carrier) -> bool:
+    path = f"{carrier.images}/{carrier.objects}".strip("/")
+    return document.tag == carrier.root and document.find(path) is not None
+
+
 def _text(element: Element, path: str) -> str:
     """Return the text at a path, of an attribute behind an @; empty where there is none."""
     inner, _, attribute = path.partition("@")
@@ -180,8 +206,8 @@ def _number(element: Element, path: str) -> float:
 
 def _drawn(element: Element, carrier: Carrier) -> Drawn | None:
     """Return what an object draws; None where its numbers are none."""
-    if carrier.ring:
-        numbers = re.split(r"[\s,]+", _text(element, carrier.ring))
+    if carrier.ring or carrier.vertices:
+        numbers = re.split(r"[\s,]+", _text(element, carrier.ring)) if carrier.ring else _vertices(element, carrier)
         is_ring = len(numbers) >= 6 and len(numbers) % 2 == 0 and all(map(is_numeral, numbers))
         return Drawn(rings=[[*map(float, numbers)]], kind="outline") if is_ring else None
     box, turned = ([_number(element, path) for path in paths] for paths in (carrier.box, carrier.turned))
@@ -192,8 +218,13 @@ def _drawn(element: Element, carrier: Carrier) -> Drawn | None:
     return Drawn(box=box, turned=turned or None, kind="box")
 
 
+def _vertices(element: Element, carrier: Carrier) -> list[str]:
+    return [point.get(side, "") for point in element.iterfind(carrier.vertices) for side in ("X", "Y")]
+
+
 def _problem(element: Element, carrier: Carrier) -> str:
-    if carrier.ring:
-        return f"has the points {quoted_value(_text(element, carrier.ring))}; expected 3 corners x,y or more"
+    if carrier.ring or carrier.vertices:
+        points = _text(element, carrier.ring) if carrier.ring else " ".join(_vertices(element, carrier))
+        return f"has the points {quoted_value(points)}; expected 3 corners x,y or more"
     fields = ", ".join(path for path in (*carrier.box, *carrier.turned) if math.isnan(_number(element, path)))
     return f"has no plain number as {fields}"

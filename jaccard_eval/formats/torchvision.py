@@ -24,7 +24,12 @@ FORMAT = Format(
     example='{\n  "street": {"boxes": [[10, 20, 110, 220]], "labels": [18], "scores": [0.9]}\n}\n',
     carries=("images", "scores"),
     member=".json",
-    reads={"bbox": "boxes, bboxes", "segm": "masks: RLE or polygons", "keypoints": "keypoints"},
+    reads={
+        "bbox": "boxes, bboxes",
+        "obb": "bboxes of five or eight numbers, as MMRotate has them",
+        "segm": "masks: RLE or polygons",
+        "keypoints": "keypoints",
+    },
 )
 
 _BOXES = ("boxes", "bboxes")  # of torchvision, of MMDetection
@@ -32,6 +37,7 @@ _IMAGE = ("image", "image_id", "image_name", "image_path", "file", "file_name", 
 _BESIDES = (*_BOXES, "scores", "masks", "keypoints", "keypoints_scores")
 _OF_ONE = {"masks": "mask", "keypoints": "keypoints"}  # arrays of shapes, and what one of them is called
 _KINDS = {
+    "obb": pattern(rb'"b?boxes"\s*:\s*\[\s*\[(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]'),
     "segm": pattern(rb'"masks"\s*:\s*\[\s*[\[{]'),
     "keypoints": pattern(rb'"keypoints"\s*:\s*\[\s*\['),
 }
@@ -49,7 +55,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     def has_boxes(value: Any) -> bool:
         return isinstance(value, dict) and not value.keys().isdisjoint(_BOXES)
 
-    collector = RecordCollector(draft)
+    collector = RecordCollector(draft, usual_angle="rad-cw")
     for image, output, where in outputs(path, draft, has_boxes):
         collector.add_image(image)
         _add_boxes(collector, image, Record.of(output, where, draft.findings))
@@ -73,13 +79,16 @@ def _add_boxes(collector: RecordCollector, image: str, output: Record) -> None:
     for at, (row, label, score) in enumerate(zip(rows, labels, scores, strict=False)):
         place, key, rank = f"{name}[{at}]", f"labels[{at}]", f"scores[{at}]"
         box = Record({place: row, key: label, rank: score}, output.where, output.findings)
-        coords = box.numbers(place, 4)
         rating = box.optional(rank)
-        if collector.reads_boxes:
+        # Five numbers are a turned box, unless the last repeats the score.
+        is_turned = isinstance(row, list) and (len(row) == 8 or (len(row) == 5 and row[4] != score))
+        coords = None if is_turned else box.numbers(place, 4)
+        if collector.reads_boxes and coords is not None:
             collector.add_box(image, box.key(key), coords, box.at(place), score=rating)
             continue
         # As one object has them: a mask and keypoints.
         drawn = {_OF_ONE[name]: of[at] for name, of in shapes.items() if at < len(of)}
+        drawn |= {"bbox": row} if is_turned else {}
         shape = drawn_by(Record(drawn, box.at(place), output.findings), box=coords, kind="box without a shape")
         collector.add_drawn(image, box.key(key), shape, box.at(place), score=rating)
 

@@ -47,6 +47,7 @@ _POLYGON_KEYS = (
     "polygons",
     "poly",
     "polys",
+    "quad",
     "points",
     "vertices",
     "pts",
@@ -56,6 +57,7 @@ _POLYGON_KEYS = (
 )
 _TURNED_KEYS = ("rbox", "rbbox", "rotated_bbox", "obb", "bbox", "box")  # the last where it has more than four numbers
 _MASK_KEYS = ("rle",)
+_FOUR_CORNERS = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")
 
 
 class Fields(Protocol):
@@ -255,6 +257,11 @@ class ShapeDraft:
         for row, one in enumerate(self.drawn):
             for key, point in (one.points or {}).items():
                 poses[row, at[key]] = point
+        places = poses[:, :, :2]
+        if places.size and places.max() <= 1 and np.unique(places).size > 2:
+            detail = f"all points are between {places.min():g} and {places.max():g}, as shares of the sides of an image"
+            fix = "Write pixels: x times the width, y times the height, in this order."
+            draft.findings.error("keypoints-invalid", where[0], detail, fix=fix)
         if draft.options.role == "gt":
             draft.findings.note(
                 "area-missing", Where(draft.path), "objects have no areas: OKS measures distances by that of the box"
@@ -348,9 +355,11 @@ def _are_numbers(value: Any) -> TypeGuard[list[float]]:
 
 
 def rings_of(value: Any) -> list[list[float]]:
-    """Return polygons, however their points are written: flat, as pairs, as objects, as lists of x and of y."""
+    """Return polygons, however their points are written: flat, as pairs, as objects, by side, as x1 to y4."""
     if isinstance(value, dict) and isinstance(value.get("paths", value.get("path")), list):
         value = value.get("paths", value.get("path"))  # of Darwin
+    elif isinstance(value, dict) and _are_numbers(corners := [value.get(name) for name in _FOUR_CORNERS]):
+        value = corners
     if isinstance(value, dict):
         xs, ys = value.get("x"), value.get("y")
         if _are_numbers(xs) and _are_numbers(ys) and len(xs) == len(ys):

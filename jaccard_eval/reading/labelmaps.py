@@ -464,7 +464,7 @@ def _foreign(where: Where, data: bytes, *, is_label_map: bool) -> DataError:
         if is_label_map:
             words = (
                 "Export it as PNG or .npy from the source. For a mask of two values, compare what is bright:"
-                " {gt_class_map} or {class_map}."
+                " {gt_class_map} for ground truth, {class_map} for predictions."
             )
             fix = Fix.missing(words, gt_class_map="grey-255", class_map="grey-255")
         return DataError.single("map-lossy", where, "is a JPEG image, which does not keep label values", fix=fix)
