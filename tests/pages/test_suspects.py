@@ -119,3 +119,23 @@ def test_lists_that_are_none_and_results_without_boxes_are_refused(tmp_path: Pat
     done = run_here("evaluate", *PAIR, "--suspects", "odd.csv", "-o", "page.md", cwd=tmp_path)
     assert done.returncode == 2 and "no output is an .html file" in done.stderr
     assert not [*tmp_path.glob("page.*")]
+
+
+@pytest.mark.parametrize("how", [("--gallery", "0"), ("--no-errors",), ()])
+def test_suspects_are_listed_and_judged_on_pages_without_boxes_as_well(
+    how: tuple[str, ...], browser: Any, folder: Path, tmp_path: Path
+) -> None:
+    words: tuple[Any, ...] = ("evaluate", *PAIR, *how)
+    if not how:  # a document has no boxes
+        assert run_here("evaluate", *PAIR, "-o", "result.json", cwd=tmp_path).returncode == 0
+        words = ("report", "result.json")
+    done = run_here(*words, "--suspects", folder / "labels.csv", "-o", "page.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    page, errors = browser.new_page(), []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto((tmp_path / "page.html").as_uri())
+    assert page.locator("#review tbody tr").count() == len(listed(folder))
+    page.locator("#review [data-verdict=rejected]").first.click()
+    assert "0 accepted, 1 rejected" in page.locator("#review [role=status]").text_content()
+    page.close()
+    assert errors == []

@@ -46,7 +46,7 @@ def report(options: RunOptions, *, results: tuple[Path, ...]) -> None:
     note_inputs_of(saved.to_dict())
     outputs = plan_files(options.output, folders=True)
     if options.suspects is not None and saved.kind != "evaluation":
-        raise UsageError(f"--suspects is for evaluations; {quoted_value(str(results[0]))} is a saved {saved.kind}")
+        raise UsageError(f"--suspects is for evaluations; {quoted_value(str(results[0]))} is of the kind {saved.kind}")
     if options.images is not None:
         saved = with_images(saved, options.images)
     # Its errors are part of what is reported: an inspection or a verification saved them.

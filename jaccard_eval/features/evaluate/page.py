@@ -300,12 +300,14 @@ def _confusion(result: EvaluationResult, options: ReportOptions) -> list[Section
 def _gallery(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     """Show images with the most costly errors, the surest false positives and the largest misses."""
     found, sentences = _found(result)
+    # Without boxes on the page, suspects can be read and judged, and select nothing.
+    listed = [suspects_section(options.suspects, [-1] * len(options.suspects))] if options.suspects else []
     if result.boxes is None and options.gallery != 0:
         text = "A JSON document has no boxes to show. Write the run with -o run.npz, and report that file."
-        return [Section("Images", (Note(text),), key="images")]
+        return [*listed, Section("Images", (Note(text),), key="images")]
     if found is None:
         gallery = build_gallery(result, DEFAULT_IMAGES if options.gallery is None else options.gallery)
-        return [] if gallery is None or not gallery.images else [gallery_section(gallery)]
+        return listed if gallery is None or not gallery.images else [*listed, gallery_section(gallery)]
     wanted = [row for sentence in sentences for row in images_of(found, sentence.pick, EACH)]
     wanted += images_by_class(found, [_lost(row) for row in result.per_class], WORST_CLASSES, EACH)
     # Without files there are no thumbnails to choose: the page draws what is asked for.
@@ -316,7 +318,7 @@ def _gallery(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     place, at = cache(partial(placed, found)), result.part("errors").confusion.score
     gallery = build_gallery(result, n, wanted=wanted, outcomes=found.outcomes, placed=place, score=at)
     if gallery is None or not gallery.images:
-        return []
+        return listed
     slices, boxes = [part for part in result.slices if part.rows], place(tuple(image.row for image in gallery.images))
     columns = columns_of(found, boxes, gallery, result.images, slices, folder=options.folder)
     if not options.suspects:
