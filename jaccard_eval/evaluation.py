@@ -37,7 +37,7 @@ from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import in_parts, iou_types, opened
 from jaccard_eval.inputs import Input, counted_images, is_counted, read_both, require_readings_used, with_shapes
 from jaccard_eval.matching.judging import judge
-from jaccard_eval.metrics.detection import DetectionMetrics, match_sides, metrics_of, summary_refs
+from jaccard_eval.metrics.detection import DetectionMetrics, match_sides, metrics_of, needs_table, summary_refs
 from jaccard_eval.options import (
     EngineOptions,
     EvaluateOptions,
@@ -272,7 +272,7 @@ def evaluate_inputs(
 def lacking_on_disk(options: EvaluateOptions, protocol: Protocol) -> list[str]:
     """Return what of that which is asked for needs the match of every detection, all of it at once."""
     asked = {
-        f"protocol {protocol.name}": bool(protocol.metrics) or protocol.interpolation not in ("grid", "area"),
+        f"protocol {protocol.name}": needs_table(protocol),
         "bootstrap": options.bootstrap is not None,
         "errors": options.errors,
         "worst_images": options.worst_images is not None,

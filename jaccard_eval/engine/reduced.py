@@ -7,6 +7,7 @@ parts nor the size of buckets changes a bit. The hits of a class are brought tog
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NoReturn, TypeVar
 
@@ -181,14 +182,27 @@ class ReducedCurves:
         return self.steps(area, cap).area_under_envelope()
 
     def steps(self, area: int, cap: int) -> Steps:
-        """Return where recall rises, which is kept where areas below the envelope are measured."""
+        """Return where recall rises, which is kept where areas below the envelope are measured, or found anew."""
         if not self._is_area:
-            raise UsageError(NO_TABLE)
+            return self._with_hits.steps(area, cap)
         found = self._cell(area, cap)
         stop = np.cumsum(found.count).reshape(found.count.shape)
         start = stop - found.count
         total = np.arange(int(found.count.sum()) + 1)
         return Steps(self.protocol, total, found.before, start, stop, self.positives[area])
+
+    @cached_property
+    def _with_hits(self) -> ReducedCurves:
+        """The same curves with their hits, which take memory, and to read the files again."""
+        rules = self.protocol.with_options(interpolation="area")
+        return ReducedCurves(replace(self._runs, protocol=rules), self._rows, ties_first=self._ties_first)
+
+    def recall_at(
+        self, threshold: int, rates: FloatArray, *, area: int = ALL_SIZES, reaching: bool = False
+    ) -> FloatArray:
+        """Return the recall of each class at rates of false positives per image, (K, r); see `Curves.recall_at`."""
+        steps = self.steps(area, len(self.caps) - 1)
+        return steps.recall_at(threshold, rates, self.n_images, reaching=reaching)
 
     @property
     def _is_area(self) -> bool:

@@ -403,6 +403,11 @@ class CurveSource(TypingProtocol):
     def final_recall(self, area: int, cap: int) -> FloatArray:
         """Recall over all detections, shape (T, K)."""
 
+    def recall_at(
+        self, threshold: int, rates: FloatArray, *, area: int = ALL_SIZES, reaching: bool = False
+    ) -> FloatArray:
+        """Recall of each class at rates of false positives per image, (K, r); see `Curves.recall_at`."""
+
     def counts_at(self, threshold: int, label: int | None, score: float) -> tuple[int, int, int]:
         """Count true positives, false positives and misses of detections with at least `score`, over all sizes.
 
@@ -564,6 +569,21 @@ class Steps:
             envelope = np.maximum.accumulate(precision[start:stop][::-1])[::-1]
             area[t, k] = np.sum(np.diff(recall) * envelope)
         return area
+
+    def recall_at(self, threshold: int, rates: FloatArray, n_images: int, *, reaching: bool) -> FloatArray:
+        """Return the recall of each class at rates of false positives per image, (K, r); see `Curves.recall_at`."""
+        side: Literal["left", "right"] = "left" if reaching else "right"
+        # A rate of so many images may lie an ulp below the number that it means.
+        most = rates * n_images * (1 + 1e-12)
+        if reaching:
+            most = required_hits(np.array([n_images]), rates)[0]
+        recall = np.full((len(self.positives), len(rates)), np.nan)
+        for k in np.flatnonzero(self.positives).tolist():
+            rows = slice(self.start[threshold, k], self.stop[threshold, k])
+            hits = self.total[1:][rows] - self.total[rows.start]
+            within = np.searchsorted(self.before[rows] - hits, most, side)
+            recall[k] = np.append(0, hits)[within] / self.positives[k]
+        return recall
 
     def undefined_without_truth(self, values: FloatArray) -> FloatArray:
         """Set values (..., K) of classes without ground truth to NaN."""
@@ -817,20 +837,8 @@ class Curves:
         It is that of the last detection up to there, or of the first one with at least as many, else the last of all;
         equal scores stand as the protocol orders them.
         """
-        side: Literal["left", "right"] = "left" if reaching else "right"
-        # A rate of so many images may lie an ulp below the number that it means.
-        most = rates * self.n_images * (1 + 1e-12)
-        if reaching:
-            most = required_hits(np.array([self.n_images]), rates)[0]
         steps = self.steps(area, len(self.caps) - 1)
-        positives = self.positives[area]
-        recall = np.full((len(positives), len(rates)), np.nan)
-        for k in np.flatnonzero(positives).tolist():
-            rows = slice(steps.start[threshold, k], steps.stop[threshold, k])
-            hits = steps.total[1:][rows] - steps.total[rows.start]
-            within = np.searchsorted(steps.before[rows] - hits, most, side)
-            recall[k] = np.append(0, hits)[within] / positives[k]
-        return recall
+        return steps.recall_at(threshold, rates, self.n_images, reaching=reaching)
 
     def pairing_share(self, threshold: int) -> FloatArray:
         """Return the mean of `pairing_shares` over images at the score cut with the highest one of each class, (K,)."""

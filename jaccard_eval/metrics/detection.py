@@ -192,7 +192,7 @@ CPM_AT: FloatArray = np.power(2.0, np.arange(-3, 4))
 LEAST_MISS_RATE = 1e-10
 
 
-def log_average_miss_rate(curves: Curves, threshold: int, area: int) -> FloatArray:
+def log_average_miss_rate(curves: CurveSource, threshold: int, area: int) -> FloatArray:
     """Return the geometric mean of the miss rates of each class at some rates of false positives, shape (K,).
 
     Source: Dollar et al. (2012), "Pedestrian Detection: An Evaluation of the State of the Art", section 4.2, with the
@@ -209,7 +209,7 @@ def log_average_miss_rate(curves: Curves, threshold: int, area: int) -> FloatArr
     return np.asarray(np.exp(np.log(np.maximum(misses, LEAST_MISS_RATE)).mean(axis=1)))
 
 
-def competition_metric(curves: Curves, threshold: int, area: int) -> FloatArray:
+def competition_metric(curves: CurveSource, threshold: int, area: int) -> FloatArray:
     """Return the mean recall of each class at seven rates of false positives, shape (K,).
 
     Source: Setio et al. (2017), "Validation, comparison, and combination of algorithms for automatic detection of
@@ -270,12 +270,12 @@ class Averages:
 
     def _of_curve(self, name: str, threshold: int, area: int) -> FloatArray:
         """Return what is read off the curve of each class at one threshold, shape (K,)."""
+        if name in MISS_RATES:
+            return MISS_RATES[name](self.curves, threshold, area)
         if not isinstance(self.curves, Curves):
             raise UsageError(NO_TABLE)
         if name == PAIRED:
             return self.curves.pairing_share(threshold)
-        if name in MISS_RATES:
-            return MISS_RATES[name](self.curves, threshold, area)
         if threshold not in self._mean_f1:
             self._mean_f1[threshold] = self.curves.at_best_mean_f1(threshold)
         return self._mean_f1[threshold][("P", "R").index(name)]
@@ -684,6 +684,14 @@ def summary_refs(protocol: Protocol, *, ranked: bool = True) -> tuple[MetricRef,
     also += [ref for ref in by_subset if ref not in also]
     refs = (*_threshold_refs(protocol), *also, *by_area[: len(areas)], *by_frequency, *by_cap, *by_area[len(areas) :])
     return (*unranked, *refs)
+
+
+def needs_table(protocol: Protocol) -> bool:
+    """Whether a metric of a protocol's summary needs the match of every detection, and not only where recall rises."""
+    names = {MetricRef.parse(metric).name for metric in protocol.metrics}
+    return protocol.interpolation not in ("grid", "area") or any(
+        name not in MISS_RATES and METRICS[name].on != "point" for name in names
+    )
 
 
 def class_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
