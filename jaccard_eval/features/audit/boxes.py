@@ -204,16 +204,19 @@ def _edge_medians(context: AuditContext) -> tuple[FloatArray, FloatArray] | None
         for xywh in (context.sample.pred.xywh[pred_row], context.sample.gt.xywh[gt_row])
     )
     difference = pred_edges - gt_edges  # (n, 4)
-    medians = _medians(difference)
-    spread = _medians(np.abs(difference - medians))
+    medians = medians_of(difference)
+    spread = medians_of(np.abs(difference - medians))
     error = MEDIAN_ERROR * NORMAL_SPREAD * spread / math.sqrt(len(difference))
     return (medians, error) if (error <= LARGEST_ERROR).all() else None
 
 
-def _medians(columns: FloatArray) -> FloatArray:
+def medians_of(columns: FloatArray) -> FloatArray:
     """Return the median of each column, as ``np.median`` does, which loads NumPy's masked arrays: every run is here."""
+    if not len(columns):
+        return np.full(columns.shape[1:], np.nan)
     ordered, middle = np.sort(columns, axis=0), len(columns) // 2
-    return np.asarray(ordered[middle] if len(columns) % 2 else (ordered[middle - 1] + ordered[middle]) / 2)
+    found = ordered[middle] if len(columns) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+    return np.where(np.isnan(ordered[-1]), np.nan, found)
 
 
 def _step_of(medians: FloatArray, within: FloatArray, pattern: _Pattern) -> float:

@@ -23,7 +23,15 @@ from jaccard_eval.features.audit.agreement import (
     pair_by_place,
     unflagged,
 )
-from jaccard_eval.features.audit.boxes import NORMAL_SPREAD, STEPS, View, changed_options, possible_units, side_of
+from jaccard_eval.features.audit.boxes import (
+    NORMAL_SPREAD,
+    STEPS,
+    View,
+    changed_options,
+    medians_of,
+    possible_units,
+    side_of,
+)
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.fixes import IMAGES_OF, Fix
 from jaccard_eval.frozen import dataclass
@@ -964,8 +972,8 @@ class _Fit:
         slope = (weight * spread * away).sum(axis=0) / variance
         residual = away - (weight * away).sum(axis=0) - slope * spread
         slope_error = np.sqrt((weight**2 * spread**2 * residual**2).sum(axis=0)) / variance
-        offset = np.median(away / side, axis=0)
-        offset_error = 1.25 * NORMAL_SPREAD * np.median(np.abs(away / side - offset), axis=0) / np.sqrt(len(gt))
+        offset = medians_of(away / side)
+        offset_error = 1.25 * NORMAL_SPREAD * medians_of(np.abs(away / side - offset)) / np.sqrt(len(gt))
         return slope, slope_error, offset, offset_error
 
     def is_level(self, slope: tuple[float, float], offset: tuple[float, float]) -> bool:
