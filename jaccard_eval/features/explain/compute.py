@@ -15,8 +15,9 @@ import numpy as np
 from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import FLAGS, BoolArray, BoxTable, FloatArray, freeze
 from jaccard_eval.data.document import MetricValue
+from jaccard_eval.data.known_tools import TOOLS
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.protocol import Protocol, get_protocol
+from jaccard_eval.data.protocol import PROTOCOLS, Protocol, get_protocol
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.data.signature import quoted
 from jaccard_eval.errors import UsageError
@@ -490,6 +491,12 @@ def _text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def _protocol_of(name: str) -> str:
+    """Return a name of a protocol, or that of the one which gives the number of a tool: "torchmetrics"."""
+    by_tool = {tool.name.split()[0].casefold(): tool.protocol.partition(",")[0] for tool in reversed(TOOLS)}
+    return name if name in PROTOCOLS else by_tool.get(name.casefold(), name)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """What is to be explained: a metric by some rules, perhaps with those of another protocol."""
@@ -523,7 +530,7 @@ class Question:
                     f"against must be a protocol, or one with the number that its tool printed, such as"
                     f" 'ultralytics=0.532'; got {quoted_value(printed)} for the number"
                 )
-        goal = get_protocol(against).comparing(rules.iou_type) if isinstance(against, str) else against
+        goal = get_protocol(_protocol_of(against)).comparing(rules.iou_type) if isinstance(against, str) else against
         if ref.iou is None and ref.name in AT_A_SCORE:
             ref = replace(ref, iou=rules.iou_thresholds[rules.judged_threshold])
         # AP50 is AP50 on both sides: what the metric names itself does not differ between the protocols.

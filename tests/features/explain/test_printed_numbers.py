@@ -11,7 +11,7 @@ import pytest
 from drawn_boxes import columns, drawn_images
 
 from jaccard_eval import BoxTable, ExplanationResult, UsageError, evaluate, explain, get_protocol
-from jaccard_eval.features.explain.compute import RULES
+from jaccard_eval.features.explain.compute import RULES, Question
 from jaccard_eval.features.explain.result import Printed
 
 SAMPLE = Path(__file__).parents[3] / "sample_data" / "coco"
@@ -55,6 +55,25 @@ def test_a_percentage_is_read_as_one() -> None:
     assert Printed("31.90", 0, (), None).digits == 4
     assert Printed("31.90", 0, (), None).has(0.31902)
     assert not Printed("31.90", 0, (), None).has(0.31906)
+
+
+@pytest.mark.parametrize(
+    ("tool", "protocol"),
+    [
+        ("torchmetrics", "coco"),
+        ("Ultralytics", "ultralytics"),
+        ("YOLOv5", "ultralytics-8.0"),
+        ("mmdet", "mmdet"),
+        ("detectron2", "detectron2-voc"),
+        ("tensorflow", "openimages"),
+    ],
+)
+def test_a_tool_is_the_protocol_that_gives_its_number(tool: str, protocol: str) -> None:
+    question = Question.of("AP50", get_protocol("coco"), against=f"{tool}=0.5321", boxes=1)
+    assert question.against is not None
+    assert question.against.name == protocol
+    with pytest.raises(UsageError, match="unknown protocol"):
+        Question.of("AP50", get_protocol("coco"), against="torchmetrix=0.5321", boxes=1)
 
 
 @pytest.mark.parametrize("number", ["x", "", "-1", "101", "nan"])
