@@ -37,10 +37,12 @@ from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import in_parts, iou_types, opened
 from jaccard_eval.inputs import Input, counted_images, is_counted, read_both, require_readings_used, with_shapes
 from jaccard_eval.matching.judging import judge
+from jaccard_eval.matching.matchtable import FIRST_PAIR
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides, metrics_of, needs_table, summary_refs
 from jaccard_eval.options import (
     EngineOptions,
     EvaluateOptions,
+    ReadOptions,
     SideOptions,
     given_reading,
     to_document,
@@ -322,14 +324,18 @@ def _evaluate(
 ) -> EvaluationResult:
     # Read, align, and ignore what the rules do not judge.
     options = _as_recorded(options, (gt, pred))
+    reading = options.pred_options or ReadOptions()
+    if protocol.assignment == FIRST_PAIR and reading.assume_score is None:
+        # One operating point needs no scores; those of a file stay.
+        options = replace(options, pred_options=replace(reading, assume_score=1.0))
     regions = any(VOID in rule.neighbours for rule in protocol.class_rules)
     given = load_and_align(gt, pred, options, store, protocol.iou_type, regions=regions)
     sides = judge(given, protocol)
     is_unranked = any(finding.code == "score-assumed" for finding in sides.findings)
-    if is_unranked and options.score is None:
-        # All of them count, at the score that is assumed of each.
+    if (is_unranked or protocol.assignment == FIRST_PAIR) and options.score is None:
+        # All of them count, at the score that is assumed of each, or the lowest.
         scores = [table.score for table in sides.aligned.pred.tables() if table.score is not None and len(table)]
-        options = replace(options, score=float(scores[0][0]) if scores else None)
+        options = replace(options, score=min(float(score.min()) for score in scores) if scores else None)
     aligned, score = sides.aligned, options.score
     if not isinstance(score, str | None) and score > 1:
         _require_scores_above_one(score, aligned.pred)

@@ -305,3 +305,27 @@ def drawn_instances(seed: int) -> InstanceMaps:
                 found.append((mask, given, round(float(rng.integers(1, 40)) / 40, 3)))
         images.append((ids, [one for one in found if one[0].any()]))
     return images
+
+
+Words = list[tuple[str, str]]
+
+
+def drawn_words(seed: int) -> Words:
+    """Draw words of images as ICDAR has them, quadrilaterals with a text or ###, and detections with scores."""
+    rng = np.random.default_rng(seed)
+    scores = rng.permutation(9000) / 9000
+    texts: Words = []
+    n_found = 0
+    for _ in range(int(rng.integers(2, 6))):
+        words, lines = [], []
+        for _ in range(int(rng.integers(1, 7))):
+            x, y, w, h = [*rng.integers(0, 120, 2).tolist(), *rng.integers(10, 60, 2).tolist()]
+            corners = np.array([[x, y], [x + w, y], [x + w, y + h], [x, y + h]])
+            corners = np.maximum(corners + rng.integers(-2, 3, (4, 2)), 0)
+            words.append(",".join(map(str, corners.ravel().tolist())) + (",###" if rng.random() < 0.25 else ",WORD"))
+            for _ in range(int(rng.integers(0, 4))):
+                moved = np.maximum(corners + rng.integers(-4, 5, 2) + rng.integers(-2, 3, (4, 2)), 0)
+                lines.append(",".join(map(str, moved.ravel().tolist())) + f",{scores[n_found]:.6f}")
+                n_found += 1
+        texts.append(("\n".join(words), "\n".join([lines[at] for at in rng.permutation(len(lines))])))
+    return texts

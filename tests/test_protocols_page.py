@@ -80,7 +80,7 @@ def _is_shown(protocol: Protocol, name: str) -> bool:
     if name in (*RULES_OF, "iou_type", "class_agnostic"):
         return name in dict(protocol.sources)
     if name == "recall_points":
-        return protocol.interpolation not in ("area", "points", "lines")
+        return protocol.interpolation not in ("area", "points", "lines", "hits")
     return name not in LATER_RULES or getattr(protocol, name) != LATER_RULES[name]
 
 
@@ -141,7 +141,7 @@ def test_a_table_and_that_of_its_base_have_every_rule(protocol: Protocol) -> Non
         chain.append(base)
     for one in reversed(chain):
         told |= {name: getattr(one, name) for name in _changed(one)}
-    if protocol.interpolation in ("area", "points", "lines"):
+    if protocol.interpolation in ("area", "points", "lines", "hits"):
         told["recall_points"] = protocol.recall_points
     assert {name: getattr(protocol, name) for name in told} == told
     assert {name for name in meanings() if _is_shown(protocol, name)} - {"name", "sources"} <= told.keys()

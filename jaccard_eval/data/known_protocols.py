@@ -697,6 +697,39 @@ _CITYSCAPES: dict[str, Any] = _VOC2012 | {
     },
 }
 
+# Words as quadrilaterals, by the benchmark's script: one operating point, and AP where there are scores.
+_ICDAR_SOURCE = "ICDAR 2015, incidental scene text, task 1, script.py"
+
+_ICDAR: dict[str, Any] = _VOC2012 | {
+    "iou_type": "obb",
+    "assignment": "first_pair",
+    "score_ties": "image",
+    "pixel_offset": 0.0,
+    "crowd_overlap": "ioa",
+    "ignored_flags": ("crowd", "ignore"),
+    "reusable_flags": ("crowd", "ignore"),
+    "interpolation": "hits",
+    "above_threshold": True,
+    "metrics": ("recall", "precision", "F1"),
+    "sources": {
+        "iou_thresholds": f"{_ICDAR_SOURCE}: IOU_CONSTRAINT, and AREA_PRECISION_CONSTRAINT of what is not read, 0.5",
+        "areas": f"{_ICDAR_SOURCE} has no size ranges",
+        "max_dets": f"{_ICDAR_SOURCE} has no cap",
+        "iou_type": f"{_ICDAR_SOURCE}: polygons of four corners",
+        "assignment": f"{_ICDAR_SOURCE}, evaluate_method: the first pair, not the best",
+        "iou_ties": f"{_ICDAR_SOURCE}: the first wins",
+        "score_ties": f"{_ICDAR_SOURCE}, compute_ap: argsort, unstable; here by image",
+        "pixel_offset": f"{_ICDAR_SOURCE}: polygons",
+        "crowd_overlap": f"{_ICDAR_SOURCE}: intersection over the area of the detection",
+        "ignored_flags": f"{_ICDAR_SOURCE}: words that are ###",
+        "reusable_flags": f"{_ICDAR_SOURCE}: words that are ### take any number of detections",
+        "interpolation": f"{_ICDAR_SOURCE}, compute_ap: precision at hits over the words that count, no envelope",
+        "precision_epsilon": f"{_ICDAR_SOURCE}: matched / detections that count",
+        "above_threshold": f"{_ICDAR_SOURCE}: overlaps above the constraint",
+        "metrics": f"{_ICDAR_SOURCE}: recall, precision and their harmonic mean, over the whole set",
+    },
+}
+
 # Faces, by the benchmark's MATLAB code.
 _WIDER = "WIDER FACE eval_tools"
 
@@ -778,6 +811,7 @@ RULES: dict[str, dict[str, Any]] = {
     "kitti": _KITTI,
     "widerface": _WIDERFACE,
     "cityscapes": _CITYSCAPES,
+    "icdar": _ICDAR,
     "froc": _FROC,
     "mmdet": _MMDET,
     "detectron2-voc": _DETECTRON2_VOC,

@@ -166,6 +166,13 @@ TOOLS = (
         shown="tests/oracle/test_cityscapes.py, numbers of it on 100 drawn sets",
     ),
     Tool(
+        name="ICDAR 2015's script.py (1c9fc583)",
+        prints="recall, precision and H-mean of words, and AP of those with scores",
+        protocol="icdar",
+        close="1e-9, its polygons those of shapely; H-mean is F1. One point: all detections",
+        shown="tests/oracle/test_icdar_rules.py, numbers of it on 100 drawn sets",
+    ),
+    Tool(
         name="noduleCADEvaluationLUNA16.py (LUNA16)",
         prints="sensitivity at seven rates of false positives, and their mean (CPM)",
         protocol="froc",

@@ -146,10 +146,12 @@ class Protocol:
         The first is the one that headline metrics use. Empty names are not allowed.
     max_dets : tuple of int, or empty
         Caps on detections, ascending, by `max_dets_per`; empty: no cap.
-    assignment : {"best_free", "best_any", "objects_first", "shared"}
+    assignment : {"best_free", "best_any", "objects_first", "shared", "first_pair"}
         What a detection may match: the best ground truth that is still free (COCO), or only the best of all, so that a
         detection whose best is taken is a false positive (VOC); or that, and a group otherwise (Open Images); or the
-        best of all, shared by any number: the first of them is a true positive, and the others are ignored (LUNA16).
+        best of all, shared by any number: the first of them is a true positive, and the others are ignored (LUNA16); or
+        the first object of the file that reaches it and has none before it, where no ignored object covers it, and all
+        detections are one operating point (ICDAR).
     iou_ties : {"last", "first"}
         Which of several ground truths with equal IoU wins, in file order.
     score_ties : {"image", "file"}
@@ -164,14 +166,15 @@ class Protocol:
     reusable_flags : tuple of str
         Ground truth with any of these flags can absorb any number of detections. Where objects come first and it is not
         ignored, the best of these detections is a true positive, and the others are ignored.
-    interpolation : {"grid", "area", "linear", "linear to 1", "points", "slots", "scores", "lines"}
+    interpolation : {"grid", "area", "linear", "linear to 1", "points", "slots", "scores", "lines", "hits"}
         Average precision as the mean of interpolated precision at `recall_points`, or as the area below it; or as the
         area below straight lines between its corners, by trapezoids of `recall_points`, that ends where recall does,
         or falls in a last line to (1, 0); or as the area below straight lines between the points of all detections as
         they are, from the first on; or as the mean precision at `recall_points`, 40 of KITTI's 41 slots, of detections
         that are matched anew from the score of each on; or as the area below the envelope of the points at so many
         scores, evenly spaced from the highest of all detections to the lowest; or as the area below straight lines from
-        (0, 1) between the points of all scores that occur.
+        (0, 1) between the points of all scores that occur; or as the mean precision at all objects, of each hit as it
+        is, and 0 of what is missed.
     recall_points : int
         How many equally spaced recall values from 0 to 1.
     precision_epsilon : float
@@ -257,14 +260,14 @@ class Protocol:
     iou_thresholds: tuple[float, ...]
     areas: tuple[AreaRange, ...]
     max_dets: tuple[int, ...]
-    assignment: Literal["best_free", "best_any", "objects_first", "shared"]
+    assignment: Literal["best_free", "best_any", "objects_first", "shared", "first_pair"]
     iou_ties: Literal["last", "first"]
     score_ties: Literal["image", "file"]
     pixel_offset: float
     crowd_overlap: Literal["ioa", "iou"]
     ignored_flags: tuple[str, ...]
     reusable_flags: tuple[str, ...]
-    interpolation: Literal["grid", "area", "linear", "linear to 1", "points", "slots", "scores", "lines"]
+    interpolation: Literal["grid", "area", "linear", "linear to 1", "points", "slots", "scores", "lines", "hits"]
     recall_points: int
     precision_epsilon: float
     class_agnostic: bool = False
@@ -383,7 +386,7 @@ def _require_valid(protocol: Protocol) -> None:
     for area in protocol.areas:
         if not area.low <= area.high:
             raise UsageError(f"area range {area.name!r}: {area.low:g} is above {area.high:g}")
-    least = 0 if protocol.interpolation in ("area", "points", "lines") else 2
+    least = 0 if protocol.interpolation in ("area", "points", "lines", "hits") else 2
     if not least <= protocol.recall_points <= MAX_RECALL_POINTS:
         raise UsageError(f"recall_points must be from {least} to {MAX_RECALL_POINTS:,}, got {protocol.recall_points:,}")
     if not all(0 < rate < math.inf for rate in protocol.miss_rate_at):

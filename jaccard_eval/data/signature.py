@@ -317,7 +317,7 @@ def signature(protocol: Protocol, *, selection: Sequence[str], gt: str, pred: st
 
 def _averaged(protocol: Protocol) -> str:
     """Return how the area below a curve is had: by its recall values, or by name, with these where it has some."""
-    if protocol.interpolation in ("grid", "area", "points", "slots", "lines"):
+    if protocol.interpolation in ("grid", "area", "points", "slots", "lines", "hits"):
         return str(protocol.recall_points) if protocol.interpolation == "grid" else protocol.interpolation
     return f"{protocol.interpolation.replace(' ', '-')}-{protocol.recall_points}"
 

@@ -270,6 +270,8 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     scores = lines.scores(table, draft, detail="expected a score as in other lines", fix="Write every score.")
     # As in the benchmark, a detection that lies on one of these is not a mistake.
     crowd = np.array([_is_unreadable(word) for word in words], dtype=np.bool_)
+    if is_gt and layout is _QUAD and crowd.any():
+        draft.usual_protocol = "icdar"
     draft.mention_uncounted({"unreadable": int(crowd.sum())})
     draft.set_classes([TEXT], [TEXT])
     columns = {"score": scores if len(lines) else None, "crowd": crowd}

@@ -171,6 +171,7 @@ def expand(blocks: Blocks) -> Iterator[tuple[IntArray, IntArray]]:
             return
 
 
+FIRST_PAIR = "first_pair"  # the assignment of one operating point
 ALL_SIZES = 0  # the first area range of every protocol; operating points and errors are taken over it
 NO_PLACE = 0
 # pycocotools: a box always matches its exact copy, whatever rounding did. No tolerance: lower thresholds stay exact.
@@ -291,6 +292,31 @@ def assign_shared(problem: MatchProblem) -> tuple[IntArray, PairChoice]:
     return assign_best_any(replace(problem, reusable=np.ones_like(problem.reusable)))
 
 
+def assign_first_pair(problem: MatchProblem) -> tuple[IntArray, PairChoice]:
+    """Let each object, in the order of the file, take the first detection that is free (ICDAR).
+
+    Detections stand by score, those without one in the order of the file. Those that an ignored object covers are its
+    own before any object looks at them. Returns what `assign_best_free` does.
+
+    Source: the rules of ICDAR 2015's ``script.py``, task 1 of incidental scene text.
+    """
+    segments, pairs = _Segments.of(problem.pairs), problem.pairs
+    choice = _nothing_chosen(problem, segments)
+    owner = np.repeat(segments.number, segments.stop - segments.start)
+    place = np.arange(len(pairs)) - segments.start[owner] + 1
+    turn = np.lexsort((pairs.det, pairs.gt))
+    for (a, t), _ in np.ndenumerate(choice[..., 0] if len(segments) else np.zeros((0, 0))):
+        reaches, is_ignored = pairs.overlap >= problem.thresholds[t], problem.ignored[a][pairs.gt]
+        (covered,) = np.nonzero(reaches & is_ignored)
+        choice[a, t, owner[covered]] = place[covered]
+        taken: set[int] = set()
+        for pair in turn[(reaches & ~is_ignored)[turn]].tolist():
+            if choice[a, t, owner[pair]] == NO_PLACE and pairs.gt[pair] not in taken:
+                taken.add(int(pairs.gt[pair]))
+                choice[a, t, owner[pair]] = place[pair]
+    return segments.detection, choice
+
+
 def _nothing_chosen(problem: MatchProblem, segments: _Segments) -> PairChoice:
     shape = len(problem.ignored), len(problem.thresholds), len(segments)
     return np.full(shape, NO_PLACE, dtype=segments.place_type)
@@ -322,6 +348,7 @@ ASSIGNMENTS: dict[str, Callable[[MatchProblem], tuple[IntArray, PairChoice]]] = 
     "best_any": assign_best_any,
     "objects_first": assign_objects_first,
     "shared": assign_shared,
+    FIRST_PAIR: assign_first_pair,
 }
 
 

@@ -544,6 +544,16 @@ class Steps:
             area[t, k] = np.maximum.accumulate(at[places][::-1])[: max(len(places) - 1, 0)].sum() / (SLOT_COUNT - 1)
         return self.undefined_without_truth(area)
 
+    def mean_at_hits(self) -> FloatArray:
+        """Mean precision at all objects, that of each hit and 0 of what is missed, without an envelope; shape (T, K).
+
+        Source: the rules of ICDAR 2015's ``script.py``, ``compute_ap``.
+        """
+        summed = np.append(0, np.cumsum(self.precision[:-1] * np.diff(self.total)))
+        found = np.zeros(self.start.shape)
+        np.divide(summed[self.stop] - summed[self.start], self.positives, out=found, where=self.positives > 0)
+        return self.undefined_without_truth(found)
+
     def area_by_rule(self, detections: Callable[[], IntArray]) -> FloatArray:
         """Area below the curve of each cell as the protocol draws it, (T, K); `detections` counts those of each."""
         kind = self.protocol.interpolation
@@ -553,6 +563,8 @@ class Steps:
             return self.area_under_points(from_one=kind == LINES)
         if kind == SLOTS:
             return self.area_in_slots()
+        if kind == "hits":
+            return self.mean_at_hits()
         return self.area_under_lines(detections(), self.protocol.recall_grid, tail=kind == "linear to 1")
 
     def area_under_envelope(self) -> FloatArray:
