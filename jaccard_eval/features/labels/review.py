@@ -59,7 +59,7 @@ def suspect_key(suspect: Suspect) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one row of a review says of a suspect."""
+    """One row of a review: its verdict on a suspect."""
 
     word: str  # one of `VERDICTS`
     suspect: Suspect
@@ -74,7 +74,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """What reviewers say of suspects: where they agree, and where they do not."""
+    """The verdicts of all reviewers: where they agree, and where they do not."""
 
     verdict_of: Mapping[Key, str]
     accepted: tuple[Suspect, ...]
