@@ -188,10 +188,11 @@ def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     sure = "1," if boxes.score is None else ""
     rows = number_rows(scored, ",")
     image_cells, class_cells = ([quoted(inert(text)) for text in texts] for texts in (images, classes))
-    columns = boxes.image.tolist(), boxes.label.tolist(), rows, boxes.group_of.tolist()
+    ends = np.where(boxes.group_of, ",1\n", ",0\n").tolist()
+    columns = boxes.image.tolist(), boxes.label.tolist(), rows, ends
     lines = [
-        f"{image_cells[image]},{class_cells[label]},{sure}{row},{group:d}\n"
-        for image, label, row, group in zip(*columns, strict=True)
+        f"{image_cells[image]},{class_cells[label]},{sure}{row}{end}"
+        for image, label, row, end in zip(*columns, strict=True)
     ]
     text = "".join((",".join(HEADER) + "\n", *lines))
     replace_file(path, text.encode("utf-8", "backslashreplace"))

@@ -67,18 +67,22 @@ class _Axis:
         lows, sides = _Neighbours(start, unit), _Neighbours(length, unit)
         # Steps away from the nearest start, length and sum; the nearest of all come first.
         trials = product(REACH, REACH, (0,) if encoding == "xywh" else REACH)
-        for trial, (low_step, side_step, sum_step) in enumerate(sorted(trials, key=lambda steps: sum(map(abs, steps)))):
-            # Few neighbours of a start or a length lead back to it: only where both do is there anything to try.
-            leads_back = ~axis.found & lows.lead_back(low_step) & sides.lead_back(side_step)
-            rows = np.flatnonzero(leads_back) if trial else np.arange(len(start))
-            low, side = lows.at(low_step)[rows], sides.at(side_step)[rows]
-            first, second, good = _combine(low, side, encoding, sum_step)
-            good &= leads_back[rows]
-            chosen = good if trial else np.ones(len(start), dtype=np.bool_)
-            axis.first[rows[chosen]], axis.second[rows[chosen]] = first[chosen], second[chosen]
-            axis.found[rows[good]] = True
-            if axis.found.all():
-                break
+        _, *others = sorted(trials, key=lambda steps: sum(map(abs, steps)))
+        axis.first, axis.second, good = _combine(lows.at(0).copy(), sides.at(0).copy(), encoding, 0)
+        axis.found = good & lows.lead_back(0) & sides.lead_back(0)
+        # Few neighbours of a start or a length lead back to it: only where both do is there anything to try.
+        left: dict[tuple[int, int], npt.NDArray[np.intp]] = {}
+        for low_step, side_step, sum_step in () if axis.found.all() else others:
+            pair = low_step, side_step
+            rows = left.get(pair)
+            if rows is None:
+                rows = np.flatnonzero(lows.lead_back(low_step) & sides.lead_back(side_step))
+            left[pair] = rows = rows[~axis.found[rows]]
+            if not len(rows):
+                continue
+            first, second, good = _combine(lows.at(low_step)[rows], sides.at(side_step)[rows], encoding, sum_step)
+            found = rows[good]
+            axis.first[found], axis.second[found], axis.found[found] = first[good], second[good], True
         return axis
 
 
