@@ -522,7 +522,7 @@ def _read_cityscapes(path: Path, names: Sequence[str], side: RecordCollector, dr
             detail = f"is of image {key}, as is {path / claims[key]}"
             draft.findings.error("image-duplicate", image.where, detail, fix="Pass a folder with one map each.")
             return
-        # 0 is no object, but a region.
+        # 0 is a region, not an object.
         ids, masks = runs_of_labels(values.astype(np.int64) + 1 if draft.options.regions else values)
         ids = ids - draft.options.regions
         classes = np.where(ids < PER_CLASS, ids, ids // PER_CLASS)

@@ -835,7 +835,7 @@ class Curves:
             weight = self._of(np.arange(len(ranking))[rows])
             (last,) = np.nonzero(starts_of_runs(np.append(ranking.score[rows], np.nan))[1:])
             tp, counted = (np.cumsum(flag[rows] * weight)[last] for flag in (hit, counts))
-            # What is ignored is no point: in front of all others the line is level.
+            # What is ignored is not a point: in front of all others the line is level.
             precision = np.append(1.0, np.where(counted > 0, tp / np.maximum(counted, 1), 1.0))
             rises = np.diff(np.append(0, tp))
             found[t, k] = np.sum(rises * (precision[1:] + precision[:-1])) / 2 / self.positives[area, k]
