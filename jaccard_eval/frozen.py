@@ -84,7 +84,7 @@ class _Factory:
 
 
 class _Init:
-    """Stands for the ``__init__`` of a class until somebody asks for it: most classes of a run are never made."""
+    """Waits in the place of the ``__init__`` of a class until that is wanted: most classes of a run are never made."""
 
     def __init__(self, cls: type[Any]) -> None:
         self._cls = cls
