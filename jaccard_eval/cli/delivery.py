@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jaccard_eval.atomic import FolderPath
 from jaccard_eval.cli import GIVEN, PROGRAM, streams
 from jaccard_eval.cli.ci import announce
 from jaccard_eval.cli.config import configured
@@ -43,8 +44,10 @@ def plan_files(
     pages, with those that are `of_pages` in this command, are refused where none is written.
     """
     context = click.get_current_context()
-    shown = [name for name in ("gallery", "title", "suspects", *of_pages) if context.params.get(name) is not None]
-    require_effect(shown, "outputs", {"": frozenset(path.suffix.lower() for path in paths)})
+    pages = ("gallery", "thumbnails", "title", "suspects", *of_pages)
+    shown = [name for name in pages if context.params.get(name) is not None]
+    kinds = {"/" if folders and isinstance(path, FolderPath) else path.suffix.lower() for path in paths}
+    require_effect(shown, "outputs", {"": frozenset(kinds)})
     _read_suspects(context.params.get("suspects"))  # a slip is reported before anything is computed
     # The standard output needs no plan: it is written in any case, and what it is shows when it is.
     files = [("-o", path) for path in paths if path not in STDOUT_PATHS]
@@ -88,6 +91,7 @@ def deliver(
         gallery=options.gallery,
         title=options.title or "",
         suspects=_read_suspects(options.suspects),
+        thumbnails=bool(options.thumbnails),
         command=_given_command(),
     )
     if outputs:

@@ -603,6 +603,12 @@ GALLERY = _show(
 TITLE = _show(
     "--title", metavar="TEXT", help="First line of the page of -o report.html (default: names of model and data set)."
 )
+THUMBNAILS = _show(
+    "--thumbnails",
+    is_flag=True,
+    default=None,
+    help="Put small copies of all images into the folder of -o report/, which may travel then.",
+)
 
 SUSPECTS = _show(
     "--suspects",

@@ -81,6 +81,7 @@ class RunOptions(SideOptions):
     gallery: int | None = None
     title: str | None = None
     suspects: Path | None = None
+    thumbnails: bool | None = None
     output: tuple[Path, ...] = ()
     as_json: bool = False
     color: str = "auto"

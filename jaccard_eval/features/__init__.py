@@ -12,7 +12,7 @@ def report_of(name: str) -> Any:
     return importlib.import_module(f"{__name__}.{name}")
 
 
-def page_of(name: str) -> Any:
-    """Return the module `page` of the same room; None where it has none."""
-    page = f"{__name__}.{name.rpartition('.')[0]}.page"
+def page_of(name: str, module: str = "page") -> Any:
+    """Return the module `page` of the same room, or another; None where it has none."""
+    page = f"{__name__}.{name.rpartition('.')[0]}.{module}"
     return None if importlib.util.find_spec(page) is None else importlib.import_module(page)

@@ -45,6 +45,8 @@ class ReportOptions:
     encoding: str = "utf-8"
     # How many images with their boxes a page shows; None: as many as it does by itself
     gallery: int | None = None
+    # Whether a folder of all images has small copies of them
+    thumbnails: bool = False
     # First line of a page; empty: the name that the report has
     title: str = ""
     # The folder that a page is written to, from where it shows images; None where it may be read anywhere

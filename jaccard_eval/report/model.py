@@ -344,6 +344,16 @@ class Album:
     measure: str = "IoU"  # what is called so
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explorer:
+    """All images of one model, or of two on the same objects, for a folder that a browser opens."""
+
+    title: str
+    models: Mapping[str, Mapping[str, Any]]  # what the script reads of each: columns of all boxes, and numbers
+    images: Any  # where the files are; None where nobody knows
+    numbers: Report  # the page next to it
+
+
 TextBlock = Table | KeyValues | Note | Drawing
 Block = TextBlock | Chart | Gallery | Remark | Live
 
@@ -455,6 +465,13 @@ def build_album(result: Reportable, options: ReportOptions) -> Album:
         raise UsageError(f"a folder of images shows boxes of evaluate or explain, which this {result.kind} has none of")
     album: Album = feature.build_album(result, options)
     return album
+
+
+def build_explorer(result: Reportable, options: ReportOptions) -> Explorer | None:
+    """Return all images of `result` for a folder, None of what has none: by the module `explorer` of its feature."""
+    feature = provided("features").page_of(result.reported_by, "explorer")
+    explorer: Explorer | None = None if feature is None else feature.build_explorer(result, options)
+    return explorer
 
 
 def build_data(result: Reportable, options: ReportOptions) -> DataTable:

@@ -29,7 +29,7 @@ from jaccard_eval.report import Reporter, ReportOptions, reporter_for
 from jaccard_eval.text import example_keys, pluralise, quoted_value
 
 TEXT_SUFFIX = ".txt"
-FOLDER = "folder/"  # as reporters of folders are called
+FOLDER, PNG_FOLDER = "folder/", "folder.png/"  # as reporters of folders are called
 LISTING = ".jaccard-eval-files"  # in a folder: the names of all that was written there, a line each
 
 
@@ -70,7 +70,8 @@ def is_folder_output(path: Path) -> bool:
 def options_for(output: Output, options: ReportOptions) -> ReportOptions:
     """Return what is asked of a report, with the folder that it is written to."""
     is_there = not output.is_device and not is_address(output.path)
-    return replace(options, folder=output.target.parent) if is_there else options
+    folder = output.target if is_folder_output(output.path) else output.target.parent
+    return replace(options, folder=folder) if is_there else options
 
 
 def write_outputs(documents: Sequence[tuple[Output, str | bytes | Mapping[str, bytes]]]) -> None:
@@ -141,6 +142,7 @@ def _plan(path: Path) -> Output:
 def _plan_folder(path: Path) -> Output:
     """Check that a folder can be made, or holds nothing but what such an output wrote before."""
     target = Path(os.path.realpath(path))
+    reporter = reporter_for(PNG_FOLDER if path.suffix.lower() == ".png" else FOLDER)
     list_names(path, recursive=True)
     with explained(path):
         if target.exists() and not target.is_dir():
@@ -160,7 +162,7 @@ def _plan_folder(path: Path) -> Output:
             f"output folder {quoted_value(str(path))} holds {what} that another program wrote:"
             f" {example_keys(foreign)}; choose a new folder"
         )
-    return Output(path, path if is_address(path) else target, is_device=False, reporter=reporter_for(FOLDER))
+    return Output(path, path if is_address(path) else target, is_device=False, reporter=reporter)
 
 
 def _listed(files: Mapping[str, bytes]) -> Mapping[str, bytes]:

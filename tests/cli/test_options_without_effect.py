@@ -31,6 +31,7 @@ VALUES = {
     "class_descriptions": str(COCO / "gt.json"),
     "scratch": "scratch",
     "keep_scratch": "",
+    "thumbnails": "",
     "retries": "2",
     "no_worker_timeout": "7",
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pictures import det, gt
+from browser_pages import drawn
 from pictures import evaluate as evaluate_pictures
 
 from jaccard_eval import EvaluationResult, evaluate
@@ -15,26 +15,6 @@ from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.outputs.html import render
 
 BACKGROUND = ""
-
-
-def drawn(n_images: int, seed: int = 3) -> tuple[list[Any], list[Any]]:
-    """Objects of four classes; detections of them that are moved, taken for others, doubled, or on nothing."""
-    random, truth, found = np.random.default_rng(seed), [], []
-    names = ("dog", "cat", "a>b", "c=d&e#f")
-    for i in range(n_images):
-        for _ in range(random.integers(1, 5)):
-            name, (x, y), side = random.choice(names), random.integers(0, 300, 2), int(random.integers(10, 150))
-            truth.append(gt(f"{name} {x} {y} {side} {side}", f"{i:03}.jpg", crowd=bool(random.random() < 0.05)))
-            for _ in range(random.integers(0, 4)):
-                seen = name if random.random() < 0.6 else random.choice(names)
-                dx, dy = random.normal(0, side / 8, 2)
-                score = round(float(random.random()), 3)
-                found.append(det(f"{seen} {x + dx} {y + dy} {side} {side}", score, f"{i:03}.jpg"))
-        if random.random() < 0.5:
-            found.append(
-                det(f"dog {random.integers(400, 500)} 0 30 30", 0.2 + 0.7 * float(random.random()), f"{i:03}.jpg")
-            )
-    return truth, found
 
 
 def of_pictures(**options: Any) -> EvaluationResult:

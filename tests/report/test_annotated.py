@@ -83,7 +83,7 @@ def test_the_image_itself_is_shown_at_full_size_below_its_boxes() -> None:
 
 
 def test_the_images_are_the_worst_in_their_order(tmp_path: Path) -> None:
-    target = tmp_path / "worst"
+    target = tmp_path / "worst.png"
     assert run.run([*PAIR, "-q", "--worst-images", "3", "-o", f"{target}/", "-o", str(tmp_path / "images.csv")]) == 0
     names = [line.split(",")[0] for line in (tmp_path / "images.csv").read_text().splitlines()[1:4]]
     assert sorted(path.name for path in target.glob("*.png")) == [
@@ -169,7 +169,7 @@ def plan(path: Path) -> list[Output]:
 
 
 def test_a_folder_of_an_earlier_run_is_replaced_and_no_other(tmp_path: Path) -> None:
-    target = tmp_path / "worst"
+    target = tmp_path / "worst.png"
     assert run.run([*PAIR, "-q", "--worst-images", "3", "-o", f"{target}/"]) == 0
     assert run.run([*PAIR, "-q", "--worst-images", "1", "-o", str(target)]) == 0
     [image] = target.glob("*.png")
@@ -198,7 +198,7 @@ class Failing(Mapping[str, bytes]):
 
 
 def test_a_failure_in_between_leaves_what_was_there(tmp_path: Path) -> None:
-    folder = tmp_path / "worst"
+    folder = tmp_path / "worst.png"
     folder.mkdir()
     (folder / "old.png").write_bytes(b"old")
     (folder / LISTING).write_text("old.png\n")
@@ -208,14 +208,14 @@ def test_a_failure_in_between_leaves_what_was_there(tmp_path: Path) -> None:
         write_outputs(list(zip(outputs, ["new", Failing()], strict=True)))
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == [
         "a.json",
-        "worst",
-        f"worst/{LISTING}",
-        "worst/old.png",
+        "worst.png",
+        f"worst.png/{LISTING}",
+        "worst.png/old.png",
     ]
     assert (tmp_path / "a.json").read_text() == "old"
 
 
-@pytest.mark.parametrize("target", ["{images}/", "{images}/worst/", "{root}/"])
+@pytest.mark.parametrize("target", ["{images}/", "{images}/worst.png/", "{root}/"])
 def test_nothing_is_written_where_images_are_read(
     target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -250,7 +250,7 @@ def test_a_file_in_the_place_of_the_folder_and_a_folder_of_no_images_are_refused
 
 def test_a_configured_folder_keeps_its_slash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pair = [str(Path(side).resolve()) for side in PAIR]
-    (tmp_path / "jaccard-eval.toml").write_text('[evaluate]\noutput = ["worst/"]\n')
+    (tmp_path / "jaccard-eval.toml").write_text('[evaluate]\noutput = ["worst.png/"]\n')
     monkeypatch.chdir(tmp_path)
     assert run.run([*pair, "-q", "--worst-images", "2"]) == 0
-    assert len(list((tmp_path / "worst").glob("*.png"))) == 2
+    assert len(list((tmp_path / "worst.png").glob("*.png"))) == 2

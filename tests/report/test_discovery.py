@@ -16,7 +16,7 @@ def test_an_unknown_suffix_names_the_known_ones() -> None:
     )
     names = (
         r" .xml, and the file names badge.json, calibration.csv, confusion.csv, confusion_normalised.csv,"
-        r" confusion_normalized.csv, curves.csv, folder/,"
+        r" confusion_normalized.csv, curves.csv, folder.png/, folder/,"
         r" gl-code-quality-report.json, images.csv, metrics.txt, thresholds.json, thresholds.yaml, thresholds.yml."
         r" Did you mean '.json'"
     )

@@ -179,8 +179,8 @@ def test_a_saved_run_shows_its_images_and_a_document_has_none_to_show(
     assert len(elements(saved, "image")) == 5
     # Smaller thumbnails may be made of more images; here there are as many.
     assert shown <= {image.get("href") for image in elements(direct, "image")}
-    assert run.run(["report", files[0], *images, "-o", f"{tmp_path}/worst/"]) == 0
-    assert len(list((tmp_path / "worst").iterdir())) >= 10
+    assert run.run(["report", files[0], *images, "-o", f"{tmp_path}/worst.png/"]) == 0
+    assert len(list((tmp_path / "worst.png").iterdir())) >= 10
     capsys.readouterr()
     assert run.run(["report", files[1], *images]) == 2
     assert "a saved run (.npz)" in capsys.readouterr().err

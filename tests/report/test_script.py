@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from jaccard_eval.report.outputs import explorer
 from jaccard_eval.report.outputs.html import ASSETS, _assets, squeeze
 
 ROOT = Path(__file__).parents[2]
@@ -15,17 +16,24 @@ OXLINT = Path(sys.executable).parent / "oxlint"
 MOST_BYTES = 40_000
 
 
-def test_the_script_is_small_and_can_neither_evaluate_text_nor_write_markup() -> None:
-    script = _assets(".js")
-    assert len(script.encode()) <= MOST_BYTES
+PAGE = sorted(ASSETS.glob("*.js"), key=lambda path: (path.stem != "page", path.stem))
+FOLDER = [*(ASSETS / name for name in explorer.SHARED), *(ASSETS / "explorer" / name for name in explorer.VIEWS)]
+
+
+def test_scripts_are_small_and_can_neither_evaluate_text_nor_write_markup() -> None:
+    of_folder = squeeze("".join(path.read_text(encoding="utf-8") for path in FOLDER))
+    assert len(_assets(".js").encode()) <= MOST_BYTES
+    assert sum(len(path.read_bytes()) for path in FOLDER) <= 60_000
+    # The name of SVG is no address.
+    script = _assets(".js") + of_folder.replace("http://www.w3.org/2000/svg", "")
     for word in ("eval(", "Function(", "innerHTML", "outerHTML", "insertAdjacent", "document.write", "http"):
         assert word not in script
 
 
 @pytest.mark.skipif(not OXLINT.exists(), reason="needs oxlint")
-def test_the_script_is_linted_as_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("files", [PAGE, FOLDER], ids=["page", "folder"])
+def test_the_script_is_linted_as_one(files: list[Path], tmp_path: Path) -> None:
     """Files know each other's names, so that they are looked at in the order in which a page has them."""
-    files = sorted(ASSETS.glob("*.js"), key=lambda path: (path.stem != "page", path.stem))
     whole = tmp_path / "page.js"
     whole.write_text("".join(path.read_text(encoding="utf-8") for path in files), encoding="utf-8")
     done = subprocess.run([OXLINT, "-c", ROOT / ".oxlintrc.json", whole], capture_output=True, text=True, check=False)
@@ -34,7 +42,7 @@ def test_the_script_is_linted_as_one(tmp_path: Path) -> None:
     assert subprocess.run([OXLINT, "-c", ROOT / ".oxlintrc.json", whole], capture_output=True, check=False).returncode
 
 
-@pytest.mark.parametrize("path", sorted(ASSETS.glob("*.js")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(ASSETS.rglob("*.js")), ids=lambda path: path.stem)
 def test_no_template_stands_in_another_which_squeezing_would_not_see(path: Path) -> None:
     assert not re.search(r"`[^`\n]*\$\{[^}`\n]*`", path.read_text(encoding="utf-8"))
 

@@ -18,6 +18,7 @@ from jaccard_eval.cli.options import (
     FIELDS,
     NUMBER,
     SCORE,
+    THUMBNAILS,
     WHOLE,
     SectionedCommand,
     adjusted,
@@ -73,7 +74,7 @@ def compare(
     given = {"score": score, "box_iou": box_iou, "moved_iou": moved_iou}
     boxes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     how = CompareOptions(**boxes, slices=read_slices(options), bootstrap=_resampling(options))
-    outputs = plan_files(options.output)
+    outputs = plan_files(options.output, folders=True)
     if gt is None:
         result = api.compare(None, *preds, options=how, names=name, images=options.images)
     else:
@@ -193,6 +194,7 @@ COMMAND = SectionedCommand(
         "slices",
         "listed-classes",
         "gallery",
+        THUMBNAILS,
         "output",
         "findings",
     ],

@@ -11,6 +11,7 @@ from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
 from jaccard_eval.cli.inputs import LABELS, InputPath
 from jaccard_eval.cli.options import (
     CONF,
+    THUMBNAILS,
     SectionedCommand,
     choose_engine,
     files_of_matches,
@@ -150,6 +151,7 @@ COMMAND = SectionedCommand(
         WORST_IMAGES,
         "gallery",
         "suspects",
+        THUMBNAILS,
         "output",
         "findings",
     ],

@@ -9,7 +9,7 @@ import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.inputs import IMAGES, InputPath, note_inputs, note_inputs_of
-from jaccard_eval.cli.options import WHOLE, SectionedCommand, section
+from jaccard_eval.cli.options import THUMBNAILS, WHOLE, SectionedCommand, section
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import UsageError
@@ -101,6 +101,7 @@ COMMAND = SectionedCommand(
         "classes",
         "gallery",
         "suspects",
+        THUMBNAILS,
         "output",
         "findings",
     ],

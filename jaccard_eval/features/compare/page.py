@@ -137,7 +137,7 @@ LEAST = 0.01  # difference that drawings end at, so that next to nothing looks l
 
 def build_page(result: ComparisonResult, options: ReportOptions) -> Report:
     """Return the report of `result` as a page has it."""
-    result = _with_names_of_files(result)
+    result = with_names_of_files(result)
     report = build_report(result, options)
     named = {section.title: section for section in report.sections}
     inputs, metrics = named.pop("Inputs"), named.pop("Metrics")
@@ -153,13 +153,13 @@ def build_page(result: ComparisonResult, options: ReportOptions) -> Report:
         *rest,
         _provenance(result, inputs),
     ]
-    name = " against ".join(side.name for side in reversed(_sides(result)))
+    name = " against ".join(side.name for side in reversed(sides_of(result)))
     return replace(report, sections=tuple(sections), name=name)
 
 
-def _with_names_of_files(result: ComparisonResult) -> ComparisonResult:
+def with_names_of_files(result: ComparisonResult) -> ComparisonResult:
     """Return a result whose sides, where they have no names but A, B, C, are named as their files are."""
-    sides = _sides(result)
+    sides = sides_of(result)
     if [side.name for side in sides] != [*side_names(len(sides), {})] or not all(side.path for side in sides):
         return result
     parts = [PurePath(side.path).parts for side in sides]
@@ -180,7 +180,7 @@ def _headline(result: ComparisonResult) -> Section:
         of = f" of {versus.contender.name}" if len(result.others) > 1 else ""
         shown = [delta for delta in versus.summary if delta.metric in TILES] or versus.summary[:1]
         rows += [(f"{delta.metric}{of}", delta.value, "", delta.delta) for delta in shown]
-    names = ", ".join(dict.fromkeys(text for side in _sides(result) for text in (side.name, side.path)))
+    names = ", ".join(dict.fromkeys(text for side in sides_of(result) for text in (side.name, side.path)))
     heads = (Column("metric", "name"), Column("value", "metric"), Column("within"), Column("difference", "delta"))
     about = Note(f"Comparison · protocol {result.protocol} · {names}")
     return Section("Verdict", (about, Table(heads, tuple(rows)), Note("verdict")), key="headline")
@@ -224,17 +224,20 @@ def _table(result: ComparisonResult, versus: Versus, deltas: Sequence[tuple[str,
 
 def _curves(result: ComparisonResult) -> list[Section]:
     measured = (evaluated.measured for evaluated in result.results)
-    charts = compared_recall_charts([(side.name, found) for side, found in zip(_sides(result), measured, strict=False)])
+    charts = compared_recall_charts(
+        [(side.name, found) for side, found in zip(sides_of(result), measured, strict=False)]
+    )
     return [Section("Precision and recall", tuple(charts), key="curves")] if charts else []
 
 
-def _sides(result: ComparisonResult) -> tuple[Contender, ...]:
+def sides_of(result: ComparisonResult) -> tuple[Contender, ...]:
+    """Return the baseline and what is compared with it."""
     return (result.baseline, *(versus.contender for versus in result.others))
 
 
 def _provenance(result: ComparisonResult, inputs: Section) -> Section:
     heads = (Column("side", "name"), Column("path", "path"), *columns("word", "fingerprint", "score"))
-    rows = tuple((side.name, side.path, side.fingerprint, threshold_text(side.score)) for side in _sides(result))
+    rows = tuple((side.name, side.path, side.fingerprint, threshold_text(side.score)) for side in sides_of(result))
     at = f"{overlap_name(result.signature)} {threshold_text(result.box_iou)}"
     note = Note(f"Boxes are compared at {at}, of detections with at least the score of their side.")
     return Section("How it was made", (*inputs.blocks, Table(heads, rows), note), key=PROVENANCE)

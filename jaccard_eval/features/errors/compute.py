@@ -166,6 +166,10 @@ class Errors:
     target: RowArray
     near: RowArray  # shape (n,): the box that decided on the type of each false positive, `NO_BOX` for none
     near_overlap: FloatArray  # shape (n,): with that box, 0 for none
+    # Shape (m,) each: of the false positives on a box the surest one of another class that would match it, and the
+    # surest one of its class next to it; `NO_BOX` for none
+    taken: RowArray
+    beside: RowArray
     gt_label: IntArray  # shape (m,)
     # shape (m,) each: boxes that can be found, those that are, and those that no repaired detection would match
     # either
@@ -227,12 +231,15 @@ def find_errors(
     near, near_overlap = target.copy(), np.zeros(len(table))
     found_pairs = pairs_of_any_class(pred, table.row[wrong], gt, counted, table.protocol, threshold=background_iou)
     least = float(least_overlaps(table.protocol)[threshold])
+    taken, beside = (np.full(len(counted), NO_BOX, dtype=np.int32) for _ in range(2))
     tie = np.empty(len(table), dtype=np.int64)
     tie[np.lexsort((table.row, metrics.curves.ranking.tie))] = np.arange(len(table))
     for block, pairs in found_pairs:
         rows = wrong[block]
         same = table.gt_label[pairs.gt] == table.label[rows][pairs.det]
         kind[rows], near[rows], near_overlap[rows] = _judge(pairs, same, len(rows), least)
+        _note_surest(taken, pairs, rows, ~same & (pairs.overlap >= least), table.score)
+        _note_surest(beside, pairs, rows, same & (pairs.overlap < least), table.score)
     aimed = np.where(np.isin(kind[wrong], (LOCALISATION, CLASSIFICATION)), near[wrong], NO_BOX)
     target[wrong] = _first_served(aimed, table.score[wrong], found)
     usable = np.zeros(len(counted), dtype=np.bool_)
@@ -249,6 +256,8 @@ def find_errors(
         target=target,
         near=near,
         near_overlap=near_overlap,
+        taken=taken,
+        beside=beside,
         gt_label=table.gt_label,
         counted=counted,
         found=found,
@@ -298,6 +307,16 @@ def _judge(pairs: Pairs, same: BoolArray, n: int, iou: float) -> tuple[npt.NDArr
     is_own = (kind == LOCALISATION) | (kind == DUPLICATE)
     # On the background both are nothing.
     return kind, np.where(is_own, own_gt, other_gt), np.where(is_own, own, other)
+
+
+def _note_surest(of_box: RowArray, pairs: Pairs, rows: IntArray, chosen: BoolArray, score: FloatArray) -> None:
+    """Note for each box the surest detection of its chosen pairs; of equal ones that which comes first."""
+    boxes, found = pairs.gt[chosen], rows[pairs.det[chosen]]
+    known = np.unique(boxes)
+    known = known[of_box[known] != NO_BOX]  # from blocks before
+    boxes, found = np.append(boxes, known), np.append(found, of_box[known])
+    order = np.lexsort((-found, score[found]))  # the last assignment wins
+    of_box[boxes[order]] = found[order]
 
 
 def _nearest(pairs: Pairs, chosen: BoolArray, n: int) -> tuple[IntArray, FloatArray]:

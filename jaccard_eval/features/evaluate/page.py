@@ -54,6 +54,7 @@ from jaccard_eval.features.operating.page import (
 from jaccard_eval.features.operating.page import (
     PART as STEPS,
 )
+from jaccard_eval.features.operating.result import OperatingSteps
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.checks import WORST
@@ -86,16 +87,31 @@ LEAST = 0.01  # gain that a bar ends at, so that next to nothing looks like that
 
 def build_page(result: EvaluationResult, options: ReportOptions) -> Report:
     """Return the report of `result` as a page has it."""
-    # Counted once for all sections that depend on the score.
+    result = with_explanation(result)
+    sections = [section for build in _SECTIONS for section in build(result, options)]
+    return Report(
+        rules_title(result), tuple(sections), result.signature, headline=headline(result), name=name_of(result)
+    )
+
+
+def with_explanation(result: EvaluationResult, scores: OperatingSteps | None = None) -> EvaluationResult:
+    """Return the result with what became of all boxes, counted once for all that shows it, at its own or given scores.
+
+    As it is where that is known, or where there are no boxes.
+    """
+    if result.part(PART) is not None:
+        return result
     result = with_steps(result)
     counted = result.part(STEPS)
-    found = None if counted is None else explained(result, *counted.rows)
-    result = result if found is None else result.with_part(document.Rows(PART, (found, fix_next(found))))
-    sections = [section for build in _SECTIONS for section in build(result, options)]
-    return Report(rules_title(result), tuple(sections), result.signature, headline=headline(result), name=_name(result))
+    if counted is None:
+        return result
+    steps, any_class = counted.rows
+    steps = steps if scores is None else replace(steps, scores=scores.scores, start=scores.start)
+    found = explained(result, steps, any_class)
+    return result if found is None else result.with_part(document.Rows(PART, (found, fix_next(found))))
 
 
-def _name(result: EvaluationResult) -> str:
+def name_of(result: EvaluationResult) -> str:
     """Return which model was evaluated on which data, by the names of their files; empty where there are none."""
     names = [PurePath(side.path).name for side in (result.pred, result.gt)]
     return " on ".join(names) if all(names) else ""
@@ -103,14 +119,9 @@ def _name(result: EvaluationResult) -> str:
 
 def _headline(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     """Head the page with the first metric, its interval, and the numbers next to it."""
-    # Where nothing is defined, the first metric is, as n/a.
-    metrics = [*result.metrics.items()][:1]
-    metrics = [(name, metric) for name, metric in result.metrics.items() if not math.isnan(metric.value)] or metrics
-    # Those of all sizes first: AP, AP50, AP75, AR100.
-    whole = [(name, metric) for name, metric in metrics if metric.ref.area is None]
-    chosen = _chosen(whole or metrics)
+    chosen = first_metrics(result)
     bounds = {"AP": f"AP ({' to '.join(map(metric_text, result.ties))}, by order)"} if result.ties else {}
-    rows: Rows = tuple((bounds.get(name, name), metric.value, _interval(result, metric)) for name, metric in chosen)
+    rows: Rows = tuple((bounds.get(name, name), metric.value, interval_of(result, metric)) for name, metric in chosen)
     rows += _best_f1(result) if result.ties is None else ()  # every detection counts already
     heads = (Column("metric", "name"), Column("value", "metric"), Column("within"))
     counts = ", ".join(
@@ -124,15 +135,21 @@ def _headline(result: EvaluationResult, options: ReportOptions) -> list[Section]
     return [Section("Result", (about, Table(heads, rows)), key="headline")]
 
 
-def _chosen(metrics: list[tuple[str, MetricValue]]) -> list[tuple[str, MetricValue]]:
+def first_metrics(result: EvaluationResult) -> list[tuple[str, MetricValue]]:
     """Return the averages by threshold, and of the recalls over all of them the one with the largest cap."""
+    # Where nothing is defined, the first metric is, as n/a.
+    metrics = [*result.metrics.items()][:1]
+    metrics = [(name, metric) for name, metric in result.metrics.items() if not math.isnan(metric.value)] or metrics
+    # Those of all sizes first: AP, AP50, AP75, AR100.
+    metrics = [(name, metric) for name, metric in metrics if metric.ref.area is None] or metrics
     precision = [(name, metric) for name, metric in metrics if metric.ref.name != "AR"]
     recall = [(name, metric) for name, metric in metrics if metric.ref.name == "AR"]
     recall = [(name, metric) for name, metric in recall if metric.ref.iou is None] or recall
     return [*precision[:TILES], *recall[-1:]]
 
 
-def _interval(result: EvaluationResult, metric: MetricValue) -> str:
+def interval_of(result: EvaluationResult, metric: MetricValue) -> str:
+    """Return the interval of a metric in words; empty without any."""
     return "" if result.bootstrap is None else interval_text(metric, result.bootstrap)
 
 
@@ -149,7 +166,7 @@ def _score(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     return [] if steps is None else [score_section(steps, overlap_name(result.protocol))]
 
 
-def _found(result: EvaluationResult) -> tuple[Explained | None, list[Sentence]]:
+def explained_of(result: EvaluationResult) -> tuple[Explained | None, list[Sentence]]:
     """Return what became of all boxes, and the sentences on it."""
     part = result.part(PART)
     return (None, []) if part is None else part.rows
@@ -157,7 +174,7 @@ def _found(result: EvaluationResult) -> tuple[Explained | None, list[Sentence]]:
 
 def _next(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     """Name what to fix next, each sentence with the selection of its boxes."""
-    found, sentences = _found(result)
+    found, sentences = explained_of(result)
     # With the score, so that a link shows as many boxes as its sentence counts wherever the slider stands.
     at = {} if found is None else {"score": score_text(found.steps.score)}
     rows = tuple((sentence.text, sentence.advice, _address({**sentence.pick, **at})) for sentence in sentences)
@@ -208,7 +225,7 @@ def _classes(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     # Those that lose alike by the metric, so that undefined ones are last: NaN compares with nothing.
     worst = sorted(
         enumerate(result.per_class),
-        key=lambda item: (-_lost(item[1]), math.isnan(item[1].values[first].value), item[1].values[first].value),
+        key=lambda item: (-lost_of(item[1]), math.isnan(item[1].values[first].value), item[1].values[first].value),
     )
     heads = (
         Column("class", "name"),
@@ -225,7 +242,7 @@ def _classes(result: EvaluationResult, options: ReportOptions) -> list[Section]:
         value, *others = (row.values[name] for name in names)
         drawn = Drawn(value.value, value.interval)
         values: tuple[Cell, ...] = (value.value, drawn, *(other.value for other in others))
-        rows.append((row.name, _lost(row), *values, *frequency_cells(row), row.gt, row.pred, *points[k]))
+        rows.append((row.name, lost_of(row), *values, *frequency_cells(row), row.gt, row.pred, *points[k]))
     keys = tuple(str(k) for k, _ in worst)
     table = Table((*heads, *(POINT_COLUMNS if steps else ())), tuple(rows), keys=keys)
     notes = [Note(f"lost: objects times (1 - {first}), what a class could still give")]
@@ -238,7 +255,7 @@ def _classes(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     return [Section("Classes", (*notes, table), key="classes")]
 
 
-def _lost(row: ClassRow) -> float:
+def lost_of(row: ClassRow) -> float:
     """Return what a class could still give, objects x (1 - AP); 0 where its first metric is undefined."""
     value = next(iter(row.values.values())).value if row.values else math.nan
     return 0.0 if math.isnan(value) else row.gt * (1 - value)
@@ -299,7 +316,7 @@ def _confusion(result: EvaluationResult, options: ReportOptions) -> list[Section
 
 def _gallery(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     """Show images with the most costly errors, the surest false positives and the largest misses."""
-    found, sentences = _found(result)
+    found, sentences = explained_of(result)
     # Without boxes on the page, suspects can be read and judged, and select nothing.
     listed = [suspects_section(options.suspects, [-1] * len(options.suspects))] if options.suspects else []
     if result.boxes is None and options.gallery != 0:
@@ -309,7 +326,7 @@ def _gallery(result: EvaluationResult, options: ReportOptions) -> list[Section]:
         gallery = build_gallery(result, DEFAULT_IMAGES if options.gallery is None else options.gallery)
         return listed if gallery is None or not gallery.images else [*listed, gallery_section(gallery)]
     wanted = [row for sentence in sentences for row in images_of(found, sentence.pick, EACH)]
-    wanted += images_by_class(found, [_lost(row) for row in result.per_class], WORST_CLASSES, EACH)
+    wanted += images_by_class(found, [lost_of(row) for row in result.per_class], WORST_CLASSES, EACH)
     # Without files there are no thumbnails to choose: the page draws what is asked for.
     pictured = result.images is not None and result.images.given
     n = max(DEFAULT_IMAGES, len({*wanted})) if pictured else DEFAULT_IMAGES // 2
@@ -320,7 +337,7 @@ def _gallery(result: EvaluationResult, options: ReportOptions) -> list[Section]:
     if gallery is None or not gallery.images:
         return listed
     slices, boxes = [part for part in result.slices if part.rows], place(tuple(image.row for image in gallery.images))
-    columns = columns_of(found, boxes, gallery, result.images, slices, folder=options.folder)
+    columns = columns_of(found, boxes, gallery.images, result.images, slices, folder=options.folder)
     if not options.suspects:
         return [gallery_section(gallery, columns=columns)]
     places = places_of(options.suspects, found, boxes)

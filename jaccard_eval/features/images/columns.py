@@ -30,7 +30,7 @@ from jaccard_eval.features.images.gallery import PLAIN_SIDE
 from jaccard_eval.features.images.reasons import ERRORS, Explained
 from jaccard_eval.features.operating.compute import last_steps
 from jaccard_eval.matching.order import IntArray, stable_order
-from jaccard_eval.report.model import Gallery
+from jaccard_eval.report.model import GalleryImage
 from jaccard_eval.text import printable
 
 MOST_BOXES = 500_000  # that a page has: 7 MB. Of more, those of the images that it shows
@@ -42,13 +42,13 @@ SCORES, OVERLAPS = 10_000, 200  # steps from 0 to 1
 MOST = np.iinfo(np.uint16).max
 
 
-def placed(found: Explained, shown: Sequence[int]) -> BoxOutcomes:
+def placed(found: Explained, shown: Sequence[int], most: int | None = None) -> BoxOutcomes:
     """Return all boxes with their places in the columns, -1 of those that are omitted.
 
-    All images take part, or those that are `shown` where all boxes are more than a page can hold.
+    All images take part, or those that are `shown` where all boxes are more than the `most` that a page can hold.
     """
     outcomes, is_there = found.outcomes, np.zeros(len(found.metrics.image_names), dtype=np.bool_)
-    is_there[_rows(found, shown)] = True
+    is_there[_rows(found, shown, most)] = True
     sides = [np.flatnonzero(side & is_there[outcomes.image]) for side in (outcomes.is_object, ~outcomes.is_object)]
     order = np.concatenate([side[stable_order(outcomes.image[side])] for side in sides])
     place = np.full(len(outcomes.image), -1)
@@ -59,18 +59,19 @@ def placed(found: Explained, shown: Sequence[int]) -> BoxOutcomes:
 def columns_of(
     found: Explained,
     outcomes: BoxOutcomes,
-    gallery: Gallery,
+    shown: Sequence[GalleryImage],
     images: ImageSource | None,
     slices: Sequence[SliceRow],
     *,
     folder: Path | None = None,
+    most: int | None = None,
 ) -> dict[str, Any]:
-    """Return the columns of `outcomes` that are `placed` for the images of a gallery, with what they mean.
+    """Return the columns of `outcomes` that are `placed` for the images of a page, with what they mean.
 
     A page in a `folder` shows the files of images from there.
     """
-    shown = [image.row for image in gallery.images]
-    errors, steps, n_images, rows = found.errors, found.steps, len(found.metrics.image_names), _rows(found, shown)
+    errors, steps, n_images = found.errors, found.steps, len(found.metrics.image_names)
+    rows = _rows(found, [image.row for image in shown], most)
     place = outcomes.place
     there = np.flatnonzero(place >= 0)
     order = np.empty(len(there), dtype=np.int64)
@@ -79,7 +80,7 @@ def columns_of(
     objects, detections = order[:n], order[n:] - n_gt
     scores, low, unit = _graded(outcomes.score[order])
     sizes = _image_sizes(found, images)
-    for image in gallery.images:  # whose files are known
+    for image in shown:  # whose files are known
         sizes[image.row] = image.size
     sides = sizes if found.metrics.area_known else np.ones((1, 2))
     boxes, box_unit, box_low = _boxes(outcomes.xywh.take(order, axis=0), float(sides.max(initial=1)))
@@ -90,6 +91,12 @@ def columns_of(
     # Partners by their place within their image, counted from 1.
     first = (np.cumsum(of_images[0]) - of_images[0])[outcomes.image[order[n:]]]
     near = np.append(place[:n_gt], NO_BOX)[errors.near[detections]]
+    first_wrong = n + (np.cumsum(of_images[1]) - of_images[1])[outcomes.image[objects]]
+    # Of an object, those that explain why it is missed.
+    wrong = {
+        name: np.where(row == NO_BOX, 0, place[n_gt + row] - first_wrong + 1)
+        for name, row in (("taken", errors.taken[objects]), ("beside", errors.beside[objects]))
+    }
     matched = found.matched[detections]
     on_nothing = matched == len(found.metrics.class_names)
     as_class = np.where(on_nothing, ON_NOTHING, matched + OTHERS)
@@ -112,6 +119,7 @@ def columns_of(
         "step": last_steps(outcomes.score[order], steps.scores) + 1,  # how many it is there at; NaN: none
         "ignored": outcomes.is_ignored[objects],
         "seen": last_steps(found.seen, steps.scores)[objects] + 1,
+        **wrong,
         "kind": kind[detections],
         "near": np.where(near == NO_BOX, 0, near - first + 1),
         "iou": np.floor(overlap[detections] * OVERLAPS + 1e-9),
@@ -153,9 +161,9 @@ def packed(columns: Mapping[str, npt.NDArray[Any]]) -> tuple[list[tuple[str, int
     return layout, base64.b64encode(packer.compress(b"".join(parts)) + packer.flush()).decode()
 
 
-def _rows(found: Explained, shown: Sequence[int]) -> IntArray:
+def _rows(found: Explained, shown: Sequence[int], most: int | None) -> IntArray:
     """Return the images that take part."""
-    if len(found.outcomes.image) > MOST_BOXES:
+    if len(found.outcomes.image) > (MOST_BOXES if most is None else most):
         return np.unique(np.array(shown, dtype=np.int64))
     return np.arange(len(found.metrics.image_names))
 

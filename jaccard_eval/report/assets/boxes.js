@@ -1,12 +1,18 @@
 // Columns of all boxes, as features/images/columns.py writes them: what became of each at a step of the score, which
 // are chosen, and why each is right or wrong. Objects come first; a box is known by its place among all.
-const about = dataOf("boxes");
-const KINDS = ["class", "box", "both", "double", "background", "found", "ignored"], SIZES = ["", "small", "medium", "large"];
+// What can become of a box, by a number: detections as their column has it, then the state that is not shown, objects
+// that are found or ignored, and why others are missed.
+const KINDS = ["class", "box", "both", "double", "background", "found", "ignored", "", "", "ignored", "nothing", "below", "off", "taken"];
+const STATE_OF = ["false", "false", "false", "false", "false", "found", "ignored", "", "", "ignored", "missed", "missed", "missed", "missed"];
+const OUT = 7, SEEN = 8, CROWD = 9, NOTHING = 10, BELOW = 11, OFF = 12, TAKEN = 13;
+const SIZES = ["", "small", "medium", "large"];
 const NEAR = .1, SURE = .8; // least overlap of what is near, and score from which a label may be missing
-let store = null, stepNow = dataOf("score")?.start ?? 0;
+let about = null, store = null, stepNow = dataOf("score")?.start ?? 0;
+
+about = dataOf("boxes");
 
 const readColumns = async ({ text, layout }) => {
-  const packed = Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
+  const packed = Uint8Array.fromBase64?.(text) ?? Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   const bytes = new Uint8Array(await new Response(stream).arrayBuffer()), columns = {};
   let at = 0;
@@ -26,12 +32,23 @@ const readColumns = async ({ text, layout }) => {
   return { ...columns, names, files, m, image, firstObject: objects, firstDetection: detections };
 };
 
+// The number of a box at a step. Which detections explain a miss is known: a better one looks at no worse one.
+const partner = (place, column) => column[place] && store.firstDetection[store.image[place]] + column[place] - 1;
+const codeOf = (place, at = stepNow) => {
+  const { m, step, ignored, kind, taken, beside } = store, reached = step[place] > at;
+  if (place >= m) return reached ? kind[place - m] : OUT;
+  if (ignored[place]) return CROWD;
+  if (reached || step[place]) return reached ? SEEN : BELOW;
+  return step[partner(place, taken)] > at && taken[place] ? TAKEN : step[partner(place, beside)] > at && beside[place] ? OFF : NOTHING;
+};
 // "missed", "false", "found", "ignored", or "" for what does not show: detections below the score, objects that are found.
-const stateOf = (place, step = stepNow) => {
-  const { m, ignored, kind } = store, reached = store.step[place] > step;
-  if (place < m) return ignored[place] ? "ignored" : reached ? "" : "missed";
-  const name = KINDS[kind[place - m]];
-  return !reached ? "" : name === "found" || name === "ignored" ? name : "false";
+const stateOf = (place, at = stepNow) => STATE_OF[codeOf(place, at)];
+const codesAt = at => {
+  if (store.codesAt !== at) {
+    store.codes = Uint8Array.from({ length: store.label.length }, (_, place) => codeOf(place, at));
+    store.codesAt = at;
+  }
+  return store.codes;
 };
 const places = row => {
   const { firstObject: a, firstDetection: b } = store, span = (from, to) => Array.from({ length: to - from }, (_, i) => from + i);
@@ -44,32 +61,47 @@ const sideOf = place => {
   return [(low + x[place] / unit) * across, (low + y[place] / unit) * down, w[place] / unit * across, h[place] / unit * down];
 };
 
-// The boxes of a choice at a step: a mark for each, how many of each state, and how many wrong ones and all of each image.
-const select = (choice, step = stepNow) => {
-  const { m, image, label, size, score, ignored, seen, kind, as } = store, { class: name, object, pred, error, sure, slice, suspect } = choice;
-  const named = wanted => wanted === undefined || about.classes.map(own => own === wanted);
-  const own = named(name), of = named(object), to = named(pred), part = slice !== undefined && store[`slice ${about.slices.indexOf(slice)}`];
-  const isCell = object !== undefined, least = sure === undefined ? 0 : Math.round((sure - about.scores[0]) / about.scores[1]), n = label.length;
-  const marks = new Uint8Array(n), counts = { missed: 0, false: 0, found: 0 }, wrong = new Uint32Array(store.names.length), all = new Uint32Array(store.names.length);
+// The boxes of a choice at a step: a mark for each, how many of each state, and how many wrong ones and all of each
+// image. The tallies are of what is still to be chosen: each leaves out the choice that it would take the place of, so
+// that it counts what choosing it would select. `others` are the codes of another model, of which the same objects count.
+const select = (choice, at = stepNow, others = null) => {
+  const { m, image, label, size, score, seen, step, as } = store, { class: name, object, pred, error, sure, slice, suspect, change } = choice;
+  const codes = codesAt(at), named = wanted => about.classes.map(own => own === wanted), n = label.length, k = about.classes.length;
+  const own = name === undefined ? null : named(name), of = named(object), to = named(pred), isCell = object !== undefined;
+  const parts = about.slices.map((_, i) => store[`slice ${i}`]), part = slice === undefined ? null : parts[about.slices.indexOf(slice)] ?? [];
+  const least = sure === undefined ? 0 : Math.round((sure - about.scores[0]) / about.scores[1]), sized = choice.size ? SIZES.indexOf(choice.size) : 0;
   const listed = suspect !== undefined && new Set(about.suspects.map(([kind, place], i) => suspect === kind || suspect === `${i}` ? place : -1));
-  const inCell = place => {
-    if (place < m) return pred === "" && of[label[place]] && !ignored[place] && seen[place] <= step;
-    // What it matches of any class: its own, nothing, none that counts, or another one.
-    const matched = as[place - m];
-    return store.step[place] > step && to[label[place]] && (object === "" ? matched === 1 : of[matched ? matched - 3 : label[place]]);
-  };
+  const takes = STATE_OF.map((state, code) => error === undefined ? state !== "" && state !== "ignored" : error === "wrong" ? state === "false" || state === "missed" : error === state || error === KINDS[code] && code !== CROWD);
+  const marks = new Uint8Array(n), counts = { missed: 0, false: 0, found: 0 }, wrong = new Uint32Array(store.names.length), all = new Uint32Array(store.names.length);
+  const tallies = { kinds: new Uint32Array(STATE_OF.length), missed: new Uint32Array(k), false: new Uint32Array(k), sizes: new Uint32Array(4), slices: new Uint32Array(parts.length), won: 0, lost: 0, cells: new Uint32Array((k + 1) ** 2) };
   for (let place = 0; place < n; place++) {
-    if (own !== true && !own[label[place]] || choice.size && SIZES[size[place]] !== choice.size || part === undefined || part && !part[image[place]]) continue;
-    const state = stateOf(place, step);
-    if (isCell ? !inCell(place) : listed ? !listed.has(place) : !(state in counts)) continue;
-    if (sure !== undefined && (state !== "false" || score[place] < least)) continue;
-    if (error && error !== state && !(state === "false" && KINDS[kind[place - m]] === error)) continue;
+    const code = codes[place], isObject = place < m, state = STATE_OF[code], row = label[place];
+    const isOther = own !== null && !own[row], isSize = !sized || size[place] === sized, isPart = part === null || part[image[place]];
+    if (!isSize && !isPart) continue;
+    // What it matches of any class: its own, nothing, none that counts, or another one.
+    const matched = isObject ? 0 : as[place - m], inMatrix = isObject ? code !== CROWD && seen[place] <= at : step[place] > at && matched !== 2;
+    const from = isObject ? row : matched === 1 ? k : matched ? matched - 3 : row, to_ = isObject ? k : row;
+    if (inMatrix && isSize && isPart) tallies.cells[from * (k + 1) + to_]++;
+    const inCell = isCell && inMatrix && (from === k ? object === "" : of[from]) && (to_ === k ? pred === "" : to[to_]);
+    const counted = state in counts, isSure = sure === undefined || state === "false" && score[place] >= least;
+    const turned = others && isObject && code !== CROWD && (code === SEEN) !== (others[place] === SEEN) ? code === SEEN ? "won" : "lost" : "";
+    const isKind = counted && takes[code] && isSure, isWhat = change ? turned === change : isKind;
+    if (!isOther && isSize && isPart) {
+      if (counted && isSure) tallies.kinds[code]++;
+      if (turned) tallies[turned]++;
+    }
+    if (isWhat && isSize && isPart && (state === "false" || isObject)) tallies[isObject ? "missed" : "false"][row]++;
+    if (isOther || !(isCell ? inCell && isSure : listed ? listed.has(place) && isSure && (error === undefined || takes[code]) : isWhat)) continue;
+    if (isPart) tallies.sizes[size[place]]++;
+    if (!isSize) continue;
+    for (let i = 0; i < parts.length; i++) if (parts[i][image[place]]) tallies.slices[i]++;
+    if (!isPart) continue;
     marks[place] = 1;
     counts[state] = (counts[state] ?? 0) + 1;
     all[image[place]]++;
     if (state === "missed" || state === "false") wrong[image[place]]++;
   }
-  return { marks, counts, wrong, all };
+  return { marks, counts, wrong, all, tallies };
 };
 
 const down = value => (Math.floor(value * 100 + 1e-9) / 100).toFixed(2);
@@ -88,21 +120,17 @@ const whyFalse = place => {
     background: scoreOf(place) >= SURE ? "on nothing: label missing?" : "on nothing" }[KINDS[kind[row]]] ?? "";
 };
 const whyMissed = place => {
-  const { m, step, label, near, iou, kind, image, firstObject, firstDetection } = store, row = image[place];
-  if (step[place]) return `only at ${down(scoreOf(place))}, below the score`;
-  let taken = -1, own = [0, -1], other = [0, -1];
+  const { m, step, label, near, iou, taken, beside, image, firstObject, firstDetection } = store, row = image[place], code = codeOf(place);
+  if (code === BELOW) return `only at ${down(scoreOf(place))}, below the score`;
+  const surest = partner(place, code === TAKEN ? taken : beside);
+  if (code === TAKEN) return `detected as ${about.classes[label[surest]]} at ${down(scoreOf(surest))}`;
+  let [best, nearest] = [0, -1];
   for (let at = firstDetection[row]; at < firstDetection[row + 1]; at++) {
-    if (step[at] <= stepNow) continue;
+    if (step[at] <= stepNow || code === OFF && label[at] !== label[place]) continue;
     const value = near[at - m] === place - firstObject[row] + 1 ? iou[at - m] / 200 : overlap(place, at);
-    if (value < NEAR) continue;
-    if (label[at] === label[place]) own = value > own[0] ? [value, at] : own;
-    else {
-      if (value >= about.iou && KINDS[kind[at - m]] !== "found" && (taken < 0 || scoreOf(at) > scoreOf(taken))) taken = at;
-      other = value > other[0] ? [value, at] : other;
-    }
+    if (value > best) [best, nearest] = [value, at];
   }
-  if (taken >= 0) return `detected as ${about.classes[label[taken]]} at ${down(scoreOf(taken))}`;
-  if (own[0]) return `best box${about.exact ? " has" : " is off"} ${by(own[0])}`.trim();
-  return other[0] ? `nearest: ${listed(about.classes[label[other[1]]], by(other[0]))}` : "nothing near";
+  if (code === OFF) return best ? `best box${about.exact ? " has" : " is off"} ${by(best)}`.trim() : "box is off";
+  return best >= NEAR ? `nearest: ${listed(about.classes[label[nearest]], by(best))}` : "nothing near";
 };
 const whyOf = place => ({ false: whyFalse, missed: whyMissed })[stateOf(place)]?.(place) ?? "";

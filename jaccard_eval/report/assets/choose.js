@@ -1,25 +1,23 @@
-// What is chosen: a class, a cell, a kind of error, a size, a slice, a least score. The address holds it, so that a
-// link shows the same to others; a sentence of "Fix next" is such a link.
-const KEYS = ["class", "object", "pred", "error", "size", "slice", "sure", "suspect", "score"];
-const readAddress = () => Object.fromEntries([...new URLSearchParams(location.hash.slice(1))].filter(([key]) => KEYS.includes(key)));
-let chosen = readAddress(), selection = null;
-const ERRORS = {
-  missed: "missed", false: "false", background: "false: on nothing", box: "false: box is off", class: "false: wrong class",
-  both: "false: class and box", double: "false: duplicate",
+// What is chosen on a page: its line of choices, what they select, and what else of the page chooses.
+const press = (cell, act, attributes) => {
+  const text = cell.textContent;
+  cell.textContent = "";
+  on(add(cell, "button", text, { type: "button", ...attributes }), "click", act);
 };
-const isNarrowed = () => KEYS.some(key => key !== "score" && chosen[key] !== undefined);
+const option = (table, text) => {
+  const label = add(table.parentElement, "label", `${text} `, { class: "option" });
+  table.parentElement.before(label);
+  return label;
+};
+const isNarrowed = () => FILTERS.some(key => chosen[key] !== undefined);
 const chosenWords = () => {
-  const { class: name, object, pred, error, size, slice, sure, suspect } = chosen;
-  const cell = object === undefined ? "" : object === pred ? `${object} found` : object === "" ? `${pred} on nothing` : pred === "" ? `${object} missed` : `${object} detected as ${pred}`;
+  const { class: name, object, pred, error, size, slice, sure, suspect } = chosen, cell = object === undefined ? "" : cellWords(object, pred);
   return listed(slice, size, name, cell, error && (ERRORS[error] ?? error), sure && `score ≥ ${sure}`, suspect && `suspect (${about.suspects[suspect]?.[0] ?? suspect})`);
 };
-const boxesIn = (n, one = "box", many = "boxes") => `${count(n)} ${n === 1 ? one : many}`;
+const saves = (parent, text, name, rows) => on(add(parent, "button", text, { type: "button", class: "save no-print" }), "click", () => saveAs(name, rows()));
 
 const chosenBar = about && all(".gallery .tools")[0] ? add(document.body, "div", "", { class: "chosen no-print" }) : null;
 const status = chosenBar && add(chosenBar, "p", "", { role: "status" });
-const unknown = () => ["class", "object", "pred"].find(key => chosen[key] && !about.classes.includes(chosen[key]))
-  ?? (chosen.slice === undefined || about.slices.includes(chosen.slice) ? undefined : "slice")
-  ?? (chosen.suspect === undefined || about.suspects.some(([kind], i) => [kind, `${i}`].includes(chosen.suspect)) ? undefined : "suspect");
 const showChosen = () => {
   if (!store) return;
   const narrowed = isNarrowed();
@@ -32,7 +30,7 @@ const showChosen = () => {
     const parts = chosen.error || chosen.object !== undefined || chosen.sure || chosen.suspect ? "" : ` (${byState})`;
     const of = about.rows ? "images here" : "images", key = unknown();
     text = `${chosenWords()}: ${boxesIn(n)} in ${count(all.filter(Boolean).length)} of the ${count(all.length)} ${of}${parts}`;
-    if (key) text = `There is no ${/^s/.test(key) ? key : "class"} “${chosen[key]}” on this page.`;
+    if (key) text = `There is no ${key.startsWith("s") ? key : "class"} “${chosen[key]}” on this page.`;
   }
   write(status, text);
   for (const button of all("button", chosenBar)) button.hidden = !narrowed;
@@ -44,19 +42,9 @@ const showChosen = () => {
   }
 };
 const remember = () => {
-  const text = new URLSearchParams(Object.entries(chosen).filter(([, value]) => value !== undefined));
-  history.replaceState(null, "", `#${text}`);
+  history.replaceState(null, "", addressOf(chosen));
   document.dispatchEvent(new CustomEvent("chosen"));
   showChosen();
-};
-// Choose what is not chosen yet, or let go of it; a cell is chosen by itself, and in place of a class or a kind.
-const choose = picks => {
-  const same = Object.entries(picks).every(([key, value]) => chosen[key] === value), { score, size, slice } = chosen;
-  const isCell = "object" in picks;
-  chosen = { ...(isCell ? { score, size, slice } : chosen), ...picks };
-  if (!isCell && ("class" in picks || "error" in picks)) delete chosen.object, delete chosen.pred;
-  if (same) for (const key in picks) delete chosen[key];
-  remember();
 };
 on(window, "hashchange", () => {
   if (!location.hash.includes("=")) return;
@@ -64,18 +52,6 @@ on(window, "hashchange", () => {
   document.dispatchEvent(new CustomEvent("chosen"));
   showChosen();
   document.getElementById("images")?.scrollIntoView();
-});
-
-const csvOf = rows => rows.map(row => row.map(text => {
-  const safe = /^[=+@\t\r]|^-(?![\d.])/.test(text) ? `'${text}` : text; // no formula
-  return /[",\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
-}).join(",")).join("\n") + "\n";
-const saves = (parent, text, name, rows) => on(add(parent, "button", text, { type: "button", class: "save no-print" }), "click", () => {
-  const url = URL.createObjectURL(new Blob([csvOf(rows())], { type: "text/csv" }));
-  const link = add(document.body, "a", "", { href: url, download: name, hidden: "" });
-  link.click();
-  link.remove();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
 });
 
 // A list to choose from for each key that has no place of its own on the page.
@@ -100,11 +76,7 @@ if (chosenBar) {
     chosen = chosen.score ? { score: chosen.score } : {};
     remember();
   });
-  saves(chosenBar, "Save these boxes (CSV)", "boxes.csv", () => [["image", "class", "what", "score", "x", "y", "width", "height", "why"],
-    ...[...selection.marks.keys()].filter(place => selection.marks[place]).map(place => [
-      store.names[store.image[place]], about.classes[store.label[place]], stateOf(place) || "found", place < store.m ? "" : scoreOf(place).toFixed(4),
-      ...sideOf(place).map(value => `${Math.round(value * 100) / 100}`), whyOf(place),
-    ])]);
+  saves(chosenBar, "Save these boxes (CSV)", "boxes.csv", () => boxRows(selection.marks));
 }
 
 // Types of errors and slices choose their boxes; every table that can be sorted can be saved.

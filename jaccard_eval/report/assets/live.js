@@ -54,11 +54,6 @@ const unpack = (text, steps, rows) => {
   for (let i = counts.length - 1; i--;) if ((i + 1) % steps) counts[i] += counts[i + 1];
   return (row, step) => counts[row * steps + step];
 };
-// As Python writes it, half to even; 0 and 1 only where exact.
-const ratio = (part, whole) => {
-  const exact = part / whole * 1e4, near = Math.round(exact), even = near - (near - exact === .5 && near % 2);
-  return !whole ? "n/a" : ((part && part < whole ? Math.min(Math.max(even, 1), 9999) : even) / 1e4).toFixed(4);
-};
 const live = dataOf("score");
 if (live) {
   const { scores, keys, positives, start, shown } = live, steps = scores.length, size = shown.length + 2;

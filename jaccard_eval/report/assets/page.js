@@ -12,15 +12,10 @@ const add = (parent, name, text, attributes) => {
   parent.append(made);
   return made;
 };
-const press = (cell, act, attributes) => {
-  const text = cell.textContent;
-  cell.textContent = "";
-  on(add(cell, "button", text, { type: "button", ...attributes }), "click", act);
-};
-const option = (table, text) => {
-  const label = add(table.parentElement, "label", `${text} `, { class: "option" });
-  table.parentElement.before(label);
-  return label;
+// As Python writes it, half to even; 0 and 1 only where exact.
+const ratio = (part, whole) => {
+  const exact = part / whole * 1e4, near = Math.round(exact), even = near - (near - exact === .5 && near % 2);
+  return !whole ? "n/a" : ((part && part < whole ? Math.min(Math.max(even, 1), 9999) : even) / 1e4).toFixed(4);
 };
 for (const button of all("[data-copies]")) on(button, "click", () => {
   getSelection().selectAllChildren(document.getElementById(button.dataset.copies));

@@ -362,8 +362,8 @@ def _file_name(name: str) -> str:
 
 REPORTERS = (
     Reporter(
-        names=("folder/",),
-        about="the worst images with their boxes, as PNG (evaluate, explain); linked pages (suite, report of several)",
+        names=("folder.png/",),
+        about="the worst images with their boxes, as PNG (evaluate, explain)",
         render=render,
         images=True,
     ),

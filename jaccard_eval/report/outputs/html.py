@@ -101,25 +101,33 @@ def render_report(report: Report, options: ReportOptions) -> str:
     live = [block for section in report.sections for block in section.blocks if isinstance(block, Live)]
     # Files of images are shown from the disk that the page lies on; nothing is ever sent for.
     has_files = any(isinstance(block.data, Mapping) and block.data.get("pictures") for block in live)
-    policy = {
-        "default-src": "'none'",
-        "img-src": "file: data:" if has_files else "data:",
-        "style-src": _source(style),
-        "script-src": _source(script),
-        "base-uri": "'none'",
-        "form-action": "'none'",
-    }
-    environment = _environment()
     drawn = [section if section.key else replace(section, key=f"part-{i}") for i, section in enumerate(report.sections)]
-    page = environment.get_template("page.html.j2").render(
+    return render_template(
+        "page.html.j2",
+        style=style,
+        script=script,
         report=report,
         sections=drawn,
         options=options,
-        style=style,
-        script=script,
-        policy="; ".join(f"{name} {source}" for name, source in policy.items()),
+        image_sources="file: data:" if has_files else "data:",
         live=live,
     )
+
+
+def render_template(
+    name: str, *, style: str, script: str, more_scripts: str = "", image_sources: str = "data:", **context: Any
+) -> str:
+    """Return a page with a style and a script, and a policy that lets nothing else of their kinds have any effect."""
+    policy = {
+        "default-src": "'none'",
+        "img-src": image_sources,
+        "style-src": _source(style),
+        "script-src": _source(script) + more_scripts,
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    sources = "; ".join(f"{of} {source}" for of, source in policy.items())
+    page = _environment().get_template(name).render(style=style, script=script, policy=sources, **context)
     return page if page.endswith("\n") else f"{page}\n"
 
 
@@ -181,7 +189,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "cell": cell_text,
         "look": look_of,
-        "json": lambda data: Markup(_json(data)),  # noqa: S704 - escaped by _json
+        "json": lambda data: Markup(json_text(data)),  # noqa: S704 - escaped by it
         "svg": lambda chart: Markup(svg.draw(chart)),  # noqa: S704 - escaped by the module
         "boxes": lambda image, *how: Markup(boxes_svg.draw_image(image, *how)),  # noqa: S704 - escaped by the module
         "numbered": lambda names: {name: row for row, name in enumerate(names)},
@@ -212,7 +220,8 @@ def _template_of(key: str) -> str:
     return name if (TEMPLATES / name).is_file() else "section.html.j2"
 
 
-def _json(data: Any) -> str:
+def json_text(data: Any) -> str:
+    """Return data as JSON that stands in a script as well."""
     plain: Mapping[str, Any] = to_document(data)
     text = json.dumps(plain, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for character, escape in _ESCAPES.items():

@@ -167,8 +167,8 @@ def test_shapes_of_one_image_keep_to_their_budget(tmp_path: Path) -> None:
 def test_pngs_show_masks_by_a_tint_and_poses_by_lines(kind: str, scene: tuple[Path, Path], tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
     result = evaluate(*scene, iou_type=kind, worst_images=1)
-    result.save(f"{tmp_path}/worst/")
-    (file,) = (tmp_path / "worst").glob("*.png")
+    result.save(f"{tmp_path}/worst.png/")
+    (file,) = (tmp_path / "worst.png").glob("*.png")
     with image.open(io.BytesIO(file.read_bytes())) as shown:
         pixels = np.asarray(shown.convert("RGB")).astype(int)
     scale = pixels.shape[1] / SIZE[0]
@@ -203,8 +203,8 @@ def test_oriented_boxes_are_drawn_by_their_corners(width: int | None, tmp_path: 
     scale = 640 if width is None else 1
     x, y = (corners[0] * scale).tolist()
     assert drawn.startswith(f"M{x:g} {y:g}l") and drawn.endswith("z")
-    result.save(f"{tmp_path}/worst/")
-    (file,) = (tmp_path / "worst").glob("*.png")
+    result.save(f"{tmp_path}/worst.png/")
+    (file,) = (tmp_path / "worst.png").glob("*.png")
     with image.open(io.BytesIO(file.read_bytes())) as shown:
         colour = STYLES["found"][0]
         size = shown.size[0]

@@ -1,0 +1,103 @@
+// Start, the bar on top, keys. The address is the state: every change goes through remember().
+const remember = (isStep = false) => {
+  const address = addressOf(chosen);
+  // A slider does not fill the history; opening an image does, so that Back closes it.
+  if (address !== (location.hash || "#")) history[isStep ? "pushState" : "replaceState"](null, "", address);
+  renderSoon();
+};
+let seen = {}, planned = 0;
+const renderSoon = () => { planned ||= requestAnimationFrame(render); };
+const render = () => {
+  planned = 0;
+  use(models.find(({ key }) => key === chosen.model) ?? models[0]);
+  stepNow = Math.max(0, about.steps.indexOf(scoreNow()));
+  const { img } = chosen, rest = without("img", "pair"), picked = JSON.stringify(rest);
+  if (picked !== seen.picked) {
+    const isElsewhere = JSON.stringify({ ...rest, score: 0 }) !== seen.place;
+    totals = select({});
+    selection = survey(asked());
+    tally = selection.tallies;
+    items = ordered();
+    drawBar();
+    drawPanel();
+    drawSelection();
+    drawEmpty();
+    if (isElsewhere) {
+      cursor = 0;
+      get("grid").scrollTop = 0;
+    }
+    cursor = Math.min(cursor, Math.max(items.length - 1, 0));
+    drawGrid(true);
+    seen = { picked, place: JSON.stringify({ ...rest, score: 0 }) };
+  }
+  drawView();
+  if (img !== undefined && rowNow() < 0) say(`There is no image “${img}” in this folder.`);
+};
+const drawBar = () => {
+  const { missed, false: wrong, found } = totals.counts, slider = get("score");
+  const [p, r, f1] = [ratio(found, found + wrong), ratio(found, found + missed), ratio(2 * found, 2 * found + wrong + missed)];
+  slider.value = stepNow;
+  write(get("at"), about.steps[stepNow]);
+  slider.ariaValueText = `${about.steps[stepNow]}: precision ${p}, recall ${r}, F1 ${f1}`;
+  get("counts").replaceChildren(...Object.entries({ precision: p, recall: r, F1: f1, TP: count(found), FP: count(wrong), FN: count(missed) }).map(([name, value]) => el("span", {}, el("small", { text: `${name} ` }), el("b", { text: value }))));
+  get("metrics").replaceChildren(...about.metrics.map(([name, value, within_]) => el("span", { title: within_ }, el("small", { text: `${name} ` }), el("b", { text: value }))),
+    el("small", { text: `${boxesIn(store.names.length, "image", "images")}, ${boxesIn(store.m, "object", "objects")}, ${boxesIn(store.label.length - store.m, "detection", "detections")}` }));
+  renew(get("models"), ...(models.length > 1 ? models.map(({ key, about: { name } }) => el("button", { type: "button", "data-key": key, text: name, "aria-pressed": String(model.key === key), click: () => { chosen = { ...chosen, model: key }; remember(); } })) : []));
+};
+const say = text => {
+  write(get("live"), text);
+  write(get("said"), text);
+  get("said").hidden = false;
+  setTimeout(() => { get("said").hidden = true; }, 6000);
+};
+const KEYBOARD = {
+  j: () => rowNow() < 0 ? move(1) : step(1), k: () => rowNow() < 0 ? move(-1) : step(-1),
+  ArrowRight: () => rowNow() < 0 ? move(1) : step(1), ArrowLeft: () => rowNow() < 0 ? move(-1) : step(-1),
+  ArrowDown: () => rowNow() < 0 && move(columns), ArrowUp: () => rowNow() < 0 && move(-columns),
+  Enter: () => tiles.get(cursor)?.click(), f: nextFailure, Escape: () => rowNow() < 0 ? clear() : closeImage(),
+  g: () => stages.length && flip("object"), p: () => stages.length && flip("false"), t: () => stages.length && flip("found"),
+  "+": () => stages.length && zoomBy(1 / 1.3), "-": () => stages.length && zoomBy(1.3), 0: () => stages.length && zoomTo([0, 0, ...stages[0].size]),
+  b: () => { chosen = { ...without("img", "show"), ...(chosen.show === "boxes" ? {} : { show: "boxes" }) }; remember(); },
+  m: () => { if (rival()) { chosen = { ...chosen, model: rival().key }; remember(); } },
+  w: () => { document.body.classList.toggle("wide"); drawGrid(true); }, "/": () => get("find").focus(), "?": () => get("help").showModal(),
+};
+const onKey = event => {
+  const { key, target } = event;
+  if (event.ctrlKey || event.metaKey || event.altKey || all("dialog[open]")[0]) return;
+  if (target.matches("input, select")) return key === "Escape" && target.blur();
+  if (key.startsWith("Arrow") && target.closest("#panel, #reasons, header, #tools") || key === "Enter" && target !== get("grid") || !Object.hasOwn(KEYBOARD, key)) return;
+  event.preventDefault();
+  KEYBOARD[key]();
+};
+const start = async () => {
+  try {
+    head = await load("head");
+    models = await Promise.all(head.models.map(async key => {
+      const content = await load(key);
+      about = content;
+      const columns = await readColumns(content);
+      return { key, about: content, store: columns, rowOf: new Map(columns.names.map((name, row) => [name, row])), shapes: content.shapes };
+    }));
+  } catch (name) {
+    get("main").replaceChildren(el("p", { class: "torn", text: `${typeof name === "string" ? name : "The data of this page"} cannot be read. Keep this folder together, and unpack it first.` }));
+    throw name;
+  }
+  for (const other of models) other.store.sameOrder = other.store.names.every((name, row) => name === models[0].store.names[row]);
+  use(models[0]);
+  get("score").max = about.steps.length - 1;
+  get("grid").classList.toggle("plain", !head.thumbs && !head.pictures.some(Boolean));
+  on(get("score"), "input", event => { chosen = { ...chosen, score: about.steps[event.target.value] }; remember(); });
+  for (const button of all("[data-show]")) on(button, "click", () => { chosen = { ...without("img", "show"), ...(button.dataset.show === "boxes" ? { show: "boxes" } : {}) }; remember(); });
+  on(get("sort"), "change", ({ target }) => { chosen = { ...without("sort"), ...(target.value === "most" ? {} : { sort: target.value }) }; remember(); });
+  for (const link of all("[data-to]")) on(link, "click", event => { event.preventDefault(); get(link.dataset.to).scrollIntoView(); get(link.dataset.to).focus({ preventScroll: true }); });
+  on(get("csv"), "click", () => saveAs("boxes.csv", boxRows(selection.marks)));
+  on(get("keys"), "click", KEYBOARD["?"]);
+  get("grid").addEventListener("scroll", () => drawGrid(), { passive: true });
+  on(get("grid"), "focus blur", () => drawGrid());
+  on(window, "resize", () => { drawGrid(true); placeTags(); });
+  on(window, "popstate", () => { chosen = readAddress(); renderSoon(); });
+  on(document, "keydown", onKey);
+  render();
+  document.documentElement.dataset.boxes = "there";
+};
+start();

@@ -1,0 +1,97 @@
+// Left: what to fix next, what goes wrong, sizes, slices, classes, confusion. All of it are buttons that select boxes.
+const BARS = { missed: "missed", false: "false" };
+const LISTS = [
+  ["missed", "Missed", [[NOTHING, "Nothing near"], [BELOW, "Below the score"], [OFF, "Box is off"], [TAKEN, "Other class"]]],
+  ["false", "False", [[4, "On nothing"], [1, "Box is off"], [0, "Wrong class"], [2, "Class and box"], [3, "Duplicate"]]],
+];
+const bar = (parts, most) => {
+  const made = draw("svg", { class: "bar", viewBox: "0 0 100 9", preserveAspectRatio: "none", "aria-hidden": "true" });
+  let x = 0;
+  for (const [look, n] of parts) {
+    const width = most ? 100 * n / most : 0;
+    made.append(draw("rect", { class: look, x, width, height: 9 }));
+    x += width;
+  }
+  return made;
+};
+const part = (title, ...children) => [el("h2", { text: title }), ...children];
+const row = (picks, name, n, ...cells) => el("tr", { class: holds(picks) ? "on" : null, click: event => event.target.closest("button") ?? choose(picks) },
+  el("th", { scope: "row" }, pickButton(picks, n, { title: name }, name)), ...cells);
+const number = n => el("td", { class: "num", text: typeof n === "number" ? count(n) : n });
+
+const cards = () => {
+  const start = about.steps[about.start];
+  const made = about.next.map(([text, advice, picks, gain]) => {
+    const on = holds(picks) && scoreNow() === start;
+    const show = picks.sure || picks.object !== undefined ? { show: "boxes" } : {};
+    return el("li", {}, el("button", {
+      type: "button", class: picks.error === "missed" ? "missed" : "false", "data-key": text, "aria-pressed": String(on),
+      click: () => {
+        chosen = { ...Object.fromEntries(VIEW.map(key => [key, chosen[key]])), ...(on ? {} : { ...picks, ...show, score: start }) };
+        remember();
+      },
+    }, el("b", { text }), el("small", { text: gain ? `${advice} · about ${gain} if fixed` : advice })));
+  });
+  return made.length ? part(`Fix next, at score ≥ ${start}`, el("ol", { class: "cards" }, ...made)) : [];
+};
+const alone = () => rival() ? part("Found", el("div", { class: "row" }, ...["lost", "won"].map(change => {
+  const by = change === "won" ? model : rival();
+  return pickButton({ change }, tally[change], {}, `${count(tally[change])} by ${by.about.name} alone`);
+}))) : [];
+const kinds = () => {
+  const most = Math.max(1, ...LISTS.flatMap(([, , listed]) => listed.map(([code]) => tally.kinds[code])));
+  return part("What goes wrong", el("div", { class: "two" }, ...LISTS.map(([side, title, listed]) => {
+    const n = total(listed.map(([code]) => tally.kinds[code]));
+    return el("table", {}, el("tbody", {}, row({ error: side }, title, n, el("td", {}), number(n)), ...listed.map(([code, name]) =>
+      row({ error: KINDS[code] }, name, tally.kinds[code], el("td", { class: "w" }, bar([[BARS[side], tally.kinds[code]]], most)), number(tally.kinds[code])))));
+  })));
+};
+const sizes = () => about.boxes[2] ? [] : part("Sizes", el("div", { class: "row even" }, ...SIZES.slice(1).map((size, i) =>
+  pickButton({ size }, tally.sizes[i + 1], {}, `${size} ${count(tally.sizes[i + 1])}`))));
+const slices = () => about.slices.length ? part("Slices", el("div", { class: "row" }, ...about.slices.map((slice, i) =>
+  pickButton({ slice }, tally.slices[i], {}, `${slice} ${count(tally.slices[i])}`)))) : [];
+
+const SHOWN = 12, ORDERS = {
+  class: (a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0, lost: (a, b) => b.lost - a.lost,
+  missed: (a, b) => b.missed - a.missed, false: (a, b) => b.false - a.false, [/* of the first metric */ "AP"]: (a, b) => (a.value ?? 2) - (b.value ?? 2),
+};
+let order = "lost", wanted = "", isWhole = false;
+const classTable = () => {
+  const listed = about.classes.map((name, i) => ({ name, i, lost: about.lost[i], value: about.values[i], missed: tally.missed[i], false: tally.false[i] }))
+    .filter(({ name }) => name.toLowerCase().includes(wanted)).sort(ORDERS[order]);
+  const most = Math.max(1, ...listed.map(line => line.missed + line.false));
+  const shown = listed.filter(({ name }, place) => isWhole || wanted || place < SHOWN || name === chosen.class);
+  const heading = key => el("th", { scope: "col", class: key === "class" ? null : "num", "aria-sort": key === order ? key === "class" || key === "AP" ? "ascending" : "descending" : null },
+    el("button", { type: "button", "data-key": `by ${key}`, text: `${key === "missed" && chosen.change ? "objects" : key}${key === order ? " ▾" : ""}`, click: () => { order = key; drawPanel(); } }));
+  const table = el("table", {}, el("thead", {}, el("tr", {}, heading("class"), heading("lost"), el("td", { class: "soft", text: "missed, false" }), heading("missed"), heading("false"), heading("AP"))),
+    el("tbody", {}, ...shown.map(line => row({ class: line.name }, line.name, line.missed + line.false, number(Math.round(line.lost)),
+      el("td", { class: "w" }, bar([["missed", line.missed], ["false", line.false]], most)), number(line.missed), number(line.false),
+      number(line.value === null ? "n/a" : line.value.toFixed(3))))));
+  const rest = listed.length - shown.length;
+  const more = rest > 0 || isWhole && listed.length > SHOWN ? el("button", { type: "button", "data-key": "all classes", text: isWhole ? `Show ${SHOWN}` : `Show all ${count(listed.length)}`, click: () => { isWhole = !isWhole; drawPanel(); } }) : "";
+  return [table, listed.length ? more : el("p", { class: "soft", text: "No class has such a name." })];
+};
+const matrix = () => {
+  const k = about.classes.length, at = (of, to) => tally.cells[of * (k + 1) + to], weight = new Float64Array(k), own = about.classes.indexOf(chosen.class);
+  for (let of = 0; of < k; of++) for (let to = 0; to < k; to++) if (of !== to && (own < 0 || own === of || own === to)) { weight[of] += at(of, to); weight[to] += at(of, to); }
+  if (own >= 0) weight[own] = Infinity;
+  const shown = [...weight.keys()].filter(i => weight[i]).sort((a, b) => weight[b] - weight[a]).slice(0, 8), lines = [...shown, k];
+  const most = Math.max(1, ...shown.flatMap(of => shown.map(to => of === to ? 0 : at(of, to)))), name = i => i === k ? "background" : about.classes[i], key = i => i === k ? "" : about.classes[i];
+  if (!shown.length) return part("Confusion", el("p", { class: "soft", text: "No class is detected as another at this score." }));
+  return part("Confusion", el("div", { class: "matrix", tabindex: "0", role: "region", "aria-label": "Confusion" }, el("table", {}, el("thead", {}, el("tr", {}, el("td", { class: "soft", text: "object ↓ detected as →" }), ...lines.map(to => el("th", { scope: "col", text: name(to) })))),
+    el("tbody", {}, ...lines.map(of => el("tr", {}, el("th", { scope: "row", text: name(of) }), ...lines.map(to => {
+      const n = at(of, to), cell = { object: key(of), pred: key(to) };
+      if (!n || of === k && to === k) return el("td");
+      const said = `${count(n)}: ${cellWords(key(of), key(to))}`, made = pickButton(cell, n, { title: said, "aria-label": said, class: of === to ? "hit" : null }, n > 9999 ? `${Math.round(n / 1000)}k` : n);
+      if (of !== to && of < k && to < k) made.style.setProperty("--share", `${Math.round(15 + 60 * n / most)}%`);
+      return el("td", {}, made);
+    })))))));
+};
+const drawPanel = () => {
+  const find = get("find") ?? el("input", { id: "find", type: "search", placeholder: "Filter classes   /", "aria-label": "Filter classes", input: () => { wanted = find.value.toLowerCase(); drawClasses(); } });
+  const isTyping = document.activeElement === find;
+  renew(get("panel"), ...cards(), ...alone(), ...kinds(), ...sizes(), ...slices(), ...part("Classes", find, el("div", { id: "classes" }, ...classTable())), ...matrix(),
+    el("p", { class: "soft" }, el("a", { href: "numbers.html", text: "All numbers, curves and findings" })));
+  if (isTyping) find.focus();
+};
+const drawClasses = () => renew(get("classes"), ...classTable());
