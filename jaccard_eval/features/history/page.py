@@ -13,7 +13,7 @@ from jaccard_eval.report.outputs.html import linked_pages
 
 
 def build_page(result: HistoryResult, options: ReportOptions) -> Report:
-    """Return the report with a chart, and runs that are links where their pages lie beside it."""
+    """Return the report with a chart, and runs that are links where their pages lie next to it."""
     report = build_report(result, options)
     sections = list(report.sections)
     [at] = [row for row, section in enumerate(sections) if section.key == RUNS]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from jaccard_eval.data.document import DataTable, Interval
 from jaccard_eval.data.metricref import METRICS, MetricRef
-from jaccard_eval.features.history.compute import NATURAL
+from jaccard_eval.features.history.following import NATURAL
 from jaccard_eval.features.history.result import HistoryResult, HistoryRun
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.headlines import warned_spans

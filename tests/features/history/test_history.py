@@ -10,7 +10,7 @@ import pytest
 from jaccard_eval import Bootstrap, BoxTable, DataError, EvaluationResult, compare, evaluate, history, load_result
 from jaccard_eval.cli.run import run
 from jaccard_eval.errors import ExitCode
-from jaccard_eval.features.history.compute import GIVEN, NATURAL, in_order
+from jaccard_eval.features.history.following import GIVEN, NATURAL, in_order
 from jaccard_eval.features.history.report import build_charts
 
 IMAGES = 30

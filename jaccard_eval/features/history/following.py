@@ -156,7 +156,7 @@ def history_of(
 
 def _report_break(before: HistoryRun, path: str, signature: str, findings: FindingLog) -> None:
     """Warn that a run cannot be compared with the one before it, in one line whatever they differ by."""
-    # A protocol is many rules: its name says more than they do. Other labels say more than other rules.
+    # A protocol is many rules: its name means more than they do, and other labels more than other rules.
     differing = sorted(differing_rules(before.signature, signature), key=lambda pair: pair[0] != "gt")
     field, difference = differing[0]
     more = f"; {len(differing) - 1:,} more rules differ" if len(differing) > 1 else ""
