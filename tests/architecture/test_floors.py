@@ -13,7 +13,7 @@ PACKAGE = Path(jaccard_eval.__file__).parent
 FEATURES_BELOW = {
     "gates": {"bootstrap"},
     "history": {"bootstrap", "compare"},
-    "compare": {"bootstrap", "images"},
+    "compare": {"bootstrap", "evaluate", "images"},  # a side of a folder is what an evaluation shows
     "images": {"errors", "operating"},  # what a box is wrong by, and from which score on
     "labels": {"images"},  # drawn in the same gallery
     "suite": {"bootstrap"},

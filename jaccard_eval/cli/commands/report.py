@@ -81,7 +81,7 @@ COMMAND = SectionedCommand(
     help="Report a saved result again, in any output format.\n\n"
     "RESULT is the JSON document of any command, or a saved run (.npz). Several evaluations make a history. What was"
     " edited after it was written is refused (exit code 3).",
-    short_help="Report saved results: one again in any format, several as a history.",
+    short_help="Report a saved result again, or several as a history.",
     epilog=EPILOG,
     params=[
         click.Argument(["results"], type=InputPath(), metavar="RESULT...", nargs=-1, required=True),

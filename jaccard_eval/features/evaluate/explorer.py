@@ -1,4 +1,4 @@
-"""What a folder of all images has of an evaluation: the columns of its boxes, and what stands beside them."""
+"""What a folder of all images has of an evaluation: the columns of its boxes, and what is known of them."""
 
 from __future__ import annotations
 
