@@ -561,7 +561,7 @@ def require_effect(given: Iterable[str], aspect: str, found: Mapping[str, str | 
             if aspect == "inputs":
                 why = f"the input has no {wanted[0]}"
             elif aspect == "outputs":
-                why = f"no output is an {wanted[0]} file"
+                why = "no output is a folder (report/)" if wanted[0] == "/" else f"no output is an {wanted[0]} file"
             detail = f"an option cannot have an effect, as {why}."
             error = UsageError(detail, fix=Fix.missing(words, **{name: None}, **more))
             if (together := IDLE.get()) is None:

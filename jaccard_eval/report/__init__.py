@@ -123,6 +123,7 @@ def reporter_for(name: str) -> Reporter:
         raise UsageError(
             f"an output's format is chosen by its suffix; got {got}, choose from {', '.join(suffixes)}, and the file"
             f" names {', '.join(names)}.{did_you_mean(suffix, suffixes)}"
+            + ("" if suffix or name.endswith("/") else f" A folder has a slash: {quoted_value(f'{name}/')}")
         )
     for library in chosen.requires:
         require(library, extra=chosen.extra)
