@@ -61,6 +61,15 @@ def of_hostile_names(folder: Path, request: pytest.FixtureRequest) -> list[objec
     return [*write_coco(inner, HOSTILE, images, boxes, found), "--slice", f"{HOSTILE[0].replace('=', '')}=*"]
 
 
+def until(page: Any, condition: str) -> None:
+    """Wait for what becomes true of a page, whose policy lets nobody evaluate a text in it again and again."""
+    for _ in range(1_000):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(10)
+    raise AssertionError(condition)
+
+
 def write_coco(folder: Path, names: Any, images: Any, truth: list[Any], found: list[Any]) -> tuple[Path, Path]:
     folder.mkdir()
     gt = {

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
+from browser_pages import until
 from pictures import det, gt
 from pictures import evaluate as evaluate_pictures
 
@@ -60,7 +61,7 @@ def test_each_sentence_leads_to_as_many_boxes_as_it_counts_wherever_the_slider_s
         link.click()
         n = next(word for word in link.locator("b").text_content().split() if word.isdigit())
         # "cat is detected as dog 2 times": the count of a sentence is its first number.
-        assert f": {n} box" in status(page), link.text_content()
+        until(page, f"document.querySelector('#images [role=status]').textContent.includes(': {n} box')")
         assert page.locator(".is-chosen:visible").count() == int(n)
         assert link.get_attribute("aria-current") == "true"
     assert page.locator(".next a[aria-current]").count() == 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser_pages import HOSTILE, drawn, write_coco
+from browser_pages import HOSTILE, drawn, until, write_coco
 from command_line import box, run_here
 from pictures import evaluate as evaluate_pictures
 
@@ -214,21 +214,21 @@ def test_keys_go_through_tiles_images_and_failures(scene: Path, opened: Any) -> 
         page.wait_for_selector("#view header")
         assert page.locator("#view header .soft").inner_text() == f"2 of {images}"
         page.keyboard.press("k")
-        page.wait_for_function(f"get('view').textContent.includes('1 of {images}')")
+        until(page, f"get('view').textContent.includes('1 of {images}')")
         page.keyboard.press("f")
         assert page.locator("#reasons .hot").count() == 1
         whole = page.evaluate("frame")
         page.keyboard.press("0")
         assert page.evaluate("frame") != whole
         page.keyboard.press("t")
-        page.wait_for_function("!shows.found")
+        until(page, "!shows.found")
         page.keyboard.press("t")
         page.keyboard.press("Escape")
         page.wait_for_selector("#view", state="hidden")
         page.keyboard.press("b")
-        page.wait_for_function("chosen.show === 'boxes'")
+        until(page, "chosen.show === 'boxes'")
         page.keyboard.press("Escape")
-        page.wait_for_function("chosen.error === undefined")
+        until(page, "chosen.error === undefined")
         page.keyboard.press("/")
         page.keyboard.type("do")
         assert page.locator("#classes tbody tr").count() == 1
@@ -237,7 +237,7 @@ def test_keys_go_through_tiles_images_and_failures(scene: Path, opened: Any) -> 
         button = page.locator("#classes tbody button").first
         button.focus()
         page.keyboard.press("Enter")
-        page.wait_for_function("chosen.class === 'dog'")
+        until(page, "chosen.class === 'dog'")
         assert page.evaluate("document.activeElement.textContent") == "dog"
 
 
@@ -296,7 +296,7 @@ def test_images_of_odd_names_are_shown_from_where_they_lie(opened: Any, tmp_path
     done = run_here(*sides, "--images", tmp_path / "img", "-q", "-o", f"{tmp_path}/out/")
     assert done.returncode == 0, done.stderr
     with opened(tmp_path / "out") as page:
-        page.wait_for_function("all('.tile image').length === 2")
+        until(page, "all('.tile image').length === 2")
 
 
 def test_small_copies_are_shown_where_the_originals_are_gone(opened: Any, tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ def test_small_copies_are_shown_where_the_originals_are_gone(opened: Any, tmp_pa
     head.write_text(head.read_text().replace("street_", "gone_"))
     context_noise = "net::ERR_FILE_NOT_FOUND"
     with pytest.raises(AssertionError, match=context_noise), opened(tmp_path / "out") as page:
-        page.wait_for_function("all('.tile image').length >= 4")
+        until(page, "all('.tile image').length >= 4")
         page.locator(".tile").first.click()
         page.wait_for_selector("#stage image")
 
@@ -371,7 +371,7 @@ def test_few_tiles_are_alive_and_the_data_are_small(opened: Any, tmp_path: Path)
     with opened(folder) as page:
         assert page.evaluate("items.length") > 500
         page.evaluate("get('grid').scrollTop = 1e9")
-        page.wait_for_function("tiles.has(items.length - 1)")
+        until(page, "tiles.has(items.length - 1)")
         assert page.evaluate("tiles.size") <= 40
 
 

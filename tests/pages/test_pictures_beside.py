@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser_pages import until
 from command_line import run_here
 from PIL import Image
 
@@ -38,7 +39,6 @@ def opened(browser: Any, path: Path) -> tuple[Any, list[str]]:
     page.goto(path.as_uri())
     page.wait_for_selector("[data-boxes=there]")
     page.evaluate("choose({ error: 'missed' })")
-    page.wait_for_function("[...document.querySelectorAll('.shots image')].length || true")
     page.wait_for_load_state("networkidle")
     return page, requests
 
@@ -73,7 +73,7 @@ def test_a_page_that_was_moved_says_how_to_get_its_pictures(browser: Any, folder
     (folder / "elsewhere/far").mkdir(parents=True)
     shutil.move(folder / "pages/page.html", folder / "elsewhere/far/page.html")
     page, _ = opened(browser, folder / "elsewhere/far/page.html")
-    page.wait_for_function("document.body.textContent.includes('move the page back next to its images')")
+    until(page, "document.body.textContent.includes('move the page back next to its images')")
     assert page.locator(".shots > li:visible rect.paper").count() >= 2
     page.close()
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser_pages import until
 from command_line import run_here
 
 from jaccard_eval.features.labels.report import COLUMNS
@@ -82,7 +83,7 @@ def test_a_suspect_is_chosen_by_its_row_by_its_kind_and_by_the_address(page: Any
     page.locator(".chosen label", has_text="Suspect").locator("select").select_option("spurious")
     assert f"{n} boxes in " in status(page)
     page.evaluate("location.hash = '#suspect=nonsense'")
-    page.wait_for_function("document.querySelector('.chosen [role=status]').textContent.startsWith('There is no')")
+    until(page, "document.querySelector('.chosen [role=status]').textContent.startsWith('There is no')")
     assert status(page) == "There is no suspect “nonsense” on this page."
 
 

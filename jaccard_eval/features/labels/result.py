@@ -109,7 +109,7 @@ class LabelsResult(Result):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What can be suspected: of anything but poses no sides."""
+        """Kinds that can be suspected; sides of poses alone."""
         has_sides = any(suspect.kind == SIDES for suspect in self.suspects)
         return SUSPICIONS if has_sides else tuple(kind for kind in SUSPICIONS if kind != SIDES)
 
