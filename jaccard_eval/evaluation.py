@@ -333,9 +333,9 @@ def _evaluate(
     sides = judge(given, protocol)
     is_unranked = any(finding.code == "score-assumed" for finding in sides.findings)
     if (is_unranked or protocol.assignment == FIRST_PAIR) and options.score is None:
-        # All of them count, at the score that is assumed of each, or the lowest.
+        # All of them count, at the score that is assumed of each, or the lowest; of none, at any.
         scores = [table.score for table in sides.aligned.pred.tables() if table.score is not None and len(table)]
-        options = replace(options, score=min(float(score.min()) for score in scores) if scores else None)
+        options = replace(options, score=min((float(score.min()) for score in scores), default=0.0))
     aligned, score = sides.aligned, options.score
     if not isinstance(score, str | None) and score > 1:
         _require_scores_above_one(score, aligned.pred)

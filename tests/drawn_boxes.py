@@ -329,3 +329,32 @@ def drawn_words(seed: int) -> Words:
                 n_found += 1
         texts.append(("\n".join(words), "\n".join([lines[at] for at in rng.permutation(len(lines))])))
     return texts
+
+
+Tables = list[tuple[str, str]]
+
+
+def drawn_tables(seed: int) -> Tables:
+    """Draw tables of pages as cTDaR has them, quadrilaterals in XML, and those that were found."""
+    rng = np.random.default_rng(seed)
+    pages: Tables = []
+
+    def document(outlines: list[Array]) -> str:
+        points = [" ".join(f"{x},{y}" for x, y in outline.tolist()) for outline in outlines]
+        tables = "".join(f'<table id="{n}"><Coords points="{text}"/></table>' for n, text in enumerate(points, 1))
+        return f'<document filename="page.jpg">{tables}</document>'
+
+    for _ in range(int(rng.integers(2, 7))):
+        own, found = [], []
+        for _ in range(int(rng.integers(0, 5))):
+            x, y, w, h = [*rng.integers(10, 300, 2).tolist(), *rng.integers(40, 200, 2).tolist()]
+            corners = np.array([[x, y], [x, y + h], [x + w, y + h], [x + w, y]]) + rng.integers(-3, 4, (4, 2))
+            own.append(corners)
+            # Some tables lie so near that a detection reaches two of them.
+            if rng.random() < 0.3:
+                own.append(corners + rng.integers(0, 12, 2))
+            moved = rng.integers(-9, 10, (int(rng.integers(0, 4)), 1, 2))
+            found.extend(corners + moved + rng.integers(-3, 4, (len(moved), 4, 2)))
+        order = rng.permutation(len(found))
+        pages.append((document(own), document([found[at] for at in order])))
+    return pages

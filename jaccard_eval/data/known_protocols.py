@@ -730,6 +730,35 @@ _ICDAR: dict[str, Any] = _VOC2012 | {
     },
 }
 
+# Tables, by ICDAR's pairs at four thresholds, and their F1 weighted by these.
+_CTDAR_SOURCE = "ctdar_measurement_tool at 738456d3, eval.py"
+_CTDAR_POLYGONS = "ctdar_measurement_tool at 738456d3, data_structure.py, compute_poly_iou: polygons"
+_CTDAR_PAPER = "Gao et al. 2019, ICDAR 2019 Competition on Table Detection and Recognition (cTDaR)"
+
+_CTDAR: dict[str, Any] = _ICDAR | {
+    "iou_thresholds": (0.6, 0.7, 0.8, 0.9),
+    "above_threshold": False,
+    "metrics": ("wF1", *(f"F1[iou={iou}]" for iou in (0.6, 0.7, 0.8, 0.9))),
+    "sources": _ICDAR["sources"]
+    | {
+        "iou_thresholds": f"{_CTDAR_SOURCE}, gene_ret_lst: 0.6, 0.7, 0.8 and 0.9",
+        "areas": f"{_CTDAR_SOURCE} has no size ranges",
+        "max_dets": f"{_CTDAR_SOURCE} has no cap",
+        "iou_type": f"{_CTDAR_POLYGONS}; here of four corners",
+        "assignment": f"{_CTDAR_SOURCE}, evaluate_result_reg: the first pair, not the best",
+        "iou_ties": f"{_CTDAR_SOURCE}, evaluate_result_reg: the first wins",
+        "score_ties": "cTDaR has no scores: detections stand as in the file",
+        "pixel_offset": _CTDAR_POLYGONS,
+        "crowd_overlap": "cTDaR has no crowds; they are ICDAR's",
+        "ignored_flags": "cTDaR ignores no table; those that are marked are ICDAR's",
+        "reusable_flags": "cTDaR ignores no table; those that are marked are ICDAR's",
+        "interpolation": "cTDaR has no AP; it is ICDAR's",
+        "precision_epsilon": "ctdar_measurement_tool at 738456d3, evaluate.py: matched / detections",
+        "above_threshold": f"{_CTDAR_SOURCE}, evaluate_result_reg: an equal overlap matches",
+        "metrics": f"{_CTDAR_PAPER}: the sum of each IoU times the F1 at it, over the sum of the IoUs",
+    },
+}
+
 # Faces, by the benchmark's MATLAB code.
 _WIDER = "WIDER FACE eval_tools"
 
@@ -812,6 +841,7 @@ RULES: dict[str, dict[str, Any]] = {
     "widerface": _WIDERFACE,
     "cityscapes": _CITYSCAPES,
     "icdar": _ICDAR,
+    "ctdar": _CTDAR,
     "froc": _FROC,
     "mmdet": _MMDET,
     "detectron2-voc": _DETECTRON2_VOC,

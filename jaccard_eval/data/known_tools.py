@@ -173,6 +173,13 @@ TOOLS = (
         shown="tests/oracle/test_icdar_rules.py, numbers of it on 100 drawn sets",
     ),
     Tool(
+        name="ctdar_measurement_tool 738456d3 (cTDaR)",
+        prints="F1 of tables at IoU 0.6, 0.7, 0.8 and 0.9 of track A; its paper weights them",
+        protocol="ctdar",
+        close="1e-9, of tables of four corners; wF1 is the weighted F1. Where no pair is found it fails, 0 here",
+        shown="tests/oracle/test_ctdar.py, numbers of its pairs on 100 drawn sets, and hand arithmetic of the weights",
+    ),
+    Tool(
         name="noduleCADEvaluationLUNA16.py (LUNA16)",
         prints="sensitivity at seven rates of false positives, and their mean (CPM)",
         protocol="froc",

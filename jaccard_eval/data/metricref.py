@@ -27,6 +27,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "curve": ("iou", "class"),  # the curve of one threshold, .5 by default
     "rates": ("iou", "area", "subset", "class"),  # the same, read at false positives per image
     "point": ("iou", "score", "class"),  # detections with at least a score
+    "points": ("score", "class"),  # the same, at every threshold
     "matches": ("iou", "score", "class"),  # the same, or without a score all of them
     "errors": ("iou", "class"),
     "findings": (),
@@ -63,6 +64,8 @@ class Metric:
 
 # What is measured of every class, and averaged over them.
 AVERAGED = ("curves", "curve", "rates")
+# What is counted of the detections with at least a score.
+AT_POINTS = ("point", "points")
 # Types of errors by the names that TIDE gives them.
 ERROR_TYPES = {
     "Cls": "classification",
@@ -109,6 +112,8 @@ _ALL = (
     Metric("recall", "ratio", (BOXES, MAP_CLASS), "TP / (TP + FN)", aliases=("sensitivity", "true positive rate")),
     Metric("Dice", "ratio", (MAP_CLASS,), "2 TP / (2 TP + FP + FN), of pixels"),
     Metric("F1", "ratio", (BOXES,), "2 TP / (2 TP + FP + FN)", aliases=("F-score",)),
+    Metric("wF1", "ratio", (BOXES,), "mean F1 of the IoU thresholds, each weighted by itself", on="points",
+           aliases=("weighted F1",)),
     Metric("TP", "count", (BOXES, SEGMENT_CLASS), "detections that match an object", aliases=("true positives",)),
     Metric("FP", "count", (BOXES, SEGMENT_CLASS), "detections that match none", higher_is_better=False,
            aliases=("false positives",)),

@@ -41,7 +41,7 @@ FORMAT = Format(
     member=".xml",
     reads={
         "bbox": "sides, or bounds of what is drawn",
-        "obb": "mbox_cx ... mbox_ang of HRSC2016",
+        "obb": "four corners in Coords of tables, mbox_cx ... mbox_ang of HRSC2016",
         "segm": "Coords of tables, segs of words, Vertices of Aperio, Coordinates of ASAP",
     },
 )
@@ -72,6 +72,8 @@ class Carrier:
         What is written there, and a class within the class.
     kinds : tuple of str
         What there is to compare.
+    protocol : str
+        Of the benchmark whose files these are.
     """
 
     root: str
@@ -89,12 +91,13 @@ class Carrier:
     word: str = ""
     finer: str = ""
     kinds: tuple[str, ...] = ("bbox",)
+    protocol: str = ""
 
 
 CARRIERS = (
     Carrier(
         root="document", objects=".//table", name="@filename", label="table", ring="Coords@points",
-        kinds=("bbox", "segm"),
+        kinds=("bbox", "segm", "obb"), protocol="ctdar",
     ),
     Carrier(  # of ImageScope, as MoNuSeg has them
         root="Annotations", objects="Annotation/Regions/Region", label="region", vertices="Vertices/Vertex",
@@ -160,6 +163,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     found = files.members(path, FORMAT.suffixes, draft.findings)
     for stem, file, document in files.read_each(found, lambda file: parse_xml(file, *_BY_ROOT), draft.findings):
         carrier = next(filter(partial(_is_filled, document), CARRIERS), None) or _BY_ROOT[document.tag]
+        draft.usual_protocol = draft.usual_protocol or carrier.protocol
         for image in document.iterfind(carrier.images) if carrier.images else [document]:
             name = _text(image, carrier.name)
             key = without_suffix(name.rpartition("/")[2]) if carrier.images else stem

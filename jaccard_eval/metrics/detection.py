@@ -22,7 +22,7 @@ from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, freeze
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.metricref import AVERAGED, KEYS, METRICS, MetricRef
+from jaccard_eval.data.metricref import AT_POINTS, AVERAGED, KEYS, METRICS, MetricRef
 from jaccard_eval.data.protocol import COCO, DETECTION_HEIGHT, EVERY_CLASS, HEIGHT, OBJECT_HEIGHT, USUAL_IOU, Protocol
 from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint, SliceRow
 from jaccard_eval.data.sides import Sides
@@ -72,8 +72,9 @@ class Axes:
             raise UsageError(f"metric {quoted_value(str(ref))}: {ref.name} takes {keys} only")
         if "score" in KEYS[metric.on] and ref.score is None and self.score != ALL_SCORES:
             ref = replace(ref, score=self.score)
-            if ref.score is None and metric.on == "point":
-                example = replace(ref, iou=self.protocol.iou_thresholds[self.single_threshold(ref)], score=0.5)
+            if ref.score is None and metric.on in AT_POINTS:
+                iou = self.protocol.iou_thresholds[self.single_threshold(ref)] if "iou" in KEYS[metric.on] else None
+                example = replace(ref, iou=iou, score=0.5)
                 if ref.name == "score":
                     example = replace(example, score="precision=0.9")
                 fix = Fix.missing("Or evaluate with {score}.", score="0.5")
@@ -383,6 +384,26 @@ def point_value(point: OperatingPoint, name: str, n_images: int) -> float:
     return float(getattr(point, name.lower()) if measure is None else measure(point, n_images))
 
 
+def counted_value(source: CurveSource, axes: Axes, ref: MetricRef, point: OperatingPoint) -> float:
+    """Return the value of a metric at its operating point, or of those of the same detections at all thresholds."""
+    ref = axes.resolved(ref)
+    if METRICS[ref.name].on == "point":
+        return point_value(point, ref.name, source.n_images)
+    label = None if point.class_name is None else axes.class_names.index(point.class_name)
+    ious = axes.protocol.iou_thresholds
+    f1 = [operating_point(source, axes, t, label, ref.score).f1 for t in range(len(ious))]
+    return weighted_f1(ious, f1)
+
+
+def weighted_f1(ious: Sequence[float], f1: Sequence[float]) -> float:
+    """Return the mean F1 of thresholds, each weighted by itself; NaN where one is undefined.
+
+    Source: Gao et al. (2019), "ICDAR 2019 Competition on Table Detection and Recognition (cTDaR)", its weighted average
+    F1.
+    """
+    return float(np.dot(ious, f1) / sum(ious))
+
+
 def is_met_by_none(score: float | str | None) -> bool:
     """Whether a set without a single detection does what a score is chosen for; it has no precision, and recall 0."""
     return not isinstance(score, str) or score == BEST_F1 or score.startswith("fppi")
@@ -513,10 +534,10 @@ class DetectionMetrics:
         return ref.subset is None or not {HEIGHT, OBJECT_HEIGHT, DETECTION_HEIGHT}.isdisjoint(of)
 
     def _point_value(self, ref: MetricRef, label: int | None) -> MetricValue:
-        if METRICS[ref.name].on != "point":
+        if METRICS[ref.name].on not in AT_POINTS:
             return self._matched_value(ref, label)
         point = operating_point(self.source, self.axes, self.axes.single_threshold(ref), label, ref.score)
-        value, objects = point_value(point, ref.name, len(self.image_names)), point.tp + point.fn
+        value, objects = counted_value(self.source, self.axes, ref, point), point.tp + point.fn
         # A precision is a share of detections: it rests on them, and not on objects.
         n = point.tp + point.fp if ref.name == "precision" else objects
         if objects and math.isnan(value) and isinstance(ref.score, str):
@@ -690,7 +711,7 @@ def needs_table(protocol: Protocol) -> bool:
     """Whether a metric of a protocol's summary needs the match of every detection, and not only where recall rises."""
     names = {MetricRef.parse(metric).name for metric in protocol.metrics}
     return protocol.interpolation not in ("grid", "area") or any(
-        name not in MISS_RATES and METRICS[name].on != "point" for name in names
+        name not in MISS_RATES and METRICS[name].on not in AT_POINTS for name in names
     )
 
 

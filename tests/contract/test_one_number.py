@@ -9,7 +9,7 @@ import pytest
 
 from jaccard_eval import EvaluationResult, evaluate
 from jaccard_eval.api.results import log_metrics
-from jaccard_eval.data.metricref import BOX_METRICS, FINDING_METRICS, KEYS, METRICS, MetricRef, canonical
+from jaccard_eval.data.metricref import AT_POINTS, BOX_METRICS, FINDING_METRICS, KEYS, METRICS, MetricRef, canonical
 from jaccard_eval.data.protocol import COCO
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.gates.judging import SavedAnswers, answers_of
@@ -48,8 +48,9 @@ def spellings(name: str, score: float | str | None) -> Iterator[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_no_two_ways_to_write_a_metric_give_two_numbers(name: str, result: EvaluationResult) -> None:
     score = result.options.get("score")
-    if score is None and METRICS[name].on == "point":
-        with pytest.raises(UsageError, match=f"{name} needs a score; write {name}.iou=0.5,"):
+    if score is None and METRICS[name].on in AT_POINTS:
+        example = f"{name}.iou=0.5," if METRICS[name].on == "point" else f"{name}.score=0.5"
+        with pytest.raises(UsageError, match=f"{name} needs a score; write {example}"):
             result[name]
         return
     answers = answers_of(result), SavedAnswers(json.loads(json.dumps(result.to_dict())), "result.json")

@@ -209,7 +209,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_the_catalogue_has_the_metrics_of_all_features_in_the_order_of_their_tables() -> None:
-    assert BOX_METRICS[:19] == (
+    assert BOX_METRICS[:20] == (
         *(
             "AP",
             "AR",
@@ -224,6 +224,7 @@ def test_the_catalogue_has_the_metrics_of_all_features_in_the_order_of_their_tab
             "precision",
             "recall",
             "F1",
+            "wF1",
             "TP",
             "FP",
             "FN",
@@ -232,8 +233,8 @@ def test_the_catalogue_has_the_metrics_of_all_features_in_the_order_of_their_tab
             "mean_IoU",
         ),
     )
-    assert BOX_METRICS[19:25] == ("ECE", "MCE", "oLRP", "oLRP_Loc", "oLRP_FP", "oLRP_FN")
-    assert BOX_METRICS[25:29] == ("classification_errors", "dAP_Cls", "localisation_errors", "dAP_Loc")
+    assert BOX_METRICS[20:26] == ("ECE", "MCE", "oLRP", "oLRP_Loc", "oLRP_FP", "oLRP_FN")
+    assert BOX_METRICS[26:30] == ("classification_errors", "dAP_Cls", "localisation_errors", "dAP_Loc")
     assert FINDING_METRICS == ("warnings", "notes")
     assert MAP_METRICS == ("mIoU", "fwIoU", "pixel_accuracy", "mean_accuracy")
     assert MAP_CLASS_METRICS == ("IoU", "precision", "recall", "Dice")

@@ -66,6 +66,11 @@ def test_without_scores_detections_stand_as_in_the_file(tmp_path: Path) -> None:
     assert result["F1"] == 0.5
 
 
+def test_where_nothing_was_found_recall_is_0(tmp_path: Path) -> None:
+    result = evaluated(tmp_path, [(quad(0, 0, 100, 20, "ONE"), "")], gt_format="icdar", pred_format="icdar")
+    assert (result["recall"], result["F1"], result["FN"]) == (0.0, 0.0, 1)
+
+
 def test_runs_intervals_and_documents_have_the_same_numbers(tmp_path: Path) -> None:
     words = drawn_words(5)
     result = evaluated(tmp_path, words, bootstrap=Bootstrap(n_resamples=20))

@@ -24,7 +24,7 @@ from jaccard_eval.data.signature import FINGERPRINT_DIGITS
 from jaccard_eval.errors import UsageError
 from jaccard_eval.matching.matchtable import ALL_SIZES
 from jaccard_eval.matching.order import IntArray
-from jaccard_eval.metrics.detection import Averages, DetectionMetrics, class_refs, point_of, point_value, summary_refs
+from jaccard_eval.metrics.detection import Averages, DetectionMetrics, class_refs, counted_value, point_of, summary_refs
 from jaccard_eval.options import Bootstrap
 from jaccard_eval.text import pluralise, quoted_value
 
@@ -370,7 +370,7 @@ class _Task:
         single = [
             averages.mean(ref)
             if METRICS[ref.name].kind == "average"
-            else point_value(point_of(curves, self._axes, ref), ref.name, curves.n_images)
+            else counted_value(curves, self._axes, ref, point_of(curves, self._axes, ref))
             for ref in self._single
         ]
         return np.concatenate([single, *of_classes])

@@ -17,6 +17,7 @@ import numpy as np
 from jaccard_eval.data.document import PANOPTIC, PIXELS, MetricValue
 from jaccard_eval.data.from_document import described_type, made
 from jaccard_eval.data.metricref import (
+    AT_POINTS,
     AVERAGED,
     BOX_METRICS,
     EXTERNAL,
@@ -70,6 +71,7 @@ from jaccard_eval.metrics.detection import (
     chosen_images,
     part_of,
     slice_digest,
+    weighted_f1,
 )
 from jaccard_eval.options import Bootstrap, Slice
 from jaccard_eval.text import did_you_mean, printable, quoted_value
@@ -349,6 +351,13 @@ def _box_values(document: Mapping[str, Any]) -> Iterator[MetricValue]:
                 ref = MetricRef(name=name, iou=point["iou"], score=score, class_name=point["class"])
                 support = point["tp"] + point["fp"] if name == "precision" else n
                 yield _measured(ref, named[name], support, "no detections or no ground truth")
+    # Points are listed at every threshold, so that those of a class also have their weighted mean.
+    for class_name in dict.fromkeys(point["class"] for point in document["operating_points"]):
+        points = [point for point in document["operating_points"] if point["class"] == class_name]
+        f1 = [math.nan if point["f1"] is None else point["f1"] for point in points]
+        value = weighted_f1([point["iou"] for point in points], f1)
+        ref, n = MetricRef(name="wF1", score=asked, class_name=class_name), points[0]["tp"] + points[0]["fn"]
+        yield _measured(ref, None if math.isnan(value) else value, n, "no detections or no ground truth")
 
 
 def _finding_values(document: Mapping[str, Any]) -> Iterator[MetricValue]:
@@ -904,9 +913,12 @@ def _drawn(cases: Sequence[_Case], runs: PairedRuns) -> Drawn | None:
     return runs.measure(images, refs, paired=cases[0].draw[1])
 
 
+RESAMPLED = (*AVERAGED, *AT_POINTS)
+
+
 def _is_resampled(ref: MetricRef) -> bool:
     # With other images, a score that is found would be another one.
-    return not isinstance(ref.score, str) and (ref.name not in METRICS or METRICS[ref.name].on in (*AVERAGED, "point"))
+    return not isinstance(ref.score, str) and (ref.name not in METRICS or METRICS[ref.name].on in RESAMPLED)
 
 
 def _why(delta: PairedDelta, allowed: float, *, is_broken: bool) -> str:

@@ -309,6 +309,14 @@ def test_false_positives_per_image_are_those_of_as_many_images_as_there_are() ->
     assert verdict.spread.interval == pytest.approx(value_interval(values, verdict.value, is_share=False), abs=1e-12)
 
 
+def test_a_weighted_f1_is_resampled_over_all_thresholds() -> None:
+    _, run = pair_of(5)
+    (verdict,) = judged(run, run, Rule(metric="wF1", score=0.4, min=0.01))
+    values = [repeat_images(_less(5), drawn_weights(i, HALVES))["wF1[score=0.4]"] for i in range(20)]
+    assert verdict.spread is not None
+    assert verdict.spread.interval == pytest.approx(value_interval(values, verdict.value, is_share=True), abs=1e-12)
+
+
 def test_groups_of_different_sizes_change_how_many_images_are_drawn() -> None:
     # 20 groups: one of 21 images, and 19 of one each. A half has 10 to 30 images.
     groups = [max(i - 20, 0) for i in range(N)]
