@@ -211,7 +211,7 @@ def test_each_planted_cause_is_among_those_that_fit(name: str) -> None:
 
 def test_at_most_one_single_answer_of_fifty_is_false() -> None:
     rng, right, undecided, false = np.random.default_rng(1), 0, 0, []
-    for seed in range(15):
+    for seed in range(10):
         first, second, beyond = *rng.choice([*CAUSES], 2, replace=False), rng.choice([*BEYOND])
         for names in ([first], [first, second], [beyond]):
             if (case := told_and_explained(seed, [str(name) for name in names], 4)) is None:
@@ -223,6 +223,6 @@ def test_at_most_one_single_answer_of_fifty_is_false() -> None:
                 right += 1
             else:
                 false.append((seed, names, printed))
-    assert right >= 6
+    assert right >= 4
     assert undecided
     assert len(false) * 50 <= right + len(false), false
