@@ -13,6 +13,7 @@
 #   make plain     fast tests without the optional packages and without the compiled core
 #   make torch     tests next to torchmetrics, with a small build of torch
 #   make frameworks  recipes and drop-ins in Ultralytics, Lightning and others, which it installs
+#   make benchmarks  times of this and its peers, 20 minutes, to the READMEs; TABLES='speed lvis', SMALL=1 for tiny sets
 #   make fuzz      damaged inputs and options for SECONDS=60, on JOBS=2; SEED=7 draws the same cases again
 #   make harness   scenes with planted mistakes, SCENES=3000, whose fixes are followed by machine; SEED=7 as above
 #   make clean     remove what these built
@@ -36,7 +37,7 @@ FAST := $(PARALLEL) -m 'not slow and not browser and not cluster'
 # Tests start the command thousands of times: compiled once, it starts in half the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo lint check test full durations docs browser cluster oldest test-oldest newest plain torch frameworks fuzz harness clean
+.PHONY: help demo lint check test full durations docs browser cluster oldest test-oldest newest plain torch frameworks benchmarks fuzz harness clean
 .DEFAULT_GOAL := help
 
 help:
@@ -108,6 +109,17 @@ torch: $(VENVS)/torch/.installed
 # Writes the versions to tests/frameworks/verified.toml.
 frameworks: $(VENVS)/frameworks/.installed
 	$(VENVS)/frameworks/bin/python tests/frameworks/verify.py
+
+# Made anew each time, for the newest releases count. What cannot be installed is named above its tables. Installed as
+# users have it, not from the checkout. torch holds arrays of a peer: of this version there is a build for the processor alone.
+COCO_TOOLS := ultrafast-pycocotools hotcoco faster-coco-eval pycocotools vernier lvis
+OTHER_TOOLS := shapely globox supervision torch==2.13.0 torchmetrics panopticapi@git+https://github.com/cocodataset/panopticapi
+benchmarks:
+	$(PYTHON) -m venv --clear $(VENVS)/benchmarks
+	$(VENVS)/benchmarks/bin/$(PIP) install '.[dask,parquet]'
+	for one in $(COCO_TOOLS) $(OTHER_TOOLS); do \
+	  $(VENVS)/benchmarks/bin/$(PIP) install "$$one" || echo "Not installed: $$one" >&2; done
+	$(VENVS)/benchmarks/bin/python benchmarks/tables.py $(if $(SMALL),--small) $(if $(TABLES),--only $(TABLES))
 
 SECONDS ?= 60
 JOBS ?= 2

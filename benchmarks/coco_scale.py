@@ -14,6 +14,7 @@ from pathlib import Path
 import processes
 
 SCENES = {
+    "12-images": ("--images", "12"),
     "250k": ("--images", "5000"),
     "1M": ("--images", "20000"),
     "2M": ("--images", "40000"),
@@ -28,19 +29,22 @@ def main() -> None:
     wanted = [one for one in candidates if one.name not in options.leave_out]
     present = processes.installed([one for one in wanted if not options.only or one.name in options.only])
     slow: set[str] = set()
+    measured = {}
     for name in options.scene or ["250k"]:
         present = [(one, version) for one, version in present if one.name not in slow]
         gt, dt = processes.make_scene(options.dir / name, *SCENES[name])
         records = processes.run_rounds(present, gt, dt, options.rounds, patience=options.patience)
         slow = {record.name for record in records if len(record.usages) < options.rounds}
         if options.json:
-            print(processes.raw(records))
+            measured[name] = records
             continue
         load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors at the end"
         print(f"## {name}\n\nGround truth {_size(gt)}, detections {_size(dt)}; {options.rounds} rounds, {load}.\n")
         print(f"{processes.markdown(records)}\n\n{processes.agreement(records)}\n", flush=True)
         if slow:
             print(f"Timed once, and not in scenes that follow: {', '.join(sorted(slow))}.\n", flush=True)
+    if options.json:
+        print(processes.raw(measured))
 
 
 def _parse() -> argparse.Namespace:
@@ -59,7 +63,7 @@ def _parse() -> argparse.Namespace:
     )
     parser.add_argument("--only", action="append", metavar="NAME", help="time this contender only (repeatable)")
     parser.add_argument("--leave-out", action="append", default=[], metavar="NAME", help="do not time this one")
-    parser.add_argument("--json", action="store_true", help="print everything measured as JSON")
+    parser.add_argument("--json", action="store_true", help="print everything measured as JSON, by scene")
     parser.add_argument(
         "--peers-python",
         type=Path,

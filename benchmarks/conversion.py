@@ -49,11 +49,12 @@ def main() -> None:
             with tempfile.TemporaryDirectory(dir=options.out) as folder:
                 argv = [command, "convert", str(dt), f"{folder}/{output}", "--to", name]
                 usage, _ = processes.measure([*argv, "--gt", str(gt)] if aligned else argv)
-            usages[f"{name} --gt" if aligned else name] = usage.cpu
+            usages[f"{name}, with `--gt`" if aligned else name] = usage.cpu
         for case, seconds in usages.items() if turn else ():  # the first turn warms up
             spent.setdefault(case, []).append((seconds, seconds / whole.cpu))
+    print("| written | seconds | times an evaluation |\n|---|---:|---:|")
     for case, measured in spent.items():
-        print(f"{case:16} {median(cpu for cpu, _ in measured):5.2f} s  {median(ratio for _, ratio in measured):4.2f}")
+        print(f"| {case} | {median(cpu for cpu, _ in measured):.2f} | {median(ratio for _, ratio in measured):.2f} |")
 
 
 if __name__ == "__main__":

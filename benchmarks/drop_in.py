@@ -1,16 +1,16 @@
 """Time `COCOeval` (evaluate, accumulate, summarize) next to its peers on one scene, with all records in memory.
 
-`python benchmarks/drop_in.py [DRAWS]`: all that are installed, turn by turn; the best of the draws in wall time and in
-time of the processor, all threads together, and the ratios of the latter.
+`python benchmarks/drop_in.py [DRAWS] [--images N]`: all that are installed, turn by turn; the best of the draws in wall
+time and in time of the processor, all threads together, and the ratios of the latter.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import importlib
 import io
 import json
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -31,15 +31,18 @@ NAMES = {"faster_coco_eval": ("COCO", "COCOeval_faster")}
 
 def main() -> None:
     """Draw the scene, and time every peer."""
-    draws = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("draws", type=int, nargs="?", default=3)
+    parser.add_argument("--images", type=int, default=Scale.images)
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         gt, dt = (Path(folder, name) for name in ("gt.json", "dt.json"))
-        for path, content in zip((gt, dt), make_coco_scene(Scale()), strict=True):
+        for path, content in zip((gt, dt), make_coco_scene(Scale(images=options.images)), strict=True):
             path.write_text(json.dumps(content))
         peers = {name: loaded for name in PEERS if (loaded := _load(name, gt, dt)) is not None}
     seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in peers}
     stats: dict[str, Any] = {}
-    for _ in range(draws):
+    for _ in range(options.draws):
         for name, (truth, found, cocoeval) in peers.items():
             with contextlib.redirect_stdout(io.StringIO()):
                 start, processor = time.perf_counter(), time.process_time()
@@ -50,10 +53,11 @@ def main() -> None:
                 seconds[name].append((time.perf_counter() - start, time.process_time() - processor))
             stats[name] = np.asarray(evaluation.stats, dtype=np.float64)[:12].tolist()
     own = min(cpu for _, cpu in next(iter(seconds.values())))
+    print("| class | seconds | of the processor | times the drop-in | largest difference |\n|---|---:|---:|---:|---:|")
     for name, times in seconds.items():
-        equal = "equal to the last bit" if stats[name] == stats["pycocotools"] else "other numbers"
         wall, cpu = map(min, zip(*times, strict=True))
-        print(f"{name:26} {wall:8.2f} s  {cpu:8.2f} s of the processor  {cpu / own:6.2f} times  {equal}")
+        far = max(abs(a - b) for a, b in zip(stats[name], next(iter(stats.values())), strict=True))
+        print(f"| {name} | {wall:.2f} | {cpu:.2f} | {cpu / own:.2f} | {far:.1g} |")
 
 
 def _load(name: str, gt: Path, dt: Path) -> tuple[Any, Any, Any] | None:

@@ -1,7 +1,8 @@
 """Time evaluations by LVIS' rules: by default a scene of LVIS val's size, 20,000 images and 3 million detections.
 
 ``python benchmarks/lvis_scale.py --peers-python PATH`` times this project beside the peers that PATH can import:
-lvis (lvis-api), hotcoco and faster-coco-eval. ``--images N`` draws fewer images, with as much on each.
+lvis (lvis-api), hotcoco and faster-coco-eval. ``--images N`` draws fewer images, with as much on each; of several
+sizes, what takes more than ``--patience`` times the first is left out of those that follow.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 
 import processes
@@ -28,28 +30,35 @@ PEERS = {"lvis": "with_lvis.py", "hotcoco": "with_hotcoco_lvis.py", "faster-coco
 
 
 def main() -> None:
-    """Make the scene, run all contenders in turn and print medians."""
+    """Make each scene, run all contenders in turn and print medians."""
     options = _parse()
-    folder = options.dir / f"lvis-{options.images}"
+    slow: set[str] = set()
+    for images in options.images:
+        slow |= time_scene(options, images, slow)
+
+
+def time_scene(options: argparse.Namespace, images: int, slow: Collection[str]) -> set[str]:
+    """Time a scene of so many images, without the slow; return who was slow."""
+    folder = options.dir / f"lvis-{images}"
     if options.make:
-        write_scene(folder, options.images)
-        return
+        write_scene(folder, images)
+        return set()
     if not (folder / "dt.json").is_file():  # in a process of its own, so that this one stays small
-        subprocess.run(
-            [sys.executable, __file__, "--make", f"--images={options.images}", f"--dir={options.dir}"], check=True
-        )
+        subprocess.run([sys.executable, __file__, "--make", f"--images={images}", f"--dir={options.dir}"], check=True)
     present = processes.installed(
-        [one for one in contenders(options.peers_python) if one.name not in options.leave_out]
+        [one for one in contenders(options.peers_python) if one.name not in (*options.leave_out, *slow)]
     )
     records = processes.run_rounds(
         present, folder / "gt.json", folder / "dt.json", options.rounds, patience=options.patience
     )
     load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors"
-    print(f"{options.images:,} images, {options.rounds} rounds, {load} at the end.\n")
+    print(f"## {images:,} images\n\n{options.rounds} rounds, {load} at the end.\n")
     print(f"{processes.markdown(records)}\n\n{processes.agreement(records)}\n")
     first = records[0]
     for other in records[1:]:
-        print(f"{first.name} takes {first.ratio(other, 'cpu'):.3f} times the processor time of {other.name}.")
+        print(f"* {first.name} takes {first.ratio(other, 'cpu'):.3f} times the processor time of {other.name}.")
+    print(flush=True)
+    return {record.name for record in records if len(record.usages) < options.rounds}
 
 
 def contenders(python: Path) -> list[Contender]:
@@ -143,7 +152,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cache = Path(tempfile.gettempdir()) / "jaccard-eval-benchmark"
     parser.add_argument("--dir", type=Path, default=cache, help="where the scene is kept (default: %(default)s)")
-    parser.add_argument("--images", type=int, default=20_000)
+    parser.add_argument("--images", type=int, nargs="+", default=[20_000])
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--patience", type=float, default=5.0, metavar="TIMES", help="what takes longer is timed once")
     parser.add_argument("--leave-out", action="append", default=[], metavar="NAME")

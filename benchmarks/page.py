@@ -1,7 +1,8 @@
-"""Time the page next to `evaluate` and `evaluate --errors`, on a scene of COCO's size, as processes in turn.
+"""Time the page and the folder next to `evaluate` and `evaluate --errors`, as processes in turn.
 
-``python benchmarks/page.py`` prints processor time, the least of all rounds, its ratio to ``evaluate``, and the size of
-the page without images and with 24, which are drawn on a plain canvas, as the scene has no files.
+``python benchmarks/page.py`` draws a scene of COCO's size and prints processor time, the least of all rounds, its ratio
+to ``evaluate``, and the size of the page without images and with 24, drawn on a plain canvas, as the scene has no
+files, and of the folder.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ CASES = {
     "evaluate --errors": ["--errors"],
     "evaluate -o report.html --gallery 0": ["--gallery", "0", "-o", "0.html"],
     "evaluate -o report.html": ["--gallery", "24", "-o", "24.html"],
+    "evaluate -o report/": ["-o", "report/"],
 }
 
 
@@ -31,15 +33,20 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for turn in range(options.rounds + 1):
             for name, flags in CASES.items():
-                words = [str(Path(folder, word)) if word.endswith(".html") else word for word in flags]
+                words = [*flags[:-1], f"{folder}/{flags[-1]}"] if "-o" in flags else flags
                 used, _ = processes.measure([sys.executable, "-m", "jaccard_eval", "evaluate", *sides, *words])
                 if turn:
                     times[name].append(used.cpu)
-        sizes = {name: Path(folder, flags[-1]).stat().st_size for name, flags in CASES.items() if len(flags) > 1}
+        sizes = {name: _size(Path(folder, flags[-1])) for name, flags in CASES.items() if "-o" in flags}
     print("| command | CPU s | ratio | kB |\n|---|--:|--:|--:|")
     for name, seconds in times.items():
         size = f"{sizes[name] / 1000:.0f}" if name in sizes else ""
         print(f"| {name} | {min(seconds):.2f} | {min(seconds) / min(times['evaluate']):.2f} | {size} |")
+
+
+def _size(path: Path) -> int:
+    files = [one for one in path.rglob("*") if one.is_file()] if path.is_dir() else [path]
+    return sum(one.stat().st_size for one in files)
 
 
 def _parse() -> argparse.Namespace:

@@ -32,7 +32,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--peer-python", type=Path, help="Python that has panopticapi")
+    parser.add_argument("--peer-python", type=Path, default=Path(sys.executable), help="Python that has panopticapi")
     parser.add_argument("--draw", type=Path, metavar="FOLDER", help="only draw the scene")
     options = parser.parse_args()
     if options.draw is not None:
@@ -46,7 +46,8 @@ def main() -> None:
             "jaccard-eval, 1 thread": [sys.executable, "-c", OURS, str(gt), str(pred), "1"],
             "jaccard-eval, all processors": [sys.executable, "-c", OURS, str(gt), str(pred), "0"],
         }
-        if options.peer_python is not None:
+        peer = processes.Contender("panopticapi", "panopticapi", options.peer_python, (), lambda _: [])
+        if processes.installed([peer]):
             contenders["panopticapi, 1 process"] = [str(options.peer_python), str(PEER), str(gt), str(pred)]
         used: dict[str, list[processes.Usage]] = {name: [] for name in contenders}
         found: dict[str, list[float]] = {}

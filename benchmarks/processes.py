@@ -184,9 +184,17 @@ def agreement(records: Sequence[Record], *, only: int | None = None) -> str:
     )
 
 
-def raw(records: Sequence[Record]) -> str:
-    """Everything measured, as JSON."""
-    return json.dumps([asdict(record) for record in records], indent=2)
+def raw(measured: Mapping[str, Sequence[Record]]) -> str:
+    """Everything measured of each scene, as JSON."""
+    return json.dumps({name: [asdict(record) for record in records] for name, records in measured.items()}, indent=2)
+
+
+def from_raw(text: str) -> dict[str, list[Record]]:
+    """Read what `raw` wrote."""
+    return {
+        name: [Record(**one | {"usages": [Usage(**usage) for usage in one["usages"]]}) for one in records]
+        for name, records in json.loads(text).items()
+    }
 
 
 def make_scene(folder: Path, *arguments: str) -> tuple[Path, Path]:

@@ -98,7 +98,7 @@ def row(rival: Rival, folder: Path, rounds: int) -> str:
         return load(path, options=ReadOptions(images=ImageFolder(folder / "pictures") if rival.pictures else None))
 
     ours, theirs = race(read, rival.reader, folder / rival.file, rounds)
-    what = f"{rival.format_name} with pictures" if rival.pictures else rival.format_name
+    what = f"{rival.format_name} with images" if rival.pictures else rival.format_name
     return f"| {what} | {ours:.2f} s | {theirs:.2f} s | {rival.name} | {ours / theirs:.2f} |"
 
 

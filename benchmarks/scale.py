@@ -37,7 +37,7 @@ def main() -> None:
     if options.make:
         make_scene(options.make, options.detections[0] // DETECTIONS)
         return
-    print(f"{'detections':>12}  {'engine':<8}{'CPU s':>8}{'wall s':>8}{'peak MB':>9}  document")
+    print("| detections | engine | CPU s | wall s | peak MB | digest |\n|---:|---|---:|---:|---:|---|")
     for n in options.detections:
         with tempfile.TemporaryDirectory(prefix="scale-", dir=options.dir) as name:
             folder = Path(name)
@@ -46,7 +46,7 @@ def main() -> None:
             with cluster(folder, 2) if "dask" in options.engines else contextlib.nullcontext():
                 for _ in range(options.rounds):
                     for engine in options.engines:
-                        print(f"{n:>12,}  {engine:<8}{measure(folder, engine, options.workers)}", flush=True)
+                        print(f"| {n:,} | {engine} | {measure(folder, engine, options.workers)} |", flush=True)
 
 
 @contextlib.contextmanager
@@ -109,7 +109,8 @@ def measure(folder: Path, engine: str, workers: str) -> str:
     output = folder / f"{engine}.json"
     scratch = folder / "scratch"
     scratch.mkdir(exist_ok=True)
-    options = ["--no-errors", "--allow", "image-mismatch", "--scratch", str(scratch), "-q", "-o", str(output)]
+    options = ["--no-errors", "--allow", "image-mismatch", "-q", "-o", str(output)]
+    options += ["--scratch", str(scratch)] if engine != "memory" else []
     command = [sys.executable, "-m", "jaccard_eval", "gt.parquet", "pred", "--engine", engine, "--workers", workers]
     command += ["--scheduler", "scheduler.json"] if engine == "dask" else []
     start = time.perf_counter()
@@ -120,7 +121,7 @@ def measure(folder: Path, engine: str, workers: str) -> str:
         raise SystemExit(f"{engine}: exit code {os.waitstatus_to_exitcode(status)}")
     digest = hashlib.sha256(output.read_bytes()).hexdigest()[:12]
     cpu = usage.ru_utime + usage.ru_stime
-    return f"{cpu:8.1f}{wall:8.1f}{usage.ru_maxrss * 1024 / MB:9.0f}  {digest}"
+    return f"{cpu:.1f} | {wall:.1f} | {usage.ru_maxrss * 1024 / MB:,.0f} | {digest}"
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -158,17 +159,17 @@ def main() -> None:
             words = ("--draw", kind, "--images", str(options.images), "--dir", str(folder))
             subprocess.run([sys.executable, __file__, *words], check=True)
         wanted = [one for one in contenders(kind, options.peers_python) if one.name not in options.leave_out]
-        records = processes.run_rounds(processes.installed(wanted), gt, dt, options.rounds)
+        records = processes.run_rounds(processes.installed(wanted), gt, dt, options.rounds, patience=options.patience)
         sizes = [f"{path.stat().st_size / 1e6:.0f} MB" for path in (gt, dt)]
         load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors at the end"
         print(f"## {kind}\n\nGround truth {sizes[0]}, detections {sizes[1]}; {options.rounds} rounds, {load}.\n")
-        print(f"{processes.markdown(records)}\n\n{_ratios(records)}\n{_differences(records)}\n", flush=True)
+        print(f"{processes.markdown(records)}\n\n{_ratios(records)}\n\n{_differences(records)}\n", flush=True)
 
 
 def _ratios(records: list[processes.Record]) -> str:
     others = [record for record in records if record.name in ("pycocotools", SHAPELY)]
     lines = [
-        f"{record.name}: {record.ratio(other, 'cpu'):.3f} of the CPU time of {other.name},"
+        f"* {record.name}: {record.ratio(other, 'cpu'):.3f} of the CPU time of {other.name},"
         f" {record.ratio(other, 'wall'):.3f} of its wall time"
         for other in others
         for record in records
@@ -191,6 +192,9 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--kind", action="append", choices=KINDS, help="what to time (repeatable; default: all)")
     parser.add_argument("--images", type=int, default=5_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--patience", type=float, default=math.inf, metavar="TIMES", help="what takes longer is timed once"
+    )
     parser.add_argument("--leave-out", action="append", default=[], metavar="NAME", help="do not time this one")
     parser.add_argument("--draw", choices=KINDS, help="only write the scene of a kind, into --dir")
     parser.add_argument("--peers-python", type=Path, default=Path(sys.executable), metavar="PATH")

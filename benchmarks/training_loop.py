@@ -2,7 +2,7 @@
 
 `python benchmarks/training_loop.py [ROUNDS]`: every evaluator in a process of its own, turn by turn: seconds of the
 processor (all threads) of `update` and of `compute`, and the memory above that of the loaded scene; the least of the
-rounds. What works on COCO records makes them of the batches in `update`.
+rounds. What works on COCO records makes them of the batches in `update`. The environment's `IMAGES` draws fewer.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import contextlib
 import importlib
 import io
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ import numpy as np
 from scenes import Scale, make_coco_scene
 
 BATCH = 16  # images
+SCALE = Scale(images=int(os.environ.get("IMAGES", Scale.images)))  # of this process and those that it starts
 Batch = tuple[list[int], list[dict[str, Any]], list[dict[str, Any]]]
 Steps = tuple[Callable[[Batch], None], Callable[[], float], Callable[[], int]]  # update, compute, bytes of a state
 
@@ -47,22 +49,24 @@ def main() -> None:
                 elif "ModuleNotFoundError" not in done.stderr:
                     raise RuntimeError(done.stderr)
     own = None
-    print(f"{n:,} detections")
+    print(f"{n:,} detections, and how much of each the first takes of a row, of both and of `compute` alone:\n")
+    print("| | update | compute | of both | of compute | AP | peak memory | of it | bytes of a detection's state |")
+    print("|---|---:|---:|---:|---:|---|---:|---:|---:|")
     for name, runs in found.items():
         if not runs:
-            print(f"{name:38} not installed")
+            print(f"| {name}, not installed | | | | | | | | |")
             continue
         update, compute, peak = (min(run[key] for run in runs) for key in ("update", "compute", "peak"))
         own = own or (update + compute, peak)
-        ratios = f"x {own[0] / (update + compute):6.3f} of both, {own[0] / compute:6.3f} of compute"
-        state = f"{runs[0]['state'] / n:5.1f} B a detection" if runs[0]["state"] else ""
-        values = f"AP {runs[0]['ap']:.16f}  {peak / 1e6:7,.0f} MB ({own[1] / peak:.2f})"
-        print(f"{name:38} update {update:6.2f} s  compute {compute:6.2f} s  {ratios}  {values}  {state}")
+        ratios = f"{own[0] / (update + compute):.3f} | {own[0] / compute:.3f}"
+        state = f"{runs[0]['state'] / n:.1f}" if runs[0]["state"] else ""
+        values = f"{runs[0]['ap']:.16f} | {peak / 1e6:,.0f} MB | {own[1] / peak:.2f}"
+        print(f"| {name} | {update:.2f} | {compute:.2f} | {ratios} | {values} | {state} |")
 
 
 def write_arrays(path: Path) -> int:
     """Write the scene as arrays by image, and return the number of detections."""
-    truth, results = make_coco_scene(Scale())
+    truth, results = make_coco_scene(SCALE)
     columns: dict[str, Any] = {"images": np.array([image["id"] for image in truth["images"]])}
     for name, records in (("gt", truth["annotations"]), ("dt", results)):
         ordered = sorted(records, key=lambda record: record["image_id"])
@@ -181,7 +185,7 @@ def _records(module: str, coco_name: str, cocoeval_name: str) -> tuple[Steps, Ca
 
     def update_and_load(batch: Batch) -> None:
         update(batch)
-        if len(images) == Scale().images:
+        if len(images) == SCALE.images:
             load()
 
     def compute() -> float:
