@@ -1,5 +1,6 @@
 """The help: short for each command, whole on request, and about topics, commands and findings."""
 
+import ast
 import re
 import shlex
 from collections.abc import Callable
@@ -9,6 +10,7 @@ import click
 import pytest
 from command_line import run_here, write_pair
 
+import jaccard_eval
 from jaccard_eval.cli import COMMAND_TABLE, GROUPS, run
 from jaccard_eval.cli.options import ListedCommand, SectionOption
 from jaccard_eval.codes import CODES
@@ -22,6 +24,9 @@ from jaccard_eval.formats import format_names
 CONTEXT = click.Context(COMMAND_TABLE)
 COMMANDS = {name: COMMAND_TABLE.get_command(CONTEXT, name) for name in COMMAND_TABLE.list_commands(CONTEXT)}
 Shown = Callable[..., str]
+PACKAGE = Path(jaccard_eval.__file__).parent
+# How a fix names an option: whole, or without its side.
+SIDES_OF = {"missing": ("",), "of_side": ("", "gt_", "pred_")}
 
 
 @pytest.fixture
@@ -303,3 +308,24 @@ def test_all_protocols_are_named_where_all_options_are(shown: Shown) -> None:
 def test_a_name_of_a_size_and_of_subsets_is_explained_as_both(shown: Shown) -> None:
     text = " ".join(shown("help", "AP_medium").split())
     assert "1,024 to 9,216 px² by coco, or AP[subset=medium] by crowdpose, widerface" in text
+
+
+def test_every_option_that_a_fix_names_is_one_of_a_command() -> None:
+    known = {
+        name.lstrip("-").replace("-", "_")
+        for command in COMMANDS.values()
+        for option in command.params
+        if not getattr(option, "hidden", False)
+        for name in (*option.opts, *option.secondary_opts)
+    }
+    named = {
+        (path.name, keyword.arg)
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+        if isinstance(call.func.value, ast.Name) and call.func.value.id == "Fix" and call.func.attr in SIDES_OF
+        for keyword in call.keywords
+        if keyword.arg not in (None, "command") and not any(f"{side}{keyword.arg}" in known for side in SIDES_OF[call.func.attr])
+    }
+    assert len(known) > 150
+    assert named == set()

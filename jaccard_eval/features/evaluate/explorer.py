@@ -60,7 +60,7 @@ def explorer_model(
         raise UsageError(
             f"the folder would have {len(found.outcomes.image):,} boxes, more than the {MOST_BOXES:,} that a browser"
             " opens in a while.",
-            fix=Fix.missing("Ignore low scores with {conf}.", conf=None),
+            fix=Fix.missing("Ignore low scores with {score_min}.", score_min=None),
         )
     cost = str(MetricRef(name="AP", iou=found.steps.iou))
     boxes = placed(found, (), MOST_BOXES)
