@@ -325,7 +325,8 @@ def test_every_option_that_a_fix_names_is_one_of_a_command() -> None:
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
         if isinstance(call.func.value, ast.Name) and call.func.value.id == "Fix" and call.func.attr in SIDES_OF
         for keyword in call.keywords
-        if keyword.arg not in (None, "command") and not any(f"{side}{keyword.arg}" in known for side in SIDES_OF[call.func.attr])
+        if keyword.arg not in (None, "command")
+        and not any(f"{side}{keyword.arg}" in known for side in SIDES_OF[call.func.attr])
     }
     assert len(known) > 150
     assert named == set()
