@@ -256,6 +256,11 @@ class MetricRef:
         if self.iou is not None:
             object.__setattr__(self, "iou", round(float(self.iou), IOU_DIGITS))
 
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether more of it is better, as of most metrics."""
+        return METRICS[self.name].higher_is_better
+
     @classmethod
     def parse(cls, text: str) -> MetricRef:
         """Parse a reference such as ``AP50``, ``AR_small`` or ``recall[iou=0.5,score=0.4,class=dog]``.

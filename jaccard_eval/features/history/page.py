@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from jaccard_eval.features.history.report import RUNS, build_charts, build_report
@@ -27,9 +27,4 @@ def build_page(result: HistoryResult, options: ReportOptions) -> Report:
 
 def build_folder(result: HistoryResult, options: ReportOptions) -> Mapping[str, bytes]:
     """Return the page of the history, and one for each run."""
-
-    def linked(places: Sequence[str]) -> HistoryResult:
-        runs = (replace(run, place=place) for run, place in zip(result.runs, places, strict=True))
-        return replace(result, runs=tuple(runs))
-
-    return linked_pages([run.page for run in result.runs], "runs", linked, options)
+    return linked_pages(result, "runs", options)

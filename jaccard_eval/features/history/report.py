@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from jaccard_eval.data.document import DataTable, Interval
-from jaccard_eval.data.metricref import METRICS, MetricRef
+from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.features.history.following import NATURAL
 from jaccard_eval.features.history.result import HistoryResult, HistoryRun
 from jaccard_eval.report import ReportOptions
@@ -74,7 +74,7 @@ def best_run(result: HistoryResult) -> HistoryRun:
 
 
 def _is_higher_better(result: HistoryResult) -> bool:
-    return METRICS[MetricRef.parse(result.metric).name].higher_is_better
+    return MetricRef.parse(result.metric).higher_is_better
 
 
 def _delta_look(result: HistoryResult, delta: float) -> Look:

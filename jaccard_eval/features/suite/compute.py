@@ -11,7 +11,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.document import Interval
-from jaccard_eval.data.metricref import METRICS, MetricRef
+from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.features.bootstrap.compute import holm, t_probability, t_quantile
 from jaccard_eval.features.suite.result import CORRUPTION, SEED, GroupMean, Standing, SuiteCell, is_plain
 
@@ -30,7 +30,7 @@ def standings_of(
 
     Means, ranks and wins are over the sets on which all models have a value: on others they would not be comparable.
     """
-    sign = 1.0 if METRICS[MetricRef.parse(metric).name].higher_is_better else -1.0
+    sign = 1.0 if MetricRef.parse(metric).higher_is_better else -1.0
     plain = [cell for cell in cells if is_plain(cell)]
     value = _table(models, sets, plain, metric)
     common: BoolArray = np.logical_and.reduce(np.isfinite(value), axis=0)

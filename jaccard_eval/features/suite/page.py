@@ -29,9 +29,4 @@ def build_page(result: SuiteResult, options: ReportOptions) -> Report:
 
 def build_folder(result: SuiteResult, options: ReportOptions) -> Mapping[str, bytes]:
     """Return the page of the suite, and one for each pair, which the heat map leads to."""
-
-    def linked(places: Sequence[str]) -> SuiteResult:
-        cells = (replace(cell, place=place) for cell, place in zip(result.cells, places, strict=True))
-        return replace(result, cells=tuple(cells))
-
-    return linked_pages([cell.page for cell in result.cells], "cells", linked, options)
+    return linked_pages(result, "cells", options)

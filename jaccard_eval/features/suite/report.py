@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from jaccard_eval.data.document import DataTable
-from jaccard_eval.data.metricref import METRICS, MetricRef
+from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.features.suite.compute import FEWEST_SETS
 from jaccard_eval.features.suite.result import MISSING, Standing, SuiteCell, SuiteResult
 from jaccard_eval.report import ReportOptions
@@ -92,7 +92,7 @@ def _defined(values: Sequence[float]) -> tuple[Sequence[float], bool]:
 
 def _deltas(result: SuiteResult) -> tuple[Sequence[Cell], bool]:
     deltas = [row.delta for row in result.standings]
-    is_higher = METRICS[MetricRef.parse(result.metric).name].higher_is_better
+    is_higher = MetricRef.parse(result.metric).higher_is_better
     looks = (delta_look(delta, higher_is_better=is_higher) for delta in deltas)
     cells = [delta if math.isnan(delta) else Marked(delta, look) for delta, look in zip(deltas, looks, strict=True)]
     return cells, _defined(deltas)[1]
@@ -141,7 +141,7 @@ def _spread(values: Sequence[float]) -> float:
 
 def _marked(result: SuiteResult, values: Sequence[float]) -> list[Cell]:
     """Return values of which the best is marked; of some metrics that is the lowest."""
-    choose = max if METRICS[MetricRef.parse(result.metric).name].higher_is_better else min
+    choose = max if MetricRef.parse(result.metric).higher_is_better else min
     best = choose((value for value in values if not math.isnan(value)), default=math.nan)
     return [Marked(value, "good") if value == best and len(values) > 1 else value for value in values]
 

@@ -5,7 +5,6 @@ Data are scripts next to the page, which is the one thing that a page on a disk 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -89,16 +88,15 @@ def _pictures(explorer: Explorer, folder: Path | None) -> list[str]:
 
 def _thumbnails(explorer: Explorer) -> dict[str, bytes]:
     """Return small copies of all images that can be shown, by number, as names may collide; over the processors."""
-    from concurrent.futures import ThreadPoolExecutor
-
+    from jaccard_eval.engine.threads import map_in_order
     from jaccard_eval.reading.images import silent_pillow
 
     images = explorer.images
     rows = range(len(images.sizes)) if images is not None and images.given else range(0)
     made = {}
     # Pillow decodes and encodes without holding the interpreter. What silences it is a global: of all threads at once.
-    with silent_pillow(), ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = pool.map(lambda row: images.thumbnail(row, side=SIDE, quality=QUALITY), rows)
+    with silent_pillow():
+        found = map_in_order(lambda row: images.thumbnail(row, side=SIDE, quality=QUALITY), rows)
         for row, thumbnail in zip(rows, tracked(found, "thumbnails", len(rows)), strict=True):
             if thumbnail is not None:
                 made[f"thumbs/{row:06}.jpg"] = thumbnail.data

@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -72,16 +72,17 @@ def render(result: Reportable, options: ReportOptions) -> str:
     return page
 
 
-def linked_pages(
-    pages: Sequence[str], folder: str, linked: Callable[[Sequence[str]], Reportable], options: ReportOptions
-) -> Mapping[str, bytes]:
-    """Return pages by where they lie in a folder, and its first page: that of the result which knows these places.
+def linked_pages(result: Any, name: str, options: ReportOptions) -> Mapping[str, bytes]:
+    """Return the page of a result, and those of its runs or cells, which are in the field `name` and its links.
 
     They are called by number, as names of models and runs may be anything; what has no page gets no place.
     """
-    places = [f"{folder}/{row:04}.html" if page else "" for row, page in enumerate(pages, start=1)]
-    files = {"index.html": render(linked(places), options)}
-    files |= {place: page for place, page in zip(places, pages, strict=True) if place}
+    linked = tuple(
+        replace(part, place=f"{name}/{row:04}.html" if part.page else "")
+        for row, part in enumerate(getattr(result, name), start=1)
+    )
+    files = {"index.html": render(replace(result, **{name: linked}), options)}
+    files |= {part.place: part.page for part in linked if part.place}
     return {name: text.encode("utf-8", "backslashreplace") for name, text in files.items()}
 
 
