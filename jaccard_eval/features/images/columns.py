@@ -20,7 +20,7 @@ from urllib.parse import quote
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.data.boxtable import FloatArray, Shapes
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.data.result import ImageSource, SliceRow
 from jaccard_eval.data.signature import overlap_name
@@ -28,7 +28,9 @@ from jaccard_eval.features.errors.compute import NO_BOX, NO_ERROR
 from jaccard_eval.features.images.compute import BoxOutcomes
 from jaccard_eval.features.images.gallery import PLAIN_SIDE
 from jaccard_eval.features.images.reasons import ERRORS, Explained
+from jaccard_eval.features.images.shapes import shape_columns
 from jaccard_eval.features.operating.compute import last_steps
+from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import IntArray, stable_order
 from jaccard_eval.report.model import GalleryImage
 from jaccard_eval.text import printable
@@ -38,6 +40,7 @@ FOUND, IGNORED = len(ERRORS), len(ERRORS) + 1  # kinds of detections, behind tho
 # What a detection matches of any class: its own, nothing, where it does not count 2, and from there on another class.
 AS_LABELLED, ON_NOTHING, OTHERS = 0, 1, 3
 FINEST = 8  # steps of a pixel
+BOXES_A_SHAPE = 25  # of the boxes that a page can hold, so many take the room of a shape
 SCORES, OVERLAPS = 10_000, 200  # steps from 0 to 1
 MOST = np.iinfo(np.uint16).max
 
@@ -83,7 +86,8 @@ def columns_of(
     for image in shown:  # whose files are known
         sizes[image.row] = image.size
     sides = sizes if found.metrics.area_known else np.ones((1, 2))
-    boxes, box_unit, box_low = _boxes(outcomes.xywh.take(order, axis=0), float(sides.max(initial=1)))
+    grid = _grid(outcomes.xywh.take(order, axis=0), float(sides.max(initial=1)))
+    boxes = _boxes(outcomes.xywh.take(order, axis=0), grid)
     kind, overlap = errors.kind.copy(), errors.near_overlap.copy()
     kind[kind == NO_ERROR] = IGNORED
     kind[errors.hit], overlap[errors.hit] = FOUND, errors.overlap[errors.hit]
@@ -101,6 +105,12 @@ def columns_of(
     on_nothing = matched == len(found.metrics.class_names)
     as_class = np.where(on_nothing, ON_NOTHING, matched + OTHERS)
     as_class[matched == errors.label[detections]] = AS_LABELLED
+    # Wrong boxes have a shape first, then objects, and the surest detections.
+    rank = np.where(found.wrong[order], 0, np.where(outcomes.is_object[order], 1, 2 - scores / SCORES))
+    shapes, about_shapes = shape_columns(
+        _joined(outcomes, objects, detections + n_gt), rank, sizes[outcomes.image[order]].max(axis=1), grid,
+        (MOST_BOXES if most is None else most) // BOXES_A_SHAPE,
+    )  # fmt: skip
     names = [found.metrics.image_names[row] for row in rows.tolist()]
     if not all(map(str.isprintable, names)):
         names = list(map(printable, names))
@@ -125,6 +135,7 @@ def columns_of(
         "iou": np.floor(overlap[detections] * OVERLAPS + 1e-9),
         "as": as_class,
         **{f"slice {i}": np.isin(rows, part.rows) for i, part in enumerate(slices)},
+        **shapes,
     }
     layout, text = packed(columns)
     return {
@@ -135,7 +146,8 @@ def columns_of(
         "pictures": pictures,
         "suspects": [],  # kind and place of each
         "rows": None if len(rows) == n_images else rows.tolist(),
-        "boxes": [box_low, box_unit, not found.metrics.area_known],
+        "boxes": [grid.low, grid.unit, not found.metrics.area_known],
+        "shapes": about_shapes,
         "scores": [low, unit],
         "measure": overlap_name(found.metrics.protocol),
         "exact": found.metrics.protocol.iou_type == BOXES,
@@ -213,15 +225,40 @@ def _image_sizes(found: Explained, images: ImageSource | None) -> FloatArray:
     return np.asarray(np.minimum(sizes, 2.0**31))
 
 
-def _boxes(xywh: FloatArray, side: float) -> tuple[list[npt.NDArray[np.uint16]], float, float]:
-    """Return the sides of boxes (n, 4) as whole numbers, how many of these a pixel has, and where they count from.
+def _joined(outcomes: BoxOutcomes, objects: IntArray, detections: IntArray) -> Shapes | None:
+    """Return the shapes of some objects and detections; None where boxes have none."""
+    sides = [
+        shapes.take(outcomes.row[rows])
+        for shapes, rows in zip(outcomes.shapes, (objects, detections), strict=True)
+        if shapes is not None and len(rows)
+    ]
+    whole = sum(map(len, sides)) == len(objects) + len(detections)
+    return sides[0].joined(sides[1:]) if sides and whole else None
 
-    What lies far outside of every image, whose longest side is given, is cut off.
-    """
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Where coordinates are whole numbers: from `low` to `high`, `unit` of them a pixel."""
+
+    low: float
+    high: float
+    unit: float
+
+    def __call__(self, value: FloatArray) -> npt.NDArray[np.uint16]:
+        """Return coordinates as whole numbers; what lies outside is cut off."""
+        return np.asarray(np.rint((value.clip(self.low, self.high) - self.low) * self.unit).astype(np.uint16))
+
+
+def _grid(xywh: FloatArray, side: float) -> Grid:
+    """Return the finest grid that holds boxes (n, 4), but for what lies far outside of the longest side of an image."""
     ends = [side_of for axis in (0, 1) for side_of in (xywh[:, axis], xywh[:, axis] + xywh[:, axis + 2])]
     low = math.floor(max(min(0.0, *(float(end.min(initial=0)) for end in ends)), -side))
     high = min(max(side, *(float(end.max(initial=0)) for end in ends)), 2 * side)
     unit = 2.0 ** math.floor(math.log2(MOST / (high - low)))
-    unit = min(unit, FINEST) if side > 1 else unit
-    left, right, top, bottom = (np.rint((end.clip(low, high) - low) * unit).astype(np.uint16) for end in ends)
-    return [left, top, right - left, bottom - top], unit, low
+    return Grid(low, high, min(unit, FINEST) if side > 1 else unit)
+
+
+def _boxes(xywh: FloatArray, grid: Grid) -> list[npt.NDArray[np.uint16]]:
+    """Return left, top, width and height of boxes (n, 4) as whole numbers."""
+    left, top, right, bottom = (grid(end) for end in (*xywh[:, :2].T, *(xywh[:, :2] + xywh[:, 2:]).T))
+    return [left, top, right - left, bottom - top]

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoxTable, FloatArray, Shapes
+from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Shapes
 from jaccard_eval.data.result import EvaluationResult, ImageSource, Measured
 from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.errors import UsageError
@@ -48,7 +48,7 @@ def drawing_of(
         rings = outlines(shapes, row, max(size) / STEPS)
         return DrawnShape(rings=rings) if rings else None
     if isinstance(shapes, Keypoints):
-        return _pose(shapes.points[row], CORNER * max(size))
+        return _pose(shapes.points[row], max(size))
     return None
 
 
@@ -97,24 +97,33 @@ def _simplified(corners: npt.NDArray[np.float64], tolerance: float) -> npt.NDArr
     return corners[kept[:-1]]
 
 
-def _pose(points: npt.NDArray[np.float64], near: float) -> DrawnShape | None:
-    """Return the labelled points of a pose; where there are none, all of them, as they may be those of a prediction.
-
-    What lies `near` the origin, far from all else of the pose, was not found: files have zeros there.
-    """
-    shown = points[:, 2] > 0
-    if not shown.any():
-        shown[:] = (points[:, :2] != 0).any(axis=1)
-    away = np.hypot(*points[:, :2].T)
-    found = shown & (away > near)
-    if found.any():
-        extent = float(np.hypot(*np.ptp(points[found, :2], axis=0)))
-        shown = found if away[found].min() > extent / 2 else shown  # as long as a line of a pose may be
+def _pose(pose: npt.NDArray[np.float64], side: float) -> DrawnShape | None:
+    """Return the points of a pose (k, 3) that are seen, and lines between these."""
+    shown, points = seen_points(pose[None], np.array([side]))[0], pose[:, :2]
     if not shown.any():
         return None
     edges = COCO_EDGES if len(points) == COCO_POINTS else ()
-    lines = [(tuple(points[a, :2].tolist()), tuple(points[b, :2].tolist())) for a, b in edges if shown[a] and shown[b]]
-    return DrawnShape(points=tuple(map(tuple, points[shown, :2].tolist())), lines=tuple(lines))
+    lines = [(tuple(points[a].tolist()), tuple(points[b].tolist())) for a, b in edges if shown[a] and shown[b]]
+    return DrawnShape(points=tuple(map(tuple, points[shown].tolist())), lines=tuple(lines))
+
+
+def seen_points(poses: npt.NDArray[np.float64], sides: FloatArray) -> BoolArray:
+    """Return which points of poses (n, k, 3) are labelled; where none is, all of them, as of a prediction; (n, k).
+
+    What lies near the origin, by the longer `sides` of images, far from all else of the pose, was not found: files
+    have zeros there.
+    """
+    xy = poses[..., :2]
+    seen = poses[..., 2] > 0
+    seen |= ~seen.any(axis=1, keepdims=True) & (xy != 0).any(axis=2)
+    away = np.hypot(xy[..., 0], xy[..., 1])
+    found = seen & (away > CORNER * sides[:, None])
+    low, high = (np.where(found[..., None], xy, end).transpose(1, 0, 2) for end in (np.inf, -np.inf))
+    # As long as a line of a pose may be; of none that is found, nothing.
+    extent = np.hypot(*(high.max(axis=0, initial=-np.inf) - low.min(axis=0, initial=np.inf)).T)
+    far = np.where(found, away, -np.inf).max(axis=1, initial=-np.inf) > 0
+    far &= np.where(found, away, np.inf).min(axis=1, initial=np.inf) > extent / 2
+    return np.asarray(np.where(far[:, None], found, seen))
 
 
 DEFAULT_IMAGES = 24

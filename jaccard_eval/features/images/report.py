@@ -8,6 +8,7 @@ from typing import Any
 from jaccard_eval.features.images.result import TITLES, WorstImages
 from jaccard_eval.report.model import Column, Gallery, Live, Note, Rows, Section, Table, columns
 from jaccard_eval.report.numbers import UNDEFINED, threshold_text
+from jaccard_eval.text import pluralise
 
 
 def images_section(images: WorstImages, measure: str) -> Section:
@@ -38,6 +39,10 @@ def gallery_section(gallery: Gallery, about: str = COST, columns: Mapping[str, A
     at = f"score >= {threshold_text(gallery.score)} and {gallery.measure} >= {threshold_text(gallery.iou)}"
     notes = [Note(f"{ALL_BOXES if columns else about}, at {at}.")]
     notes += [Note(text) for text in gallery.notes]
+    boxed = columns["shapes"].get("boxed", 0) if columns else 0
+    if boxed:
+        what = pluralise(boxed, "shape is drawn by its box", "shapes are drawn by their boxes")
+        notes.append(Note(f"{what}, as a page has no room for more."))
     live = [Live("gallery", {"names": gallery.names, "score": gallery.score})]
     live += [Live("boxes", columns)] if columns else []
     made = [Note(f"Thumbnails by {gallery.made_with}.")] if any(image.thumbnail for image in gallery.images) else []

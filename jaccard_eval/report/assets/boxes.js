@@ -11,6 +11,7 @@ let about = null, store = null, stepNow = dataOf("score")?.start ?? 0;
 
 about = dataOf("boxes");
 
+const startsOf = counts => counts.reduce((starts, n) => (starts.push(starts.at(-1) + n), starts), [0]);
 const readColumns = async ({ text, layout }) => {
   const packed = Uint8Array.fromBase64?.(text) ?? Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
@@ -22,8 +23,7 @@ const readColumns = async ({ text, layout }) => {
     if (width === 1) at += n;
     else for (let byte = 0; byte < width; byte++) for (let i = 0; i < n; i++) column[i] |= bytes[at++] << 8 * byte;
   }
-  const first = side => side.reduce((starts, n) => (starts.push(starts.at(-1) + n), starts), [0]);
-  const objects = first(columns.objects), m = objects.at(-1), detections = first(columns.detections).map(place => place + m);
+  const objects = startsOf(columns.objects), m = objects.at(-1), detections = startsOf(columns.detections).map(place => place + m);
   const image = new Uint32Array(columns.label.length);
   for (const starts of [objects, detections]) for (let row = 0; row + 1 < starts.length; row++) image.fill(row, starts[row], starts[row + 1]);
   const listed = column => column && JSON.parse(new TextDecoder().decode(column)), names = listed(columns.names);
@@ -55,10 +55,13 @@ const places = row => {
   return [...span(a[row], a[row + 1]), ...span(b[row], b[row + 1])];
 };
 const scoreOf = place => about.scores[0] + store.score[place] * about.scores[1];
+const pointOf = (place, x, y) => {
+  const [low, unit, isShare] = about.boxes, { image, width, height } = store, row = image[place];
+  return [(low + x / unit) * (isShare ? width[row] : 1), (low + y / unit) * (isShare ? height[row] : 1)];
+};
 const sideOf = place => {
-  const [low, unit, isShare] = about.boxes, { x, y, w, h, image, width, height } = store, row = image[place];
-  const [across, down] = isShare ? [width[row], height[row]] : [1, 1];
-  return [(low + x[place] / unit) * across, (low + y[place] / unit) * down, w[place] / unit * across, h[place] / unit * down];
+  const { x, y, w, h } = store, [left, top] = pointOf(place, x[place], y[place]), [right, bottom] = pointOf(place, x[place] + w[place], y[place] + h[place]);
+  return [left, top, right - left, bottom - top];
 };
 
 // The boxes of a choice at a step: a mark for each, how many of each state, and how many wrong ones and all of each

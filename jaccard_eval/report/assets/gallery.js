@@ -34,8 +34,8 @@ for (const gallery of all(".gallery")) {
     const { m } = store, isObject = place < m, [x, y, width, height] = sideOf(place);
     const kind = isObject ? "missed" : { found: "found", ignored: "ignored" }[KINDS[store.kind[place - m]]] ?? "false";
     const words = listed(isObject && store.ignored[place] ? "ignored" : kind, isObject && "object").replace(",", "");
-    const score = isObject ? {} : { "data-s": scoreOf(place).toFixed(4) };
-    return drawn(item.querySelector("svg"), "rect", { class: words, "data-c": "", "data-i": place, ...score, x, y, width, height });
+    const score = isObject ? {} : { "data-s": scoreOf(place).toFixed(4) }, d = shapePath(place);
+    return drawn(item.querySelector("svg"), d ? "path" : "rect", { class: d ? `${about.shapes.form} ${words}` : words, "data-c": "", "data-i": place, ...score, ...(d ? { d } : { x, y, width, height }) });
   };
   const tileOf = row => {
     if (tiles.has(row)) return tiles.get(row);

@@ -34,7 +34,7 @@ const pictures = (row, isSmall) => {
 };
 // A box twice, over a dark halo, or its own shape.
 const outline = (place, look) => {
-  const path = model.shapes?.[place], [x, y, width, height] = sideOf(place), sides = path ? { d: path } : { x, y, width, height };
+  const path = shapePath(place), [x, y, width, height] = sideOf(place), sides = path ? { d: path } : { x, y, width, height };
   return ["halo", look].map(kind => draw(path ? "path" : "rect", { class: `b ${kind}`, ...sides }));
 };
 const nameOf = place => about.classes[store.label[place]], scoreText = place => place < store.m ? "" : ` ${down(scoreOf(place))}`;

@@ -76,7 +76,7 @@ const start = async () => {
       const content = await load(key);
       about = content;
       const columns = await readColumns(content);
-      return { key, about: content, store: columns, rowOf: new Map(columns.names.map((name, row) => [name, row])), shapes: content.shapes };
+      return { key, about: content, store: columns, rowOf: new Map(columns.names.map((name, row) => [name, row])) };
     }));
   } catch (name) {
     get("main").replaceChildren(el("p", { class: "torn", text: `${typeof name === "string" ? name : "The data of this page"} cannot be read. Keep this folder together, and unpack it first.` }));
