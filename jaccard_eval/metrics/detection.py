@@ -550,7 +550,7 @@ class DetectionMetrics:
         threshold, positives = self.axes.single_threshold(ref), self.source.positives[ALL_SIZES]
         n = int(positives.sum() if label is None else positives[label])
         if METRICS[ref.name].on == "matches":
-            value, lacking = self.mean_overlap(threshold, label, ref.score), "no matches"
+            value, lacking = self.mean_overlap(ref), "no matches"
         elif METRICS[ref.name].on == "errors":
             found = self.errors_at(threshold).values
             value = found.get(replace(ref, iou=None), None)
@@ -568,12 +568,19 @@ class DetectionMetrics:
         low, high = TieBounds(self.curves, self.axes).interval(MetricRef(name="AP"))
         return None if math.isnan(low) else (low, high)
 
-    def mean_overlap(self, threshold: int, label: int | None, score: float | str | None) -> float:
-        """Return the mean IoU of the true positives with at least a score, or of all; NaN without any."""
-        at = self.source.best_score(threshold, label, score) if isinstance(score, str) else score
-        _, labels, overlap = self.matched_overlaps(threshold, ALL_SCORES if at is None else at)
-        overlap = overlap if label is None else overlap[labels == label]
-        return float(overlap.mean()) if len(overlap) else math.nan
+    def mean_overlap(self, ref: MetricRef, weights: IntArray | None = None) -> float:
+        """Return the mean IoU of the true positives with at least a score, or of all; NaN without any.
+
+        Images count by their `weights` (n_images,), once unless given.
+        """
+        threshold, label = self.axes.single_threshold(ref), self.axes.label(ref)
+        at = self.source.best_score(threshold, label, ref.score) if isinstance(ref.score, str) else ref.score
+        images, labels, overlap = self.matched_overlaps(threshold, ALL_SCORES if at is None else at)
+        chosen = slice(None) if label is None else labels == label
+        if weights is None:
+            return float(overlap[chosen].mean()) if len(overlap[chosen]) else math.nan
+        total = weights[images[chosen]].sum()
+        return float(weights[images[chosen]] @ overlap[chosen] / total) if total else math.nan
 
     def matched_overlaps(self, threshold: int, score: float) -> tuple[WholeArray, WholeArray, FloatArray]:
         """Return image, class and IoU of the true positives with at least a score."""

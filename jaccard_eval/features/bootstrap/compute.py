@@ -77,13 +77,15 @@ def resample(
     method: str | None = HALVES,
     size: int | None = None,
     least: int | None = None,
+    also: Sequence[MetricRef] = (),
 ) -> Resamples:
     """Measure the summary and every class, or some metrics, at each draw of the images, or of their `groups`.
 
     `order` has the names of the same images in the order that they are drawn in: two runs are paired by it, however
     each of them lists its images. `run` maps, in any number of threads; the result is the same. A `method` of None is
     that for differences: halves where half of the classes are rare, else draws with repeats. With a `size`, so many
-    images or groups are drawn without repeats. Of fewer than `least` nothing is drawn.
+    images or groups are drawn without repeats. Of fewer than `least` nothing is drawn. What is `also` measured comes
+    before the summary, unless it is part of it.
     """
     names, grouping = metrics.image_names, None
     if groups is not None:
@@ -96,7 +98,7 @@ def resample(
         place = {name: i for i, name in enumerate(order or names)}
         units = np.array([place[name] for name in names], dtype=np.int64)
     n_units = int(units.max(initial=-1)) + 1
-    task = _Task(metrics, refs) if isinstance(metrics, DetectionMetrics) else metrics.weighing(refs)
+    task = _Task(metrics, refs, also) if isinstance(metrics, DetectionMetrics) else metrics.weighing(refs)
     if method is None:
         method = HALVES if _shown(task, None, units, n_units).is_sparse else REPEATS
     # First, and in this thread: it prepares what all draws share.
@@ -337,12 +339,14 @@ def non_inferior(delta: PairedDelta, margin: float) -> bool:
 class _Task:
     """Measures one draw; what all of them share is prepared by the first, which has to end before the others."""
 
-    def __init__(self, metrics: DetectionMetrics, refs: Sequence[MetricRef] | None) -> None:
-        self._axes = metrics.axes
+    def __init__(
+        self, metrics: DetectionMetrics, refs: Sequence[MetricRef] | None, also: Sequence[MetricRef] = ()
+    ) -> None:
+        self._metrics, self._axes = metrics, metrics.axes
         self._curves = metrics.curves
         # Areas that are unknown stay so in every draw.
         known = [ref for ref in summary_refs(metrics.protocol) if metrics.area_known or ref.area is None]
-        self._single = known if refs is None else refs
+        self._single = [*(ref for ref in also if ref not in known), *known] if refs is None else refs
         self._of_class = class_refs(metrics.protocol) if refs is None else ()
 
     @property
@@ -370,6 +374,8 @@ class _Task:
         single = [
             averages.mean(ref)
             if METRICS[ref.name].kind == "average"
+            else self._metrics.mean_overlap(self._axes.resolved(ref), weights)
+            if METRICS[ref.name].on == "matches"
             else counted_value(curves, self._axes, ref, point_of(curves, self._axes, ref))
             for ref in self._single
         ]

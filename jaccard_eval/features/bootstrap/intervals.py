@@ -31,7 +31,14 @@ from jaccard_eval.features.bootstrap.compute import (
     t_quantile,
 )
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where, as_settings
-from jaccard_eval.metrics.detection import DetectionMetrics, chosen_images, measure_slices, slice_digest, slice_refs
+from jaccard_eval.metrics.detection import (
+    UNRANKED,
+    DetectionMetrics,
+    chosen_images,
+    measure_slices,
+    slice_digest,
+    slice_refs,
+)
 from jaccard_eval.options import BY_FOLDER, Bootstrap, Slice
 from jaccard_eval.progress import Stage, tracked
 from jaccard_eval.reading.files import read_lines
@@ -59,7 +66,9 @@ def resampled(result: Measured, settings: Bootstrap, *, workers: int | None = No
     """Return a result of any feature that measures images, with intervals of its summary and classes."""
     given: Any = result
     metrics = given.measured
-    drawn = resample_alike([metrics], settings, run=partial(map_in_order, workers=workers))[0]
+    # Where predictions have no scores, what counts at one of them comes before the summary.
+    also = [ref for ref in map(MetricRef.parse, given.metrics) if ref.name in UNRANKED and ref.iou is None]
+    drawn = resample_alike([metrics], settings, run=partial(map_in_order, workers=workers), also=also)[0]
     found = estimates(drawn)
     drawn = replace(drawn, estimates=found)
     bounded_result: Measured = given.with_part(
@@ -173,12 +182,13 @@ def resample_alike(
     method: str | None = HALVES,
     size: int | None = None,
     least: int | None = None,
+    also: Sequence[MetricRef] = (),
 ) -> list[Resamples]:
     """Resample the images of all runs in the same way, or their groups; the runs have the same images, in any order.
 
     The summary and every class are measured, or the averages `refs` alone. See `resample` for the other options.
     """
-    how = partial(resample, refs=refs, method=method, size=size, least=least)
+    how = partial(resample, refs=refs, method=method, size=size, least=least, also=also)
     names = runs[0].image_names
     odd = sorted({name for metrics in runs for name in set(names) ^ set(metrics.image_names)})
     if odd:
@@ -276,8 +286,9 @@ def bounded(
     """Return the values of a class, or those over all classes, with their intervals."""
     bounds = {}
     for name, metric in values.items():
-        # Rows of classes name their metrics without the class, resamples name them with it.
-        estimate = found.get(str(replace(metric.ref, class_name=class_name)))
+        # Rows of classes name their metrics without the class, resamples name them with it; neither has the score that
+        # the evaluation chose.
+        estimate = found.get(name if class_name is None else str(replace(metric.ref, class_name=class_name)))
         if estimate is None or math.isnan(metric.value):
             estimate = Estimate()
         bounds[name] = replace(metric, interval=estimate.interval, refused=estimate.refused)

@@ -368,7 +368,9 @@ def report_errors(
     def asked(label: int | None) -> dict[str, Any]:
         """Return what depends on the score of the evaluation."""
         aimed = metrics.source.best_score(threshold, label, given) if isinstance(given, str) else None
-        return {"aimed_score": aimed, "mean_iou": metrics.mean_overlap(threshold, label, given)}
+        class_name = None if label is None else metrics.class_names[label]
+        matched = MetricRef(name="mean_IoU", iou=iou, score=given, class_name=class_name)
+        return {"aimed_score": aimed, "mean_iou": metrics.mean_overlap(matched)}
 
     for k, (name, positives) in enumerate(zip(metrics.class_names, errors.boxes(errors.counted).tolist(), strict=True)):
         rows = errors.rows_of(k)
