@@ -250,7 +250,7 @@ class Grid:
 
 
 def _grid(xywh: FloatArray, side: float) -> Grid:
-    """Return the finest grid that holds boxes (n, 4), but for what lies far outside of the longest side of an image."""
+    """Return the finest grid that holds boxes (n, 4), except what lies far outside of the longest side of an image."""
     ends = [side_of for axis in (0, 1) for side_of in (xywh[:, axis], xywh[:, axis] + xywh[:, axis + 2])]
     low = math.floor(max(min(0.0, *(float(end.min(initial=0)) for end in ends)), -side))
     high = min(max(side, *(float(end.max(initial=0)) for end in ends)), 2 * side)
