@@ -37,12 +37,14 @@ from jaccard_eval.text import pluralise
 
 MOST_VALUES = 512  # of a side; more are not classes
 FITS = 0.5  # IoU from which a value lies on one of the other side, and is its class
+OWN_AT_LEAST = 0.25  # IoU with its own value, from which a value keeps it
 OWN_AT_MOST = 0.1  # IoU with its own value, or share of all pixels that agree as given, that is next to none
 FEWEST_PIXELS = 100  # that values share, from which they are evidence
 FEWEST_GREYS = 16  # of predictions for a mask of two values, from which they may be probabilities
 SURE_VALUES = 3  # that must fit others; no network confuses so many classes completely, one with one
 NEVER = 0.01  # IoU of values with their own, of which two that fit others are as sure
 GREYS = {127, 128, 254, 255}  # that masks of one class are stored with, next to 0
+HELD = 0.8  # share of the pixels of a value that lie in one of the predictions, from which it is that one there
 NEARLY = 0.05  # share of the pixels by which a free map may fit better than one that has a rule
 VOID = 255  # of PASCAL VOC, ignore_index of most training code: no rule counts it as a class
 # Of Cityscapes: the labelId of each trainId, 0 to 18. Source: cityscapesScripts, labels.py.
@@ -69,6 +71,7 @@ class Numbering:
     values: Mapping[int, int]  # those that change
     rule: str  # the name of the map, where it has one
     is_decisive: bool  # whether no weakness of a network explains it
+    merged: Mapping[int, int] = field(default_factory=dict)  # values of the ground truth that predictions have as one
 
     @property
     def value_map(self) -> ValueMap:
@@ -89,7 +92,8 @@ def renumbered(values: IntArray, by: ValueMap) -> IntArray:
 def better_numbering(counts: ConfusionCounts) -> Numbering | None:
     """Return the numbering under which both sides agree far better, None where there is none.
 
-    A value fits another one if their pixels have IoU .5, and it has next to none with its own.
+    A value fits another one if their pixels have IoU .5, and it has next to none with its own. One that holds several
+    values means all of them: with either alone it may have less.
     """
     counts = counts.take((counts.gt != NO_CLASS) & (counts.pred != NO_CLASS))
     if _has_void(counts):
@@ -101,6 +105,13 @@ def better_numbering(counts: ConfusionCounts) -> Numbering | None:
         return _at_half(counts, int(gt_values[-1]))
     shared = np.zeros((len(gt_values), len(pred_values)))
     np.add.at(shared, (np.searchsorted(gt_values, counts.gt), np.searchsorted(pred_values, counts.pred)), counts.pixels)
+    pixels_of = shared.sum(axis=1)
+    held = np.where(shared.max(axis=1) >= HELD * pixels_of, shared.argmax(axis=1), -1)  # column of each row
+    merged = _merged(shared, held, gt_values.tolist(), pred_values.tolist())
+    for value, goal in merged.items():
+        row, joined = np.searchsorted(gt_values, (value, goal)).tolist()
+        shared[joined] += shared[row]
+        shared[row] = 0
     iou = shared / (shared.sum(axis=1)[:, None] + shared.sum(axis=0) - shared)
     place = {value: row for row, value in enumerate(gt_values.tolist())}
 
@@ -109,7 +120,13 @@ def better_numbering(counts: ConfusionCounts) -> Numbering | None:
         goals = [numbering.get(value, value) for value in pred_values.tolist()]
         return [float(of[place[goal], at]) if goal in place else 0.0 for at, goal in enumerate(goals)]
 
-    free = _pairs_that_overlap_most(shared, gt_values.tolist(), pred_values.tolist())
+    pairs = _pairs_that_overlap_most(shared, gt_values.tolist(), pred_values.tolist())
+    # A value that has much of its own may have as much of another, and means both.
+    free = {
+        value: pairs[value]
+        for value, own in zip(pred_values.tolist(), share({}, iou), strict=True)
+        if value in pairs and own < OWN_AT_LEAST
+    }
     total = float(shared.sum())
     rule, best = max(_rules(pred_values.tolist()), key=lambda named: sum(share(named[1])))
     rule, chosen = (rule, best) if sum(share(best)) >= sum(share(free)) - NEARLY * total else ("", free)
@@ -122,13 +139,33 @@ def better_numbering(counts: ConfusionCounts) -> Numbering | None:
     ]
     are_strangers = all(value not in place and changed[value] not in pred_values for value in fits)
     is_mask = len(pred_values) == 2 and bool(GREYS & {*fits, *(changed[value] for value in fits)})
+    # The value that one has in place of its own lies in another: a network that is weak has it as nothing, or as any.
+    is_chain = bool(fits) and fits[0] in place and held[place[fits[0]]] >= 0
     # A mask of 0 and 255 may meet void, which 255 marks in the ground truth.
-    if not fits or (len(fits) == 1 and not are_strangers and not is_mask):
+    if not fits or (len(fits) == 1 and not (are_strangers or is_mask or is_chain)):
         return None
     disagree = len(fits) > 1 and sum(share({})) <= OWN_AT_MOST * total
     never = len(fits) > 1 and max(own for value, own, *_ in compared if value in fits) <= NEVER
     is_decisive = is_mask or disagree or never or len(fits) >= SURE_VALUES
-    return Numbering(changed, rule, is_decisive)
+    return Numbering(changed, rule, is_decisive, merged)
+
+
+def _merged(shared: FloatArray, held: npt.NDArray[np.int64], gt: list[int], pred: list[int]) -> dict[int, int]:
+    """Return values of the ground truth that lie in one of the predictions, with the one of them that stands for all.
+
+    One that holds its own value and others misses these, as a weak network does; a small value may be too rare to be
+    learnt; all values in one are a network that knows one class.
+    """
+    merged: dict[int, int] = {}
+    for column, value in enumerate(pred):
+        rows = np.flatnonzero((held == column) & (shared.sum(axis=1) >= OWN_AT_MOST * shared[:, column].sum()))
+        members = [gt[row] for row in rows.tolist()]
+        if not 1 < len(rows) < len(gt) or value in members:
+            continue
+        meant = [numbering[value] for _, numbering in _rules(pred) if value in numbering]
+        kept = next((goal for goal in meant if goal in members), members[0])
+        merged |= {member: kept for member in members if member != kept}
+    return merged
 
 
 def _has_void(counts: ConfusionCounts) -> bool:
@@ -587,9 +624,16 @@ def _check_numbering(
     mean = _mean_with(better.value_map, counts)
     if not mean > given:
         return
+    merged = {} if protocol.gt_class_map or better.rule == TO_LABEL else better.merged  # what is given was meant
     detail = f"the values of both sides number classes differently: mIoU {given:.4f} as given, {evidence(better, mean)}"
     text = better.rule or (map_text(better.value_map) if len(better.values) <= SHOWN_CLASSES * 2 else "auto")
     options, after = {"class_map": text}, mean
+    if merged:
+        joined = map_text(tuple(sorted(merged.items())))
+        counts = replace(counts, gt=renumbered(counts.gt, tuple(merged.items())))
+        after = _mean_with(better.value_map, counts)
+        options |= {"gt_class_map": joined}
+        detail += f", {after:.4f} with {joined} in the ground truth too, where predictions have one value for both"
     has_void = not np.isin(counts.gt, TRAIN_IDS).all()
     if better.rule == TO_LABEL and has_void and protocol.classes is None and not protocol.ignore:
         # The benchmark evaluates 19 of the 34 labels, which the ground truth's map knows: the others are in no mean.

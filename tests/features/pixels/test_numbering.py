@@ -64,6 +64,53 @@ def test_another_numbering_stops_and_the_map_of_the_message_gives_the_right_numb
     assert compare(tmp_path, gt, numbered(found, second), class_map="id")["mIoU"] < right
 
 
+MERGED = {  # numbers of the ground truth, of the predictions, whether it stops, and the advice, for the classes 0 to 3
+    "one lower, the last two one": ({0: 1, 1: 2, 2: 3, 3: 4}, {0: 0, 1: 1, 2: 2, 3: 2}, True, ("id+1", "4=3")),
+    "one lower without a gap": ({0: 1, 1: 2, 2: 3, 3: 4}, {0: 0, 1: 1, 2: 1, 3: 2}, True, ("0=1,1=2,2=4", "3=2")),
+    "one lower with a gap": ({0: 1, 1: 2, 2: 3, 3: 4}, {0: 0, 1: 1, 2: 1, 3: 3}, True, ("id+1", "3=2")),
+    "background stays": (SAME, {0: 0, 1: 0, 2: 1, 3: 1}, False, ("1=2", "3=2")),
+    # What lies in the background is missed: it is not one class with it.
+    "one lower, the first is background": (SAME, {0: 0, 1: 0, 2: 1, 3: 2}, True, ("1=2,2=3", None)),
+    "one fits": (SAME, {0: 0, 1: 1, 2: 1, 3: 2}, False, ("2=3", None)),
+}
+
+
+@pytest.mark.parametrize("name", MERGED)
+def test_classes_that_predictions_have_as_one_are_found_and_the_advice_measures_them_as_one(
+    name: str, tmp_path: Path
+) -> None:
+    first, second, stops, (class_map, gt_class_map) = MERGED[name]
+    # A background that is as large as a class could be ADE20K's, which no prediction means.
+    bands = BANDS if min(first.values()) else np.repeat(np.arange(4), (40, 8, 8, 8))[:, None] * np.ones((1, 40), int)
+    gt, found = numbered(bands, first), poor(numbered(bands, second))
+    if stops:
+        with pytest.raises(DataError, match="class-mapping") as caught:
+            compare(tmp_path, gt, found)
+        (finding,) = caught.value.findings
+    else:
+        findings = compare(tmp_path, gt, found).findings
+        (finding,) = (one for one in findings if one.code == "class-mapping")
+    options = {"class_map": class_map} | ({"gt_class_map": gt_class_map} if gt_class_map else {})
+    assert finding.fix is not None and finding.fix.options == options
+    goals = {value: value + 1 for value in range(4)} if class_map == "id+1" else pairs_of(class_map)
+    truth = np.vectorize(lambda value: pairs_of(gt_class_map or "").get(value, value))(gt)
+    meant = np.vectorize(lambda value: goals.get(value, value))(found)
+    ious = [
+        ((truth == value) & (meant == value)).sum() / ((truth == value) | (meant == value)).sum()
+        for value in np.union1d(truth, meant).tolist()
+    ]
+    assert finding.fix.after == pytest.approx(np.mean(ious), abs=1e-12)
+    advised = {option: given if given in RULES else pairs_of(given) for option, given in options.items()}
+    assert compare(tmp_path, gt, found, **advised)["mIoU"] == finding.fix.after
+    # What was merged is not doubted again.
+    again = compare(tmp_path, gt, found, **advised)
+    assert not [one for one in again.findings if one.code == "class-mapping"]
+
+
+def pairs_of(text: str) -> dict[int, int]:
+    return {int(value): int(goal) for value, goal in (pair.split("=") for pair in text.split(",") if pair)}
+
+
 def test_networks_that_are_poor_or_untrained_never_stop(tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
     for seed in range(40):
