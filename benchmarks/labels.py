@@ -3,6 +3,7 @@
 Annotations are damaged at known places: objects removed (missing), given another class, moved (box), added where
 nothing is (spurious, of a class and size that the set has) and doubled. The detections know nothing of it. Drawn sets
 have scenes, in which some classes keep company; detectors differ in recall, noise and how much their scores mean.
+Sides are exchanged in poses of persons that are turned by any angle, with a set of their own.
 
     python benchmarks/labels.py [--draws 3] [--real GT.json PRED.json N]
 
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from jaccard_eval import BoxTable, labels
+from jaccard_eval.similarity.keypoints import COCO_FLIPPED, Keypoints
 
 KINDS = ("missing", "class", "box", "spurious", "duplicate")
 SIDE = 640.0
@@ -355,6 +357,56 @@ def by_cleanlab(planted: Planted, seen: Boxes, n: int, k: int) -> dict[str, int]
     return found
 
 
+# A person from nose to ankles, in parts of the height: how far to the side, how far to the front, how far down.
+LEFT = (
+    (0.03, 0.07, 0.03), (0.06, 0, 0.05), (0.13, 0, 0.2), (0.18, 0, 0.35), (0.2, 0.05, 0.5),
+    (0.09, 0, 0.5), (0.1, 0, 0.72), (0.1, 0, 0.95),
+)  # fmt: skip
+PERSON = np.array([(0, 0.08, 0.05), *((side * x, z, y) for x, z, y in LEFT for side in (1, -1))])
+
+
+def sides(how: Detector, rng: np.random.Generator, n: int, first: int) -> dict[str, dict[str, int]]:
+    """Count which of n poses of 3,000 with exchanged sides are among the first suspects, and of the surest ones."""
+    m = 3000
+    height, turn = rng.uniform(60, 400, m), rng.uniform(0, 2 * np.pi, m)
+    across = PERSON[None, :, 0] * np.cos(turn)[:, None] + PERSON[None, :, 1] * np.sin(turn)[:, None]
+    points = np.stack((across, np.broadcast_to(PERSON[:, 2], across.shape)), axis=2) * height[:, None, None] + 300
+    points += rng.normal(0, 0.01, points.shape) * height[:, None, None]
+    quality = rng.beta(2, 2, m)
+    spread = how.noise / 2 * (1.4 - quality) * height  # of points, half of that of edges
+    seen = points + rng.normal(0, 1, points.shape) * spread[:, None, None]
+    slips = rng.random(m) < how.wrong  # a model exchanges sides as well
+    seen[slips] = seen[slips][:, COCO_FLIPPED]
+    odds = how.sure * (0.6 + quality) * np.where(slips, 0.35, 1.0) - 1.0 + rng.normal(0, 0.5, m)
+    found = np.flatnonzero(rng.random(m) < how.recall)
+    n_false = rng.poisson(how.false * m)
+    away = points[rng.integers(m, size=n_false)] * 0.7 + rng.uniform(-200, 200, (n_false, 1, 2))
+    image = np.concatenate((found, rng.integers(m, size=n_false)))
+    seen, odds = np.concatenate((seen[found], away)), np.concatenate((odds[found], rng.normal(-1.8, 0.9, n_false)))
+    planted = set(rng.permutation(m)[:n].tolist())
+    rows = np.array(sorted(planted))
+    labelled = points.copy()
+    labelled[rows] = labelled[rows][:, COCO_FLIPPED]
+    score = np.round(1 / (1 + np.exp(-odds)), 4)
+    gt, pred = (
+        BoxTable.from_arrays(
+            of, np.zeros(len(of), int), np.hstack((one.min(axis=1), one.max(axis=1))), names=["person"], score=scores,
+            shapes=Keypoints(np.concatenate((one, np.ones((*one.shape[:2], 1))), axis=2)),
+        )
+        for of, one, scores in ((np.arange(m), labelled, None), (image, seen, score))
+    )  # fmt: skip
+    listed = [one for one in labels(gt, pred, iou_type="keypoints").suspects if one.kind == "sides"][:first]
+    # The obvious way: of detections that lie nearer to the points with their sides exchanged, the surest ones.
+    as_is, turned = (
+        np.abs(seen[: len(found)] - labelled[found][:, order]).sum(axis=(1, 2)) for order in (range(17), COCO_FLIPPED)
+    )
+    better = found[turned < as_is][np.argsort(-score[: len(found)][turned < as_is], kind="stable")][:first]
+    return {
+        "labels": {"sides": sum(one.row in planted for one in listed)},
+        "raw score": {"sides": len(planted & set(better.tolist()))},
+    }
+
+
 def drawn(draws: int, k: int = 24) -> None:
     names = [f"class {c}" for c in range(k)]
     for name, how in DETECTORS.items():
@@ -370,15 +422,20 @@ def drawn(draws: int, k: int = 24) -> None:
                 "raw score": by_raw_score(planted, seen, 100),
             }
             found |= {"hotcoco": by_hotcoco(planted, seen, 100, names), "cleanlab": by_cleanlab(planted, seen, 100, k)}
+            exchanged = sides(how, np.random.default_rng(draw), 150, 100)
             for who, counts in found.items():
-                rows.setdefault(who, []).extend([] if counts is None else [counts])
+                rows.setdefault(who, []).extend([] if counts is None else [counts | exchanged.get(who, {})])
         show(name, rows)
 
 
 def show(name: str, rows: dict[str, list[dict[str, int]]]) -> None:
     for who, counts in rows.items():
         text = (
-            "  ".join(f"{kind} {np.mean([one[kind] for one in counts]):5.1f}" for kind in KINDS)
+            "  ".join(
+                f"{kind} {np.mean([one[kind] for one in counts]):5.1f}"
+                for kind in (*KINDS, "sides")
+                if kind in counts[0]
+            )
             if counts
             else "not installed"
         )

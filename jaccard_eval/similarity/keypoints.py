@@ -22,23 +22,38 @@ from jaccard_eval.similarity import Rows, Similarity
 COCO_SIGMAS = SIGMAS["coco"]  # of its 17 points from nose to ankles, in units of the square root of the area
 # From nose to ankles: what is left is right.
 COCO_FLIPPED = (0, 2, 1, 4, 3, 6, 5, 8, 7, 10, 9, 12, 11, 14, 13, 16, 15)
-_SIDE = re.compile(r"left|right|(?<![a-z])[lr](?![a-z])", re.IGNORECASE)
+_WORD = re.compile("left|right")
+# A letter that may mean a side: it begins or ends a word or the name, or is a capital behind a small letter.
+_LETTER = re.compile(r"(?<![A-Za-z])[LRlr]|[LRlr](?![A-Za-z])|(?<=[a-z])[LR]")
 _OTHER_SIDE = {"left": "right", "right": "left", "l": "r", "r": "l"}
 
 
 def other_sides(names: Sequence[str], n: int) -> tuple[int, ...] | None:
     """Return for each of n points that of the other side, itself where it has none; None where no sides are known.
 
+    The other side is a point of the same name with left and right exchanged, or one letter for these.
+
     >>> other_sides(("nose", "left_eye", "right_eye"), 3)
     (0, 2, 1)
+    >>> other_sides(("LEar", "REar", "Neck"), 3)
+    (1, 0, 2)
     """
     if not names and n == len(COCO_FLIPPED):
         return COCO_FLIPPED
     place = {name.lower(): at for at, name in enumerate(names)}
-    turned = [_SIDE.sub(lambda side: _OTHER_SIDE[side[0].lower()], name.lower()) for name in names]
-    order = tuple(place.get(name, at) for at, name in enumerate(turned))
+    order = tuple(
+        next((place[other] for other in _with_sides_exchanged(name) if place.get(other, at) != at), at)
+        for at, name in enumerate(names)
+    )
     known = len(names) == n and order != tuple(range(n)) and all(order[order[at]] == at for at in range(n))
     return order if known else None
+
+
+def _with_sides_exchanged(name: str) -> Iterator[str]:
+    """Yield what a point of the other side may be called, in small letters: by words, else by one letter."""
+    yield _WORD.sub(lambda side: _OTHER_SIDE[side[0]], name.lower())
+    for letter in _LETTER.finditer(name):
+        yield f"{name[: letter.start()]}{_OTHER_SIDE[letter[0].lower()]}{name[letter.end() :]}".lower()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

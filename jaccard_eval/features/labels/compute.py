@@ -28,6 +28,7 @@ from jaccard_eval.features.labels.evidence import (
     Views,
     duplicates,
     inverse,
+    log_odds,
     logit,
     look,
     miss_rates,
@@ -52,7 +53,7 @@ from jaccard_eval.matching.matchtable import Pairs, any_flag
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.progress import staged
 from jaccard_eval.similarity.keypoints import Keypoints, other_sides
-from jaccard_eval.text import pluralise
+from jaccard_eval.text import pluralise, quoted_value
 
 EXCHANGE_PRIOR = 2.0  # pairs
 WRONG_SHARE = 0.02  # of labels, before anything is known of them
@@ -119,8 +120,15 @@ def suspect_labels(
     views = [view for view, _ in chosen]
     _check(truth, chosen, findings)
     company = Company(truth)
-    refused = _refusals(views)
-    turned, explained = _swapped(truth, views, protocol, sides[0].gt.point_names)
+    refused, names = _refusals(views), sides[0].gt.point_names
+    poses = first.gt_table.shapes
+    other = other_sides(names, poses.points.shape[1]) if isinstance(poses, Keypoints) else None
+    turned, explained = _swapped(truth, views, protocol, other)
+    if isinstance(poses, Keypoints) and other is None:
+        what = f"names such as {', '.join(map(quoted_value, names[:3]))}" if names else "numbers alone"
+        refused[SIDES] = (
+            f"points with {what} have no known left and right. Call them left_eye, right_eye, or LEye, REye"
+        )
     ranked = [
         turned,
         _duplicates(truth, views, protocol),
@@ -251,19 +259,18 @@ def _stranger(truth: Truth, company: Company, rows: IntArray, share: FloatArray)
 
 
 def _swapped(
-    truth: Truth, views: Sequence[Views], protocol: Protocol, names: Sequence[str]
+    truth: Truth, views: Sequence[Views], protocol: Protocol, order: Sequence[int] | None
 ) -> tuple[Ranked, list[BoolArray]]:
-    """Rank poses that detections fit better with left and right exchanged; also mark these detections, by file."""
+    """Rank poses that detections fit better with their points in an `order`; also mark these detections, by file."""
     shapes, m = truth.boxes.shapes, len(truth.boxes)
     explained = [np.zeros(len(view.pred), dtype=np.bool_) for view in views]
-    order = other_sides(names, shapes.points.shape[1]) if isinstance(shapes, Keypoints) else None
     if not isinstance(shapes, Keypoints) or order is None:
         return _ranked(SIDES, np.zeros(0)), explained
     boxes = replace(truth.boxes, shapes=shapes.ordered(order))
     odds, fit, of_view = np.zeros(m), np.zeros(m), np.zeros(m, dtype=np.int64)
     detection = np.full(m, NONE, dtype=np.int64)
     for k, view in enumerate(views):
-        pairs = overlapping(view.pred, np.arange(len(view.pred)), boxes, truth.counts, protocol, threshold=MATCH_IOU)
+        pairs = overlapping(view.pred, np.arange(len(view.pred)), boxes, truth.counts, protocol, threshold=NEAR_IOU)
         same = view.pred.label[pairs.det] == boxes.label[pairs.gt]
         det, row, overlap = pairs.det[same], pairs.gt[same], pairs.overlap[same]
         as_is = np.full(m, LEAST_FIT)
@@ -276,9 +283,13 @@ def _swapped(
         better = overlap > as_is[row]
         row, det, overlap = row[better], det[better], overlap[better]
         explained[k][det] = True
-        # A model that exchanges sides itself proves little.
-        share = (len(row) - 1 + 0.5) / ((view.right != NONE).sum() + len(row) + 1)
-        odds[row] += view.thing[det] + 2 * np.log(overlap / as_is[row]) - np.log(share if len(row) else 1.0)
+        # A model that exchanges sides itself proves little, and least where its score is that of such an exchange.
+        share = (len(row) - 0.5) / ((view.right != NONE).sum() + len(row) + 1) if len(row) else 1.0
+        fits = view.right != NONE
+        fits[det] = False
+        score = np.zeros(len(fits)) if view.pred.score is None else view.pred.score
+        told = log_odds(score, fits, fits | explained[k], np.zeros(len(fits), dtype=np.int64))
+        odds[row] += told[det] + 0.5 * np.log(overlap / as_is[row]) - np.log(share)
         against = np.setdiff1d(view.right[view.right != NONE], row)
         odds[against] -= np.logaddexp(0, view.thing[view.matched[against]])
         fresh = detection[row] == NONE

@@ -105,8 +105,8 @@ def look(truth: Truth, pred: BoxTable, protocol: Protocol) -> Views:
     group = pred.label.astype(np.int64) * len(SIZES) + truth.sizes_of(pred)
     # Localisation and classes answer other questions: what is neither a match nor far from all is not used.
     is_right = right != NONE
-    things = _log_odds(score, is_right, is_right | (near < LOOSE_IOU), group)
-    names = _log_odds(score, is_right, is_right | (other != NONE), pred.label.astype(np.int64))
+    things = log_odds(score, is_right, is_right | (near < LOOSE_IOU), group)
+    names = log_odds(score, is_right, is_right | (other != NONE), pred.label.astype(np.int64))
     return Views(
         pred=pred,
         pairs=pairs,
@@ -205,7 +205,7 @@ def isotonic(score: FloatArray, hit: BoolArray) -> tuple[FloatArray, FloatArray]
     return scores, np.asarray(share, dtype=np.float64)
 
 
-def _log_odds(score: FloatArray, hit: BoolArray, used: BoolArray, group: IntArray) -> FloatArray:
+def log_odds(score: FloatArray, hit: BoolArray, used: BoolArray, group: IntArray) -> FloatArray:
     """Return the log odds of a hit by score, shifted for each group by what it has more or less than all, (n,)."""
     n = int(used.sum())
     if not len(score):

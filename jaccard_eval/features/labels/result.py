@@ -110,7 +110,7 @@ class LabelsResult(Result):
     @property
     def kinds(self) -> tuple[str, ...]:
         """Kinds that can be suspected; sides of poses alone."""
-        has_sides = any(suspect.kind == SIDES for suspect in self.suspects)
+        has_sides = SIDES in self.refused or any(suspect.kind == SIDES for suspect in self.suspects)
         return SUSPICIONS if has_sides else tuple(kind for kind in SUSPICIONS if kind != SIDES)
 
     def limited(self, most: int) -> LabelsResult:

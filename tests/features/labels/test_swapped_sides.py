@@ -98,6 +98,17 @@ def test_what_was_accepted_is_exchanged_in_the_file_and_in_ap(tmp_path: Path) ->
         ((), 14, None),
         (("nose", "left_eye", "right_eye"), 3, (0, 2, 1)),
         (("LElbow", "head", "tail"), 3, None),
+        # OpenPose, Halpe; AP-10K; mediapipe; MPII; DeepLabCut; Blender; short ones in use.
+        (("Nose", "RShoulder", "RWrist", "LShoulder", "LWrist", "MidHip", "REar", "LEar"), 8, (0, 3, 4, 1, 2, 5, 7, 6)),
+        (("L_Eye", "R_Eye", "Root of tail", "L_F_Paw", "R_F_Paw"), 5, (1, 0, 2, 4, 3)),
+        (("mouth_left", "mouth_right", "left_eye_inner", "right_eye_inner"), 4, (1, 0, 3, 2)),
+        (("Left Shoulder", "Right Shoulder", "r-knee", "l-knee"), 4, (1, 0, 3, 2)),
+        (("forepawR1", "forepawL1", "leftear", "rightear", "tailtip"), 5, (1, 0, 3, 2, 4)),
+        (("hand.L", "hand.R", "LeftUpLeg", "RightUpLeg", "spine"), 5, (1, 0, 3, 2, 4)),
+        (("lsho", "rsho", "neck", "LANK", "RANK"), 5, (1, 0, 2, 4, 3)),
+        (("lEar", "rEar", "wristL", "wristR"), 4, (1, 0, 3, 2)),
+        (("nose", "tail", "ear", "leg", "rear"), 5, None),
+        (("左眼", "右眼"), 2, None),
         (("R hip", "L hip", "root"), 3, (1, 0, 2)),
         (("bright", "blight"), 2, None),
         (("left_paw", "tail"), 2, None),
@@ -109,7 +120,17 @@ def test_the_other_side_is_known_by_names(names: tuple[str, ...], n: int, order:
 
 def test_without_sides_none_are_suspected(tmp_path: Path) -> None:
     scene(tmp_path, names=[f"p{k}" for k in range(17)])
-    assert sides_of(tmp_path) == []
+    found = labels(tmp_path / "gt.json", tmp_path / "pred.json", iou_type="keypoints")
+    assert "sides" not in {suspect.kind for suspect in found.suspects} | found.counts.keys()
+    assert "names such as 'p0', 'p1', 'p2' have no known left and right" in found.refused["sides"]
+    done = run_here("labels", "gt.json", "pred.json", "--iou-type", "keypoints", cwd=tmp_path)
+    assert "Not looked for: points with names such as" in done.stdout
+
+
+def test_sides_are_found_by_the_names_of_openpose(tmp_path: Path) -> None:
+    parts = ("Eye", "Ear", "Shoulder", "Elbow", "Wrist", "Hip", "Knee", "Ankle")
+    scene(tmp_path, names=["Nose", *(f"{side}{part}" for part in parts for side in "LR")])
+    assert {suspect.object for suspect in sides_of(tmp_path)} == {f"{100 + k}" for k in SWAPPED}
 
 
 def test_of_real_poses_those_that_were_exchanged_are_found(shared_data: Path, tmp_path: Path) -> None:
