@@ -203,6 +203,7 @@ _SHAPES = {
     "segm": ("masks", MASKS),
     "keypoints": ("keypoints", ("keypoints",)),
     "obb": ("oriented boxes", ("obb",)),
+    "spheres": ("spheres", ("spheres",)),
 }
 
 

@@ -13,6 +13,7 @@ KINDS = {
     "keypoints": "poses: object keypoint similarity (OKS), by the distance of each point",
     "obb": "oriented boxes and other quadrilaterals: intersection over union of their areas",
     "probiou": "oriented boxes as Gaussians: 1 - Hellinger distance, as Ultralytics has it",
+    "spheres": "spheres: how near a point is to the centre, for the diameter",
 }
 IOU_TYPES = tuple(KINDS)
 MASKS = ("segm", "boundary")
@@ -789,24 +790,27 @@ _WIDERFACE: dict[str, Any] = _VOC2012 | {
     },
 }
 
-# Free-response curves, as of nodules and lesions: a detection hits the object that its centre lies in.
+# Free-response curves, as of nodules and lesions: a detection hits the objects that its centre lies in.
 _LUNA = "LUNA16, noduleCADEvaluationLUNA16.py"
 
 _FROC: dict[str, Any] = _VOC2012 | {
     "max_dets": (100,),
     "max_dets_per": "image",
-    "assignment": "shared",
+    "drops_ties": True,
+    "assignment": "every",
     "score_ties": "image",
     "pixel_offset": 0.0,
     "metrics": ("CPM", *(f"recall[fppi={rate:g}]" for rate in (0.125, 0.25, 0.5, 1, 2, 4, 8))),
     "overlap": "centre",
+    "miss_rate_reading": "between",
     "sources": {
         "iou_thresholds": "half of the width and height of an object: the edge of its box, which counts",
         "areas": f"{_LUNA} has no size ranges",
         "max_dets": f"{_LUNA}: 100",
-        "max_dets_per": f"{_LUNA}: marks of a scan; there, all marks with the score of the one behind go as well",
-        "assignment": f"{_LUNA}: an object is hit once, with the best score; further marks on it vanish",
-        "iou_ties": "here the first wins",
+        "max_dets_per": f"{_LUNA}: marks of a scan",
+        "drops_ties": f"{_LUNA}: marks with the score of the first one that is too many go as well",
+        "assignment": f"{_LUNA}: a mark hits all objects it is in; the best mark of an object counts, others vanish",
+        "iou_ties": "a mark hits all objects that it is in",
         "score_ties": "here by image",
         "pixel_offset": f"{_LUNA}: nothing is added",
         "crowd_overlap": f"{_LUNA}: what is excluded is hit as anything else",
@@ -815,7 +819,8 @@ _FROC: dict[str, Any] = _VOC2012 | {
         "interpolation": "as PASCAL VOC 2010-2012: FROC has no precision",
         "precision_epsilon": "as PASCAL VOC",
         "metrics": "Setio et al. 2017, the LUNA16 challenge, section 2.4: sensitivity at seven rates, and its mean",
-        "overlap": "the centre in the box; LUNA16 has spheres, of which 'radius' is the like in an image",
+        "overlap": "the centre in the box; of LUNA16's files spheres are compared",
+        "miss_rate_reading": f"{_LUNA}: straight lines between the points of scores that occur, from (0, 0) on",
     },
 }
 
@@ -865,6 +870,8 @@ RULES_BY_KIND: dict[tuple[str, str], dict[str, Any]] = {
         "crowd_overlap": "iou",
         "ignored_flags": ("crowd", "ignore"),
     },
+    # Rules of LUNA16's noduleCADEvaluationLUNA16.py: nearer than the radius.
+    ("froc", "spheres"): {"overlap": "area", "above_threshold": True},
     # Ultralytics 8.4.190 models/yolo/pose/val.py: the area of a pose is .53 of its box.
     **{(name, "keypoints"): {"oks_box_share": 0.53} for name in RULES if name.startswith("ultralytics")},
 }

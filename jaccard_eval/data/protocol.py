@@ -45,13 +45,15 @@ LATER_RULES: dict[str, Any] = {
     "subsets_alone": False,
     "least_area": 0.0,
     "spares_covered": False,
+    "drops_ties": False,
 }
 USUAL_IOU = 0.5  # of AP50; PASCAL VOC's only one
 # Rules that only one kind of similarity has.
 RULES_OF = {"dilation_ratio": "boundary", "sigmas": "keypoints", "oks_box_share": "keypoints"}
 
 MAX_SUBSETS = 15  # a box has a bit for each, and one more:
-BYSTANDER = 1 << MAX_SUBSETS  # of a detection of another class, which takes part where it is outside of a subset
+# Of a detection of another class, which takes part where it is outside of a subset, and of one that stands there again.
+BYSTANDER = 1 << MAX_SUBSETS
 MAX_RECALL_POINTS = 100_001  # a curve of them per class, area and threshold has to fit into memory
 
 
@@ -146,12 +148,12 @@ class Protocol:
         The first is the one that headline metrics use. Empty names are not allowed.
     max_dets : tuple of int, or empty
         Caps on detections, ascending, by `max_dets_per`; empty: no cap.
-    assignment : {"best_free", "best_any", "objects_first", "shared", "first_pair"}
+    assignment : {"best_free", "best_any", "objects_first", "every", "first_pair"}
         What a detection may match: the best ground truth that is still free (COCO), or only the best of all, so that a
         detection whose best is taken is a false positive (VOC); or that, and a group otherwise (Open Images); or the
-        best of all, shared by any number: the first of them is a true positive, and the others are ignored (LUNA16); or
-        the first object of the file that reaches it and has none before it, where no ignored object covers it, and all
-        detections are one operating point (ICDAR).
+        every one that it reaches, of which any number may: the first of them is a true positive, and the others are
+        ignored (LUNA16); or the first object of the file that reaches it and has none before it, where no ignored
+        object covers it, and all detections are one operating point (ICDAR).
     iou_ties : {"last", "first"}
         Which of several ground truths with equal IoU wins, in file order.
     score_ties : {"image", "file"}
@@ -219,9 +221,10 @@ class Protocol:
     miss_rate_at : tuple of float
         False positives per image that the log-average miss rate is read at; empty: nine from 0.01 to 1, evenly spaced
         in their logarithm.
-    miss_rate_reading : {"last within", "first reaching"}
+    miss_rate_reading : {"last within", "first reaching", "between"}
         Which detection a miss rate is read at: the last one with at most so many false positives per image, and a miss
-        rate of 0 is 1e-10; or the first one with at least as many, else the last of all, and 0 stays 0.
+        rate of 0 is 1e-10; or the first one with at least as many, else the last of all, and 0 stays 0. Or recall is
+        read off straight lines between the points of the scores that occur.
     overlap : {"area", "centre", "radius"}
         How two boxes are compared: by their areas; or by how near the centre of the detection is to that of the object:
         1 less the distance in widths and heights of the object, the larger one, so that 0.5 is the edge of its box; or
@@ -245,6 +248,8 @@ class Protocol:
     spares_covered : bool
         Whether a detection that matches nothing is ignored where ignored objects cover a larger share of it than the
         threshold; those that are ignored for two reasons count twice.
+    drops_ties : bool
+        Whether detections with the score of the first one beyond a cap per image are removed with it.
     sources : tuple of (field, text)
         Where each rule comes from.
 
@@ -260,7 +265,7 @@ class Protocol:
     iou_thresholds: tuple[float, ...]
     areas: tuple[AreaRange, ...]
     max_dets: tuple[int, ...]
-    assignment: Literal["best_free", "best_any", "objects_first", "shared", "first_pair"]
+    assignment: Literal["best_free", "best_any", "objects_first", "every", "first_pair"]
     iou_ties: Literal["last", "first"]
     score_ties: Literal["image", "file"]
     pixel_offset: float
@@ -286,7 +291,7 @@ class Protocol:
     metrics: tuple[str, ...] = ()
     clipped: bool = False
     miss_rate_at: tuple[float, ...] = ()
-    miss_rate_reading: Literal["last within", "first reaching"] = "last within"
+    miss_rate_reading: Literal["last within", "first reaching", "between"] = "last within"
     overlap: Literal["area", "centre", "radius"] = "area"
     region_flags: tuple[str, ...] = ()
     counts_ignored: bool = False
@@ -295,6 +300,7 @@ class Protocol:
     subsets_alone: bool = False
     least_area: float = 0.0
     spares_covered: bool = False
+    drops_ties: bool = False
     sources: tuple[tuple[str, str], ...] = field(default=(), metadata=written_as(None))
 
     def __post_init__(self) -> None:

@@ -42,7 +42,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.matchtable import ALL_SIZES
 from jaccard_eval.matching.order import IntArray
-from jaccard_eval.metrics.curves import Steps
+from jaccard_eval.metrics.curves import BETWEEN, Steps
 from jaccard_eval.metrics.detection import NO_TABLE
 from jaccard_eval.options import BEST_F1
 from jaccard_eval.progress import Stage
@@ -201,6 +201,9 @@ class ReducedCurves:
         self, threshold: int, rates: FloatArray, *, area: int = ALL_SIZES, reaching: bool = False
     ) -> FloatArray:
         """Return the recall of each class at rates of false positives per image, (K, r); see `Curves.recall_at`."""
+        if self.protocol.miss_rate_reading == BETWEEN and self._ties_first is None:
+            best, worst = (self.ties(best=best).steps(area, len(self.caps) - 1) for best in (True, False))
+            return best.recall_between(threshold, rates, self.n_images, worst)
         steps = self.steps(area, len(self.caps) - 1)
         return steps.recall_at(threshold, rates, self.n_images, reaching=reaching)
 

@@ -378,7 +378,7 @@ class Facts:
 
     def add(self, ranking: Ranking, shared: Shared, tied: float | None) -> None:
         """Add a bucket; one that is a piece of a tie has its score."""
-        self.detections += np.bincount(ranking.label, minlength=len(self.detections))
+        self.detections += np.bincount(ranking.own_labels, minlength=len(self.detections))
         if tied is not None:
             self._order.add_piece(ranking)
             self._pieces[tied] = self._pieces.get(tied, 0) + len(ranking)

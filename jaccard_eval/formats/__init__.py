@@ -75,7 +75,7 @@ __all__ = [
 
 Source = TypeVar("Source")
 # The kinds of shapes that formats hold, as lists of formats are divided.
-SHAPES = {"bbox": "Boxes", "obb": "Oriented boxes", "segm": "Masks", "keypoints": "Keypoints"}
+SHAPES = {"bbox": "Boxes", "obb": "Oriented boxes", "segm": "Masks", "keypoints": "Keypoints", "spheres": "Spheres"}
 
 
 class FormatWriter(Protocol):

@@ -210,7 +210,16 @@ def choose_alike(first: Protocol, second: Protocol) -> bool:
     def choice(rules: Protocol) -> tuple[object, ...]:
         caps = rules.max_dets[-1:] if rules.max_dets_per != "image and class" else ()
         removed = rules.drop_empty, rules.dropped_flags, rules.region_flags, rules.clipped, rules.least_area
-        return rules.judging, rules.max_dets_per, caps, *removed, rules.frequencies, rules.subsets, rules.class_rules
+        return (
+            rules.judging,
+            rules.max_dets_per,
+            rules.drops_ties,
+            caps,
+            *removed,
+            rules.frequencies,
+            rules.subsets,
+            rules.class_rules,
+        )
 
     return choice(first) == choice(second)
 
@@ -280,7 +289,10 @@ def _cap(sides: Sides, protocol: Protocol, pred: Boxes, placed: Boxes) -> Cap | 
         return None
     if protocol.max_dets_per == "image":
         # Boxes of classes that are not evaluated take up room as well, as they do for lvis-api.
-        return find_cap(placed, "image", len(aligned.image_names), protocol.max_dets[-1])
+        cap = find_cap(placed, "image", len(aligned.image_names), protocol.max_dets[-1])
+        if cap is not None and protocol.drops_ties:
+            cap.source[cap.cuts_tie] = -1  # which no row of a file has
+        return cap
     return find_cap(pred, "label", len(aligned.class_names), protocol.max_dets[-1])
 
 

@@ -20,6 +20,7 @@ from jaccard_eval.matching.order import (
     Blocks,
     IntArray,
     WholeArray,
+    distinct,
     ground_truth_order,
     group_ranks,
     labels_of,
@@ -172,6 +173,7 @@ def expand(blocks: Blocks) -> Iterator[tuple[IntArray, IntArray]]:
 
 
 FIRST_PAIR = "first_pair"  # the assignment of one operating point
+EVERY = "every"  # the assignment of detections that may hit several objects
 ALL_SIZES = 0  # the first area range of every protocol; operating points and errors are taken over it
 NO_PLACE = 0
 # pycocotools: a box always matches its exact copy, whatever rounding did. No tolerance: lower thresholds stay exact.
@@ -282,10 +284,11 @@ def assign_objects_first(problem: MatchProblem) -> tuple[IntArray, PairChoice]:
     return segments.detection, choice
 
 
-def assign_shared(problem: MatchProblem) -> tuple[IntArray, PairChoice]:
-    """Let each detection match the object it overlaps most, which any number may match (LUNA16).
+def assign_every(problem: MatchProblem) -> tuple[IntArray, PairChoice]:
+    """Let each detection match the only object it has, which any number may match (LUNA16).
 
-    The ranking counts the first of them. Returns what `assign_best_free` does.
+    Of detections that reach several objects there is a copy for each of them; see `_one_pair_each`. The ranking counts
+    the first match of an object. Returns what `assign_best_free` does.
 
     Source: the rules of LUNA16's ``noduleCADEvaluationLUNA16.py``.
     """
@@ -347,7 +350,7 @@ ASSIGNMENTS: dict[str, Callable[[MatchProblem], tuple[IntArray, PairChoice]]] = 
     "best_free": assign_best_free,
     "best_any": assign_best_any,
     "objects_first": assign_objects_first,
-    "shared": assign_shared,
+    EVERY: assign_every,
     FIRST_PAIR: assign_first_pair,
 }
 
@@ -564,7 +567,7 @@ class MatchTable:
         columns = {name: getattr(self, name)[detections] for name in kept}
         # Rows of the predictions of these images alone, without those beyond the caps.
         rows = self.row[detections]
-        columns["row"] = np.searchsorted(np.sort(rows), rows).astype(np.int32)
+        columns["row"] = np.searchsorted(distinct(rows), rows).astype(np.int32)
         columns |= {name: getattr(self, name)[truth] for name in ("gt_label", "gt_source")}
         for name in ("unpunished", "outside", "covered"):
             column = getattr(self, name)
@@ -616,7 +619,7 @@ def match_boxes(
     # Below the lowest threshold nothing can match, and most overlaps are: 50,000 pairs of half a million remain.
     pairs = (
         Pairs(known.det, place[known.gt], known.overlap)
-        if known is not None and not (protocol.subsets_alone or protocol.spares_covered)
+        if known is not None and not (protocol.subsets_alone or protocol.spares_covered or protocol.assignment == EVERY)
         else keyed_pairs(
             *sides,
             protocol,
@@ -625,9 +628,14 @@ def match_boxes(
             similarity=similarity,
         )
     )
-    ignored = ignored_objects(gt, protocol)
     # Bystanders are of other classes, and match nothing.
     taking_part = ~is_bystander(pred.outside, len(pred))[det_order[pairs.det]] if pred.outside is not None else None
+    bits = None if pred.outside is None else pred.outside[det_order]
+    if protocol.assignment == EVERY:
+        rows, pairs = _one_pair_each(pairs, len(det_order))
+        det_order, det_key, rank = det_order[rows], det_key[rows], rank[rows]
+        bits = np.where(starts_of_runs(rows), 0, BYSTANDER).astype(np.uint16)
+    ignored = ignored_objects(gt, protocol)
     own = pairs if taking_part is None else pairs.take(taking_part)
     problem = MatchProblem(
         pairs=own,
@@ -654,9 +662,9 @@ def match_boxes(
         chosen[..., np.searchsorted(everyone, candidate)] = choice
         candidate, choice = everyone, chosen
     # A flag of groups that count may stand next to one that does not.
-    shares_all = protocol.assignment == "shared"
-    shared = (any_flag(gt, protocol.shared_flags) | shares_all) & ~any_flag(gt, protocol.ignored_flags)
+    shares_all = protocol.assignment == EVERY
     unpunished = pred.ignore if protocol.judging != EVERY_CLASS else None
+    shared = (any_flag(gt, protocol.shared_flags) | shares_all) & ~any_flag(gt, protocol.ignored_flags)
     return MatchTable(
         protocol=protocol,
         n_labels=1 if protocol.class_agnostic else n_labels,
@@ -681,10 +689,22 @@ def match_boxes(
         unpunished=None if unpunished is None else unpunished.take(det_order),
         gt_region=reusable if protocol.interpolation == SLOTS else None,
         gt_counted=~out_of_range(gt, protocol) if protocol.counts_ignored else None,
-        outside=None if pred.outside is None else pred.outside.take(det_order),
+        outside=bits,
         covered=covered,
         gt_cover=_covers(gt, order, gt_key, protocol) if PAIRED in protocol.metrics else None,
     )
+
+
+def _one_pair_each(pairs: Pairs, n: int) -> tuple[IntArray, Pairs]:
+    """Return which of `n` detections each row is, with one more for every further pair, and the pairs of these rows.
+
+    The first row of a detection has its largest overlap: where that is too small it matches nothing. The others are
+    bystanders, which are never punished.
+    """
+    order = np.lexsort((-pairs.overlap, pairs.det))
+    det = pairs.det[order]
+    rows = np.sort(np.concatenate((np.arange(n), det[~starts_of_runs(det)])))
+    return rows, Pairs(np.searchsorted(rows, det) + group_ranks(det), pairs.gt[order], pairs.overlap[order])
 
 
 def _with_covered(
@@ -889,6 +909,15 @@ class Ranking:
             table=None if table.gt_cover is None and table.gt_region is None else table,
         )
 
+    @property
+    def own_labels(self) -> RowArray:
+        """Classes of the detections, each of these once: copies are of another class, or stand behind the first one."""
+        if self.table is not None and self.table.outside is not None:
+            return self.label[~is_bystander(self.table.outside, len(self))]
+        if self.protocol.assignment != EVERY:
+            return self.label
+        return self.label[starts_of_runs(self.image) | starts_of_runs(self.rank) | starts_of_runs(self.label)]
+
     def restrict(self, images: IntArray) -> Ranking:
         """Return the ranking of some images, ascending rows that are then counted from 0."""
         kept, truth = np.isin(self.image, images), np.isin(self.gt_image, images)
@@ -935,5 +964,5 @@ def _is_best_of_group(table: MatchTable, shared: BoolArray, hits: BoolArray, pai
     first = np.empty(len(shared), dtype=np.int64)
     first[gt[grouped]] = grouped
     best = grouped[first[gt[grouped]] == grouped]
-    counts[best] = (table.protocol.assignment == "shared") | (table.score[table.candidate[best]] > 0)
+    counts[best] = (table.protocol.assignment == EVERY) | (table.score[table.candidate[best]] > 0)
     return counts

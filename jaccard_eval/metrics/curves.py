@@ -18,7 +18,7 @@ from jaccard_eval.data.boxtable import BoolArray, FloatArray, RowArray, Words
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.matchtable import ALL_SIZES, SLOT_COUNT, SLOTS, Ranking, is_bystander
+from jaccard_eval.matching.matchtable import ALL_SIZES, SLOT_COUNT, SLOTS, Ranking
 from jaccard_eval.matching.order import (
     IntArray,
     WholeArray,
@@ -353,6 +353,7 @@ def words_of(ranking: Ranking, rows: IntArray, hits: Words, misses: Words) -> np
 
 
 LINES = "lines"  # from (0, 1) between the points of scores
+BETWEEN = "between"  # the reading of recall at rates of false positives that draws such lines from (0, 0)
 # Hits that no class has; far from the end of int64, so that sums with it do not wrap.
 NEVER = np.iinfo(np.int32).max
 
@@ -597,6 +598,25 @@ class Steps:
             recall[k] = np.append(0, hits)[within] / self.positives[k]
         return recall
 
+    def recall_between(self, threshold: int, rates: FloatArray, n_images: int, worst: Steps) -> FloatArray:
+        """Return the same off straight lines between the points of scores that occur, from (0, 0) on, (K, r).
+
+        Hits stand here in front of everything else in their ties, and in `worst` behind: between the two lies the line
+        of a tie.
+
+        Source: the rules of LUNA16's ``noduleCADEvaluationLUNA16.py``.
+        """
+        recall = np.full((len(self.positives), len(rates)), np.nan)
+        for k in np.flatnonzero(self.positives).tolist():
+            rows = slice(self.start[threshold, k], self.stop[threshold, k])
+            hits = self.total[1:][rows] - self.total[rows.start]
+            begin, end = (steps.before[rows] - hits for steps in (self, worst))
+            first, size = lengths_of_runs(starts_of_runs(begin) | starts_of_runs(end))
+            misses = np.stack((begin[first], end[first]), axis=1)
+            found = np.stack((self.total[:-1][rows][first] - self.total[rows.start], hits[first + size - 1]), axis=1)
+            recall[k] = np.interp(rates * n_images, np.append(0, misses), np.append(0, found)) / self.positives[k]
+        return recall
+
     def undefined_without_truth(self, values: FloatArray) -> FloatArray:
         """Set values (..., K) of classes without ground truth to NaN."""
         values[..., self.positives == 0] = np.nan
@@ -648,10 +668,7 @@ class Curves:
     @property
     def detections(self) -> IntArray:
         """All detections within the largest cap, shape (K,)."""
-        table, labels = self.ranking.table, self.ranking.label
-        if table is not None and table.outside is not None:
-            labels = labels[~is_bystander(table.outside, len(table))]
-        return np.bincount(labels, minlength=self.ranking.n_labels)
+        return np.bincount(self.ranking.own_labels, minlength=self.ranking.n_labels)
 
     @cached_property
     def n_tied(self) -> int:
@@ -849,6 +866,9 @@ class Curves:
         It is that of the last detection up to there, or of the first one with at least as many, else the last of all;
         equal scores stand as the protocol orders them.
         """
+        if self.protocol.miss_rate_reading == BETWEEN and self._hits_first is None:
+            best, worst = (self.ties(best=best).steps(area, len(self.caps) - 1) for best in (True, False))
+            return best.recall_between(threshold, rates, self.n_images, worst)
         steps = self.steps(area, len(self.caps) - 1)
         return steps.recall_at(threshold, rates, self.n_images, reaching=reaching)
 

@@ -34,7 +34,7 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.judging import EXPANDING
 from jaccard_eval.matching.matchtable import ALL_SIZES, NO_PAIR, PAIRED, SLOTS, MatchTable, Ranking, match_boxes
 from jaccard_eval.matching.order import IntArray, WholeArray, stable_order
-from jaccard_eval.metrics.curves import Curves, CurveSource
+from jaccard_eval.metrics.curves import BETWEEN, Curves, CurveSource
 from jaccard_eval.options import BEST_F1, Slice
 from jaccard_eval.progress import staged, tracked
 from jaccard_eval.similarity import KINDS
@@ -220,6 +220,7 @@ def competition_metric(curves: CurveSource, threshold: int, area: int) -> FloatA
 
 
 WEIGHTED = ("wAP", "wAR")  # by images
+FPPI = "fppi="  # begins a score that is chosen by false positives per image
 MISS_RATES = {"LAMR": log_average_miss_rate, "CPM": competition_metric}
 
 
@@ -387,9 +388,13 @@ def point_value(point: OperatingPoint, name: str, n_images: int) -> float:
 def counted_value(source: CurveSource, axes: Axes, ref: MetricRef, point: OperatingPoint) -> float:
     """Return the value of a metric at its operating point, or of those of the same detections at all thresholds."""
     ref = axes.resolved(ref)
+    label = None if point.class_name is None else axes.class_names.index(point.class_name)
+    is_read_between = axes.protocol.miss_rate_reading == BETWEEN and (label is not None or len(axes.class_names) == 1)
+    if ref.name == "recall" and str(ref.score).startswith(FPPI) and is_read_between:
+        rate = np.array([float(str(ref.score).removeprefix(FPPI))])
+        return float(source.recall_at(axes.single_threshold(ref), rate)[label or 0, 0])
     if METRICS[ref.name].on == "point":
         return point_value(point, ref.name, source.n_images)
-    label = None if point.class_name is None else axes.class_names.index(point.class_name)
     ious = axes.protocol.iou_thresholds
     f1 = [operating_point(source, axes, t, label, ref.score).f1 for t in range(len(ious))]
     return weighted_f1(ious, f1)
@@ -406,7 +411,7 @@ def weighted_f1(ious: Sequence[float], f1: Sequence[float]) -> float:
 
 def is_met_by_none(score: float | str | None) -> bool:
     """Whether a set without a single detection does what a score is chosen for; it has no precision, and recall 0."""
-    return not isinstance(score, str) or score == BEST_F1 or score.startswith("fppi")
+    return not isinstance(score, str) or score == BEST_F1 or score.startswith(FPPI)
 
 
 def _ratio(part: int, whole: int) -> float:
@@ -756,7 +761,7 @@ def match_sides(
             fix=IMAGE_FOLDER,
         )
     # These know more than shares of areas, which are the same in fractions: distances, widths, angles.
-    by_distance = protocol.iou_type in ("keypoints", "probiou") or protocol.overlap == "radius"
+    by_distance = protocol.iou_type in ("keypoints", "probiou", "spheres") or protocol.overlap == "radius"
     if by_distance and aligned.units == "norm" and len(aligned.gt):
         measured_by = f"overlap {protocol.overlap}" if protocol.overlap == "radius" else protocol.iou_type
         raise DataError.single(

@@ -53,6 +53,7 @@ CHANGES = {
     "subsets_alone": True,
     "least_area": 100.0,
     "spares_covered": True,
+    "drops_ties": True,
     "class_rules": (ClassRule("Car", 0.7),),
     "subsets": (Subset("near", (Limit("height", low=20),)),),
 }

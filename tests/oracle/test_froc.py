@@ -1,8 +1,9 @@
-"""Free-response curves by `--protocol froc`: by hand, and as a short walk along the marks gives them.
+"""Free-response curves of boxes by `--protocol froc`: by hand, and as a short walk along the marks gives them.
 
-No program of a benchmark ran for these: LUNA16 has spheres, and a mark in two of them hits both.
+No program of a benchmark ran for these: LUNA16 has spheres, of which there are numbers of its script.
 """
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def test_a_radius_is_a_circle_in_the_box() -> None:
 
 
 def walked(seed: int, label: int, overlap: str) -> float:
-    """Walk along the marks of a class by score: the mean recall at the seven rates."""
+    """Walk along the marks of a class by score: the mean recall at the seven rates, between the points of scores."""
     labels, detected = (columns(images) for images in drawn_images(seed))
     n_images = 1 + max(*labels[0], *detected[0])  # arrays name the images up to the last one with a box
     objects = [(i, box) for i, k, box in zip(*labels, strict=True) if k == label]
@@ -70,23 +71,20 @@ def walked(seed: int, label: int, overlap: str) -> float:
         ((s, i, box) for i, k, box, s in zip(*detected, strict=True) if k == label), key=lambda mark: -mark[0]
     )
     hit: set[int] = set()
-    misses, points = 0, [(0, 0)]
-    for _, image, (x, y, w, h) in marks:
-        nearest, found = np.inf, None
+    misses, points = 0, {math.inf: (0, 0)}
+    for score, image, (x, y, w, h) in marks:
+        found = set()
         for row, (i, (left, top, width, height)) in enumerate(objects):
             dx, dy = abs(x + w / 2 - left - width / 2), abs(y + h / 2 - top - height / 2)
             distance = (
                 max(dx / width, dy / height) if overlap == "centre" else (dx**2 + dy**2) ** 0.5 * 2 / (width + height)
             )
-            if i == image and distance <= 0.5 and distance < nearest:
-                nearest, found = distance, row
-        if found is None:
-            misses += 1
-        else:
-            hit.add(found)
-        points.append((misses, len(hit)))
-    best = [max(hits for n, hits in points if n / n_images <= rate) for rate in RATES]
-    return sum(best) / len(objects) / len(RATES)
+            if i == image and distance <= 0.5:
+                found.add(row)
+        misses, hit = misses + (not found), hit | found
+        points[score] = misses, len(hit)
+    fp, tp = zip(*points.values(), strict=True)
+    return float(np.mean(np.interp(np.array(RATES) * n_images, fp, tp))) / len(objects)
 
 
 @pytest.mark.parametrize("overlap", ["centre", "radius"])

@@ -434,7 +434,7 @@ RULES = (  # the order of the steps, and the fields that only make sense togethe
     ("empty boxes", ("drop_empty",)),
     ("boxes beyond the image", ("clipped",)),
     ("classes judged on an image", ("judging", "frequencies")),
-    ("caps on detections", ("max_dets", "max_dets_per")),
+    ("caps on detections", ("max_dets", "max_dets_per", "drops_ties")),
     ("area ranges", ("areas",)),
     ("subsets", ("subsets", "subsets_alone")),
     ("rules of classes", ("class_rules",)),

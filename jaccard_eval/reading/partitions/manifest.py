@@ -30,7 +30,7 @@ ROLES = ("gt", "pred")
 RULE = "image ranges"  # a part holds all images from one ordinal up to the next part's first
 MOST_PARTS = 10_000
 UNITS = ("px", "norm")
-KINDS = (BOXES, "segm", "keypoints", "obb")  # what parts may hold
+KINDS = (BOXES, "segm", "keypoints", "obb", "spheres")  # what parts may hold
 FIX = Fix.missing("Write it again with {command}.", command="partition GT PRED -o DIR")
 
 Options = TypeVar("Options", bound=SideOptions)

@@ -26,6 +26,7 @@ from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.similarity.masks import Outlines
 from jaccard_eval.similarity.obb import Quads
 from jaccard_eval.similarity.runs import IntArray, offsets_of
+from jaccard_eval.similarity.spheres import Spheres
 
 # Of each kind, by the name that `iou_type` has for it.
 COLUMNS: dict[str, dict[str, str]] = {
@@ -40,6 +41,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     },
     "keypoints": {"points": "double lists"},  # x, y and visibility of each
     "obb": {"corners": "double lists"},  # x and y of four
+    "spheres": {"spheres": "double lists"},  # x, y, z and diameter
 }
 
 Lists = tuple[npt.NDArray[Any], IntArray]  # the numbers of all rows, and where those of each row begin, and the end
@@ -70,6 +72,8 @@ def shapes_of_columns(kind: str, columns: Mapping[str, Any]) -> Shapes:
             return _outlines(columns)
         if kind == "obb":
             return Quads.from_arrays({"corners": _alike(columns["corners"], 8).reshape(-1, 4, 2)})
+        if kind == "spheres":
+            return Spheres.from_arrays({"spheres": _alike(columns["spheres"], 4).reshape(-1, 4)})
         n, length = len(columns["points"][1]) - 1, int(columns["points"][1][1])
         return Keypoints.from_arrays({"points": _alike(columns["points"], length).reshape(n, -1, 3)})
     except UsageError as error:
