@@ -37,7 +37,7 @@ FAST := $(PARALLEL) -m 'not slow and not browser and not cluster'
 # Tests start the command thousands of times: compiled once, it starts in half the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo lint check test full durations docs browser cluster oldest test-oldest newest plain torch frameworks benchmarks fuzz harness clean
+.PHONY: help demo lint check test full durations docs browser cluster environments oldest test-oldest newest plain torch frameworks benchmarks fuzz harness clean
 .DEFAULT_GOAL := help
 
 help:
@@ -147,12 +147,17 @@ $(VENV)/.installed-for-tests: $(VENV)/.made $(BUILT)
 	$(INSTALL) --editable '.[docs,test]'
 	@touch $@ $(VENV)/.installed
 
+# The others share the checkout, and so the core that was built in it for the first.
+environments: $(VENVS)/oldest/.installed $(VENVS)/plain/.installed $(VENVS)/torch/.installed
+	$(BIN)/pytest --collect-only -qq > $(VENVS)/collected.txt
+INSTALL_SHARED = JACCARD_EVAL_NATIVE=0 $(@D)/bin/$(PIP) install
+
 # numpy 1.26 and its like have wheels for 3.11 and 3.12 only, so the first of these that there is.
-$(VENVS)/oldest/.installed: $(BUILT)
+$(VENVS)/oldest/.installed: $(VENV)/.installed-for-tests
 	$$(for one in python3.11 python3.12 $(PYTHON); do $$one -c pass 2>/dev/null && echo $$one && break; done) \
 	  -m venv --clear $(@D)
 	$(@D)/bin/python -c '$(OLDEST)' > $(@D)/oldest.txt
-	$(@D)/bin/$(PIP) install --constraint $(@D)/oldest.txt --editable '.[cloud,dask,parquet,plot]' $(NEEDED)
+	$(INSTALL_SHARED) --constraint $(@D)/oldest.txt --editable '.[cloud,dask,parquet,plot]' $(NEEDED)
 	@touch $@
 
 OLDEST := import re, tomllib; \
@@ -161,10 +166,10 @@ OLDEST := import re, tomllib; \
   print(*[re.sub(r"\[.*\]", "", one).replace(">=", "==") for one in sum(extras, project["dependencies"])], sep="\n")
 
 # Of this version there is a build for the processor alone, a tenth of the usual one.
-$(VENVS)/torch/.installed: $(BUILT)
+$(VENVS)/torch/.installed: $(VENV)/.installed-for-tests
 	$(PYTHON) -m venv --clear $(@D)
 	$(@D)/bin/$(PIP) install torch==2.13.0
-	$(@D)/bin/$(PIP) install --editable . torchmetrics==1.9.0 lightning-utilities hypothesis pycocotools pytest \
+	$(INSTALL_SHARED) --editable . torchmetrics==1.9.0 lightning-utilities hypothesis pycocotools pytest \
 	  pytest-randomly
 	@touch $@
 
@@ -181,7 +186,7 @@ $(VENVS)/frameworks/.installed: $(BUILT)
 # What the tests cannot do without: the other packages of `test` bring optional ones with them.
 NEEDED := html5lib hypothesis import-linter jsonschema prometheus-client pycocotools pytest pytest-randomly \
   pytest-timeout pytest-xdist 'setuptools>=77' shapely xmlschema
-$(VENVS)/plain/.installed: $(BUILT)
+$(VENVS)/plain/.installed: $(VENV)/.installed-for-tests
 	$(PYTHON) -m venv --clear $(@D)
-	$(@D)/bin/$(PIP) install --editable . $(NEEDED)
+	$(INSTALL_SHARED) --editable . $(NEEDED)
 	@touch $@

@@ -10,7 +10,6 @@ from jaccard_eval.codes import CODES, explanation
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "jaccard_eval").rglob("*.py"))
-TREES = {str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
 
 
 def test_every_code_in_the_source_is_a_known_literal() -> None:
@@ -33,12 +32,18 @@ def test_codes_are_in_kebab_case() -> None:
 
 
 @cache
+def _trees() -> dict[str, ast.Module]:
+    """The source, parsed when it is asked for: these tests are collected far more often than run."""
+    return {str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
+
+
+@cache
 def _used_codes() -> list[tuple[str, str]]:
     """Every text that is passed for a parameter `code`, assigned to `code`, or its default, with its place."""
     positions = _positions()
     return [
         (f"{name}:{value.lineno}", code)
-        for name, tree in TREES.items()
+        for name, tree in _trees().items()
         for node in ast.walk(tree)
         for value in _code_values(node, positions)
         for code in _literals(value)
@@ -48,7 +53,7 @@ def _used_codes() -> list[tuple[str, str]]:
 def _positions() -> dict[str, int]:
     """Where functions and classes of the package take a `code`: name -> position among the arguments."""
     positions = {}
-    for tree in TREES.values():
+    for tree in _trees().values():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and "code" in (names := [one.arg for one in node.args.args]):
                 positions[node.name] = names.index("code") - (names[0] in ("self", "cls"))

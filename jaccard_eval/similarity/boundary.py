@@ -13,7 +13,7 @@ from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.similarity import Rows, Similarity
 from jaccard_eval.similarity.masks import Masks, MaskSide, intersections, mask_pairs, masks_of
-from jaccard_eval.similarity.runs import IntArray, Runs, combined, offsets_of, without_empty_runs
+from jaccard_eval.similarity.runs import IntArray, Runs, combined, offsets_of, runs_of_edges
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,11 +67,8 @@ def boundaries(masks: Masks, dilation_ratio: float) -> Runs:
     distance = np.array(widths, dtype=np.int64)
     core = _eroded_across(_eroded_down(runs, height, distance), height, distance)
     # What is in the mask and not in its core: the edges of both, without those where both change.
-    n = len(runs)
-    owner = np.concatenate((runs.owners(), core.owners()))
     edges = np.concatenate((runs.edges, core.edges))
-    order = np.lexsort((edges, owner))
-    return without_empty_runs(Runs(edges[order], offsets_of(np.bincount(owner, minlength=n))))
+    return runs_of_edges(edges, np.concatenate((runs.owners(), core.owners())), len(runs))
 
 
 def boundary_width(height: int, width: int, dilation_ratio: float) -> int:

@@ -155,6 +155,18 @@ def without_empty_runs(masks: Runs) -> Runs:
     return Runs(edges[odd], offsets_of(np.bincount(owner[odd], minlength=len(masks))))
 
 
+def runs_of_edges(edges: IntArray, owner: IntArray, n: int) -> Runs:
+    """Return n masks of edges in any order, each of its owner; edges that meet an even number of times are none."""
+    offsets = offsets_of(np.bincount(owner, minlength=n))
+    span = int(edges.max(initial=0)) + 1
+    if span <= np.iinfo(np.int64).max // max(n, 1):
+        # One number of both: values are sorted in a quarter of the time that an order of two columns takes.
+        ordered = np.sort(edges + owner * span) - np.repeat(np.arange(n) * span, np.diff(offsets))
+    else:
+        ordered = edges[np.lexsort((edges, owner))]
+    return without_empty_runs(Runs(ordered, offsets))
+
+
 # Pixels
 
 
@@ -223,10 +235,8 @@ def resized(masks: Runs, sizes: IntArray, wanted: IntArray) -> Runs:
     n = np.where(bottom > top, right - left, 0)
     part = np.repeat(np.arange(len(n)), n)
     x = np.arange(len(part)) - np.repeat(np.cumsum(n) - n, n) + left[part]
-    edges = np.stack((x * new_height[part] + top[part], x * new_height[part] + bottom[part]), axis=1)
-    order = np.lexsort((edges[:, 0], owner[part]))
-    counts = np.bincount(owner[part], minlength=len(masks))
-    return without_empty_runs(Runs(edges[order].reshape(-1), offsets_of(2 * counts)))
+    edges = np.concatenate((x * new_height[part] + top[part], x * new_height[part] + bottom[part]))
+    return runs_of_edges(edges, np.tile(owner[part], 2), len(masks))
 
 
 # Edges that masks may have when they are transposed, besides so many times as many as they had: a few runs of a huge
@@ -244,8 +254,7 @@ def transposed(masks: Runs, sizes: IntArray) -> Runs:
     # Where a pixel differs from the one to its left: the mask without what it shares with itself, a column further on.
     edges = np.concatenate((masks.edges, masks.edges + height[owner]))
     owner = np.concatenate((owner, owner))
-    order = np.lexsort((edges, owner))
-    differs = without_empty_runs(Runs(edges[order], 2 * masks.offsets))
+    differs = runs_of_edges(edges, owner, n)
     start, end = differs.edges.reshape(-1, 2).T
     length = end - start
     most, wanted = MOST_TRANSPOSED + MOST_GROWN * len(masks.edges), length.sum(dtype=np.float64)
@@ -259,8 +268,7 @@ def transposed(masks: Runs, sizes: IntArray) -> Runs:
     pixel = np.arange(len(of_pixel)) - np.repeat(np.cumsum(length) - length, length) + np.repeat(start, length)
     # Behind the last column begins the next row: what ends there and what begins there cancel each other.
     moved = pixel % height[of_pixel] * sizes[of_pixel, 1] + pixel // height[of_pixel]
-    order = np.lexsort((moved, of_pixel))
-    return without_empty_runs(Runs(moved[order], offsets_of(np.bincount(of_pixel, minlength=n))))
+    return runs_of_edges(moved, of_pixel, n)
 
 
 # Compressed strings
