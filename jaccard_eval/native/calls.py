@@ -9,6 +9,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from dataclasses import field
 from io import BufferedIOBase, BufferedReader, BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +24,7 @@ from jaccard_eval.patterns import pattern
 from jaccard_eval.progress import BYTES, Stage
 
 IntArray = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.int8]
 
 FIRST_CAPACITY, LAST_CAPACITY = 2**10, 2**18  # places of a table that takes half as many pairs
 
@@ -270,14 +272,37 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordColumns:
+    """Records of COCO JSON in the order of the file, whoever read them: columns (n,), and boxes (n, 4).
+
+    A NaN, or -1 of a flag, was not given. Columns of the other side, and of what no record has, are empty.
+    """
+
+    image: IntArray | list[int | str]
+    category: IntArray | list[int | str]
+    coords: FloatArray
+    score: FloatArray = field(default_factory=lambda: np.zeros(0))
+    area: FloatArray = field(default_factory=lambda: np.zeros(0))
+    iscrowd: Flags = field(default_factory=lambda: np.zeros(0, np.int8))
+    ignore: Flags = field(default_factory=lambda: np.zeros(0, np.int8))
+    groups: list[Flags] = field(default_factory=list)
+    ids: IntArray | list[Any] = field(default_factory=list)
+    n_scored: int = 0  # records of ground truth with a score, which is not used
+    visible: list[Any] = field(default_factory=list)
+    file_names: list[Any] = field(default_factory=list)
+    category_names: list[Any] = field(default_factory=list)
+    of_box: BoolArray | None = None  # detections whose mask is that of their box, where masks are read
+
+    def __len__(self) -> int:
+        return len(self.coords)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScannedResults:
-    """Detections in the order of the file: keys (n,), boxes (n, 4) and scores (n,), and the key of their list."""
+    """Detections, and the key of their list."""
 
     key: str
-    image: npt.NDArray[np.int64]
-    category: npt.NDArray[np.int64]
-    coords: npt.NDArray[np.float64]
-    score: npt.NDArray[np.float64]
+    columns: RecordColumns
 
 
 def find_list(file: BufferedIOBase, size: int) -> Place | None:
@@ -333,7 +358,8 @@ def _scan(core: ctypes.CDLL, file: BufferedIOBase, place: Place, largest: int, s
     # A record that is larger than a piece is not plain.
     if not scan_in_pieces(file, size, scan, first=largest, largest=largest, stage=stage):
         return None
-    return ScannedResults(key=place.key, image=image[:n], category=category[:n], coords=coords[:n], score=score[:n])
+    columns = RecordColumns(image=image[:n], category=category[:n], coords=coords[:n], score=score[:n])
+    return ScannedResults(key=place.key, columns=columns)
 
 
 def scan_in_pieces(
@@ -448,16 +474,13 @@ SHORTEST_TRUTH = 17  # {"keypoints":[]},
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScannedShapes:
-    """Where the shapes of a text begin and stop, and next to them the columns (n,) and (n, 4) of results."""
+    """Where the shapes of a text begin and stop, and next to them the columns of results; boxes are NaN without one."""
 
     at: IntArray
     stop: IntArray
     bounds: IntArray  # most numbers of corners, polygons, and edges of runs
     number: IntArray  # of ground truth: its `num_keypoints`, -1 where not given
-    image: IntArray
-    category: IntArray
-    coords: FloatArray  # NaN without a box
-    score: FloatArray
+    columns: RecordColumns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -497,10 +520,9 @@ def scan_shapes(data: bytes, *, poses: bool, role: str) -> ScannedShapes | None:
         stop=stop[:n].copy(),
         bounds=bounds,
         number=number[:n].copy(),
-        image=image[:n].copy(),
-        category=category[:n].copy(),
-        coords=coords[:n].copy(),
-        score=score[:n].copy(),
+        columns=RecordColumns(
+            image=image[:n].copy(), category=category[:n].copy(), coords=coords[:n].copy(), score=score[:n].copy()
+        ),
     )
 
 
@@ -656,16 +678,9 @@ LAST_OF_ASCII = 127
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScannedTruth:
-    """Annotations in the order of the file, columns of (n,) and (n, 4); areas NaN and flags -1 were not given."""
+    """Annotations, and the texts of the other two lists; each of their keys that matter comes once an entry."""
 
-    image: npt.NDArray[np.int64]
-    category: npt.NDArray[np.int64]
-    ids: npt.NDArray[np.int64] | None  # None where no annotation has one
-    coords: npt.NDArray[np.float64]
-    area: npt.NDArray[np.float64]
-    iscrowd: npt.NDArray[np.int8]
-    ignore: npt.NDArray[np.int8]
-    # The texts of the other two lists; each of their keys that matter comes once an entry.
+    columns: RecordColumns
     images: bytes
     categories: bytes
 
@@ -692,27 +707,26 @@ def _scan_truth(file: BufferedIOBase, size: int, *, is_text: bool) -> ScannedTru
     listed = np.empty(size, np.uint8)  # in the file, too, something stands behind each entry
     state = np.zeros(6, np.int64)
     arrays = (state, listed, image, category, ids, coords, area, crowd, ignore)
-    columns = [array.ctypes.data for array in arrays]
+    pointers = [array.ctypes.data for array in arrays]
 
     def scan(piece: Piece, position: ctypes.c_size_t, _: bool, is_last: bool) -> bool:
         if not is_text and piece.max(initial=0) > LAST_OF_ASCII:
             return False
         given = piece.ctypes.data, len(piece), ctypes.byref(position), is_last, capacity
-        return bool(core.jaccard_scan_truth(*given, *columns) >= 0)
+        return bool(core.jaccard_scan_truth(*given, *pointers) >= 0)
 
     if not scan_in_pieces(file, size, scan, first=PIECE, largest=LARGEST_PIECE):
         return None
     *ends, n, n_ids, _, _ = state.tolist()
     # The list that comes second begins where the first one ends; a comma is left away.
     texts = [listed[min(ends) if end > min(ends) else 0 : max(end - 1, 0)].tobytes() for end in ends]
-    return ScannedTruth(
+    columns = RecordColumns(
         image=image[:n],
         category=category[:n],
-        ids=ids[:n] if n_ids == n else None,
+        ids=ids[:n] if n_ids == n else [],
         coords=coords[:n],
         area=area[:n],
         iscrowd=crowd[:n],
         ignore=ignore[:n],
-        images=b"[%b]" % texts[0],
-        categories=b"[%b]" % texts[1],
     )
+    return ScannedTruth(columns=columns, images=b"[%b]" % texts[0], categories=b"[%b]" % texts[1])

@@ -13,14 +13,13 @@ from jaccard_eval import native
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.formats._coco.strict import (
     Content,
-    ResultColumns,
-    TruthColumns,
     decode_results,
     decode_truth,
     result_columns,
     truth_columns,
 )
 from jaccard_eval.formats._coco.tolerant import read_results, read_truth
+from jaccard_eval.native.calls import RecordColumns
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
 
@@ -73,7 +72,7 @@ def test_plain_files_are_left_to_the_quick_reader() -> None:
     assert decode_results(json.dumps(truth | {"annotations": results}).encode(), scores_optional=False) is not None
 
 
-Decoded = tuple[Content[Any], TruthColumns | ResultColumns]
+Decoded = tuple[Content[Any], RecordColumns]
 
 
 def require_same(quick: Decoded, thorough: Decoded) -> None:
@@ -81,5 +80,5 @@ def require_same(quick: Decoded, thorough: Decoded) -> None:
     assert (content.layout, list(content.lines)) == (other.layout, list(other.lines))
     for name in ("images", "categories"):
         assert (getattr(content, name) or []) == (getattr(other, name) or [])
-    for name in type(columns).__slots__ + type(columns).__mro__[1].__slots__:  # type: ignore[attr-defined]
+    for name in type(columns).__slots__:  # type: ignore[attr-defined]
         np.testing.assert_array_equal(getattr(columns, name), getattr(others, name), err_msg=name)

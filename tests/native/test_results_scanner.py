@@ -17,9 +17,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jaccard_eval import native
-from jaccard_eval.formats._coco.strict import ResultColumns, decode_plain_results
+from jaccard_eval.formats._coco.strict import decode_plain_results
 from jaccard_eval.native import calls
-from jaccard_eval.native.calls import SHORTEST_RECORD, ScannedResults
+from jaccard_eval.native.calls import SHORTEST_RECORD, RecordColumns, ScannedResults
 
 ROOT = Path(__file__).parents[2]
 RECORD = '{"image_id":1,"category_id":1,"bbox":[1,1,1,1],"score":1}'
@@ -33,7 +33,7 @@ def scan_results(data: bytes) -> ScannedResults | None:
     return calls.scan_results(io.BytesIO(data), len(data))
 
 
-def in_python(data: bytes) -> ResultColumns | None:
+def in_python(data: bytes) -> RecordColumns | None:
     """Decode without the core."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(native.VARIABLE, "0")
@@ -41,7 +41,7 @@ def in_python(data: bytes) -> ResultColumns | None:
         return None if found is None else found[1]
 
 
-def bits(columns: ResultColumns | ScannedResults) -> tuple[bytes, ...]:
+def bits(columns: RecordColumns) -> tuple[bytes, ...]:
     """Return the columns as bytes, which tell 0 from -0."""
     return tuple(column.tobytes() for column in (columns.image, columns.category, columns.coords, columns.score))
 
@@ -53,7 +53,7 @@ def require_alike(data: bytes) -> bool:
         return False
     decoded = in_python(data)
     assert decoded is not None, data
-    assert bits(scanned) == bits(decoded), data
+    assert bits(scanned.columns) == bits(decoded), data
     return True
 
 
@@ -87,7 +87,7 @@ def test_records_are_read_wherever_pieces_begin(blank: str, monkeypatch: pytest.
             monkeypatch.setattr(calls, "PIECE", piece)
             scanned = scan_results(text)
             assert scanned is not None
-            assert len(scanned.score) == n
+            assert len(scanned.columns.score) == n
             for end in range(max(0, len(text.rstrip()) - len(record) - 9), len(text.rstrip())):
                 assert scan_results(text[:end]) is None
                 assert scan_results(text[:end] + b"]") is None or text[:end].rstrip().endswith(b"}")
@@ -135,7 +135,7 @@ def test_any_number_is_the_nearest_float(numbers: list[tuple[str, str]]) -> None
         scanned = scan_results(text.encode())
         assert scanned is not None
         expected = [float(score) for score, _ in numbers]
-        assert scanned.score.tobytes() == struct.pack(f"{len(expected)}d", *expected)
+        assert scanned.columns.score.tobytes() == struct.pack(f"{len(expected)}d", *expected)
 
 
 SOUND = f'[ {RECORD} ,\n{{"score": 0.25, "bbox": [-1.5, 2e1, 3, 0.0], "category_id": 7, "image_id": -12}}]\n'.encode()
@@ -218,11 +218,11 @@ def test_a_list_is_scanned_while_another_file_is_read(tmp_path: Path) -> None:
     in_turn = scan_results(path.read_bytes())
     ahead, pieces = read_ahead(path)
     assert in_turn is not None and ahead is not None
-    assert bits(ahead) == bits(in_turn)
+    assert bits(ahead.columns) == bits(in_turn.columns)
     assert pieces == 0
     changed, pieces = read_ahead(path, change=True)
     assert changed is not None and pieces == 1  # what was scanned is of another file by now
-    assert changed.score.tolist() == [0] * 100
+    assert changed.columns.score.tolist() == [0] * 100
 
 
 @needs_core
@@ -240,12 +240,12 @@ def test_a_list_that_an_object_holds_alone_is_scanned_like_one_by_itself(
             monkeypatch.setattr(calls, "PIECE", size)  # a piece may end anywhere, the end of the object included
             scanned = scan_results(data)
             assert scanned is not None and scanned.key == key
-            assert bits(scanned) == bits(by_itself)
+            assert bits(scanned.columns) == bits(by_itself.columns)
         assert require_alike(data)
         path = tmp_path / "dt.json"
         path.write_bytes(data)
         ahead, pieces = read_ahead(path)
-        assert ahead is not None and bits(ahead) == bits(by_itself) and not pieces
+        assert ahead is not None and bits(ahead.columns) == bits(by_itself.columns) and not pieces
 
 
 @pytest.mark.parametrize(

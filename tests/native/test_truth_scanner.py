@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from jaccard_eval import native
 from jaccard_eval.findings import FindingLog
-from jaccard_eval.formats._coco.strict import Content, TruthColumns, TruthRecord, decode_truth, truth_columns
+from jaccard_eval.formats._coco.strict import Content, TruthRecord, decode_truth, truth_columns
 from jaccard_eval.formats._coco.tolerant import read_truth
 from jaccard_eval.native import calls
-from jaccard_eval.native.calls import SHORTEST_ANNOTATION, ScannedTruth, scan_truth, scan_truth_file
+from jaccard_eval.native.calls import SHORTEST_ANNOTATION, RecordColumns, ScannedTruth, scan_truth, scan_truth_file
 
 needs_core = pytest.mark.skipif(native.load_core() is None, reason="no compiled core, or it is turned off")
 
@@ -30,7 +30,7 @@ SOUND = (
 )
 
 
-def in_python(text: bytes) -> tuple[Content[TruthRecord], TruthColumns]:
+def in_python(text: bytes) -> tuple[Content[TruthRecord], RecordColumns]:
     """Read without the core; what the strict reader leaves, the tolerant one has to read without a finding."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(native.VARIABLE, "0")
@@ -43,7 +43,7 @@ def in_python(text: bytes) -> tuple[Content[TruthRecord], TruthColumns]:
     return decoded
 
 
-def bits(columns: TruthColumns) -> list[object]:
+def bits(columns: RecordColumns) -> list[object]:
     """Return the columns as bytes, which tell 0 from -0."""
     arrays = (columns.image, columns.category, columns.coords, columns.area, columns.iscrowd, columns.ignore)
     return [np.asarray(column).tobytes() for column in arrays] + [list(columns.ids), columns.n_scored]
@@ -203,7 +203,8 @@ def parts(scanned: ScannedTruth | None) -> list[object] | None:
     """Return what was read as bytes; None where nothing was."""
     if scanned is None:
         return None
-    values = (getattr(scanned, field.name) for field in fields(scanned))
+    values = [getattr(scanned.columns, field.name) for field in fields(scanned.columns)]
+    values += [scanned.images, scanned.categories]
     return [value.tobytes() if isinstance(value, np.ndarray) else value for value in values]
 
 

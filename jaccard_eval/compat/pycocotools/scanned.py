@@ -10,7 +10,7 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import FloatArray, Shapes
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.native.calls import (
-    ScannedResults,
+    RecordColumns,
     ScannedShapes,
     read_outlines,
     read_poses,
@@ -40,29 +40,37 @@ def scan_rows(data: bytes) -> ScannedRows | None:
     is_posed = b'"keypoints"' in data
     if not is_posed and b'"segmentation"' not in data:
         found = scan_results(BytesIO(data), len(data))
-        is_plain = found is not None and not found.key and len(found.score)
-        return _rows(found, "bbox", found.coords, _area(found.coords), None) if found is not None and is_plain else None
+        columns = None if found is None or found.key else found.columns
+        return None if columns is None or not len(columns) else _rows(columns, "bbox", columns.coords, None)
     scanned = scan_shapes(data, poses=is_posed, role="pred")
-    if scanned is None or not len(scanned.score):
+    if scanned is None or not len(scanned.at):
         return None
-    boxes, absent = scanned.coords, np.isnan(scanned.coords).any(axis=1)
+    columns, boxes = scanned.columns, scanned.columns.coords
+    absent = np.isnan(boxes).any(axis=1)
     shapes = _poses(data, scanned) if is_posed else _masks(data, scanned)
     if shapes is None or (absent.any() and not absent.all()):
         return None
     if not absent.any():
-        return _rows(scanned, "keypoints" if is_posed else "segm", boxes, _area(boxes), shapes)
+        return _rows(columns, "keypoints" if is_posed else "segm", boxes, shapes)
     if isinstance(shapes, Masks):
-        return _rows(scanned, "segm", shapes.bounds(), shapes.areas().astype(np.float64), shapes)
+        return _rows(columns, "segm", shapes.bounds(), shapes, shapes.areas().astype(np.float64))
     xy = shapes.points[:, :, :2]
     boxes = np.hstack((xy.min(axis=1), xy.max(axis=1) - xy.min(axis=1)))
-    return _rows(scanned, "keypoints", boxes, _area(boxes), shapes)
+    return _rows(columns, "keypoints", boxes, shapes)
 
 
 def _rows(
-    found: ScannedResults | ScannedShapes, kind: str, boxes: FloatArray, area: FloatArray, shapes: Shapes | None
+    columns: RecordColumns, kind: str, boxes: FloatArray, shapes: Shapes | None, area: FloatArray | None = None
 ) -> ScannedRows:
-    image, category, score = found.image, found.category, found.score
-    return ScannedRows(kind=kind, image=image, category=category, boxes=boxes, area=area, score=score, shapes=shapes)
+    return ScannedRows(
+        kind=kind,
+        image=np.asarray(columns.image),
+        category=np.asarray(columns.category),
+        boxes=boxes,
+        area=boxes[:, 2] * boxes[:, 3] if area is None else area,
+        score=columns.score,
+        shapes=shapes,
+    )
 
 
 def _poses(data: bytes, scanned: ScannedShapes) -> Keypoints | None:
@@ -75,7 +83,3 @@ def _masks(data: bytes, scanned: ScannedShapes) -> Masks | None:
     if outlines is None or outlines.has_polygons.any():  # which need the sizes of images
         return None
     return Masks(Runs(outlines.edges, outlines.offsets), outlines.sizes)
-
-
-def _area(boxes: FloatArray) -> FloatArray:
-    return boxes[:, 2] * boxes[:, 3]

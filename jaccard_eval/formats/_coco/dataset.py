@@ -23,10 +23,7 @@ from jaccard_eval.formats._coco.strict import (
     CategoryRecord,
     Content,
     ImageRecord,
-    ResultColumns,
     ResultRecord,
-    Texts,
-    TruthColumns,
     TruthRecord,
     boxes_for,
     count_given,
@@ -41,6 +38,7 @@ from jaccard_eval.formats._coco.strict import (
 )
 from jaccard_eval.formats._coco.verified import add_verified
 from jaccard_eval.matching.order import starts_of_runs
+from jaccard_eval.native.calls import RecordColumns
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
@@ -62,7 +60,9 @@ Places = Callable[[int], Where]
 _INTEGER = pattern(r"0|-?[1-9][0-9]{0,18}")
 
 
-def add_truth(draft: Draft, content: Content[TruthRecord], columns: TruthColumns, shapes: Shapes | None = None) -> None:
+def add_truth(
+    draft: Draft, content: Content[TruthRecord], columns: RecordColumns, shapes: Shapes | None = None
+) -> None:
     """Fill a draft with ground truth."""
     images, categories = content.images or [], content.categories or []
     for section, records in (("images", images), ("categories", categories)):
@@ -110,7 +110,7 @@ def add_truth(draft: Draft, content: Content[TruthRecord], columns: TruthColumns
 
 
 def _visible(
-    draft: Draft, columns: TruthColumns, classes: frozenset[str], place: Places
+    draft: Draft, columns: RecordColumns, classes: frozenset[str], place: Places
 ) -> dict[str, npt.NDArray[np.float64]]:
     """Return how much of each object is visible, as files of CityPersons have it, and no others."""
     if not columns.visible:
@@ -133,14 +133,15 @@ def _visible(
 
 
 def add_results(
-    draft: Draft, content: Content[ResultRecord], columns: ResultColumns, shapes: Shapes | None = None
+    draft: Draft, content: Content[ResultRecord], columns: RecordColumns, shapes: Shapes | None = None
 ) -> None:
     """Fill a draft with detections."""
     if not len(columns.score):
         draft.findings.warning("pred-empty", Where(draft.path), "no predictions")
     draft.details.append(content.described)
     place = content.places(draft.path)
-    image, label = columns.image, columns.category
+    image: Keys = columns.image
+    label: Keys = columns.category
     if content.images is not None:
         _add_images(draft, content.images)
         image = _spelled_as_listed(draft, "image_id", image, [image.id for image in content.images], place)
@@ -249,7 +250,7 @@ def _set_classes(draft: Draft, keys: Sequence[Key], names: Sequence[str], *, nam
     draft.findings.add_rows(Severity.WARNING, "category-name-duplicate", range(len(shared)), describe)
 
 
-def _add_file_names(draft: Draft, columns: ResultColumns, place: Places) -> None:
+def _add_file_names(draft: Draft, columns: RecordColumns, place: Places) -> None:
     """Take the images' file names from the detections, as Ultralytics writes them."""
     names, contradicting = _one_text_each(columns.image, columns.file_names)
     draft.findings.add_rows(
@@ -268,7 +269,7 @@ def _add_file_names(draft: Draft, columns: ResultColumns, place: Places) -> None
         _warn_shared_file_names(draft, list(names.values()))
 
 
-def _add_category_names(draft: Draft, columns: ResultColumns, place: Places) -> None:
+def _add_category_names(draft: Draft, columns: RecordColumns, place: Places) -> None:
     """Take class names from the detections, as SAHI writes them, or from the options."""
     names, contradicting = _one_text_each(columns.category, columns.category_names)
     draft.findings.add_rows(
@@ -284,7 +285,7 @@ def _add_category_names(draft: Draft, columns: ResultColumns, place: Places) -> 
         _set_classes(draft, range(len(draft.options.names)), draft.options.names, named=True)
 
 
-def _one_text_each(keys: Keys, texts: Texts) -> tuple[dict[Key, str], list[int]]:
+def _one_text_each(keys: Keys, texts: list[Any]) -> tuple[dict[Key, str], list[int]]:
     """Return the text that goes with each key, and the rows that contradict it."""
     text_of: dict[Key, str] = {}
     if not texts:
@@ -340,7 +341,7 @@ def _listed(keys: Keys) -> Sequence[Key]:
     return list(keys) if isinstance(keys, CodedKeys) else keys.tolist() if isinstance(keys, np.ndarray) else keys
 
 
-def _note_boxes(draft: Draft, columns: TruthColumns, place: Places) -> None:
+def _note_boxes(draft: Draft, columns: RecordColumns, place: Places) -> None:
     """Report what was assumed about boxes, and which of their fields affect the evaluation."""
     n = len(columns.ids)
     n_scored = columns.n_scored

@@ -22,13 +22,11 @@ from jaccard_eval.findings import FindingLog, Severity, SizedRows, Where
 from jaccard_eval.formats._coco.strict import (
     Content,
     Layout,
-    ResultColumns,
     ResultRecord,
-    TruthColumns,
     TruthRecord,
     content_of_list,
 )
-from jaccard_eval.native.calls import LISTS, ScannedShapes, find_list, read_poses, scan_shapes
+from jaccard_eval.native.calls import LISTS, RecordColumns, ScannedShapes, find_list, read_poses, scan_shapes
 from jaccard_eval.native.calls import read_outlines as compiled_outlines
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
@@ -105,8 +103,8 @@ def _whole_records(path: Path, data: bytes, layout: Layout, section: str) -> lis
 
 
 def read_truth_shapes(
-    path: Path, data: bytes, content: Content[TruthRecord], columns: TruthColumns, draft: Draft
-) -> tuple[TruthColumns, Shapes]:
+    path: Path, data: bytes, content: Content[TruthRecord], columns: RecordColumns, draft: Draft
+) -> tuple[RecordColumns, Shapes]:
     """Return the columns of ground truth, and the shapes that are asked for."""
     if draft.options.iou_type in ORIENTED:
         quads = read_quads(path, data, content, draft)
@@ -149,8 +147,8 @@ def read_truth_shapes(
 
 
 def read_result_shapes(
-    path: Path, data: bytes, content: Content[ResultRecord], columns: ResultColumns, draft: Draft
-) -> tuple[ResultColumns, Shapes]:
+    path: Path, data: bytes, content: Content[ResultRecord], columns: RecordColumns, draft: Draft
+) -> tuple[RecordColumns, Shapes]:
     """Return the columns of predictions, and the shapes that are asked for."""
     if draft.options.iou_type in ORIENTED:
         quads = read_quads(path, data, content, draft)
@@ -174,7 +172,7 @@ def read_result_shapes(
     return replace(columns, coords=_boxed(columns.coords, outlines), of_box=bare), outlines
 
 
-def read_plain_results(data: bytes, draft: Draft) -> tuple[Content[ResultRecord], ResultColumns, Shapes] | None:
+def read_plain_results(data: bytes, draft: Draft) -> tuple[Content[ResultRecord], RecordColumns, Shapes] | None:
     """Read a results list by the compiled core, without a record for each prediction; None where it does not."""
     is_posed = draft.options.iou_type == "keypoints"
     found = find_list(BytesIO(data), len(data))
@@ -185,7 +183,7 @@ def read_plain_results(data: bytes, draft: Draft) -> tuple[Content[ResultRecord]
     if scanned is None:
         return None
     content = content_of_list(found.key)
-    places, no_box = content.places(draft.path), np.isnan(scanned.coords[:, 0])
+    places, no_box = content.places(draft.path), np.isnan(scanned.columns.coords[:, 0])
     shapes: Keypoints | Outlines | None = None
     if is_posed:
         points = read_poses(data, scanned)
@@ -196,15 +194,7 @@ def read_plain_results(data: bytes, draft: Draft) -> tuple[Content[ResultRecord]
     if shapes is None:
         return None
     _warn_of_missing_boxes(no_box, places, draft.findings)
-    columns = ResultColumns(
-        image=scanned.image,
-        category=scanned.category,
-        coords=_boxed(scanned.coords, shapes),
-        score=scanned.score,
-        file_names=[],
-        category_names=[],
-    )
-    return content, columns, shapes
+    return content, replace(scanned.columns, coords=_boxed(scanned.columns.coords, shapes)), shapes
 
 
 def _compiled_outlines(data: bytes, scanned: ScannedShapes, places: Places, findings: FindingLog) -> Outlines | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import replace
 from io import BufferedIOBase, BytesIO
 from itertools import chain
 from operator import attrgetter, index
@@ -19,15 +19,22 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import UNSET, UnsetType
 
-from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.known_protocols import ORIENTED
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.findings import Where
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.native.calls import LISTS, ScannedTruth, find_list, scan_results, scan_truth, scan_truth_file
+from jaccard_eval.native.calls import (
+    LISTS,
+    RecordColumns,
+    ScannedTruth,
+    find_list,
+    scan_results,
+    scan_truth,
+    scan_truth_file,
+)
 from jaccard_eval.progress import BYTES, Stage
 from jaccard_eval.reading.json import count_quotes, may_repeat_keys, record_keys
-from jaccard_eval.reading.rawboxes import Keys
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 NOT_GIVEN = -1  # of a flag; files can only hold 0 or 1
@@ -166,52 +173,17 @@ class Content(Generic[Record]):
         return lambda row: Where(path, record=f"{self.section}[{row}]")
 
 
-Texts = list[str | UnsetType | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoxColumns:
-    """What ground truth and detections share: file keys (n,) and coordinates (n, 4)."""
-
-    image: Keys
-    category: Keys
-    coords: FloatArray
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TruthColumns(BoxColumns):
-    """Ground truth; `area` NaN and flags -1 mean: not given. `ids` are those of the annotations."""
-
-    area: FloatArray
-    iscrowd: npt.NDArray[np.int8]
-    ignore: npt.NDArray[np.int8]
-    groups: list[npt.NDArray[np.int8]]  # by `GROUP_KEYS`; empty where the file has none of them
-    ids: npt.NDArray[np.int64] | list[object]
-    n_scored: int  # records with a score, which is not used
-    visible: list[Any] = field(default_factory=list)  # of each; empty where no record has it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResultColumns(BoxColumns):
-    """Detections; `score` NaN means: not given. Texts are empty lists where no record has the key."""
-
-    score: FloatArray
-    file_names: Texts
-    category_names: Texts
-    of_box: BoolArray | None = None  # records whose mask is that of their box, where masks are read
-
-
 def content_of_list(key: str) -> Content[ResultRecord]:
     """Return what a file has besides the columns of its list, by itself or under the key of an object."""
     return Content(layout=Layout.OBJECT if key else Layout.ARRAY, boxes=[], section=key)
 
 
-def truth_columns(records: Sequence[TruthRecord], *, oriented: bool = False) -> TruthColumns:
+def truth_columns(records: Sequence[TruthRecord], *, oriented: bool = False) -> RecordColumns:
     """Make columns of ground truth; of what is `oriented` without boxes."""
     n = len(records)
     groups = [np.fromiter(map(attrgetter(key), records), np.int8, n) for key in GROUP_KEYS]
     visible = list(map(attrgetter("vis_ratio"), records))
-    return TruthColumns(
+    return RecordColumns(
         image=_keys("image_id", records),
         category=_keys("category_id", records),
         coords=np.full((n, 4), np.nan) if oriented else _coords(records),
@@ -225,10 +197,10 @@ def truth_columns(records: Sequence[TruthRecord], *, oriented: bool = False) -> 
     )
 
 
-def result_columns(records: Sequence[ResultRecord], *, oriented: bool = False) -> ResultColumns:
+def result_columns(records: Sequence[ResultRecord], *, oriented: bool = False) -> RecordColumns:
     """Make columns of detections; of what is `oriented` without boxes."""
     n = len(records)
-    return ResultColumns(
+    return RecordColumns(
         image=_keys("image_id", records),
         category=_keys("category_id", records),
         coords=np.full((n, 4), np.nan) if oriented else _coords(records),
@@ -238,7 +210,7 @@ def result_columns(records: Sequence[ResultRecord], *, oriented: bool = False) -
     )
 
 
-def plain_columns(pieces: Iterable[list[PlainRecord]]) -> ResultColumns:
+def plain_columns(pieces: Iterable[list[PlainRecord]]) -> RecordColumns:
     """Make columns of detections that come a piece at a time.
 
     An id that does not fit 64 bits is an OverflowError; no piece, or one without records, is a ValueError.
@@ -257,9 +229,7 @@ def plain_columns(pieces: Iterable[list[PlainRecord]]) -> ResultColumns:
             )
         )
     image, category, coords, score = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return ResultColumns(
-        image=image, category=category, coords=coords.reshape(-1, 4), score=score, file_names=[], category_names=[]
-    )
+    return RecordColumns(image=image, category=category, coords=coords.reshape(-1, 4), score=score)
 
 
 def count_given(values: npt.NDArray[np.int64] | Sequence[object]) -> int:
@@ -267,12 +237,12 @@ def count_given(values: npt.NDArray[np.int64] | Sequence[object]) -> int:
     return len(values) - (0 if isinstance(values, np.ndarray) else values.count(UNSET))
 
 
-def count_texts(values: Keys | Texts) -> int:
+def count_texts(values: npt.NDArray[np.int64] | list[Any]) -> int:
     """How many of the values are texts."""
     return 0 if isinstance(values, np.ndarray) else sum(isinstance(value, str) for value in values)
 
 
-def _texts(field: str, records: Sequence[ResultRecord]) -> Texts:
+def _texts(field: str, records: Sequence[ResultRecord]) -> list[Any]:
     texts = list(map(attrgetter(field), records))
     return texts if count_given(texts) else []
 
@@ -287,7 +257,7 @@ def _coords(records: Sequence[TruthRecord | ResultRecord]) -> FloatArray:
         return np.array(rows, dtype=np.float64).reshape(-1, 4)
 
 
-def _keys(field: str, records: Sequence[TruthRecord | ResultRecord]) -> Keys:
+def _keys(field: str, records: Sequence[TruthRecord | ResultRecord]) -> npt.NDArray[np.int64] | list[int | str]:
     """Return integers as an array; a list when any key is a text."""
     values = attrgetter(field)
     # `index` refuses texts, which `int` would take for the numbers that they spell.
@@ -360,7 +330,7 @@ _IMAGES = msgspec.json.Decoder(list[ImageRecord])
 _CATEGORIES = msgspec.json.Decoder(list[CategoryRecord])
 
 
-def decode_truth(data: bytes, *, boxes: Boxes = Boxes.NEEDED) -> tuple[Content[TruthRecord], TruthColumns] | None:
+def decode_truth(data: bytes, *, boxes: Boxes = Boxes.NEEDED) -> tuple[Content[TruthRecord], RecordColumns] | None:
     """Decode ground truth; None when the file is anything but plain, valid COCO JSON, or lacks boxes it should have."""
     oriented = boxes is Boxes.ORIENTED
     plain = None if oriented else _decode_lists(scan_truth(data))
@@ -385,12 +355,12 @@ def decode_truth(data: bytes, *, boxes: Boxes = Boxes.NEEDED) -> tuple[Content[T
     return None if may_repeat_keys(data, explained, set_aside=_set_aside(document)) else (content, columns)
 
 
-def scan_plain_truth(file: BufferedIOBase, size: int) -> tuple[Content[TruthRecord], TruthColumns] | None:
+def scan_plain_truth(file: BufferedIOBase, size: int) -> tuple[Content[TruthRecord], RecordColumns] | None:
     """Decode ground truth from a file by the compiled core; None without one, or when it is not plain ASCII."""
     return _decode_lists(scan_truth_file(file, size))
 
 
-def _decode_lists(scanned: ScannedTruth | None) -> tuple[Content[TruthRecord], TruthColumns] | None:
+def _decode_lists(scanned: ScannedTruth | None) -> tuple[Content[TruthRecord], RecordColumns] | None:
     """Decode images and categories of what the compiled core has read; there are no records of annotations."""
     if scanned is None:
         return None
@@ -398,21 +368,11 @@ def _decode_lists(scanned: ScannedTruth | None) -> tuple[Content[TruthRecord], T
         images, categories = _IMAGES.decode(scanned.images), _CATEGORIES.decode(scanned.categories)
     except _REFUSALS:
         return None
-    columns = TruthColumns(
-        image=scanned.image,
-        category=scanned.category,
-        coords=scanned.coords,
-        area=scanned.area,
-        iscrowd=scanned.iscrowd,
-        ignore=scanned.ignore,
-        groups=[],
-        ids=[UNSET] * len(scanned.area) if scanned.ids is None else scanned.ids,
-        n_scored=0,
-    )
     content: Content[TruthRecord] = Content(
         layout=Layout.OBJECT, boxes=[], section="annotations", images=images, categories=categories
     )
-    return content, columns
+    columns = scanned.columns
+    return content, columns if len(columns.ids) else replace(columns, ids=[UNSET] * len(columns))
 
 
 def count_list(data: bytes) -> int | None:
@@ -423,23 +383,15 @@ def count_list(data: bytes) -> int | None:
         return None
 
 
-def scan_plain_results(file: BufferedIOBase, size: int) -> tuple[Content[ResultRecord], ResultColumns] | None:
+def scan_plain_results(file: BufferedIOBase, size: int) -> tuple[Content[ResultRecord], RecordColumns] | None:
     """Decode such a list from a file by the compiled core; None without one, or when it is anything else."""
     scanned = scan_results(file, size)
     if scanned is None:
         return None
-    columns = ResultColumns(
-        image=scanned.image,
-        category=scanned.category,
-        coords=scanned.coords,
-        score=scanned.score,
-        file_names=[],
-        category_names=[],
-    )
-    return content_of_list(scanned.key), columns
+    return content_of_list(scanned.key), scanned.columns
 
 
-def decode_plain_results(data: bytes) -> tuple[Content[ResultRecord], ResultColumns] | None:
+def decode_plain_results(data: bytes) -> tuple[Content[ResultRecord], RecordColumns] | None:
     """Decode a results list whose records have four numeric fields and no others; None when it is anything else."""
     found = scan_plain_results(BytesIO(data), len(data))
     if found is not None:
@@ -478,7 +430,7 @@ def _pieces(data: bytes) -> Iterator[bytes]:
 
 def decode_results(
     data: bytes, *, scores_optional: bool, boxes: Boxes = Boxes.NEEDED
-) -> tuple[Content[ResultRecord], ResultColumns] | None:
+) -> tuple[Content[ResultRecord], RecordColumns] | None:
     """Decode detections; None when the file is anything but plain, valid COCO JSON, or lacks scores it should have."""
     oriented = boxes is Boxes.ORIENTED
     try:
@@ -538,7 +490,7 @@ def _set_aside(document: _TruthDocument | _ResultDocument[Any]) -> tuple[bytes, 
     return bytes(document.info), bytes(document.licenses)
 
 
-def _truth_keys(columns: TruthColumns) -> Counter[str]:
+def _truth_keys(columns: RecordColumns) -> Counter[str]:
     n = len(columns.ids)
     return Counter(
         image_id=n,
@@ -554,7 +506,7 @@ def _truth_keys(columns: TruthColumns) -> Counter[str]:
     )
 
 
-def _result_keys(columns: ResultColumns, n_scores: int) -> Counter[str]:
+def _result_keys(columns: RecordColumns, n_scores: int) -> Counter[str]:
     n = len(columns.score)
     return Counter(
         image_id=n,
