@@ -614,7 +614,7 @@ SUSPECTS = _show(
     "--suspects",
     type=InputPath(),
     metavar="FILE",
-    help="labels.csv of 'jaccard-eval labels': list these suspects on the page of -o report.html, next to their boxes.",
+    help="labels.csv of 'jaccard-eval labels': show its suspects on the page (report.html, report/) with their boxes.",
 )
 
 

@@ -78,7 +78,7 @@ def test_what_is_accepted_and_rejected_is_saved_and_read_again(page: Any, folder
     saved.value.save_as(folder / "reviewed.csv")
 
     rows = rows_of(folder / "reviewed.csv")
-    assert tuple(rows[0]) == (*COLUMNS, "verdict")
+    assert tuple(rows[0]) == (*COLUMNS, "verdict", "note")
     assert {row["kind"]: row["verdict"] for row in rows} == {"class": "accepted", "missing": "rejected"}
     numbers = "score", "xmin", "ymin", "xmax", "ymax"
     for row, own in zip(rows, listed, strict=True):
@@ -123,7 +123,7 @@ def test_verdicts_outlast_a_reload(page: Any) -> None:
 def test_where_nothing_may_be_stored_the_page_remembers(browser: Any, folder: Path) -> None:
     context = browser.new_context()
     context.add_init_script(
-        "Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('no', 'SecurityError'); } });"
+        "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no', 'SecurityError'); } });"
     )
     page, errors = context.new_page(), []
     page.on("pageerror", lambda error: errors.append(str(error)))

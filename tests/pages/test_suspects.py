@@ -106,7 +106,7 @@ def test_a_suspect_is_judged_beside_its_picture_and_saved_for_a_review(page: Any
     assert [saved[name] for name in ("kind", "image", "class", "object")] == [
         first[name] for name in ("kind", "image", "class", "object")
     ]
-    assert [*saved] == [*COLUMNS, "verdict"]
+    assert [*saved] == [*COLUMNS, "verdict", "note"]
     done = run_here("labels", *PAIR, "--reviewed", "reviewed.csv", "-o", "left.csv", cwd=folder)
     assert done.returncode == 0, done.stderr
     left = list(csv.DictReader((folder / "left.csv").read_text().splitlines()))

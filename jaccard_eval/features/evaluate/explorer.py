@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from jaccard_eval.data.metricref import MetricRef
@@ -20,6 +21,8 @@ from jaccard_eval.features.evaluate.page import (
 )
 from jaccard_eval.features.images.columns import columns_of, placed
 from jaccard_eval.features.images.reasons import Explained
+from jaccard_eval.features.labels.page import places_of, review_data
+from jaccard_eval.features.labels.result import Suspect
 from jaccard_eval.features.operating.page import score_text
 from jaccard_eval.fixes import Fix
 from jaccard_eval.metrics.detection import DetectionMetrics
@@ -33,7 +36,7 @@ MOST_BOXES = 1_500_000  # that a browser opens within two seconds
 
 def build_explorer(result: EvaluationResult, options: ReportOptions) -> Explorer:
     """Return all images of `result`, and its page without any."""
-    result, model = explorer_model(result, "")
+    result, model = explorer_model(result, "", suspects=options.suspects)
     return Explorer(
         title=options.title or name_of(result),
         models={"a": model},
@@ -43,7 +46,7 @@ def build_explorer(result: EvaluationResult, options: ReportOptions) -> Explorer
 
 
 def explorer_model(
-    result: EvaluationResult, name: str, first: Explained | None = None
+    result: EvaluationResult, name: str, first: Explained | None = None, *, suspects: Sequence[Suspect] = ()
 ) -> tuple[EvaluationResult, dict[str, Any]]:
     """Return a result with what became of its boxes, and what the folder has of it.
 
@@ -68,6 +71,10 @@ def explorer_model(
     values = [next(iter(row.values.values())).value if row.values else math.nan for row in result.per_class]
     return result, {
         **columns_of(found, boxes, (), result.images, [part for part in result.slices if part.rows], most=MOST_BOXES),
+        "suspects": [
+            (one.kind, at) for one, at in zip(suspects, places_of(suspects, found, boxes), strict=True)
+        ],
+        "review": review_data(suspects) if suspects else None,
         "name": printable(name),
         "steps": [score_text(score) for score in found.steps.scores.tolist()],
         "start": found.steps.start,

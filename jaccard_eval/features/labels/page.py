@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -28,13 +29,13 @@ def build_page(result: LabelsResult, options: ReportOptions) -> Report:
     if not result.suspects:
         return report
     first = next(i for i, section in enumerate(report.sections) if section.title in TITLES.values())
-    review = Section("Review", (Note(HOW), _review(result.suspects)), key="review")
+    review = Section("Review", (Note(HOW), Live("review", review_data(result.suspects))), key="review")
     return replace(report, sections=(*report.sections[:first], review, *report.sections[first:]))
 
 
-def _review(suspects: Sequence[Suspect]) -> Live:
-    """Return what a script reads, and saves with verdicts."""
-    return Live("review", {"columns": (*COLUMNS, "verdict"), "rows": cells_of(suspects)})
+def review_data(suspects: Sequence[Suspect]) -> dict[str, Any]:
+    """Return what a script reads, and saves with verdicts and notes."""
+    return {"columns": (*COLUMNS, "verdict", "note"), "rows": cells_of(suspects)}
 
 
 NEAR = 0.1  # px; files have rounded boxes
@@ -51,7 +52,7 @@ def suspects_section(suspects: Sequence[Suspect], places: Sequence[int]) -> Sect
     notes = [Note(HOW)]
     if elsewhere:
         notes.append(Note(f"{pluralise(elsewhere, 'box', 'boxes')} of these {there} not among the boxes of this page."))
-    return Section("Suspected labels", (*notes, _review(suspects), table), key="review")
+    return Section("Suspected labels", (*notes, Live("review", review_data(suspects)), table), key="review")
 
 
 def places_of(suspects: Sequence[Suspect], found: Explained, outcomes: BoxOutcomes) -> list[int]:

@@ -124,7 +124,7 @@ def read_suspects(path: Path) -> list[Suspect]:
 def _verdicts(path: Path) -> list[Verdict]:
     """Read one list. The column of verdicts may have any name: its cells are "accepted", "rejected" or empty."""
     head, body = _listed(path, " and one of verdicts")
-    own = [k for k, name in enumerate(head) if name not in (*NEEDED, "score", "reason")]
+    own = [k for k, name in enumerate(head) if name not in (*NEEDED, "score", "reason", "note")]
     found = list[Verdict]()
     for number, row in enumerate(body, start=2):
         cells = dict(zip(head, row, strict=False))

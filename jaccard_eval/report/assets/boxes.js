@@ -73,10 +73,11 @@ const select = (choice, at = stepNow, others = null) => {
   const own = name === undefined ? null : named(name), of = named(object), to = named(pred), isCell = object !== undefined;
   const parts = about.slices.map((_, i) => store[`slice ${i}`]), part = slice === undefined ? null : parts[about.slices.indexOf(slice)] ?? [];
   const least = sure === undefined ? 0 : Math.round((sure - about.scores[0]) / about.scores[1]), sized = choice.size ? SIZES.indexOf(choice.size) : 0;
-  const listed = suspect !== undefined && new Set(about.suspects.map(([kind, place], i) => suspect === kind || suspect === `${i}` ? place : -1));
+  const listed = suspect !== undefined && new Set(about.suspects.map(([kind, place], i) => suspect === kind || suspect === `${i}` ? place : -1)), kindsOf = new Map();
+  for (const [kind, place] of about.suspects) kindsOf.set(place, new Set(kindsOf.get(place)).add(kind));
   const takes = STATE_OF.map((state, code) => error === undefined ? state !== "" && state !== "ignored" : error === "wrong" ? state === "false" || state === "missed" : error === state || error === KINDS[code] && code !== CROWD);
   const marks = new Uint8Array(n), counts = { missed: 0, false: 0, found: 0 }, wrong = new Uint32Array(store.names.length), all = new Uint32Array(store.names.length);
-  const tallies = { kinds: new Uint32Array(STATE_OF.length), missed: new Uint32Array(k), false: new Uint32Array(k), sizes: new Uint32Array(4), slices: new Uint32Array(parts.length), won: 0, lost: 0, cells: new Uint32Array((k + 1) ** 2) };
+  const tallies = { kinds: new Uint32Array(STATE_OF.length), missed: new Uint32Array(k), false: new Uint32Array(k), sizes: new Uint32Array(4), slices: new Uint32Array(parts.length), won: 0, lost: 0, suspects: Object.fromEntries(about.suspects.map(([kind]) => [kind, 0])), cells: new Uint32Array((k + 1) ** 2) };
   for (let place = 0; place < n; place++) {
     const code = codes[place], isObject = place < m, state = STATE_OF[code], row = label[place];
     const isOther = own !== null && !own[row], isSize = !sized || size[place] === sized, isPart = part === null || part[image[place]];
@@ -88,12 +89,13 @@ const select = (choice, at = stepNow, others = null) => {
     const inCell = isCell && inMatrix && (from === k ? object === "" : of[from]) && (to_ === k ? pred === "" : to[to_]);
     const counted = state in counts, isSure = sure === undefined || state === "false" && score[place] >= least;
     const turned = others && isObject && code !== CROWD && (code === SEEN) !== (others[place] === SEEN) ? code === SEEN ? "won" : "lost" : "";
-    const isKind = counted && takes[code] && isSure, isWhat = change ? turned === change : isKind;
+    const isKind = counted && takes[code] && isSure, isWhat = change ? turned === change : listed ? listed.has(place) && isSure : isKind;
     if (!isOther && isSize && isPart) {
       if (counted && isSure) tallies.kinds[code]++;
       if (turned) tallies[turned]++;
+      if (isSure) for (const kind of kindsOf.get(place) ?? []) tallies.suspects[kind]++;
     }
-    if (isWhat && isSize && isPart && (state === "false" || isObject)) tallies[isObject ? "missed" : "false"][row]++;
+    if (isWhat && isSize && isPart && (listed || state === "false" || isObject)) tallies[isObject ? "missed" : "false"][row]++;
     if (isOther || !(isCell ? inCell && isSure : listed ? listed.has(place) && isSure && (error === undefined || takes[code]) : isWhat)) continue;
     if (isPart) tallies.sizes[size[place]]++;
     if (!isSize) continue;

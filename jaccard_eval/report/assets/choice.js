@@ -15,9 +15,11 @@ const unknown = () => ["class", "object", "pred"].find(key => chosen[key] && !ab
   ?? (chosen.slice === undefined || about.slices.includes(chosen.slice) ? undefined : "slice")
   ?? (chosen.suspect === undefined || about.suspects.some(([kind], i) => [kind, `${i}`].includes(chosen.suspect)) ? undefined : "suspect");
 
-// Choose what is not chosen yet, or let go of it. A cell, a kind of error and what one model alone finds take the place
-// of each other, and a class that of a cell.
-const INSTEAD = { object: ["class", "error", "sure", "suspect", "change"], change: ["object", "pred", "error", "sure"], error: ["object", "pred", "change"], class: ["object", "pred"] };
+// Choose what is not chosen yet, or let go of it. A cell, a kind of error, suspects and what one model alone finds take the
+// place of each other, and a class that of a cell.
+const INSTEAD = {
+  object: ["class", "error", "sure", "suspect", "change"], change: ["object", "pred", "error", "sure", "suspect"], error: ["object", "pred", "change", "suspect"], suspect: ["object", "pred", "change", "error"], class: ["object", "pred"],
+};
 const choose = picks => {
   const same = Object.entries(picks).every(([key, value]) => chosen[key] === value), over = Object.keys(INSTEAD).find(key => key in picks);
   chosen = { ...chosen, ...picks };

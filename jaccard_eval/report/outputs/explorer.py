@@ -17,7 +17,7 @@ from jaccard_eval.report.numbers import threshold_text
 from jaccard_eval.report.outputs import annotated, html
 
 PAGE, NUMBERS = "index.html", "numbers.html"
-SHARED = ("page.js", "boxes.js", "choice.js", "shapes.js")  # with the page in one file
+SHARED = ("page.js", "boxes.js", "choice.js", "shapes.js", "review.js")  # with the page in one file
 VIEWS = ("core.js", "panel.js", "grid.js", "view.js", "main.js")
 SIDE, QUALITY = 256, 60  # of thumbnails: 7 kB each
 KEYS = (
@@ -30,6 +30,7 @@ KEYS = (
     ("+ - 0", "zoom; also wheel, drag and two fingers"),
     ("b", "images or boxes"),
     ("m", "other model"),
+    ("a x", "accept, reject a suspected label"),
     ("w", "hide the left side"),
     ("/", "filter classes"),
 )

@@ -20,7 +20,8 @@ const within = (other, act) => {
 };
 const rival = () => models.find(other => other !== model);
 const scoreNow = () => chosen.score ?? about.steps[about.start];
-const asked = () => ({ ...chosen, error: chosen.error ?? "wrong" });
+const asked = (picks = chosen) => ({ ...picks, error: picks.error ?? (picks.suspect === undefined ? "wrong" : undefined) });
+const suspectsAt = place => about.suspects.flatMap(([, at], i) => at === place ? [i] : []);
 // The same objects as another model sees them: by image and place in it, as images may come in another order.
 const codesOf = other => {
   const own = store, codes = within(other, () => codesAt(stepNow));
@@ -59,7 +60,7 @@ const pickButton = (picks, n, attributes, ...children) => el("button", {
   type: "button", "data-key": JSON.stringify(picks), "data-n": n, "aria-pressed": String(holds(picks)), click: () => choose(picks), ...attributes,
 }, ...children);
 const words = key => ({
-  error: () => ERRORS[chosen.error] ?? chosen.error, object: () => cellWords(chosen.object, chosen.pred), sure: () => `score ≥ ${chosen.sure}`,
+  error: () => ERRORS[chosen.error] ?? chosen.error, object: () => cellWords(chosen.object, chosen.pred), sure: () => `score ≥ ${chosen.sure}`, suspect: () => `suspect: ${about.suspects[chosen.suspect]?.[0] ?? chosen.suspect}`,
   change: () => `found by ${(chosen.change === "won" ? model : rival())?.about.name} alone`,
 }[key] ?? (() => chosen[key]))();
 const filters = () => FILTERS.filter(key => key !== "pred" && chosen[key] !== undefined);

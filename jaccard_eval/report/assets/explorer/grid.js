@@ -35,7 +35,7 @@ const pictures = (row, isSmall) => {
 // A box twice, over a dark halo, or its own shape.
 const outline = (place, look) => {
   const path = shapePath(place), [x, y, width, height] = sideOf(place), sides = path ? { d: path } : { x, y, width, height };
-  return ["halo", look].map(kind => draw(path ? "path" : "rect", { class: `b ${kind}`, ...sides }));
+  return ["halo", look].map(kind => draw(path ? "path" : "rect", { class: `b ${kind} ${path ? about.shapes.form : ""}`, ...sides }));
 };
 const nameOf = place => about.classes[store.label[place]], scoreText = place => place < store.m ? "" : ` ${down(scoreOf(place))}`;
 const makeTile = at => {
@@ -47,7 +47,7 @@ const makeTile = at => {
     // Within the image where it is large enough.
     const start = (middle, length, whole) => length > whole ? (whole - length) / 2 : Math.min(Math.max(middle - length / 2, 0), whole - length);
     view = [start(x + w / 2, 1.25 * side, width), start(y + h / 2, side, height), 1.25 * side, side];
-    lines = [nameOf(item) + scoreText(item), whyOf(item) || stateOf(item) || "found"];
+    lines = [nameOf(item) + scoreText(item), suspectsAt(item).map(i => listed(opinionOf(i)[0], `${about.suspects[i][0]}: ${review.rows[i][9]}`))[0] ?? (whyOf(item) || stateOf(item) || "found")];
   } else {
     const counts = {};
     for (const place of shown) counts[stateOf(place) || "found"] = (counts[stateOf(place) || "found"] ?? 0) + 1;
@@ -101,14 +101,14 @@ const drawGrid = (isAnew = false) => {
 // Nothing is left: which filter does it, and what there would be without it.
 const drawEmpty = () => {
   const chips = filters(), key = unknown();
-  const ways = chips.map(name => [name, total(Object.values(survey({ ...asked(), ...Object.fromEntries((name === "object" ? ["object", "pred"] : [name]).map(gone => [gone, gone === "error" ? "wrong" : undefined])) }).counts))]);
-  const text = key ? `There is no ${key === "slice" ? key : "class"} “${chosen[key]}” in this folder.` : chips.length ? "No box matches all of these at this score." : "Nothing is missed and nothing is false at this score.";
+  const ways = chips.map(name => [name, total(Object.values(survey(asked(without(name, name === "object" ? "pred" : name))).counts))]);
+  const text = key ? `There is no ${key.startsWith("s") ? key : "class"} “${chosen[key]}” in this folder.` : chips.length ? "No box matches all of these at this score." : "Nothing is missed and nothing is false at this score.";
   renew(get("empty"), ...(items.length ? [] : [el("p", { text }),
     ...ways.filter(([, n]) => n && !key).map(([name, n]) => el("button", { type: "button", "data-key": name, text: `Without “${words(name)}”: ${boxesIn(n)}`, click: () => drop(name) })),
     chips.length ? el("button", { type: "button", "data-key": "all", text: "Clear all filters", click: clear }) : ""]));
 };
-const drop = key => { chosen = without(key, key === "object" ? "pred" : key, "img"); remember(); };
-const clear = () => { chosen = without(...FILTERS, "img"); remember(); };
+const drop = key => put(without(key, key === "object" ? "pred" : key, "img"));
+const clear = () => put(without(...FILTERS, "img"));
 const move = by => {
   const grid = get("grid"), line = tileHeight + GAP;
   grid.focus({ preventScroll: true });

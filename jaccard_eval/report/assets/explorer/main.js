@@ -5,6 +5,11 @@ const remember = (isStep = false) => {
   if (address !== (location.hash || "#")) history[isStep ? "pushState" : "replaceState"](null, "", address);
   renderSoon();
 };
+const put = picks => {
+  chosen = picks;
+  remember();
+};
+const showAs = isBoxes => put({ ...without("img", "show"), ...(isBoxes ? { show: "boxes" } : {}) });
 let seen = {}, planned = 0;
 const renderSoon = () => { planned ||= requestAnimationFrame(render); };
 const render = () => {
@@ -42,7 +47,7 @@ const drawBar = () => {
   get("counts").replaceChildren(...Object.entries({ precision: p, recall: r, F1: f1, TP: count(found), FP: count(wrong), FN: count(missed) }).map(([name, value]) => el("span", {}, el("small", { text: `${name} ` }), el("b", { text: value }))));
   get("metrics").replaceChildren(...about.metrics.map(([name, value, within_]) => el("span", { title: within_ }, el("small", { text: `${name} ` }), el("b", { text: value }))),
     el("small", { text: `${boxesIn(store.names.length, "image", "images")}, ${boxesIn(store.m, "object", "objects")}, ${boxesIn(store.label.length - store.m, "detection", "detections")}` }));
-  renew(get("models"), ...(models.length > 1 ? models.map(({ key, about: { name } }) => el("button", { type: "button", "data-key": key, text: name, "aria-pressed": String(model.key === key), click: () => { chosen = { ...chosen, model: key }; remember(); } })) : []));
+  renew(get("models"), ...(models.length > 1 ? models.map(({ key, about: { name } }) => el("button", { type: "button", "data-key": key, text: name, "aria-pressed": String(model.key === key), click: () => put({ ...chosen, model: key }) })) : []));
 };
 const say = text => {
   write(get("live"), text);
@@ -57,9 +62,9 @@ const KEYBOARD = {
   Enter: () => tiles.get(cursor)?.click(), f: nextFailure, Escape: () => rowNow() < 0 ? clear() : closeImage(),
   g: () => stages.length && flip("object"), p: () => stages.length && flip("false"), t: () => stages.length && flip("found"),
   "+": () => stages.length && zoomBy(1 / 1.3), "-": () => stages.length && zoomBy(1.3), 0: () => stages.length && zoomTo([0, 0, ...stages[0].size]),
-  b: () => { chosen = { ...without("img", "show"), ...(chosen.show === "boxes" ? {} : { show: "boxes" }) }; remember(); },
-  m: () => { if (rival()) { chosen = { ...chosen, model: rival().key }; remember(); } },
-  w: () => { document.body.classList.toggle("wide"); drawGrid(true); }, "/": () => get("find").focus(), "?": () => get("help").showModal(),
+  b: () => showAs(chosen.show !== "boxes"),
+  m: () => rival() && put({ ...chosen, model: rival().key }),
+  w: () => { document.body.classList.toggle("wide"); drawGrid(true); }, a: () => judgeNow("accepted"), x: () => judgeNow("rejected"), "/": () => get("find").focus(), "?": () => get("help").showModal(),
 };
 const onKey = event => {
   const { key, target } = event;
@@ -84,11 +89,12 @@ const start = async () => {
   }
   for (const other of models) other.store.sameOrder = other.store.names.every((name, row) => name === models[0].store.names[row]);
   use(models[0]);
+  ({ review } = about);
   get("score").max = about.steps.length - 1;
   get("grid").classList.toggle("plain", !head.thumbs && !head.pictures.some(Boolean));
-  on(get("score"), "input", event => { chosen = { ...chosen, score: about.steps[event.target.value] }; remember(); });
-  for (const button of all("[data-show]")) on(button, "click", () => { chosen = { ...without("img", "show"), ...(button.dataset.show === "boxes" ? { show: "boxes" } : {}) }; remember(); });
-  on(get("sort"), "change", ({ target }) => { chosen = { ...without("sort"), ...(target.value === "most" ? {} : { sort: target.value }) }; remember(); });
+  on(get("score"), "input", event => put({ ...chosen, score: about.steps[event.target.value] }));
+  for (const button of all("[data-show]")) on(button, "click", () => showAs(button.dataset.show === "boxes"));
+  on(get("sort"), "change", ({ target }) => put({ ...without("sort"), ...(target.value === "most" ? {} : { sort: target.value }) }));
   for (const link of all("[data-to]")) on(link, "click", event => { event.preventDefault(); get(link.dataset.to).scrollIntoView(); get(link.dataset.to).focus({ preventScroll: true }); });
   on(get("csv"), "click", () => saveAs("boxes.csv", boxRows(selection.marks)));
   on(get("keys"), "click", KEYBOARD["?"]);

@@ -51,6 +51,10 @@ const sizes = () => about.boxes[2] ? [] : part("Sizes", el("div", { class: "row 
 const slices = () => about.slices.length ? part("Slices", el("div", { class: "row" }, ...about.slices.map((slice, i) =>
   pickButton({ slice }, tally.slices[i], {}, `${slice} ${count(tally.slices[i])}`)))) : [];
 
+const suspects = () => review ? [el("div", { id: "review" }, ...part("Suspected labels",
+  el("div", { class: "row" }, ...Object.entries(tally.suspects).map(([kind, n]) => pickButton({ suspect: kind, show: "boxes" }, n, {}, `${kind} ${count(n)}`))),
+  el("p", { role: "status" }), el("button", { type: "button", class: "save", text: "Save reviewed.csv", click: () => saveAs("reviewed.csv", reviewedRows()) })))] : [];
+
 const SHOWN = 12, ORDERS = {
   class: (a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0, lost: (a, b) => b.lost - a.lost,
   missed: (a, b) => b.missed - a.missed, false: (a, b) => b.false - a.false, [/* of the first metric */ "AP"]: (a, b) => (a.value ?? 2) - (b.value ?? 2),
@@ -90,8 +94,9 @@ const matrix = () => {
 const drawPanel = () => {
   const find = get("find") ?? el("input", { id: "find", type: "search", placeholder: "Filter classes   /", "aria-label": "Filter classes", input: () => { wanted = find.value.toLowerCase(); drawClasses(); } });
   const isTyping = document.activeElement === find;
-  renew(get("panel"), ...cards(), ...alone(), ...kinds(), ...sizes(), ...slices(), ...part("Classes", find, el("div", { id: "classes" }, ...classTable())), ...matrix(),
+  renew(get("panel"), ...cards(), ...alone(), ...kinds(), ...sizes(), ...slices(), ...suspects(), ...part("Classes", find, el("div", { id: "classes" }, ...classTable())), ...matrix(),
     el("p", { class: "soft" }, el("a", { href: "numbers.html", text: "All numbers, curves and findings" })));
   if (isTyping) find.focus();
+  if (review) showVerdicts();
 };
 const drawClasses = () => renew(get("classes"), ...classTable());

@@ -1,5 +1,5 @@
 // One image: all its boxes, each with its reason beside the picture; two models with one zoom.
-const shows = { object: true, false: true, found: true }, LOOKS = { missed: 3, false: 2, found: 1, ignored: 0, seen: 0 };
+const shows = { object: true, false: true, found: true }, LOOKS = { missed: 3, false: 2, found: 1, ignored: 0, seen: 0, below: 0 };
 let stages = [], frame = [0, 0, 1, 1], hot = null, failures = [], turn = -1, aim = null;
 const openImage = (row, place = null) => {
   aim = place;
@@ -21,7 +21,7 @@ const makeStage = (own, name) => within(own, () => {
   const row = own.rowOf.get(name), isOwn = own === models.find(({ key }) => key === (chosen.model ?? "a"));
   const list = places(row).map(place => {
     const code = codeOf(place), state = STATE_OF[code];
-    return { id: `${own.key}${place}`, place, box: sideOf(place), side: code === SEEN ? "seen" : state, code, text: nameOf(place) + scoreText(place), why: state === "ignored" ? "ignored" : whyOf(place), marked: isOwn && selection.marks[place] };
+    return { id: `${own.key}${place}`, place, box: sideOf(place), side: code === SEEN ? "seen" : state || (suspectsAt(place).length ? "below" : ""), code, text: nameOf(place) + scoreText(place), why: state === "ignored" ? "ignored" : whyOf(place), marked: isOwn && selection.marks[place] };
   }).filter(({ side }) => side);
   const visible = list.filter(({ side }) => side === "false" || side === "found" ? shows[side] : shows.object);
   const picture = draw("svg", { role: "img", "aria-label": own.about.name ? `${name}, ${own.about.name}` : name }), tags = draw("g");
@@ -39,18 +39,30 @@ const makeStage = (own, name) => within(own, () => {
   drags(picture);
   return { own, picture, tags, list, visible, size: [store.width[row], store.height[row]], figure: el("figure", {}, own.about.name ? el("figcaption", { text: own.about.name }) : "", picture) };
 });
+const verdicts = i => {
+  const made = el("div", { class: "judged" }, el("small", { text: `${about.suspects[i][0]}: ${review.rows[i][9]}` }));
+  addVerdicts(made, i, true);
+  return made;
+};
+const judgeNow = verdict => {
+  const place = rowNow() >= 0 ? Number(hot?.slice(1) ?? -1) : chosen.show === "boxes" ? items[cursor] : -1, [i] = suspectsAt(place);
+  if (i === undefined) return;
+  judge(i, verdict);
+  drawGrid(true);
+  write(get("live"), `${review.rows[i][0]} ${nameOf(place)}: ${opinionOf(i)[0] || "not judged"}`);
+};
 const reasonList = ({ own, list }) => {
   const group = (side, title, isOpen) => {
-    const of = list.filter(one => one.side === side).sort((a, b) => b.marked - a.marked || own.store.score[b.place] - own.store.score[a.place]);
+    const isSuspect = side === "suspect", of = list.filter(one => isSuspect ? suspectsAt(one.place).length : one.side === side).sort((a, b) => b.marked - a.marked || own.store.score[b.place] - own.store.score[a.place]);
     if (!of.length) return "";
-    const lines = el("ol", {}, ...of.map(({ id, box, text, why, marked }) => el("li", {}, el("button", {
+    const lines = el("ol", {}, ...of.map(({ id, place, box, text, why, marked }) => el("li", {}, el("button", {
       type: "button", class: `${side}${marked ? " marked" : ""}`, "data-id": id, "data-key": id, mouseenter: () => heat(id), focus: () => heat(id), click: () => { heat(id); zoomBox(box); },
-    }, el("b", { text }), el("small", { text: ` ${why}` })))));
+    }, el("b", { text }), el("small", { text: ` ${why}` })), ...isSuspect ? suspectsAt(place).map(verdicts) : [])));
     const heading = `${title} (${count(of.length)})`;
     return isOpen ? el("div", {}, el("h3", { text: heading }), lines) : el("details", {}, el("summary", { text: heading }), lines);
   };
   const isFine = !list.some(({ side }) => side === "missed" || side === "false");
-  return [isPair() ? el("h2", { text: own.about.name }) : "", group("missed", "Missed", true), group("false", "False", true), group("found", "Found", isFine), group("ignored", "Ignored", false),
+  return [isPair() ? el("h2", { text: own.about.name }) : "", group("suspect", "Suspected labels", true), group("missed", "Missed", true), group("false", "False", true), group("found", "Found", isFine), group("ignored", "Ignored", false),
     list.length ? "" : el("p", { class: "soft", text: "No object and no detection at this score." })];
 };
 const drawView = () => {
@@ -69,8 +81,9 @@ const drawView = () => {
     el("span", { class: "soft", text: place < 0 ? "not in the selection" : `${count(place + 1)} of ${count(rows.length)}` }),
     el("button", { type: "button", "data-key": "previous", text: "‹", "aria-label": "Previous image (k)", click: () => step(-1) }), el("button", { type: "button", "data-key": "next", text: "›", "aria-label": "Next image (j)", click: () => step(1) }),
     toggle("object", "Objects", "g"), toggle("false", "False", "p"), toggle("found", "Found", "t"),
-    models.length > 1 ? el("button", { type: "button", "data-key": "pair", text: "Two models", "aria-pressed": String(isPair()), click: () => { chosen = isPair() ? without("pair") : { ...chosen, pair: "1" }; remember(); } }) : ""),
+    models.length > 1 ? el("button", { type: "button", "data-key": "pair", text: "Two models", "aria-pressed": String(isPair()), click: () => put(isPair() ? without("pair") : { ...chosen, pair: "1" }) }) : ""),
   el("div", { id: "stage" }, ...stages.map(({ figure }) => figure)), el("div", { id: "reasons", tabindex: "0", role: "region", "aria-label": "Reasons" }, ...stages.flatMap(reasonList)));
+  if (review) showVerdicts();
   failures = stages.flatMap(({ list }) => list.filter(({ side }) => side === "missed" || side === "false")).sort((a, b) => b.marked - a.marked);
   turn = -1;
   const aimed = aim === null ? null : stages[0].list.find(one => one.place === aim);
