@@ -25,7 +25,7 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.document import Part, Rows
 from jaccard_eval.data.known_protocols import VOID
 from jaccard_eval.data.metricref import METRICS
-from jaccard_eval.data.protocol import BOXES, COCO, Protocol
+from jaccard_eval.data.protocol import BOXES, COCO, POINTS, Protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.data.signature import RowHasher, digest_names, fingerprint, quoted
@@ -37,7 +37,7 @@ from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import in_parts, iou_types, opened
 from jaccard_eval.inputs import Input, counted_images, is_counted, read_both, require_readings_used, with_shapes
 from jaccard_eval.matching.judging import judge
-from jaccard_eval.matching.matchtable import FIRST_PAIR
+from jaccard_eval.matching.matchtable import FIRST_PAIR, MOST_PAIRS
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides, metrics_of, needs_table, summary_refs
 from jaccard_eval.options import (
     EngineOptions,
@@ -325,14 +325,15 @@ def _evaluate(
     # Read, align, and ignore what the rules do not judge.
     options = _as_recorded(options, (gt, pred))
     reading = options.pred_options or ReadOptions()
-    if protocol.assignment == FIRST_PAIR and reading.assume_score is None:
+    is_point = protocol.assignment in (FIRST_PAIR, MOST_PAIRS)
+    if is_point and reading.assume_score is None:
         # One operating point needs no scores; those of a file stay.
         options = replace(options, pred_options=replace(reading, assume_score=1.0))
     regions = any(VOID in rule.neighbours for rule in protocol.class_rules)
     given = load_and_align(gt, pred, options, store, protocol.iou_type, regions=regions)
     sides = judge(given, protocol)
     is_unranked = any(finding.code == "score-assumed" for finding in sides.findings)
-    if (is_unranked or protocol.assignment == FIRST_PAIR) and options.score is None:
+    if (is_unranked or is_point) and options.score is None:
         # All of them count, at the score that is assumed of each, or the lowest; of none, at any.
         scores = [table.score for table in sides.aligned.pred.tables() if table.score is not None and len(table)]
         options = replace(options, score=min((float(score.min()) for score in scores), default=0.0))
@@ -418,5 +419,6 @@ def _still_said(read: Sequence[Finding], audited: Sequence[Finding], protocol: P
         is_settled = finding.code == "mask-axes" and finding.examples[0].where.path in settled
         no_area_is_read = finding.code == "area-missing" and protocol.oks_box_share is not None
         are_regions = finding.code == "kitti-dontcare" and bool(protocol.class_rules)
-        if not is_settled and not no_area_is_read and not are_regions:
+        are_points = finding.code == "box-empty" and protocol.overlap in POINTS
+        if not are_points and not is_settled and not no_area_is_read and not are_regions:
             yield finding

@@ -358,3 +358,25 @@ def drawn_tables(seed: int) -> Tables:
         order = rng.permutation(len(found))
         pages.append((document(own), document([found[at] for at in order])))
     return pages
+
+
+Heads = list[tuple[list[tuple[int, ...]], list[tuple[int, int]]]]  # of each image: those of ground truth, and points
+
+
+def drawn_heads(seed: int) -> Heads:
+    """Draw images of heads in crowds, some without any, each x, y, half a side, half a diagonal and a level; points."""
+    rng = np.random.default_rng(seed)
+    images: Heads = []
+    for _ in range(int(rng.integers(2, 9))):
+        n, spread = int(rng.integers(0, 30)), int(rng.choice([15, 40, 120]))
+        heads: list[tuple[int, ...]] = []
+        points: list[tuple[int, int]] = []
+        for x, y in rng.integers(0, spread, (n, 2)).tolist():
+            side = int(rng.integers(1, 8))
+            heads.append((x, y, side, side + int(rng.integers(0, 6)), int(rng.integers(0, 6))))
+            for _ in range(int(rng.integers(0, 3))):
+                away = rng.normal(0, rng.choice([1, 4, 9]), 2).round().astype(int).tolist()
+                points.append((x + away[0], y + away[1]))
+        points += [(x, y) for x, y in rng.integers(0, spread, (int(rng.integers(0, 5)), 2)).tolist()]
+        images.append((heads, [points[row] for row in rng.permutation(len(points)).tolist()]))
+    return images

@@ -824,6 +824,60 @@ _FROC: dict[str, Any] = _VOC2012 | {
     },
 }
 
+# Points, such as heads in a crowd: as many pairs as possible. Two distances are usual, which users replace.
+_FIDTM = "Liang et al. 2021, Focal Inverse Distance Transform Maps for Crowd Localization"
+_NWPU_SOURCE = "NWPU-Crowd-Sample-Code-for-Localization at acf44568, eval/eval.py"
+_COUNTED = ("precision", "recall", "F1", "count_MAE", "count_RMSE", "count_NAE", "count_exact")
+
+_POINTS: dict[str, Any] = _VOC2012 | {
+    "iou_thresholds": (0.5, 0.75),
+    "assignment": "most_pairs",
+    "score_ties": "image",
+    "pixel_offset": 0.0,
+    "metrics": (*_COUNTED, "F1[iou=0.75]"),
+    "overlap": "pixels",
+    "reach": 8.0,
+    "sources": {
+        "iou_thresholds": f"{_FIDTM}: 8 and 4 pixels; points=4,8 has others",
+        "areas": "points have no sizes",
+        "max_dets": "no cap",
+        "assignment": f"{_NWPU_SOURCE}, compute_metrics: the most pairs within the distance",
+        "iou_ties": "whose object it is changes no number",
+        "score_ties": "here by image",
+        "pixel_offset": "nothing is added",
+        "crowd_overlap": "points have no crowds; what is marked is compared as any other",
+        "ignored_flags": "what is marked does not count",
+        "reusable_flags": "what is marked takes any number of points",
+        "interpolation": "as PASCAL VOC 2010-2012, where points have scores",
+        "precision_epsilon": "as PASCAL VOC",
+        "metrics": f"{_NWPU_SOURCE}, main: over the whole set; its MSE is count_RMSE",
+        "overlap": f"{_NWPU_SOURCE}, compute_metrics: an equal distance is within",
+        "reach": f"{_FIDTM}: 8 pixels",
+    },
+}
+
+# Heads with a size: within half the diagonal of the box, or half of its shorter side, which is its width in the files.
+_NWPU: dict[str, Any] = _POINTS | {
+    "iou_thresholds": (0.5,),
+    "metrics": _COUNTED,
+    "overlap": "diagonal",
+    "reach": 0.0,
+    "sources": {name: source for name, source in _POINTS["sources"].items() if name != "reach"}
+    | {
+        "iou_thresholds": f"{_NWPU_SOURCE}: sigma_l, half the diagonal",
+        "overlap": f"{_NWPU_SOURCE}: within sigma_l of the head",
+    },
+}
+
+_NWPU_SMALL: dict[str, Any] = _NWPU | {
+    "overlap": "width",
+    "sources": _NWPU["sources"]
+    | {
+        "iou_thresholds": f"{_NWPU_SOURCE}: sigma_s, half of the shorter side, the width as its lists are read",
+        "overlap": f"{_NWPU_SOURCE}: within sigma_s of the head",
+    },
+}
+
 # What is listed here is accepted by name, in the order of the help; `data.protocol.Protocol` explains each rule.
 RULES: dict[str, dict[str, Any]] = {
     "coco": _COCO,
@@ -848,6 +902,9 @@ RULES: dict[str, dict[str, Any]] = {
     "icdar": _ICDAR,
     "ctdar": _CTDAR,
     "froc": _FROC,
+    "points": _POINTS,
+    "nwpu": _NWPU,
+    "nwpu-small": _NWPU_SMALL,
     "mmdet": _MMDET,
     "detectron2-voc": _DETECTRON2_VOC,
     "keras-retinanet": _KERAS_RETINANET,

@@ -180,6 +180,20 @@ TOOLS = (
         shown="tests/oracle/test_ctdar.py, numbers of its pairs on 100 drawn sets, and hand arithmetic of the weights",
     ),
     Tool(
+        name="NWPU-Crowd-Sample-Code-for-Localization acf44568 (NWPU-Crowd)",
+        prints="AP_large, AR_large and F1m_large (precision, recall and F1), and MAE, MSE and NAE of counts",
+        protocol="nwpu",
+        close="1e-9: its MSE is count_RMSE; its recalls by level of size are not here",
+        shown="tests/oracle/test_points.py, numbers of its functions on 100 drawn sets",
+    ),
+    Tool(
+        name="NWPU-Crowd-Sample-Code-for-Localization acf44568, sigma_s",
+        prints="AP_small, AR_small and F1m_small",
+        protocol="nwpu-small",
+        close="1e-9, of the benchmark's own lists, whose shorter sides are read as widths",
+        shown="tests/oracle/test_points.py, numbers of its functions on 100 drawn sets",
+    ),
+    Tool(
         name="noduleCADEvaluationLUNA16.py (LUNA16)",
         prints="sensitivity at seven rates of false positives, and their mean (CPM)",
         protocol="froc",

@@ -28,6 +28,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "rates": ("iou", "area", "subset", "class"),  # the same, read at false positives per image
     "point": ("iou", "score", "class"),  # detections with at least a score
     "points": ("score", "class"),  # the same, at every threshold
+    "images": ("score", "class"),  # how many of them each image has
     "matches": ("iou", "score", "class"),  # the same, or without a score all of them
     "errors": ("iou", "class"),
     "findings": (),
@@ -65,7 +66,7 @@ class Metric:
 # What is measured of every class, and averaged over them.
 AVERAGED = ("curves", "curve", "rates")
 # What is counted of the detections with at least a score.
-AT_POINTS = ("point", "points")
+AT_POINTS = ("point", "points", "images")
 # Types of errors by the names that TIDE gives them.
 ERROR_TYPES = {
     "Cls": "classification",
@@ -121,6 +122,14 @@ _ALL = (
            aliases=("false negatives",)),
     Metric("FPPI", "mean count", (BOXES,), "FP / images", higher_is_better=False,
            aliases=("FP per image", "false positives per image")),
+    Metric("count_MAE", "mean count", (BOXES,), "mean difference of an image between its detections and its objects",
+           higher_is_better=False, on="images", aliases=("MAE", "mean absolute error")),
+    Metric("count_RMSE", "mean count", (BOXES,), "root of the mean square of that difference", higher_is_better=False,
+           on="images", aliases=("RMSE", "root mean square error")),
+    Metric("count_NAE", "mean count", (BOXES,), "mean of that difference over the objects, of the images that have any",
+           higher_is_better=False, on="images", aliases=("NAE", "normalised absolute error")),
+    Metric("count_exact", "ratio", (BOXES,), "images with as many detections as objects / images", on="images",
+           aliases=("count accuracy",)),
     Metric("score", "score", (BOXES,), "the least score of the detections that count, as precision=, recall=, fppi= or"
            " score=best-f1 choose it"),
     Metric("mean_IoU", "ratio", (BOXES,), "mean IoU of the detections that match an object with it", on="matches"),

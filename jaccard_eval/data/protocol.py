@@ -18,7 +18,7 @@ from jaccard_eval.extensions import PROTOCOLS as ADDED
 from jaccard_eval.extensions import broken_extension, extension_names, load_extension
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import require_lists
-from jaccard_eval.text import did_you_mean, quoted_value
+from jaccard_eval.text import did_you_mean, is_numeral, quoted_value
 
 BOXES = IOU_TYPES[0]  # the `iou_type` of all files that name none
 EVERY_CLASS = "every class"  # is judged on every image, where no list of verified classes exists
@@ -46,7 +46,9 @@ LATER_RULES: dict[str, Any] = {
     "least_area": 0.0,
     "spares_covered": False,
     "drops_ties": False,
+    "reach": 0.0,
 }
+POINTS = ("diagonal", "width", "pixels")  # overlaps of centres, near whatever their boxes are
 USUAL_IOU = 0.5  # of AP50; PASCAL VOC's only one
 # Rules that only one kind of similarity has.
 RULES_OF = {"dilation_ratio": "boundary", "sigmas": "keypoints", "oks_box_share": "keypoints"}
@@ -148,12 +150,13 @@ class Protocol:
         The first is the one that headline metrics use. Empty names are not allowed.
     max_dets : tuple of int, or empty
         Caps on detections, ascending, by `max_dets_per`; empty: no cap.
-    assignment : {"best_free", "best_any", "objects_first", "every", "first_pair"}
+    assignment : {"best_free", "best_any", "objects_first", "every", "first_pair", "most_pairs"}
         What a detection may match: the best ground truth that is still free (COCO), or only the best of all, so that a
         detection whose best is taken is a false positive (VOC); or that, and a group otherwise (Open Images); or the
         every one that it reaches, of which any number may: the first of them is a true positive, and the others are
         ignored (LUNA16); or the first object of the file that reaches it and has none before it, where no ignored
-        object covers it, and all detections are one operating point (ICDAR).
+        object covers it, and all detections are one operating point (ICDAR); or an object of the largest number of
+        pairs that detections with at least its score can make, one to one (crowds of points).
     iou_ties : {"last", "first"}
         Which of several ground truths with equal IoU wins, in file order.
     score_ties : {"image", "file"}
@@ -225,10 +228,11 @@ class Protocol:
         Which detection a miss rate is read at: the last one with at most so many false positives per image, and a miss
         rate of 0 is 1e-10; or the first one with at least as many, else the last of all, and 0 stays 0. Or recall is
         read off straight lines between the points of the scores that occur.
-    overlap : {"area", "centre", "radius"}
+    overlap : {"area", "centre", "radius", "diagonal", "width", "pixels"}
         How two boxes are compared: by their areas; or by how near the centre of the detection is to that of the object:
         1 less the distance in widths and heights of the object, the larger one, so that 0.5 is the edge of its box; or
-        1 less the distance over the mean of width and height, so that 0.5 is a circle in the box.
+        1 less the distance over the mean of width and height, so that 0.5 is a circle in the box; or over the diagonal,
+        so that 0.5 is the circle around it; or over its width; or over twice the `reach`, whatever the boxes.
     region_flags : tuple of str
         Ground truth with all of these flags is a region: it is removed, and so are boxes of both sides of whose rounded
         pixels the regions of their image cover at least half, before caps count anything.
@@ -250,6 +254,8 @@ class Protocol:
         threshold; those that are ignored for two reasons count twice.
     drops_ties : bool
         Whether detections with the score of the first one beyond a cap per image are removed with it.
+    reach : float
+        px between two centres whose nearness is 0.5, where `overlap` is "pixels".
     sources : tuple of (field, text)
         Where each rule comes from.
 
@@ -265,7 +271,7 @@ class Protocol:
     iou_thresholds: tuple[float, ...]
     areas: tuple[AreaRange, ...]
     max_dets: tuple[int, ...]
-    assignment: Literal["best_free", "best_any", "objects_first", "every", "first_pair"]
+    assignment: Literal["best_free", "best_any", "objects_first", "every", "first_pair", "most_pairs"]
     iou_ties: Literal["last", "first"]
     score_ties: Literal["image", "file"]
     pixel_offset: float
@@ -292,7 +298,7 @@ class Protocol:
     clipped: bool = False
     miss_rate_at: tuple[float, ...] = ()
     miss_rate_reading: Literal["last within", "first reaching", "between"] = "last within"
-    overlap: Literal["area", "centre", "radius"] = "area"
+    overlap: Literal["area", "centre", "radius", "diagonal", "width", "pixels"] = "area"
     region_flags: tuple[str, ...] = ()
     counts_ignored: bool = False
     subsets: tuple[Subset, ...] = ()
@@ -301,6 +307,7 @@ class Protocol:
     least_area: float = 0.0
     spares_covered: bool = False
     drops_ties: bool = False
+    reach: float = 0.0
     sources: tuple[tuple[str, str], ...] = field(default=(), metadata=written_as(None))
 
     def __post_init__(self) -> None:
@@ -399,6 +406,8 @@ def _require_valid(protocol: Protocol) -> None:
         raise UsageError(f"rates of miss_rate_at must be above 0, got {list(protocol.miss_rate_at)}")
     if not all(0 < sigma < math.inf for sigma in protocol.sigmas):
         raise UsageError(f"sigmas must be above 0, got {list(protocol.sigmas)}")
+    if not 0 <= protocol.reach < math.inf or (protocol.overlap == "pixels" and not protocol.reach):
+        raise UsageError(f"reach must be finite, and above 0 where distances are pixels, got {protocol.reach:g}")
     for name in ("pixel_offset", "precision_epsilon", "dilation_ratio", "union_epsilon"):
         if not 0 <= getattr(protocol, name) <= 1:
             raise UsageError(f"{name} must be between 0 and 1, got {getattr(protocol, name):g}")
@@ -453,8 +462,28 @@ def named_sigmas(given: Sequence[float] | str) -> tuple[float, ...]:
     return SIGMAS[sigmas_name(given)]
 
 
+def nearness(distance: FloatArray | float, unit: FloatArray | float) -> FloatArray:
+    """Return 1 less a distance in some unit, in 12 digits: what is as far as a threshold reaches it."""
+    return np.asarray(1 - np.round(np.divide(distance, unit), 12))
+
+
+def _within(protocol: Protocol, text: str) -> Protocol:
+    """Return a protocol of points with other distances in px, such as "4,8"."""
+    given = [part.strip() for part in text.split(",")]
+    reaches = sorted({float(part) for part in given if is_numeral(part)}, reverse=True)
+    if not all(map(is_numeral, given)) or not 0 < reaches[-1] <= reaches[0] < math.inf:
+        what = f"protocol {protocol.name}: expected distances in pixels, such as {protocol.name}=4,8"
+        raise UsageError(f"{what}, got {quoted_value(text)}")
+    thresholds = tuple(float(nearness(reach, 2 * reaches[0])) for reach in reaches)
+    others = tuple(f"F1[iou={iou:.9g}]" for iou in thresholds[1:])
+    metrics = (*(name for name in protocol.metrics if "iou" not in name), *others)
+    return protocol.with_options(iou_thresholds=thresholds, reach=reaches[0], metrics=metrics)
+
+
 def get_protocol(name: str) -> Protocol:
     """Return a named protocol, of this package or of an installed one that adds it.
+
+    That of points may have distances in pixels behind it, as "points=4,8".
 
     Raises
     ------
@@ -469,6 +498,9 @@ def get_protocol(name: str) -> Protocol:
     """
     if name in PROTOCOLS:
         return PROTOCOLS[name]
+    own, is_within, distances = name.partition("=")
+    if is_within and own in PROTOCOLS and PROTOCOLS[own].reach:
+        return _within(PROTOCOLS[own], distances)
     added = load_extension(ADDED, name)
     if added is None:
         known = [*PROTOCOLS, *extension_names(ADDED)]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import FLAGS, Boxes, BoxTable, RowArray, Words
 from jaccard_eval.data.dataset import ClassFacts, NumberedNames
 from jaccard_eval.data.imagekeys import bare_names
-from jaccard_eval.data.protocol import BOXES, LATER_RULES, PROTOCOLS, Protocol
+from jaccard_eval.data.protocol import BOXES, LATER_RULES, POINTS, PROTOCOLS, Protocol
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.native.calls import hash_rows, pack_rows
 from jaccard_eval.patterns import pattern
@@ -350,8 +350,11 @@ def overlap_name(rules: Protocol | str) -> str:
     if isinstance(rules, str):
         named = _IOU_TYPE.search(rules)
         kind = named[1] if named else BOXES
+        by = next((name for name in POINTS if f"|overlap={name}|" in rules), "")
     else:
-        kind = rules.iou_type
+        kind, by = rules.iou_type, rules.overlap
+    if by in POINTS:
+        return "nearness"
     return {"keypoints": "OKS", "probiou": "ProbIoU"}.get(kind, "IoU")
 
 

@@ -1,7 +1,8 @@
-"""Answers of vision-language models: boxes in JSON or in tokens, somewhere in a text, one text per image.
+"""Answers of vision-language models: boxes or points in JSON or in tokens, somewhere in a text, one text per image.
 
-Each way to write a box is a row of `FORMS`: a pattern, which number is which, and what the numbers are parts of. Texts
-lie in a file per image, or in the records or lines of a JSON file next to the name of the image.
+Each way to write a box is a row of `FORMS`: a pattern, which number is which, and what the numbers are parts of; a
+point is a box without a size. Texts lie in a file per image, or in the records or lines of a JSON file next to the name
+of the image.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ from jaccard_eval.text import pluralise, quoted_value
 
 FORMAT = Format(
     name="vlm",
-    summary="answers of vision-language models: bbox_2d, box_2d, <loc0123>, <box>; a text per image, or JSON Lines",
+    summary="answers of vision-language models: bbox_2d, box_2d, <loc0123>, <box>, <point>; text or JSON Lines",
     source="https://github.com/QwenLM/Qwen3-VL (cookbooks, qwen-vl-finetune/tools/process_bbox.ipynb),"
-    " google-gemini/cookbook, google-research/big_vision, deepseek-ai/DeepSeek-VL2 and QwenLM/Qwen-VL",
+    " google-gemini/cookbook, google-research/big_vision, deepseek-ai/DeepSeek-VL2, QwenLM/Qwen-VL and allenai/molmo",
     example="""{"image": "street.jpg", "response": "[{\\"box_2d\\": [100, 50, 500, 250], \\"label\\": \\"dog\\"}]"}
 """,
     carries=("images", "scores"),
     suffixes=(".jsonl", ".json", ".txt", ".md"),
 )
 
-_XYXY, _YXYX = (0, 1, 2, 3), (1, 0, 3, 2)
+_XYXY, _YXYX, _XY, _YX = (0, 1, 2, 3), (1, 0, 3, 2), (0, 1, 0, 1), (1, 0, 1, 0)
 _PIXELS_OR_THOUSANDTHS = 0.0
 
 
@@ -52,7 +53,7 @@ class Form:
     pattern : re.Pattern
         Of a label and its numbers, as groups; or of the key of an object in JSON.
     order : tuple of int
-        Where left, top, right and bottom are among four numbers.
+        Where left, top, right and bottom are among four numbers, or the two of a point.
     whole : float
         What a side of the image is; 0 where the numbers are pixels or thousandths.
     shift : float
@@ -63,6 +64,11 @@ class Form:
     order: tuple[int, int, int, int] = _XYXY
     whole: float = 1000.0
     shift: float = 0.0
+
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers a box has, or a point."""
+        return max(self.order) + 1
 
 
 FORMS = {
@@ -94,15 +100,24 @@ FORMS = {
         pattern=pattern(r"<\|ref\|>(?P<label>[^<>]*)<\|/ref\|>\s*<\|det\|>\s*(?P<numbers>[-+.\d,()\[\]\s]*)<\|/det\|>"),
         whole=999.0,
     ),
+    "point_2d": Form(pattern=pattern(r"""["']point_2d["']\s*:(?!\s*\{)"""), order=_XY, whole=_PIXELS_OR_THOUSANDTHS),
+    # Gemini: {"point": [y, x], "label": "dog"}
+    "point": Form(pattern=pattern(r"""["']point["']\s*:(?!\s*\{)"""), order=_YX),
+    # Molmo, in per cent: <point x="1.0" y="2.0" alt="dog">dog</point>, <points x1="1.0" y1="2.0" x2=... >dogs</points>
+    "<point>": Form(
+        pattern=pattern(r"""<points?(?P<numbers>(?:\s+[xy]\d*="\s*[-+.\d]+\s*")+)[^<>]*>(?P<label>[^<>]*)</points?>"""),
+        order=_XY, whole=100.0,
+    ),
 }  # fmt: skip
 _MARK = pattern(
-    r"""\\?["'](?:bbox_2d|box_2d)\\?["']\s*:|(?:<loc\d{4}>){4}|(?:<loc_\d+>){4}|</ref>\s*<box>|<\|box_start\|>|<\|det\|>"""
+    r"""\\?["'](?:bbox_2d|box_2d|point_2d)\\?["']\s*:|\\?["']point\\?["']\s*:\s*\[[\d.,\s]*\]\s*,\s*\\?["']label|"""
+    r"""<points?\s+x\d*=|(?:<loc\d{4}>){4}|(?:<loc_\d+>){4}|</ref>\s*<box>|<\|box_start\|>|<\|det\|>"""
 )
 _LONGEST_WORD = 16  # that JSON may be cut off in: -Infinity, \ud83d\ude00
 _NUMBER = pattern(r"[-+]?\d+(?:\.\d+)?")
 # What is left of an answer where an object has no end, or a box has no label.
 _REST = pattern(
-    r"""\{[^{}]*$|["']b?box_2d["']\s*:[^{}]*\}?|(?:<loc_?\d+>)+|<box>\s*[\[(][^<]*|"""
+    r"""\{[^{}]*$|["'](?:b?box_2d|point_2d|point)["']\s*:[^{}]*\}?|<points?\s[^<]*|(?:<loc_?\d+>)+|<box>\s*[\[(][^<]*|"""
     r"""<\|(?:box_start|det)\|>\s*[\[(][^<]*"""
 )
 _IMAGE = (
@@ -192,6 +207,8 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     largest = max((number for answer in answers for number in _numbers_of(answer.text)), default=0.0)
     whole = 1.0 if 0.0 < largest <= 1.0 else 0.0
     units = "norm" if whole and options.units is None else _units(used, answers, largest, Where(str(path)), options)
+    if options.role == "gt" and any(FORMS[name].n_numbers == 2 for name in used):
+        draft.usual_protocol = "points"
     for answer in answers:
         _add_answer(collector, answer, draft, units, whole)
     collector.to_draft(encoding="xyxy", units=units, listed=True)
@@ -199,7 +216,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 def _numbers_of(text: str) -> Iterator[float]:
     """Yield the numbers of boxes that objects in JSON have."""
-    for name in ("bbox_2d", "box_2d"):
+    for name in (name for name, form in FORMS.items() if not form.pattern.groups):
         for found in FORMS[name].pattern.finditer(text):
             numbers = text[found.end() : found.end() + 400].partition("}")[0].partition('"')[0]
             yield from (abs(float(number)) for number in _NUMBER.findall(numbers))
@@ -210,10 +227,11 @@ def _units(used: set[str], answers: Sequence[_Answer], largest: float, where: Wh
     if len(used) > 1:
         detail = f"boxes are written as {' and as '.join(sorted(used))}"
         raise DataError.single("layout", where, detail, fix="Pass the answers of one model.")
-    if options.units is None and used == {"box_2d"} and largest > FORMS["box_2d"].whole:
-        detail = f"box_2d has numbers up to {largest:g}, above the thousandths that box_2d counts"
+    (name,) = used or {""}
+    if options.units is None and name in ("box_2d", "point") and largest > FORMS[name].whole:
+        detail = f"{name} has numbers up to {largest:g}, above the thousandths that {name} counts"
         raise DataError.single("layout", where, detail, fix=Fix.of_side(options.role, "Pass {units}.", units="px"))
-    if options.units is not None or "bbox_2d" not in used:
+    if options.units is not None or not used or FORMS[name].whole != _PIXELS_OR_THOUSANDTHS:
         return options.units or "norm"
     named = {units for answer in answers for name, units in _UNITS_OF if name in answer.model.lower()}
     if len(named) == 1:
@@ -222,7 +240,7 @@ def _units(used: set[str], answers: Sequence[_Answer], largest: float, where: Wh
         return "px"
     words = "Pass {units} for what the model returns: norm for thousandths, px for pixels."
     detail = (
-        f"bbox_2d has numbers up to {largest:g}: pixels, as Qwen2.5-VL writes them (of the image as it was resized for"
+        f"{name} has numbers up to {largest:g}: pixels, as Qwen2.5-VL writes them (of the image as it was resized for"
         " it), or thousandths of the image, as Qwen3-VL does"
     )
     raise DataError.single("layout", where, detail, fix=Fix.of_side(options.role, words, units=None))
@@ -343,13 +361,15 @@ def _add_answer(collector: RecordCollector, answer: _Answer, draft: Draft, units
             rest = form.pattern.sub(" ", rest)
             for match in form.pattern.finditer(answer.text):
                 numbers = [float(number) for number in _NUMBER.findall(_plain(match["numbers"]))]
-                if len(numbers) % 4 or not numbers:
-                    detail = f"{quoted_value(match['numbers'])} has {len(numbers)} numbers; a box has 4"
+                n = form.n_numbers
+                if len(numbers) % n or not numbers:
+                    of_one = f"a {'box' if n > 2 else 'point'} has {n}"
+                    detail = f"{quoted_value(match['numbers'])} has {len(numbers)} numbers; {of_one}"
                     draft.findings.error("bbox-length", answer.where, detail, fix="Ask the model again, or drop it.")
                     continue
                 if not match["label"].strip():
                     draft.findings.error("field-missing", answer.where, "a box has no label", fix="Ask for labels.")
-                boxes = [numbers[row : row + 4] for row in range(0, len(numbers), 4)]
+                boxes = [numbers[row : row + n] for row in range(0, len(numbers), n)]
                 found.append((match["label"], math.nan, boxes))
         else:
             objects = [*_objects(rest, form.pattern)]
@@ -359,7 +379,7 @@ def _add_answer(collector: RecordCollector, answer: _Answer, draft: Draft, units
                 )
                 if value[name] in (None, []):
                     continue  # so models write that there is none
-                found.append(_labelled(record, name))
+                found.append(_labelled(record, name, form.n_numbers))
             edges = [0, *(edge for start, end, _ in objects for edge in (start, end)), len(rest)]
             rest = " ".join(rest[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
         for label, score, boxes in found:
@@ -369,7 +389,7 @@ def _add_answer(collector: RecordCollector, answer: _Answer, draft: Draft, units
     _report_rest(answer, rest, draft, collector.n_boxes - n_before)
 
 
-def _labelled(record: Record, name: str) -> tuple[str, float, list[Any]]:
+def _labelled(record: Record, name: str, n: int) -> tuple[str, float, list[Any]]:
     """Return label, score and boxes of an object; its only text is its label under any name."""
     texts = [key for key, value in record.values.items() if isinstance(value, str)]
     key = next((key for key in _LABELS if record.has(key)), texts[0] if len(texts) == 1 else _LABELS[0])
@@ -377,13 +397,13 @@ def _labelled(record: Record, name: str) -> tuple[str, float, list[Any]]:
     value = record.values.get(name)
     is_nested = isinstance(value, list) and bool(value) and isinstance(value[0], list)
     holder = record.entries(name) if is_nested else record
-    boxes = [holder.numbers(field, 4) for field in (holder.values if is_nested else (name,))]
+    boxes = [holder.numbers(field, n) for field in (holder.values if is_nested else (name,))]
     return record.text(key), score, boxes
 
 
 def _plain(numbers: str) -> str:
     """Return numbers without the signs between them that could be read as theirs."""
-    return re.sub(r"<\|[a-z_/]+\|>|loc_?|</?box>", " ", numbers)
+    return re.sub(r"<\|[a-z_/]+\|>|loc_?|</?box>|[xy]\d*=", " ", numbers)
 
 
 def _report_rest(answer: _Answer, rest: str, draft: Draft, n_boxes: int) -> None:

@@ -148,7 +148,7 @@ def _judged(sides: Sides, protocol: Protocol) -> Sides:
 def _unused_facts(sides: Sides, protocol: Protocol) -> tuple[Finding, ...]:
     """Return what the ground truth has for its usual protocol, which is another: image-level labels, or just marks."""
     facts, findings = sides.aligned.facts, FindingLog()
-    if facts.images is None and facts.usual_protocol not in ("", protocol.name):
+    if facts.images is None and facts.usual_protocol not in ("", "points", protocol.name):
         detail = f"marked as the benchmark {facts.usual_protocol}, evaluated by protocol {protocol.name}"
         fix = Fix.missing("Pass {protocol} for the benchmark's own metrics.", protocol=facts.usual_protocol)
         findings.note("protocol-unusual", Where(sides.gt.path), detail, fix=fix)

@@ -172,7 +172,7 @@ def expand(blocks: Blocks) -> Iterator[tuple[IntArray, IntArray]]:
             return
 
 
-FIRST_PAIR = "first_pair"  # the assignment of one operating point
+FIRST_PAIR, MOST_PAIRS = "first_pair", "most_pairs"  # of one operating point, where there are no scores
 EVERY = "every"  # the assignment of detections that may hit several objects
 ALL_SIZES = 0  # the first area range of every protocol; operating points and errors are taken over it
 NO_PLACE = 0
@@ -320,6 +320,59 @@ def assign_first_pair(problem: MatchProblem) -> tuple[IntArray, PairChoice]:
     return segments.detection, choice
 
 
+def assign_most_pairs(problem: MatchProblem) -> tuple[IntArray, PairChoice]:
+    """Pair as many detections and objects as possible, one to one, and so for those with at least any score.
+
+    A detection that was paired stays so when worse ones are added: only whose object it has may change. What is left
+    and reaches an ignored object is its. Returns what `assign_best_free` does.
+
+    Source: Kuhn (1955), "The Hungarian method for the assignment problem", by augmenting paths.
+    """
+    segments, pairs = _Segments.of(problem.pairs), problem.pairs
+    choice = _nothing_chosen(problem, segments)
+    owner = np.repeat(segments.number, segments.stop - segments.start)
+    place = np.arange(len(pairs)) - segments.start[owner] + 1
+    nearest = _by_preference(problem, segments)[::-1]
+    for (a, t), _ in np.ndenumerate(choice[..., 0] if len(segments) else np.zeros((0, 0))):
+        reaches, is_ignored = pairs.overlap >= problem.thresholds[t], problem.ignored[a][pairs.gt]
+        (covered,) = np.nonzero(reaches & is_ignored)
+        choice[a, t, owner[covered]] = place[covered]
+        wanted: dict[int, list[int]] = {}
+        for pair in nearest[(reaches & ~is_ignored)[nearest]].tolist():
+            wanted.setdefault(int(owner[pair]), []).append(pair)
+        taken = np.array(_most_pairs(wanted, owner.tolist(), pairs.gt.tolist()), dtype=np.int64)
+        choice[a, t, owner[taken]] = place[taken]
+    return segments.detection, choice
+
+
+def _most_pairs(wanted: dict[int, list[int]], owner: list[int], gt: list[int]) -> list[int]:
+    """Return the most pairs that have no detection and no object in common, of those `wanted` by each detection."""
+    taken: dict[int, int] = {}  # by object, the pair that has it
+    found: dict[int, int] = {}  # by detection, its pair
+    lost: set[int] = set()  # objects from which no path leads to a free one
+    for first in sorted(wanted):
+        waiting, through = [first], dict[int, int]()
+        end = None
+        for detection in waiting:
+            for pair in wanted[detection]:
+                if gt[pair] in through or gt[pair] in lost:
+                    continue
+                through[gt[pair]] = pair
+                if gt[pair] not in taken:
+                    end = gt[pair]
+                    break
+                waiting.append(owner[taken[gt[pair]]])
+            if end is not None:
+                break
+        lost.update(through if end is None else ())
+        while end is not None:
+            pair = through[end]
+            before = found.get(owner[pair])
+            taken[end] = found[owner[pair]] = pair
+            end = None if before is None else gt[before]
+    return [*found.values()]
+
+
 def _nothing_chosen(problem: MatchProblem, segments: _Segments) -> PairChoice:
     shape = len(problem.ignored), len(problem.thresholds), len(segments)
     return np.full(shape, NO_PLACE, dtype=segments.place_type)
@@ -352,6 +405,7 @@ ASSIGNMENTS: dict[str, Callable[[MatchProblem], tuple[IntArray, PairChoice]]] = 
     "objects_first": assign_objects_first,
     EVERY: assign_every,
     FIRST_PAIR: assign_first_pair,
+    MOST_PAIRS: assign_most_pairs,
 }
 
 

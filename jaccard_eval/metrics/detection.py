@@ -23,7 +23,16 @@ from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import AT_POINTS, AVERAGED, KEYS, METRICS, MetricRef
-from jaccard_eval.data.protocol import COCO, DETECTION_HEIGHT, EVERY_CLASS, HEIGHT, OBJECT_HEIGHT, USUAL_IOU, Protocol
+from jaccard_eval.data.protocol import (
+    COCO,
+    DETECTION_HEIGHT,
+    EVERY_CLASS,
+    HEIGHT,
+    OBJECT_HEIGHT,
+    POINTS,
+    USUAL_IOU,
+    Protocol,
+)
 from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint, SliceRow
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.data.signature import FINGERPRINT, FINGERPRINT_DIGITS
@@ -32,7 +41,17 @@ from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.fixes import IMAGE_FOLDER, Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.judging import EXPANDING
-from jaccard_eval.matching.matchtable import ALL_SIZES, NO_PAIR, PAIRED, SLOTS, MatchTable, Ranking, match_boxes
+from jaccard_eval.matching.matchtable import (
+    ALL_SIZES,
+    FIRST_PAIR,
+    MOST_PAIRS,
+    NO_PAIR,
+    PAIRED,
+    SLOTS,
+    MatchTable,
+    Ranking,
+    match_boxes,
+)
 from jaccard_eval.matching.order import IntArray, WholeArray, stable_order
 from jaccard_eval.metrics.curves import BETWEEN, Curves, CurveSource
 from jaccard_eval.options import BEST_F1, Slice
@@ -395,9 +414,28 @@ def counted_value(source: CurveSource, axes: Axes, ref: MetricRef, point: Operat
         return float(source.recall_at(axes.single_threshold(ref), rate)[label or 0, 0])
     if METRICS[ref.name].on == "point":
         return point_value(point, ref.name, source.n_images)
+    if METRICS[ref.name].on == "images":
+        if not isinstance(source, Curves):
+            raise UsageError(NO_TABLE)
+        return count_error(ref.name, *source.counts_of_images(axes.single_threshold(ref), axes.label(ref), point.score))
     ious = axes.protocol.iou_thresholds
     f1 = [operating_point(source, axes, t, label, ref.score).f1 for t in range(len(ious))]
     return weighted_f1(ious, f1)
+
+
+def count_error(name: str, found: IntArray, objects: IntArray, weights: IntArray) -> float:
+    """Return how far the detections of images (n,) are from the objects in number; NaN where no image counts.
+
+    Source: Wang et al. (2020), "NWPU-Crowd: A Large-Scale Benchmark for Crowd Counting and Localization", section 5.1,
+    whose MSE is the root.
+    """
+    off = np.abs(found - objects)
+    if name == "count_NAE":
+        off, objects, weights = (column[objects > 0] for column in (off, objects, weights))
+        off = off / objects
+    each = {"count_RMSE": off**2, "count_exact": off == 0}.get(name, off)
+    mean = float(weights @ each / weights.sum()) if weights.any() else math.nan
+    return math.sqrt(mean) if name == "count_RMSE" else mean
 
 
 def weighted_f1(ious: Sequence[float], f1: Sequence[float]) -> float:
@@ -723,7 +761,7 @@ def needs_table(protocol: Protocol) -> bool:
     """Whether a metric of a protocol's summary needs the match of every detection, and not only where recall rises."""
     names = {MetricRef.parse(metric).name for metric in protocol.metrics}
     return protocol.interpolation not in ("grid", "area") or any(
-        name not in MISS_RATES and METRICS[name].on not in AT_POINTS for name in names
+        name not in MISS_RATES and METRICS[name].on not in ("point", "points") for name in names
     )
 
 
@@ -760,10 +798,14 @@ def match_sides(
             f"protocol {protocol.name} adds {added}, but boxes are normalised and image sizes unknown",
             fix=IMAGE_FOLDER,
         )
+    if sides.aligned.facts.usual_protocol == "points" and protocol.overlap not in POINTS:
+        detail = f"holds points, which have no area for protocol {protocol.name} to compare"
+        fix = Fix.missing("Pass {protocol}: distances in pixels.", protocol="points=4,8")
+        raise DataError.single("shapes-unfit", Where(sides.gt.path), detail, fix=fix)
     # These know more than shares of areas, which are the same in fractions: distances, widths, angles.
-    by_distance = protocol.iou_type in ("keypoints", "probiou", "spheres") or protocol.overlap == "radius"
+    by_distance = protocol.iou_type in ("keypoints", "probiou", "spheres") or protocol.overlap not in ("area", "centre")
     if by_distance and aligned.units == "norm" and len(aligned.gt):
-        measured_by = f"overlap {protocol.overlap}" if protocol.overlap == "radius" else protocol.iou_type
+        measured_by = protocol.iou_type if protocol.overlap == "area" else f"overlap {protocol.overlap}"
         raise DataError.single(
             "size-unknown",
             Where(sides.gt.path),
@@ -995,7 +1037,9 @@ def part_of(metrics: Metrics, images: Slice | None) -> Metrics:
 def slice_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
     """Return the metrics that slices have."""
     usual = (MetricRef(name="AP", iou=USUAL_IOU),) if USUAL_IOU in protocol.iou_thresholds else ()
-    return (MetricRef(name="AP"), *usual)
+    # Where all detections are one operating point, what is counted there is what the benchmark is about.
+    at_point = protocol.metrics if protocol.assignment in (FIRST_PAIR, MOST_PAIRS) else ()
+    return (MetricRef(name="AP"), *usual, *map(MetricRef.parse, at_point))
 
 
 def require_names(slices: Sequence[Slice]) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
-from jaccard_eval.data.protocol import BOXES, Protocol
+from jaccard_eval.data.protocol import BOXES, Protocol, nearness
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.similarity import Rows, Similarity
 
@@ -108,7 +108,9 @@ class Corners:
     right: FloatArray
     bottom: FloatArray
     area: FloatArray
-    overlap: Literal["area", "centre", "radius"] = field(default="area", kw_only=True)  # as of protocols
+    # As of protocols; px for "pixels".
+    overlap: Literal["area", "centre", "radius", "diagonal", "width", "pixels"] = field(default="area", kw_only=True)
+    reach: float = field(default=0.0, kw_only=True)
     union_epsilon: float = field(default=0.0, kw_only=True)  # px², added to what intersections are divided by
 
     @classmethod
@@ -126,7 +128,7 @@ class Corners:
         """Make corners of a table under the rules of a protocol; in 32 bits, areas are those of the rounded corners."""
         made = cls.of(boxes.xywh, protocol.pixel_offset)
         if protocol.overlap != "area":
-            return replace(made, overlap=protocol.overlap)
+            return replace(made, overlap=protocol.overlap, reach=protocol.reach)
         if not protocol.single_precision:
             return replace(made, union_epsilon=protocol.union_epsilon) if protocol.union_epsilon else made
         edges: Any = [side.astype(np.float32) for side in (made.left, made.top, made.right, made.bottom)]
@@ -162,7 +164,7 @@ def _centred_pairs(
 ) -> tuple[Rows, Rows, FloatArray]:
     """Return the pairs whose centres are near enough, in units of the second box, with 1 less their distance.
 
-    A box without a size has no centre that another could be near.
+    A box without a size has no centre that another could be near, but in pixels.
     """
     away = [
         np.abs((near_i[i] + far_i[i]) - (near_j[j] + far_j[j])) / 2
@@ -174,10 +176,13 @@ def _centred_pairs(
     sides = [(second.right - second.left)[j], (second.bottom - second.top)[j]]
     with np.errstate(invalid="ignore", divide="ignore"):
         if second.overlap == "centre":
-            distance = np.maximum(away[0] / sides[0], away[1] / sides[1])
+            value = 1 - np.maximum(away[0] / sides[0], away[1] / sides[1])
+        elif second.overlap == "radius":
+            value = 1 - np.hypot(*away) / ((sides[0] + sides[1]) / 2)
         else:
-            distance = np.hypot(*away) / ((sides[0] + sides[1]) / 2)
-    value = 1 - distance
+            units = {"diagonal": np.hypot(*sides), "width": sides[0]}
+            unit = units.get(second.overlap, 2 * second.reach)
+            value = nearness(np.hypot(*away), unit)
     (reached,) = np.nonzero((value >= threshold) & (value > 0))
     return i[reached], j[reached], value[reached]
 

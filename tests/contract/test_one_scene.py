@@ -24,7 +24,7 @@ from jaccard_eval.reading.images import ImageFolder
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 # Have classes of their own: see formats/test_benchmarks.py.
-BENCHMARKS = {"crowdhuman", "icdar", "luna16", "mot", "retinaface", "visdrone", "widerface"}
+BENCHMARKS = {"crowdhuman", "icdar", "luna16", "mot", "nwpu", "retinaface", "visdrone", "widerface"}
 # The scene has boxes: see formats/test_mask_files.py and the like.
 MASKS = {"shapetext", "shapexml", "geojson", "instances", "masktable", "mots", "openpose", "shapelists"}
 NAMES = [name for name in format_names() if name not in BENCHMARKS | MASKS]

@@ -209,7 +209,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_the_catalogue_has_the_metrics_of_all_features_in_the_order_of_their_tables() -> None:
-    assert BOX_METRICS[:20] == (
+    assert BOX_METRICS[:24] == (
         *(
             "AP",
             "AR",
@@ -229,12 +229,16 @@ def test_the_catalogue_has_the_metrics_of_all_features_in_the_order_of_their_tab
             "FP",
             "FN",
             "FPPI",
+            "count_MAE",
+            "count_RMSE",
+            "count_NAE",
+            "count_exact",
             "score",
             "mean_IoU",
         ),
     )
-    assert BOX_METRICS[20:26] == ("ECE", "MCE", "oLRP", "oLRP_Loc", "oLRP_FP", "oLRP_FN")
-    assert BOX_METRICS[26:30] == ("classification_errors", "dAP_Cls", "localisation_errors", "dAP_Loc")
+    assert BOX_METRICS[24:30] == ("ECE", "MCE", "oLRP", "oLRP_Loc", "oLRP_FP", "oLRP_FN")
+    assert BOX_METRICS[30:34] == ("classification_errors", "dAP_Cls", "localisation_errors", "dAP_Loc")
     assert FINDING_METRICS == ("warnings", "notes")
     assert MAP_METRICS == ("mIoU", "fwIoU", "pixel_accuracy", "mean_accuracy")
     assert MAP_CLASS_METRICS == ("IoU", "precision", "recall", "Dice")
@@ -264,7 +268,7 @@ def test_shares_end_at_one_and_counts_nowhere() -> None:
 def test_what_counts_errors_is_better_when_lower() -> None:
     lower = {name for name, metric in METRICS.items() if not metric.higher_is_better}
     of_errors = {name for name in BOX_METRICS if METRICS[name].on == "errors"}
-    assert lower == {"FP", "FN", "FPPI", "LAMR", *of_errors, *FINDING_METRICS}
+    assert lower == {"FP", "FN", "FPPI", "LAMR", "count_MAE", "count_RMSE", "count_NAE", *of_errors, *FINDING_METRICS}
 
 
 @pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)

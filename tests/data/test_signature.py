@@ -54,6 +54,7 @@ CHANGES = {
     "least_area": 100.0,
     "spares_covered": True,
     "drops_ties": True,
+    "reach": 8.0,
     "class_rules": (ClassRule("Car", 0.7),),
     "subsets": (Subset("near", (Limit("height", low=20),)),),
 }

@@ -231,8 +231,15 @@ def test_missing_columns_are_named_with_what_was_found_and_what_is_accepted(refu
     assert "no column for xmax among" in text
 
 
-def test_points_and_polygons_have_no_box_columns(refuse: Refuse) -> None:
-    assert "no column for w, h among" in refuse("image_path,x,y,label\na,1,2,Tree\n")
+def test_points_are_boxes_without_a_size(load: Load) -> None:
+    data = load("image_path,x,y,label\na,1,2,Tree\n")
+    assert data.boxes.xywh.tolist() == [[1, 2, 0, 0]]
+    assert (data.facts.usual_protocol, data.details) == ("points", ("box from x, y",))
+
+
+def test_half_of_a_box_is_no_point_and_polygons_have_no_box_columns(refuse: Refuse) -> None:
+    for side in ("w", "height"):
+        assert "a box needs all of x, y, " in refuse(f"image_path,x,y,{side},label\na,1,2,3,Tree\n")
     assert "no column for the box among" in refuse("image_path,label,geometry\na,Tree,POINT (1 2)\n")
 
 
@@ -559,10 +566,6 @@ def test_published_truth_and_predictions_with_other_column_orders_overlap(shared
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        (
-            "deepforest-csv/src/deepforest/data/2019_BLAN_3_751000_4330000_image_crop_keypoints.csv",
-            "no column for w, h",
-        ),
         (
             "deepforest-csv/src/deepforest/data/2019_BLAN_3_751000_4330000_image_crop_polygon.csv",
             "no column for the box",

@@ -71,7 +71,7 @@ def of_inputs(*formats: str) -> Target:
         path = folder / name / "a.txt"
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(data[1:])
-        is_file = name in ("csv", "text", "kerasyolo", "retinaface", "openimages", "widerface", "coco", "cvat")
+        is_file = name in ("csv", "text", "kerasyolo", "nwpu", "retinaface", "openimages", "widerface", "coco", "cvat")
         require_sound_or_refused(path if is_file else path.parent, ReadOptions(role=role), name)
 
     return run
@@ -127,7 +127,9 @@ TARGETS: dict[str, Callable[[], Target]] = {
     "yolo": functools.partial(of_inputs, "yolo"),
     "tables": functools.partial(of_inputs, "csv", "openimages"),
     "text": functools.partial(of_inputs, "text", "kerasyolo"),
-    "lines": functools.partial(of_inputs, "kitti", "dota", "visdrone", "retinaface", "widerface", "mot", "shapetext"),
+    "lines": functools.partial(
+        of_inputs, "kitti", "dota", "visdrone", "nwpu", "retinaface", "widerface", "mot", "shapetext"
+    ),
     "documents": functools.partial(of_inputs, "coco", "cvat"),
 }
 SEEDS: dict[str, tuple[bytes, ...]] = {

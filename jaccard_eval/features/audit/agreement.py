@@ -71,7 +71,7 @@ class Sample:
         return self.pred_row[top], self.gt_row[top]
 
 
-def take_sample(gt: Boxes, pred: Boxes, n_images: int, limit: int = SAMPLE_BOXES) -> Sample:
+def take_sample(gt: Boxes, pred: Boxes, n_images: int, limit: int = SAMPLE_BOXES, protocol: Protocol = COCO) -> Sample:
     """Pair the boxes of evenly spread images by place alone, of either side at most about `limit`.
 
     If images are so crowded that too many pairs remain, evenly spread objects are sampled: each is still compared
@@ -87,7 +87,7 @@ def take_sample(gt: Boxes, pred: Boxes, n_images: int, limit: int = SAMPLE_BOXES
     crowding = -(-n_pairs // SAMPLE_PAIRS)
     if crowding > 1:
         gt = gt.take(np.arange(0, len(gt), crowding))
-    return pair_by_place(gt, pred, 1 / step if n_images else 1.0)
+    return pair_by_place(gt, pred, 1 / step if n_images else 1.0, protocol)
 
 
 def pair_by_place(gt: Boxes, pred: Boxes, share: float = 1.0, protocol: Protocol = COCO) -> Sample:

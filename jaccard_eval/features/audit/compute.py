@@ -12,7 +12,7 @@ from functools import partial
 from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import Words
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.data.protocol import BOXES
+from jaccard_eval.data.protocol import BOXES, COCO, POINTS
 from jaccard_eval.features.audit.agreement import (
     FEWEST_MATCHED,
     STOP_GIVEN,
@@ -68,6 +68,9 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
+# Points have no edges that could show how they are read, nor areas that chance could make overlap.
+OF_POINTS = (check_copies, check_rows, check_difficult, check_classes, check_scores, check_ties)
+
 # Boxes that hold the ground truth itself are read as they should be.
 OF_READINGS = (check_resized, check_readings, check_offsets, check_rounding)
 # What these report of boxes does not hold for masks or keypoints.
@@ -91,7 +94,9 @@ def audit(
     of the aligned ground truth and predictions; `measure` matches boxes by other rules, in memory unless given.
     """
     placed = aligned.placement
-    sample = take_sample(placed.gt, placed.pred, len(placed.images.table))
+    are_points = metrics.protocol.overlap in POINTS
+    by_place = metrics.protocol if are_points else COCO
+    sample = take_sample(placed.gt, placed.pred, len(placed.images.table), protocol=by_place)
     context = AuditContext(
         gt=gt,
         pred=pred,
@@ -104,7 +109,8 @@ def audit(
         measure=measure or partial(measure_aligned, aligned),
     )
     findings = FindingLog()
-    for check in CHECKS if metrics.protocol.iou_type == BOXES else _checks_of_shapes():
+    usual = OF_POINTS if are_points else CHECKS
+    for check in usual if metrics.protocol.iou_type == BOXES else _checks_of_shapes():
         if check not in OF_READINGS or not findings.has("pred-copies-gt"):
             check(context, findings)
     return findings.findings()

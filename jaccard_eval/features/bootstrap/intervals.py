@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from jaccard_eval.data.document import MetricValue, Rows
-from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.metricref import METRICS, MetricRef, split_ref
 from jaccard_eval.data.result import Estimate, EvaluationResult, Resamples, RestDifference, SliceRow
 from jaccard_eval.data.signature import quoted, with_choices
 from jaccard_eval.engine import path_of
@@ -162,7 +162,9 @@ def with_verdicts(rows: Sequence[SliceRow], settings: Bootstrap) -> tuple[SliceR
     for ref in dict.fromkeys(ref for row in tested for ref in row):
         having = [row for row in tested if not math.isnan(row[ref].p_value)]
         for row, p_value in zip(having, holm([row[ref].p_value for row in having]), strict=True):
-            direction = "better" if row[ref].delta > 0 else "worse"  # of these metrics, higher is better
+            known = METRICS.get(split_ref(ref)[0])
+            is_better = (row[ref].delta > 0) == (known is None or known.higher_is_better)
+            direction = "better" if is_better else "worse"
             verdict = direction if p_value <= 1 - settings.confidence_level else "no different"
             row[ref] = replace(row[ref], p_value=p_value, verdict=verdict)
     return tuple(replace(row, rest=rest) for row, rest in zip(rows, tested, strict=True))

@@ -80,6 +80,8 @@ def add_boxes(table: Table, columns: Columns, cells: BoxCells, draft: Draft) -> 
     label = _set_classes(classes, draft)
     encoding = _decide_encoding(table, columns, cells.coords, box_sizes, draft)
     shapes = _oriented(cells, units, where, draft)
+    if len({*columns.box}) == 2 and draft.options.role == "gt":
+        draft.usual_protocol = "points"
     draft.add_boxes(
         RawBoxes(
             image=CodedKeys(keys, image_codes),
@@ -370,7 +372,7 @@ def warn_alike_images(images: Iterable[str], where: Where, findings: FindingLog)
 def _note_reading(table: Table, columns: Columns, cells: BoxCells, draft: Draft) -> None:
     """Report which columns were read, and how, and which were not."""
     where = Where(draft.path)
-    box = ", ".join(table.titles[column] for column in columns.box)
+    box = ", ".join(table.titles[column] for column in dict.fromkeys(columns.box))
     packed = f" ({columns.encoding})" if len(columns.box) == 1 else ""
     draft.details.append(f"box from {box}{packed}" + (" (no header: keras-retinanet)" if table.headerless else ""))
     named = [

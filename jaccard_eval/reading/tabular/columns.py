@@ -132,6 +132,8 @@ FLAGS = {
     "group_of": ("isgroupof", "group_of"),
     "ignore": ("ignore",),
 }
+POINT = ("xyxy", ("x", "y", "x", "y"))  # a box without a size
+_SIDES = ("w", "h", "width", "height")
 LAYOUTS = (
     ("xyxy", ("xmin", "ymin", "xmax", "ymax")),
     ("xyxy", ("x1", "y1", "x2", "y2")),
@@ -147,6 +149,7 @@ LAYOUTS = (
     ("xywh", ("left", "top", "width", "height")),
     ("xywh", ("x", "y", "w", "h")),
     ("xywh", ("x", "y", "width", "height")),
+    POINT,
 )
 _RARE_LAYOUTS = (
     ("xyxy", ("x0", "y0", "x1", "y1")),
@@ -530,7 +533,12 @@ def _whole_layouts(
 
 
 def _breaks_corners(at: dict[str, list[int]], names: tuple[str, ...]) -> bool:
-    """Whether a near corner goes with a width that may be the image's, because half of a far corner is there, too."""
+    """Whether a near corner goes with a width that may be the image's, because half of a far corner is there, too.
+
+    Or whether a point has a side, and is rather half a box.
+    """
+    if names == POINT[1]:
+        return any(name in at for name in _SIDES)
     near = _compact(names[0])
     prefix = near.removesuffix("xmin").removesuffix("x1")
     is_mixed = prefix != near and names[2].endswith(("w", "width"))
