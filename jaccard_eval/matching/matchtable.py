@@ -458,9 +458,11 @@ class _Segments:
 
 def _first_come(problem: MatchProblem, pairs: IntArray) -> BoolArray:
     """Return which pairs win, as each ground truth is given to the first that reaches the threshold; shape (T, p)."""
+    found = problem.pairs
+    compiled = native.first_come(pairs, found.gt, found.overlap, problem.thresholds, problem.reusable)
     # `reduceat` refuses to reduce nothing.
-    if len(pairs) == 0:
-        return np.zeros((len(problem.thresholds), 0), dtype=np.bool_)
+    if compiled is not None or len(pairs) == 0:
+        return np.zeros((len(problem.thresholds), 0), dtype=np.bool_) if compiled is None else compiled
     # Pairs come by detection, so that a stable sort by ground truth leaves those of each in the order of their scores.
     order = stable_order(problem.pairs.gt[pairs])
     gt, pair = problem.pairs.gt[pairs][order], pairs[order]
@@ -929,12 +931,17 @@ class Ranking:
         if table.unpunished is not None:
             in_range &= ~table.unpunished
         hits, counts = (np.empty(table.choice.shape, dtype=np.bool_) for _ in range(2))
-        before = table.first_pair - np.int32(1)
+        first = table.first_pair
+        before = first - np.int32(1)
+        (several,) = np.nonzero(np.diff(np.append(first, len(table.pair_gt))) > 1)
         for a, choice in enumerate(table.choice):
             counting = ~table.gt_ignored[a][table.pair_gt]
+            # Most candidates have one pair, which is looked up once for all thresholds.
+            np.logical_and(choice != NO_PLACE, counting[first], out=hits[a])
             # Threshold by threshold, as places among all pairs take four times the memory of the choice.
             for t, place in enumerate(choice):
-                np.logical_and(place != NO_PLACE, counting[before + place], out=hits[a, t])
+                some = place[several]
+                hits[a, t, several] = (some != NO_PLACE) & counting[before[several] + some]
                 if table.gt_shared is not None:
                     hits[a, t] &= _is_best_of_group(table, table.gt_shared, hits[a, t], before + place)
             # The size of a detection decides only where it matches nothing; a match counts as its object does, and

@@ -198,7 +198,7 @@ class TieOrder:
         # The tie that is cut and may go on: class and score, digest with it, where it hits and misses (w,).
         self._open: tuple[int, float, _Hash, Words, Words] | None = None
 
-    def add(self, ranking: Ranking, ties: tuple[IntArray, IntArray]) -> None:
+    def add(self, ranking: Ranking, ties: tuple[WholeArray, WholeArray]) -> None:
         """Add a ranking, with where each run of one class and score begins and how long it is."""
         first, size = ties
         # Only what hits somewhere can span: of most ties nothing does.
@@ -210,7 +210,7 @@ class TieOrder:
             if len(block):
                 self._add_runs(ranking, first[block], size[block])
 
-    def _add_runs(self, ranking: Ranking, first: IntArray, size: IntArray) -> None:
+    def _add_runs(self, ranking: Ranking, first: WholeArray, size: WholeArray) -> None:
         start = np.cumsum(size) - size
         rows = np.arange(size.sum()) + np.repeat(first - start, size)
         hits, misses = outcomes(ranking, rows)
@@ -308,8 +308,14 @@ def late_of_hits(late: tuple[WholeArray, IntArray], hits: Hits, first: WholeArra
     ties, counts = late
     if not len(ties):
         return np.zeros(len(first), dtype=np.int64)
-    at = np.minimum(np.searchsorted(ties, first), len(ties) - 1)
-    return np.where(ties[at] == first, counts[hits.threshold, at], 0)
+    # Which of the few ties a row begins, counted from 1: a table of rows is looked up sooner than ties are searched.
+    place = np.zeros(max(int(ties[-1]), int(first.max(initial=0))) + 1, dtype=np.int32)
+    place[ties] = np.arange(1, len(ties) + 1)
+    at = place[first]
+    (some,) = np.nonzero(at)
+    found = np.zeros(len(first), dtype=np.int64)
+    found[some] = counts[np.searchsorted(hits.stop[:, -1], some, "right"), at[some] - 1]
+    return found
 
 
 def is_behind(*keys: WholeArray) -> BoolArray:
@@ -330,7 +336,10 @@ def outcomes(ranking: Ranking, rows: IntArray) -> tuple[Words, Words]:
         _packed(flags[..., chosen].reshape(n_areas * n_thresholds, len(chosen)))
         for flags in (ranking.hits, ranking.counts)
     )
-    misses = _packed(np.repeat(ranking.in_range[:, rows], n_thresholds, axis=0))
+    misses = np.zeros((len(rows), hits.shape[1]), dtype=np.uint64)
+    bits_of_areas = _packed(np.repeat(np.eye(n_areas, dtype=np.bool_), n_thresholds, axis=0))  # (A, w)
+    for in_range, bits in zip(ranking.in_range, bits_of_areas, strict=True):
+        misses |= in_range[rows, None] * bits
     found = np.zeros_like(misses)
     found[at[chosen]], misses[at[chosen]] = hits, counts & ~hits
     return found, misses
@@ -673,15 +682,14 @@ class Curves:
     @cached_property
     def n_tied(self) -> int:
         """How many detections share their score with another one of their class."""
-        # Equal scores of a class are neighbours: a tie of one begins where the next one does.
-        starts = starts_of_runs(self.ranking.score) | starts_of_runs(self.ranking.label)
-        return len(starts) - int(np.count_nonzero(starts[:-1] & starts[1:])) - int(starts[-1:].sum())
+        return len(self.ranking) - int(np.count_nonzero(np.diff(self._plan.tie_bounds) == 1))
 
     @cached_property
     def tie_orders(self) -> Mapping[int, str]:
         """Digest of the ties that span a hit and a miss, in their order, of each class that has any."""
         order, ranking = TieOrder(), self.ranking
-        order.add(ranking, lengths_of_runs(starts_of_runs(ranking.score) | starts_of_runs(ranking.label)))
+        bounds = self._plan.tie_bounds
+        order.add(ranking, (bounds[:-1], np.diff(bounds)))
         return order.digests()
 
     def restrict(self, images: IntArray) -> Curves:
@@ -956,10 +964,8 @@ class Curves:
     def _late(self, hits: Hits, area: int, cap: int) -> IntArray:
         """Return the weight of the misses that stay behind each hit in its tie, shape (h,)."""
         bounds, ranking = self._plan.tie_bounds, self.ranking
-        of_candidate, of_hit = (
-            bounds[np.searchsorted(bounds, rows.astype(np.int32), "right") - 1]
-            for rows in (ranking.candidate, hits.detection)
-        )
+        start = np.repeat(bounds[:-1], np.diff(bounds))
+        of_candidate, of_hit = start[ranking.candidate], start[hits.detection]
         return late_of_hits(late_misses(ranking, area, self.caps[cap], of_candidate, self._weights), hits, of_hit)
 
     def _hits(self, area: int, cap: int) -> Hits:

@@ -157,6 +157,25 @@ def joined_columns(chunks: list[tuple[IntArray, IntArray, FloatArray]]) -> tuple
     return det, gt, overlap
 
 
+def first_come(
+    rows: IntArray, objects: IntArray, overlap: FloatArray, thresholds: FloatArray, reusable: BoolArray
+) -> BoolArray | None:
+    """Return which of some rows of pairs are the first of their object to reach each threshold, (T, r); see `matching`.
+
+    Of pairs objects and overlaps, (p,); of objects whether they are there for all, (m,).
+    """
+    core = load_core()
+    if core is None:
+        return None
+    wins = np.empty((len(thresholds), len(rows)), np.bool_)
+    types = (np.int64, np.int64, np.float64, np.float64, np.bool_)
+    columns = zip((rows, objects, overlap, thresholds, reusable), types, strict=True)
+    given: list[npt.NDArray[Any]] = [np.ascontiguousarray(*column) for column in columns]
+    arrays = (array.ctypes.data for array in (*given, wins))
+    found = core.jaccard_first_come(*wins.shape, len(reusable), *arrays)
+    return None if found < 0 else wins
+
+
 def find_hits(
     detections: tuple[RowArray, RowArray, BoolArray],
     candidates: tuple[IntArray, BoolArray, BoolArray],

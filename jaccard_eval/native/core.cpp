@@ -59,7 +59,7 @@ void sort_stably(Scored *first, Scored *last, Scored *spare) {
 }  // namespace
 
 // Of the functions below: a library that was built from an older text is not used.
-EXPORTED std::int64_t jaccard_core_version() { return 14; }
+EXPORTED std::int64_t jaccard_core_version() { return 15; }
 
 // Read up to `capacity` records of a COCO results list whose records have four numeric fields, each once, and no
 // others. The text is a piece of the list, the first one or the last one or both. `position` is where to begin, then
@@ -274,6 +274,25 @@ EXPORTED std::int64_t jaccard_pair_boxes(std::int64_t n, std::int64_t *row, std:
     }
     *row = i;
     return found;
+}
+
+// Give each of `n_objects`, at each threshold, to the first pair of `rows` (n,) that reaches it, those that are reusable
+// to all of them. `wins` has a row of n pairs for each threshold. Returns how many objects there are, or NOT_PLAIN.
+EXPORTED std::int64_t jaccard_first_come(std::int64_t n_thresholds, std::int64_t n, std::int64_t n_objects,
+                                         const std::int64_t *rows, const std::int64_t *object, const double *overlap,
+                                         const double *thresholds, const std::uint8_t *reusable, std::uint8_t *wins) {
+    const auto taken = make_room<std::uint8_t>(n_thresholds * n_objects);
+    if (!taken) return NOT_PLAIN;
+    for (std::int64_t i = 0; i < n; ++i) {
+        const std::int64_t j = object[rows[i]];
+        for (std::int64_t t = 0; t < n_thresholds; ++t) {
+            std::uint8_t &is_taken = taken[n_thresholds * j + t];
+            const bool wins_it = overlap[rows[i]] >= thresholds[t] && is_taken <= reusable[j];
+            wins[n * t + i] = wins_it;
+            is_taken |= wins_it;
+        }
+    }
+    return n_objects;
 }
 
 // Find the true positives of each threshold, in the order of the ranking: their detections, how many detections of

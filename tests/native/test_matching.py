@@ -14,7 +14,7 @@ from jaccard_eval.data.signature import fingerprint
 from jaccard_eval.matching.matchtable import MatchTable, Ranking, match_boxes
 from jaccard_eval.matching.order import rank_detections
 from jaccard_eval.metrics.curves import Curves, Steps
-from jaccard_eval.native.calls import CHUNK_PAIRS, rank
+from jaccard_eval.native.calls import CHUNK_PAIRS, first_come, rank
 
 pytestmark = pytest.mark.skipif(native.load_core() is None, reason="no compiled core, or it is turned off")
 
@@ -73,6 +73,14 @@ def test_curves_are_those_of_numpy(seed: int, protocol: Protocol, n_gt: int, n_p
     for compiled, plain in zip(*ways, strict=True):
         for one, other in zip(compiled, plain, strict=True):
             np.testing.assert_array_equal(one, other, strict=False)
+
+
+def test_whoever_comes_first_and_reaches_a_threshold_takes_an_object_once() -> None:
+    # Object 0 is wanted three times, object 1 (a crowd) twice.
+    objects, overlap = np.array([0, 1, 0, 0, 1]), np.array([0.5, 0.6, 0.8, 0.9, 0.5])
+    found = first_come(np.arange(5), objects, overlap, np.array([0.5, 0.75]), np.array([False, True]))
+    assert found is not None
+    assert found.tolist() == [[True, True, False, False, True], [False, False, True, False, False]]
 
 
 def test_a_resample_is_measured_by_one_call(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,6 +91,9 @@ for turn in range(2000):
     box, other, overlap = calls.pair_boxes(detections, order, truth, blocks, crowd, threshold=0.1, offset=turn % 2)
     assert all(blocks[0][i] <= j < blocks[1][i] for i, j in zip(box.tolist(), other.tolist()))
     n_pairs += len(box)
+    at_all = draw.random(m) < 0.3
+    wins = calls.first_come(draw.permutation(len(box)), other, overlap, np.array([0.1, 0.5]), at_all)
+    assert wins.shape == (2, len(box)) and wins[0].sum() >= len(set(other.tolist()))
     calls.pack_rows(order, detections, None, detections[:, 0], np.empty((len(order), 8), np.uint64))
     labels, rows = np.sort(label), np.flatnonzero(draw.random(n) < 0.7)
     hit, counts = draw.random((2, 3, len(rows))) < 0.5
