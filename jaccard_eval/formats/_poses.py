@@ -22,6 +22,9 @@ _HEADER = ("scorer", "individuals", "bodyparts", "coords")  # what DeepLabCut's 
 _SEEN = 2.0
 # A row of DeepLabCut begins with a path, in one cell or in three.
 _BEGINNING = pattern(r'\ufeff?"?scorer"?,[^\n]*\n(?:"?individuals"?,[^\n]*\n)?"?bodyparts"?,')
+# A face in each file, of 300W and others: how many points, and x and y of each.
+POINTS_SUFFIX = ".pts"
+_FACE = pattern(r"\ufeff?\s*(?:version:\s*\S+\s+)?n_points:\s*(\d+)\s*\{([^{}]*)(\})?")
 _SLEAP = pattern(r"\ufeff?track,frame_idx,instance\.score,[^\n]*\.x,")
 
 
@@ -76,6 +79,31 @@ def read_table(path: Path, draft: Draft) -> None:
                 points[point] = one["x"], one["y"], _SEEN if is_gt else one.get("likelihood", 1.0)
             score = math.fsum(found) / len(found) if found else math.nan
             collector.add_drawn(image, label, Drawn(points=points, kind="pose"), where, score=score)
+    draft.findings.raise_errors()
+    collector.to_draft(encoding="xyxy", listed=True)
+
+
+def read_points(path: Path, draft: Draft) -> None:
+    """Add the faces of texts to the draft, one in each."""
+    from jaccard_eval.reading.tabular.boxes import note_no_class
+
+    collector, is_gt = RecordCollector(draft), draft.options.role == "gt"
+    label = draft.options.names[0] if draft.options.names else 0
+    note_no_class(draft)
+    for key, file, text in files.read_each(
+        files.members(path, (POINTS_SUFFIX,), draft.findings), files.read_text, draft.findings
+    ):
+        found, where = _FACE.match(text), Where(str(file))
+        collector.add_image(key, file_name=key)
+        numbers = found[2].split() if found is not None else []
+        if found is None or not found[3] or len(numbers) != 2 * int(found[1]) or not all(map(is_numeral, numbers)):
+            told = "no n_points" if found is None else f"{len(numbers)} words for {found[1]} points"
+            fix = "Write n_points: N, and x and y of each point on a line of its own, between { and }."
+            draft.findings.error("keypoints-invalid", where, f"has {told}", fix=fix)
+            continue
+        xy = [*map(float, numbers)]
+        points = {at: (*pair, _SEEN if is_gt else 1.0) for at, pair in enumerate(zip(xy[::2], xy[1::2], strict=True))}
+        collector.add_drawn(key, label, Drawn(points=points, kind="face"), where)
     draft.findings.raise_errors()
     collector.to_draft(encoding="xyxy", listed=True)
 

@@ -6,6 +6,7 @@ of the confidences of the points that were found.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,12 @@ import numpy as np
 from jaccard_eval.findings import Severity, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.reading.rawboxes import RawBoxes
-from jaccard_eval.reading.records import document_records
+from jaccard_eval.reading.records import Record, document_records
+from jaccard_eval.text import pluralise
 
 FORMAT = Format(
     name="openpose",
@@ -31,7 +34,12 @@ FORMAT = Format(
     reads={"bbox": "bounds of the points", "keypoints": "pose_keypoints_2d"},
 )
 
-_POINTS, _ENDING, _CLASS = "pose_keypoints_2d", "_keypoints", "person"
+_ENDING, _CLASS = "_keypoints", "person"
+# What people and their points are called, by OpenPose and by AlphaPose in the form of CMU-Pose.
+_NAMES = {"people": "pose_keypoints_2d", "bodies": "joints"}
+_PARTS = ("hand_left_keypoints_2d", "hand_right_keypoints_2d", "face_keypoints_2d")
+# AlphaPose's file of all images, by their names.
+_BY_NAME = pattern(rb'\{\s*"[^"]+"\s*:\s*\{\s*"version"\s*:\s*"AlphaPose')
 # The places of COCO's points, from the nose to the ankles and left before right, by how many points a pose has.
 _OF_COCO = {
     25: (0, 16, 15, 18, 17, 5, 2, 6, 3, 7, 4, 12, 9, 13, 10, 14, 11),
@@ -42,12 +50,26 @@ _OF_COCO = {
 
 def looks_like(peek: Peek) -> Likeness | None:
     """Rate documents by their keys."""
-    return peek.rate_documents(lambda document: Likeness.NAMED if document.top_keys >= {"version", "people"} else None)
+    return peek.rate_documents(_rate)
+
+
+def _rate(document: Peek) -> Likeness | None:
+    is_one = "version" in document.top_keys and not document.top_keys.isdisjoint(_NAMES)
+    return Likeness.NAMED if is_one or _BY_NAME.match(document.head.lstrip()) else None
 
 
 def iou_types(_: Peek) -> set[str]:
     """Return what there is: boxes around poses are compared only where they are asked for."""
     return {"keypoints"}
+
+
+def _documents(path: Path, draft: Draft) -> Iterator[tuple[str, Record]]:
+    for stem, document in document_records(path, draft):
+        if document.values.keys().isdisjoint(("version", *_NAMES)):
+            for image in document.values:
+                yield image, document.record(image)
+        else:
+            yield stem.removesuffix(_ENDING), document
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
@@ -58,21 +80,28 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     owners: list[str] = []
     places: list[Where] = []
     poses: list[list[float]] = []
-    for stem, document in document_records(path, draft):
-        image = stem.removesuffix(_ENDING)
+    n_parts = 0
+    for image, document in _documents(path, draft):
         images.append(image)
-        for person in document.records("people"):
-            values = [person.finite(f"{_POINTS}[{at}]", value) for at, value in enumerate(person.array(_POINTS))]
+        people = "bodies" if document.has("bodies") else "people"
+        name = _NAMES[people]
+        for person in document.records(people):
+            values = [person.finite(f"{name}[{at}]", value) for at, value in enumerate(person.array(name))]
             if not any(values):
+                n_parts += any(person.has(part) and any(person.array(part)) for part in _PARTS)
                 continue  # faces and hands of somebody whose body was not found
             if len(values) // 3 not in _OF_COCO or len(values) % 3:
                 detail = f"has {len(values)} numbers; expected x, y and confidence of 25 points (BODY_25), 18 or 17"
-                person.error("keypoints-invalid", _POINTS, detail, "Export BODY_25 or COCO poses.")
+                person.error("keypoints-invalid", name, detail, "Export BODY_25 or COCO poses.")
                 continue
             rows = np.array(values).reshape(-1, 3)
             poses.append(rows[list(_OF_COCO[len(rows)])].ravel().tolist())
             owners.append(image)
             places.append(person.where)
+    if n_parts:
+        detail = f"{pluralise(n_parts, 'person has', 'persons have')} points of hands or a face alone: ignored"
+        fix = "Write hands as COCO JSON to compare them."
+        draft.findings.warning("shape-unused", Where(draft.path), detail, fix=fix)
     draft.findings.raise_errors()
     points = np.array(poses, dtype=np.float64).reshape(-1, 17, 3)
     is_found = points[:, :, 2] > 0

@@ -10,15 +10,18 @@ import base64
 import math
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from jaccard_eval.data.dataset import Key
 from jaccard_eval.findings import DataError, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import Format
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
@@ -26,14 +29,22 @@ from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import Drawn, drawn_by, kinds_in, turned_corners
-from jaccard_eval.reading.json import is_number, looks_like_json_lines, parse_json
+from jaccard_eval.reading.json import is_finite, is_number, looks_like_json_lines, parse_json
 from jaccard_eval.reading.peek import Kind, Likeness, Peek
-from jaccard_eval.reading.records import UNKNOWN_SIZE, Record, RecordCollector, documents, line_records, listed_records
+from jaccard_eval.reading.records import (
+    UNKNOWN_SIZE,
+    Record,
+    RecordCollector,
+    documents,
+    line_records,
+    listed_records,
+    note_positions,
+)
 from jaccard_eval.text import quoted_value
 
 FORMAT = Format(
     name="shapelists",
-    summary="JSON of images and what is drawn on them: MMOCR, PaddleOCR, ArT, Datumaro, SAM, MMPose, OpenPifPaf",
+    summary="JSON of images and what is drawn on them: MMOCR, docTR, Textract, CTW, Datumaro, SAM, MMPose, AIC, ...",
     source="https://mmocr.readthedocs.io/en/latest/api/datasets.html and https://openvinotoolkit.github.io/datumaro",
     example="""{
   "metainfo": {"dataset_type": "TextDetDataset", "category": [{"id": 0, "name": "text"}]},
@@ -50,7 +61,7 @@ FORMAT = Format(
         "bbox": "bbox, or bounds of what is drawn",
         "obb": "polygon, poly or points of four corners",
         "segm": "polygon, points, segmentation, rle",
-        "keypoints": "points of Datumaro; keypoints",
+        "keypoints": "points of Datumaro; keypoints, keypoint_annotations, annopoints, preds, pose_landmarks",
     },
 )
 
@@ -82,6 +93,20 @@ class Carrier:
     lacks : str
         What records of another format have besides the keys.
     likeness : Likeness
+    outline : str
+        Of an object: where its corners are, two opposite ones or all.
+    shares : bool
+        Whether coordinates are shares of the sides of the image.
+    most : float
+        The highest score.
+    kinds : tuple of str
+        What there is to compare, where the text of a document does not show it.
+    rows : callable, optional
+        Returns the objects of an image that has them in another way.
+    keeps_folders : bool
+        Whether images of different folders are called alike.
+    has_ids : bool
+        Whether images and classes have numbers, by which they are called elsewhere.
     """
 
     keys: frozenset[str]
@@ -96,10 +121,102 @@ class Carrier:
     lacks: str = ""
     likeness: Likeness = Likeness.STRUCTURE
     mark: bytes = b""  # a pattern that is found in the document as well
+    outline: str = ""
+    shares: bool = False
+    most: float = 1.0
+    kinds: tuple[str, ...] = ()
+    rows: Callable[[Mapping[str, Any]], list[Any]] | None = None
+    keeps_folders: bool = False
+    has_ids: bool = False
+
+
+def _at(value: Any, *path: str) -> Any:
+    """Return what a path of keys leads to, of lists with one entry into it; None where it leads nowhere."""
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+    return value
+
+
+def _listed_at(value: Any, *path: str) -> list[Any]:
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _of_aic(image: Mapping[str, Any]) -> list[Any]:
+    """Return the people of an image of AI Challenger, whose third value is 1 of seen points, 2 of hidden, 3 of none."""
+    poses, boxes = image["keypoint_annotations"], image.get("human_annotations")
+    people = []
+    for key, pose in poses.items() if isinstance(poses, dict) else [("", poses)]:
+        points = [*pose] if isinstance(pose, list) else pose
+        if isinstance(points, list):
+            points[2::3] = [0 if seen == _UNLABELLED else seen for seen in points[2::3]]
+        people.append({"keypoints": points, "bbox": _at(boxes, key) if boxes else None})
+    return people
+
+
+def _of_posetrack(image: Mapping[str, Any]) -> list[Any]:
+    """Return the people of an image of PoseTrack 2017, whose values are lists of one; their boxes are of heads."""
+    people = []
+    for person in _listed_at(image, "annorect"):
+        pose = _listed_at(_at(person, "annopoints"), "point")
+        points = [
+            {"class_id": _at(point, "id"), **{name: _at(point, name) for name in ("x", "y", "score")}} for point in pose
+        ]
+        scored = [{**point, "score": 1.0} if point["score"] is None else point for point in points]
+        people.append({"keypoints": scored, "score": _at(person, "score")})
+    return people
+
+
+def _of_ctw(image: Mapping[str, Any]) -> list[Any]:
+    """Return the characters of CTW, which lie in lists of lines, and what is to be ignored."""
+    lines = _listed_at(image, "annotations")
+    found = [one for line in lines for one in (line if isinstance(line, list) else [line])]
+    boxed = [{**one, "bbox": one.get("adjusted_bbox")} if isinstance(one, dict) else one for one in found]
+    ignored = [{**one, "ignore": True} for one in _listed_at(image, "ignore") if isinstance(one, dict)]
+    return [
+        *(
+            {**one, "ignore": True} if isinstance(one, dict) and one.get("is_chinese") is False else one
+            for one in boxed
+        ),
+        *ignored,
+    ]
+
+
+def _of_batch(image: Mapping[str, Any]) -> list[Any]:
+    """Return the poses of an image of MMPose 0, whose boxes are centre, scale, area and score.
+
+    As in its results for COCO, the score is that of the box times the mean of the points that are found.
+    """
+    poses, boxes = (_listed_at(image, name) for name in ("preds", "boxes"))
+    people = []
+    for pose, box in zip_longest(poses, boxes):
+        score: Any = box[-1] if isinstance(box, list) and len(box) == _OF_BATCH else None
+        given = [
+            point[-1]
+            for point in (pose if isinstance(pose, list) else ())
+            if isinstance(point, list) and len(point) == 3
+        ]
+        seen = [float(one) for one in given if is_number(one) and is_finite(one) and one > _FOUND_POINT]
+        mean = math.fsum(one / len(seen) for one in seen) if given else 1.0
+        people.append({"keypoints": pose, "score": score * mean if is_number(score) and is_finite(score) else score})
+    return people
+
+
+_UNLABELLED = 3
+_OF_BATCH = 6
+_FOUND_POINT = 0.2  # the least score of a point that is found: vis_thr of MMPose's data sets
 
 
 _IMAGE = ("img_path", "file_name", "filename", "img_info.filename", "img_info.file_name")
+_CHARACTER = rb'"text"\s*:\s*"(?:[^"\\]|\\u[\da-fA-F]{4}|[\xc2-\xf4][\x80-\xbf]+)"'
 CARRIERS = {
+    "ctw": Carrier(
+        keys=frozenset({"annotations", "ignore", "image_id"}), objects=("found",), name=("file_name",),
+        one_class=_TEXT, likeness=Likeness.NAMED, mark=b'"adjusted_bbox"', kinds=("bbox", "obb"), rows=_of_ctw,
+    ),
     "mmocr": Carrier(
         keys=frozenset({"metainfo", "data_list"}), images="data_list", objects=("instances",), name=_IMAGE,
         labels=("bbox_label",), names=("metainfo.category", "metainfo.classes"), one_class=_TEXT, encoding="xyxy",
@@ -205,6 +322,60 @@ CARRIERS = {
         keys=frozenset({"source", "pair_id"}), objects=("*",), labels=("category_name",), encoding="xyxy",
         likeness=Likeness.NAMED,
     ),
+    "aic": Carrier(
+        keys=frozenset({"image_id", "keypoint_annotations"}), objects=("found",), name=("image_id",), encoding="xyxy",
+        one_class="person", likeness=Likeness.NAMED, kinds=("keypoints",), rows=_of_aic,
+    ),
+    "posetrack": Carrier(
+        keys=frozenset({"annolist"}), images="annolist", objects=("found",), name=("image.0.name", "image.name"),
+        one_class="person", likeness=Likeness.NAMED, kinds=("keypoints",), rows=_of_posetrack, keeps_folders=True,
+    ),
+    "animalpose": Carrier(
+        keys=frozenset({"images", "annotations", "categories"}), images="images", objects=("annotations",),
+        name=("file_name",), labels=("category_id",), names=("categories",), encoding="xyxy", likeness=Likeness.NAMED,
+        has_ids=True, mark=rb'"images"\s*:\s*\{\s*"[^"]*"\s*:\s*"', kinds=("bbox", "keypoints"),
+    ),
+    "mmpose 0": Carrier(
+        keys=frozenset({"preds", "boxes", "image_paths"}), objects=("found",), name=("image_path",),
+        one_class="person", likeness=Likeness.NAMED, kinds=("keypoints",), rows=_of_batch,
+    ),
+    "mediapipe": Carrier(
+        keys=frozenset({"image", "pose_landmarks"}), objects=("found",), name=("image",), one_class="person",
+        likeness=Likeness.NAMED, kinds=("keypoints",), shares=True,
+        rows=lambda image: [
+            {
+                "keypoints": image["pose_landmarks"],
+                "keypoint_scores": [_at(point, "visibility") for point in _listed_at(image, "pose_landmarks")],
+            }
+        ],
+    ),
+    "ctw, found": Carrier(
+        keys=frozenset({"detections", "image_id"}), objects=("detections",), name=("file_name", "image_id"),
+        one_class=_TEXT, likeness=Likeness.NAMED, mark=_CHARACTER, kinds=("bbox",),
+    ),
+    "doctr": Carrier(
+        keys=frozenset({"pages"}), images="pages", objects=("blocks.lines.words",), size=("dimensions",),
+        one_class=_TEXT, likeness=Likeness.NAMED, mark=b'"page_idx"', outline="geometry", shares=True, encoding="xyxy",
+        kinds=("obb",),
+    ),
+    "textract": Carrier(
+        keys=frozenset({"Blocks"}), objects=("found",), one_class=_TEXT, likeness=Likeness.NAMED, mark=b'"BlockType"',
+        outline="Geometry.Polygon", shares=True, most=100.0, kinds=("obb",),
+        rows=lambda image: [one for one in _listed_at(image, "Blocks") if _at(one, "BlockType") == "WORD"],
+    ),
+    "google": Carrier(
+        keys=frozenset({"responses"}), images="responses.fullTextAnnotation.pages",
+        objects=("blocks.paragraphs.words",), one_class=_TEXT, likeness=Likeness.NAMED, mark=b'"fullTextAnnotation"',
+        outline="boundingBox.vertices", kinds=("obb",),
+    ),
+    "azure, read": Carrier(
+        keys=frozenset({"analyzeResult"}), images="analyzeResult.readResults", objects=("lines.words",),
+        one_class=_TEXT, likeness=Likeness.NAMED, mark=b'"readResults"', outline="boundingBox", kinds=("obb",),
+    ),
+    "azure, pages": Carrier(
+        keys=frozenset({"analyzeResult"}), images="analyzeResult.pages", objects=("words",),
+        one_class=_TEXT, likeness=Likeness.NAMED, mark=b'"pages"', outline="polygon", kinds=("obb",),
+    ),
     "tensorflow.js": Carrier(keys=frozenset({"keypoints", "score"}), lacks="image_id", likeness=Likeness.NAMED),
     "sam": Carrier(keys=frozenset({"segmentation", "predicted_iou"}), likeness=Likeness.NAMED),
     "sa-1b": Carrier(
@@ -236,22 +407,28 @@ _LISTS = [
         "prodigy",
         "hubmap",
         "tensorflow.js",
+        "aic",
+        "mmpose 0",
+        "mediapipe",
+        "ctw",
+        "ctw, found",
     )
 ]
 # What scripts write: records that name their image and have a shape and no box, or images with lists of such.
 _SCRIPTED = Carrier(
     keys=frozenset(), objects=("objects", "instances", "annotations", "predictions", "detections", "regions"),
-    name=("image", "image_name", "file_name", "filename", "img_path", "image_path", "image_id"),
+    name=("image", "image_name", "img_name", "file_name", "filename", "img_path", "image_path", "image_id"),
     labels=("class_name", "category_name", "label_name", "class", "label", "category"),
 )  # fmt: skip
 _NAMING = frozenset(_SCRIPTED.name) - {"image_id"}  # which is COCO's, unless nothing else reads it
 _SCRIPTED_POSES = replace(_SCRIPTED, encoding="xyxy")
 _SCRIPTED_SHAPES = pattern(
-    rb'"(?:keypoints|polygons?|segmentation|rle|mask|rbox|rbbox|vertices|contour|joints)"\s*:\s*[\[{]\s*[^\]}\s]'
+    rb'"(?:keypoints|polygons?|points|segmentation|rle|mask|rbox|rbbox|vertices|contour|joints)"\s*:\s*[\[{]\s*[^\]}\s]'
 )
 _BOX = pattern(rb'"\w*b?box\w*"')
 _LISTED = Carrier(keys=frozenset(), objects=("found",), one_class=_TEXT)  # lists by the names of images
 _HEADER = 1024  # bytes before the numbers of an array
+_CLASSED = replace(_LISTED, labels=("label",), one_class="")
 _POSED = replace(_LISTED, one_class="person", encoding="xyxy")  # as transformers returns poses
 _SIDES = {
     ("x", "y", "width", "height"): "xywh",
@@ -268,9 +445,11 @@ _SCORES = (
     "attributes.score",
     "attributes.confidence",
     "scores",
+    "objectness_score",
     "confidence",
     "type_prob",
     "keypoint_scores",
+    "Confidence",
 )
 # Arrays with an entry for each object of an image: what one of them is, and their scores; the first that is there.
 _COLUMNS = {
@@ -278,6 +457,8 @@ _COLUMNS = {
     "rec_polys": ("polygon", "rec_scores"),
     "dt_polys": ("polygon", "dt_scores"),
     "keypoints": ("keypoints", "scores"),
+    "points": ("polygon", "scores"),
+    "bboxes": ("polygon", "cares"),
 }
 _PARTS = ("text_lines", "bboxes", "polygons")  # of surya and docTR, in what they have under the name of an image
 _PADDLE = pattern(r"[^\t\n]+\t\s*\[\s*(?:\{|\])")  # an image, and its words as JSON
@@ -285,11 +466,15 @@ _BY_NAME = pattern(
     rb'\{\s*(?:"[^"]+"\s*:\s*\[\s*\]\s*,\s*)*"[^"]+"\s*:\s*\[\s*\{[^{}]*"(?:points|keypoints)"\s*:\s*\[\s*\['
 )
 _BY_NAME_PARTS = pattern(
-    rb'\{\s*"[^"]+"\s*:\s*(?:\{\s*(?:"keypoints"\s*:\s*\[\s*\[\s*\[|"img_dimensions"[^{}]*"polygons"\s*:\s*\[)'
+    rb'\{\s*"[^"]+"\s*:\s*(?:\{\s*(?:"keypoints"\s*:\s*\[\s*\[\s*\[|"img_dimensions"[^{}]*"polygons"\s*:\s*[\[{]'
+    rb'|[^{}]*"content_ann"\s*:\s*\{)'
     rb'|\[\s*\{\s*"(?:text_lines|bboxes)"\s*:\s*\[\s*\{[^{}]*"polygon")'
 )
 # Corners, a word and a score, as readers return them.
 _TRIPLES = pattern(rb'\[\s*\[\s*\[(?:\s*\[[-+\d.eE,\s]+\]\s*,?){4}\s*\]\s*,\s*\[?\s*"')
+# A path, boxes, and the points of people, as PaddleDetection keeps them.
+_DETECTED = pattern(rb'\[\s*\[\s*(?:"[^"]*"|\d+)\s*,\s*\[(?:\s*\[[-+\d.eE,\s]+\]\s*,?)*\s*\]\s*,\s*\[\s*\[')
+_TWO_CORNERS = pattern(rb'"geometry"\s*:\s*\[\s*\[[^\[\]]*\]\s*,\s*\[[^\[\]]*\]\s*\]')  # of docTR's upright words
 _BEFORE_NAME = pattern(r"^(?:gt|res)_")
 _OUTLINE = pattern(rb'"(?:polygon|points|segmentation|mask|vertices|box)"\s*:\s*(\[[-+\d.eE,\s\[\]]+\])')
 _OF_WORDS = (
@@ -303,8 +488,9 @@ _OF_WORDS = (
     b'"paragraphs"',
     b'"text_lines"',
     b'"vertical_lines"',
+    b'"content_ann"',
 )
-_FOUND = pattern(rb'"(?:det_polygons|boundary_result)"\s*:\s*\[((?:\s*\[[^\[\]]*\]\s*,?)*)')
+_FOUND = pattern(rb'"(?:det_polygons|boundary_result|bboxes)"\s*:\s*\[((?:\s*\[[^\[\]]*\]\s*,?)*)')
 _KINDS = {
     "bbox": pattern(rb'"b?box"\s*:\s*\[(?:[^,\]]*,){3}[^,\]]*\]|"(?:bounding_box|left|x0)"\s*:|"type"\s*:\s*"rect"'),
     "segm": pattern(
@@ -338,7 +524,7 @@ def _tables_at(path: Path, names: Sequence[str]) -> Path | None:
 
 
 def _rate(document: Peek) -> Likeness | None:
-    if _TRIPLES.match(document.head.lstrip()):
+    if _TRIPLES.match(document.head.lstrip()) or _DETECTED.match(document.head.lstrip()):
         return Likeness.NAMED
     carrier = _carrier_of(document.item_keys or document.top_keys, document.head)
     if carrier is not None:
@@ -383,11 +569,21 @@ def iou_types(peek: Peek) -> set[str]:
     kinds = kinds_in(found, _KINDS)
     heads = b"".join(document.head for document in found)
     outlines = [len(re.findall(rb"[^\s,\[\]]+", text)) for text in _OUTLINE.findall(heads)]
+    told = {
+        kind
+        for one in found
+        if (carrier := _carrier_of(one.item_keys or one.top_keys, one.head)) is not None
+        for kind in carrier.kinds
+    }
+    if told:
+        return {"bbox"} if _TWO_CORNERS.search(heads) else told
     # Of what inference found, in one list, that of 2021 with the score behind the corners.
     inner = re.findall(rb"\[([^\[\]]+)\]", b"".join(_FOUND.findall(heads)))
     outlines += [n - n % 2 for ring in inner if (n := len(re.findall(rb"[^\s,]+", ring)))]
     if any(_TRIPLES.match(document.head.lstrip()) for document in found):
         return {"obb"}
+    if any(_DETECTED.match(document.head.lstrip()) for document in found):
+        return {"keypoints"}
     is_text = any(mark in heads for mark in _OF_WORDS)
     if is_text and outlines:  # and the boxes around them
         return {"obb"} if all(n == 8 for n in outlines) else {"segm"}
@@ -398,22 +594,33 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and objects of documents to the draft."""
     collector = RecordCollector(draft)
     used: list[Carrier] = []
-    seen = set[str]()  # records of a script name their image each
+    seen = set[Key]()  # records of a script name their image each
     has_class = False
     # The bounds of shapes without a box are written as boxes are.
     given = options.box if options.box in ("xywh", "xyxy") else ""
-    for carrier, image, record, names in _images(path, draft):
+    numbered: dict[int, str] = {}  # classes that are called by their numbers elsewhere
+    for carrier, name, record, names in _images(path, draft):
         used.append(carrier)
+        own = record.values.get("id")
+        image: Key = int(own) if carrier.has_ids and isinstance(own, str) and own.isdecimal() else name
         if image not in seen:
             seen.add(image)
-            collector.add_image(image, file_name=image, size=_size(record, carrier))
+            collector.add_image(image, file_name=name, size=_size(record, carrier))
         is_fiftyone = carrier is CARRIERS["fiftyone"]
         written = _objects(_of_role(record, options.role) if is_fiftyone else record, carrier)
         for entry in (_placed_mask(each, _size(record, carrier)) for each in written) if is_fiftyone else written:
             label = _label(entry, carrier, names, draft)
+            if carrier.has_ids and isinstance(number := _value(entry.values, carrier.labels), int):
+                label, numbered[number] = number, str(label)
             has_class = has_class or label is not None
-            drawn = _drawn(entry, given or carrier.encoding)
-            score = _score(entry) if options.role == "pred" or _value(entry.values, ("score",)) is not None else None
+            drawn = _drawn(_outlined(entry, carrier) if carrier.outline else entry, given or carrier.encoding)
+            if carrier.shares:
+                drawn = _in_pixels(drawn, name, _size(record, carrier), entry, draft)
+            score = (
+                _score(entry, carrier.most)
+                if options.role == "pred" or _value(entry.values, ("score",)) is not None
+                else None
+            )
             crowd = _is_ignored(entry)
             usual = carrier.one_class or (options.names[0] if options.names else 0)
             collector.add_drawn(
@@ -428,9 +635,11 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 
         note_no_class(draft)
     collector.to_draft(encoding=given or used[0].encoding, listed=True)
+    if numbered:
+        draft.set_classes([*numbered], [*numbered.values()])
 
 
-def _images(path: Path, draft: Draft) -> Iterator[tuple[Carrier, str, Record, Sequence[str]]]:
+def _images(path: Path, draft: Draft) -> Iterator[tuple[Carrier, str, Record, Mapping[Any, str]]]:
     """Yield each image with its carrier and its name, and the names of classes by number."""
     is_folder = files.is_folder(path)
     if tables := _tables_at(path, files.list_folder(path)[1] if is_folder else ()):
@@ -442,13 +651,13 @@ def _images(path: Path, draft: Draft) -> Iterator[tuple[Carrier, str, Record, Se
             name, _, words = line.partition("\t")
             if name.strip():
                 where = Where(str(path), line=number)
-                yield _LISTED, name, Record({"found": parse_json(path, words)}, where, draft.findings), ()
+                yield _LISTED, name, Record({"found": parse_json(path, words)}, where, draft.findings), {}
         return
     if looks_like_json_lines(text):
         start = files.head(path)
         for record in line_records(path, text, draft):
             carrier = _carrier_of(frozenset(record.values), start) or CARRIERS["mmocr, lines"]
-            yield carrier, _name(record, carrier, path.stem), record, ()
+            yield carrier, _name(record, carrier, path.stem), _with_rows(record, carrier), {}
         return
     for key, file, value in documents(path, draft):
         where = Where(str(file))
@@ -458,20 +667,39 @@ def _images(path: Path, draft: Draft) -> Iterator[tuple[Carrier, str, Record, Se
         document = Record.of(value, where, draft.findings)
         found = _carrier_of(frozenset(document.values), files.head(file))
         if found is None:
-            for name, given in document.values.items():
-                inner = Record({"found": _parts(given)}, replace(where, record=name), draft.findings)
-                inner = replace(inner, values={"found": [one.values for one in _parted(inner)]})
-                is_posed = any("keypoints" in row.values for row in inner.records("found"))
-                yield _POSED if is_posed else _LISTED, _BEFORE_NAME.sub("", name), inner, ()
+            yield from _named(document)
             continue
         listed = _value(document.values, found.names)
-        named = [name.get("name") if isinstance(name, dict) else name for name in listed or () if name is not None]
-        names = [str(name) for name in named]
-        for record in _joined(document, found) if found.images else [document]:
-            yield found, _name(record, found, key), record, names
+        listed = listed if isinstance(listed, list) else []
+        named = [name.get("name") if isinstance(name, dict) else name for name in listed if name is not None]
+        names = dict(enumerate(map(str, named)))
+        if found.has_ids:
+            names = {row["id"]: str(row.get("name")) for row in listed if isinstance(row, dict) and "id" in row}
+        images = [*_joined(document, found)] if found.images else [document]
+        is_numbered = len(images) > 1 and not found.name  # pages of a document
+        if is_numbered:
+            note_positions(len(images), where.path, draft)
+        for at, record in enumerate(images):
+            yield found, str(at) if is_numbered else _name(record, found, key), _with_rows(record, found), names
 
 
-def _of_tables(folder: Path, draft: Draft) -> Iterator[tuple[Carrier, str, Record, Sequence[str]]]:
+def _named(document: Record) -> Iterator[tuple[Carrier, str, Record, Mapping[Any, str]]]:
+    """Yield the images of an object that has what is drawn on each under its name."""
+    for name, given in document.values.items():
+        inner = Record({"found": _parts(given)}, document.at(name), document.findings)
+        inner = replace(inner, values={"found": [one.values for one in _parted(inner)]})
+        fields = {field for row in inner.records("found") for field in row.values}
+        kind = _POSED if "keypoints" in fields else _CLASSED if "label" in fields else _LISTED
+        image = name.replace("\\", "/").rpartition("/")[2] if "ignore" in fields else name
+        yield kind, _BEFORE_NAME.sub("", image), inner, {}
+
+
+def _with_rows(image: Record, carrier: Carrier) -> Record:
+    """Return an image with the list of its objects, which it has in another way."""
+    return replace(image, values={**image.values, "found": carrier.rows(image.values)}) if carrier.rows else image
+
+
+def _of_tables(folder: Path, draft: Draft) -> Iterator[tuple[Carrier, str, Record, Mapping[Any, str]]]:
     """Yield the images of nuImages that are annotated, with their objects."""
     objects, images, classes = (list(listed_records(folder / name, draft)) for name in _NUIMAGES)
     names = {entry.text("token"): entry.text("name") for entry in classes}
@@ -487,7 +715,7 @@ def _of_tables(folder: Path, draft: Draft) -> Iterator[tuple[Carrier, str, Recor
         found = by_image.pop(image.text("token"), [])
         if found or image.values.get("is_key_frame"):
             values = {**image.values, "found": found}
-            yield carrier, image.text("filename"), replace(image, values=values), ()
+            yield carrier, image.text("filename"), replace(image, values=values), {}
     for token in by_image:
         where = Where(str(folder / _NUIMAGES[0]), field="sample_data_token")
         draft.findings.error("image-unknown", where, f"{_NUIMAGES[1]} has no image {quoted_value(token)}")
@@ -505,33 +733,70 @@ def _unpacked(mask: Any) -> Any:
 
 def _listed(
     key: str, values: list[Any], where: Where, draft: Draft
-) -> Iterator[tuple[Carrier, str, Record, Sequence[str]]]:
+) -> Iterator[tuple[Carrier, str, Record, Mapping[Any, str]]]:
     """Yield the images of a list, which is one of them where its records do not name any."""
     first = next((entry for entry in values if isinstance(entry, dict)), {})
     other = CARRIERS["sam"] if frozenset(first).isdisjoint(_SCRIPTED.name) else _SCRIPTED
     carrier = _carrier_of(frozenset(first), b"") or other
     if "keypoints" in carrier.keys and not _NAMING.isdisjoint(first):  # each names its image
         carrier = _SCRIPTED_POSES if carrier.encoding == "xyxy" else _SCRIPTED
-    if values and isinstance(values[0], list):
-        yield _LISTED, key, Record({"found": [*map(_of_triple, values)]}, where, draft.findings), ()
+    if carrier is CARRIERS["mmpose 0"]:
+        values = _by_image(values)
+    if values and isinstance(values[0], list) and _of_detectors(values[0]):
+        for at, (name, boxes, (poses, scores)) in enumerate(filter(_of_detectors, values)):
+            rows = [
+                {"keypoints": pose, "bbox": box, "score": score}
+                for pose, box, score in zip_longest(poses, boxes, scores)
+            ]
+            image = Record({"found": rows}, replace(where, record=f"[{at}]"), draft.findings)
+            yield _POSED, str(name).replace("\\", "/").rpartition("/")[2], image, {}
+    elif values and isinstance(values[0], list):
+        yield _LISTED, key, Record({"found": [*map(_of_triple, values)]}, where, draft.findings), {}
     elif not carrier.objects:
-        yield carrier, key, Record({"": values}, where, draft.findings), ()
+        yield carrier, key, Record({"": values}, where, draft.findings), {}
     else:
         for record in Record.list_of(values, where, draft.findings):
-            yield carrier, _name(record, carrier, key), record, ()
+            yield carrier, _name(record, carrier, key), _with_rows(record, carrier), {}
+
+
+def _of_detectors(entry: Any) -> bool:
+    """Whether an entry is an image of PaddleDetection: its path, boxes of people, and their points and scores."""
+    return (
+        isinstance(entry, list)
+        and len(entry) == 3
+        and isinstance(entry[0], str | int)
+        and isinstance(entry[1], list)
+        and isinstance(entry[2], list)
+        and [isinstance(part, list) for part in entry[2]] == [True, True]
+    )
+
+
+def _by_image(batches: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return the poses of batches of MMPose 0 by image, which each of them names."""
+    images: dict[str, dict[str, Any]] = {}
+    for batch in batches:
+        columns = [_listed_at(batch, name) for name in ("image_paths", "preds", "boxes")]
+        for path, pose, box in zip_longest(*columns):
+            one = images.setdefault(str(path), {"image_path": path, "preds": [], "boxes": [], "image_paths": []})
+            one["preds"].append(pose)
+            one["boxes"].append(box)
+    return [*images.values()]
 
 
 def _joined(document: Record, carrier: Carrier) -> Iterator[Record]:
     """Yield the images of a document; where these have keys, each with the objects that name it."""
-    images, (name, *_) = document.values[carrier.images], carrier.objects
+    images, (name, *_) = document.values.get(carrier.images), carrier.objects
     if not isinstance(images, dict):
-        yield from document.records(carrier.images)
+        yield from _below(document, carrier.images)
         return
     objects: dict[str, list[Any]] = {}
-    for entry in document.record(name).values.values():
+    listed = document.values.get(name)
+    for entry in listed if isinstance(listed, list) else document.record(name).values.values():
         objects.setdefault(str(entry.get("image_id") if isinstance(entry, dict) else None), []).append(entry)
     for key in images:
-        image = Record.of(images[key], replace(document.where, record=f"{carrier.images}.{key}"), document.findings)
+        given = images[key]
+        named = {"file_name": given, "id": key} if isinstance(given, str) else given  # of Animal-Pose
+        image = Record.of(named, replace(document.where, record=f"{carrier.images}.{key}"), document.findings)
         yield replace(image, values={**image.values, name: objects.get(key, [])})
 
 
@@ -559,7 +824,8 @@ def _value(values: Mapping[str, Any], paths: Sequence[str]) -> Any:
 def _name(record: Record, carrier: Carrier, key: str) -> str:
     """Return the name of an image: the last part of what names it, else the name of its file."""
     name = _value(record.values, carrier.name)
-    return str(name).replace("\\", "/").rpartition("/")[2] if name else key
+    path = str(name or key).replace("\\", "/")
+    return path if carrier.keeps_folders or not name else path.rpartition("/")[2]
 
 
 def _size(record: Record, carrier: Carrier) -> tuple[float, float]:
@@ -567,7 +833,7 @@ def _size(record: Record, carrier: Carrier) -> tuple[float, float]:
     listed = next((side for side in sides if isinstance(side, list)), None)
     if listed is not None:
         sides = listed[:2][::-1]
-    if len(sides) != 2 or not all(is_number(side) and 0 < side < math.inf for side in sides):
+    if len(sides) != 2 or not all(is_number(side) and is_finite(side) and side > 0 for side in sides):
         return UNKNOWN_SIZE
     return float(sides[0]), float(sides[1])
 
@@ -584,10 +850,7 @@ def _objects(record: Record, carrier: Carrier) -> Iterator[Record]:
     else:
         field = next((name for name in carrier.objects if name == "*" or record.has(name.partition(".")[0])), "")
         if field:
-            inner = [record]
-            for part in field.split("."):
-                inner = [entry for outer in inner for entry in _inside(outer, part)]
-            yield from inner
+            yield from _below(record, field)
         elif carrier in (_SCRIPTED, _SCRIPTED_POSES):
             yield record
 
@@ -596,6 +859,8 @@ def _columns(record: Record) -> list[dict[str, Any]] | None:
     """Return the objects that are columns of an image; None where it has none, or one object."""
     for name, (kind, score) in _COLUMNS.items():
         rows, scores = record.values.get(name), record.values.get(score)
+        if score == "cares" and isinstance(rows, list) and isinstance(scores, list) and len(rows) == len(scores):
+            return [{kind: row, "ignore": not cared} for row, cared in zip(rows, scores, strict=True)]
         if isinstance(rows, list) and isinstance(scores, list) and len(rows) == len(scores):
             # The points of one pose are lists of numbers, those of several lists of such.
             is_one = (
@@ -610,7 +875,14 @@ def _columns(record: Record) -> list[dict[str, Any]] | None:
 
 def _parts(given: Any) -> Any:
     """Return the objects of what has the name of an image: a list of them, or pages that have such lists."""
-    pages = given if isinstance(given, list) else [given]
+    pages = (
+        given if isinstance(given, list) else [given.get("content_ann", given) if isinstance(given, dict) else given]
+    )
+    by_class = pages[0].get("polygons") if len(pages) == 1 and isinstance(pages[0], dict) else None
+    if isinstance(by_class, dict):  # of docTR
+        return [{"polygon": ring, "label": label} for label in by_class for ring in _listed_at(by_class, label)]
+    if any(isinstance(page, dict) and "cares" in page for page in pages):
+        return pages
     lists = [page[key] for page in pages if isinstance(page, dict) for key in _PARTS if isinstance(page.get(key), list)]
     if not lists:
         return pages
@@ -625,6 +897,14 @@ def _parted(inner: Record) -> Iterator[Record]:
         yield from _objects(one, _SCRIPTED)
 
 
+def _below(record: Record, path: str) -> list[Record]:
+    """Return the objects at a path, through all lists on the way."""
+    inner = [record]
+    for part in path.split("."):
+        inner = [entry for outer in inner for entry in _inside(outer, part)]
+    return inner
+
+
 def _inside(outer: Record, part: str) -> Iterator[Record]:
     """Yield the objects in a field, or in all where it is a star."""
     every = [name for name, value in outer.values.items() if isinstance(value, dict | list)]
@@ -632,11 +912,11 @@ def _inside(outer: Record, part: str) -> Iterator[Record]:
         yield from outer.records(name) if isinstance(outer.values[name], list) else [outer.record(name)]
 
 
-def _label(entry: Record, carrier: Carrier, names: Sequence[str], draft: Draft) -> str | int | None:
+def _label(entry: Record, carrier: Carrier, names: Mapping[Any, str], draft: Draft) -> str | int | None:
     """Return the class of an object; None where nothing names one."""
     number = _value(entry.values, carrier.labels)
     if isinstance(number, int) and not isinstance(number, bool) and names:
-        if 0 <= number < len(names):
+        if number in names:
             return names[number]
         entry.error("class-index", carrier.labels[0], f"is {number}, but there are {len(names)} classes")
     if carrier.one_class or number is None:
@@ -644,11 +924,40 @@ def _label(entry: Record, carrier: Carrier, names: Sequence[str], draft: Draft) 
     return number if isinstance(number, int) else str(number)
 
 
-def _score(entry: Record) -> float | None:
+def _score(entry: Record, most: float) -> float | None:
     value = _value(entry.values, _SCORES)
-    if isinstance(value, list) and value and all(map(is_number, value)):  # of points
-        value = math.fsum(value) / len(value)
-    return float(value) if is_number(value) and math.isfinite(value) else None
+    if isinstance(value, list) and value and all(is_number(one) and is_finite(one) for one in value):  # of points
+        value = math.fsum(one / len(value) for one in value)
+    return value / most if is_number(value) and is_finite(value) else None
+
+
+def _outlined(entry: Record, carrier: Carrier) -> Record:
+    """Return an object with the corners that a service writes: a coordinate of zero may be omitted."""
+    found = _value(entry.values, (carrier.outline,))
+    if isinstance(found, list) and found and all(isinstance(point, dict) for point in found):
+        found = [[point.get(side, point.get(side.upper(), 0)) for side in "xy"] for point in found]
+    if isinstance(found, list) and len(found) == 2 and all(isinstance(point, list) for point in found):
+        return replace(entry, values={**entry.values, "bbox": [*found[0], *found[1]]})
+    return replace(entry, values={**entry.values, "bbox": None, "polygon": found})
+
+
+def _in_pixels(drawn: Drawn, image: str, size: tuple[float, float], entry: Record, draft: Draft) -> Drawn:
+    """Return what is drawn in shares of an image in its pixels."""
+    sides = np.array([size])
+    draft.fill_sizes(sides, [image])
+    width, height = sides[0].tolist()
+    if not math.isfinite(width):
+        fix = Fix.of_side(draft.options.role, "Pass the folder of images with {images}.", images=None)
+        entry.error("size-unknown", "", "coordinates are shares of an image whose size is not written", fix)
+        return Drawn(kind=drawn.kind)
+    return replace(
+        drawn,
+        box=None
+        if drawn.box is None
+        else [share * side for share, side in zip(drawn.box, (width, height) * 2, strict=True)],
+        rings=[[share * (height if at % 2 else width) for at, share in enumerate(ring)] for ring in drawn.rings],
+        points={key: (x * width, y * height, seen) for key, (x, y, seen) in (drawn.points or {}).items()},
+    )
 
 
 def _is_ignored(entry: Record) -> bool:
@@ -727,7 +1036,7 @@ def _named_sides(values: Mapping[str, Any], encoding: str) -> list[float] | None
         values,
     )
     for keys, kind in _SIDES.items():
-        if all(is_number(inner.get(key)) and math.isfinite(inner[key]) for key in keys):
+        if all(is_number(inner.get(key)) and is_finite(inner[key]) for key in keys):
             left, top, *far = (float(inner[key]) for key in keys)
             sign = (encoding == "xyxy") - (kind == "xyxy")
             return [left, top, far[0] + sign * left, far[1] + sign * top]
@@ -746,7 +1055,7 @@ def _drawn(entry: Record, encoding: str) -> Drawn:
         return drawn_by(entry, box=box, kind="object without a shape")
     if kind == "bbox" and box is not None:
         rotation = _value(entry.values, ("attributes.rotation",))
-        if is_number(rotation) and math.isfinite(rotation) and rotation % 360:
+        if is_number(rotation) and is_finite(rotation) and rotation % 360:
             ring = turned_corners(box, rotation)
             left, top = min(ring[::2]), min(ring[1::2])
             return Drawn(box=[left, top, max(ring[::2]) - left, max(ring[1::2]) - top], rings=[ring], kind=kind)

@@ -18,7 +18,7 @@ from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import Format
-from jaccard_eval.formats._poses import is_table, read_table
+from jaccard_eval.formats._poses import POINTS_SUFFIX, is_table, read_points, read_table
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.patterns import pattern
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 FORMAT = Format(
     name="shapetext",
-    summary="text of UCAS-AOD, VEDAI, BBox-Label-Tool, bbGt, VATIC, CelebA, CUB, DeepLabCut; box, score and class",
+    summary="text of UCAS-AOD, VEDAI, BBox-Label-Tool, bbGt, VATIC, CelebA, CUB, DeepLabCut, 300W; box, score, class",
     source="https://github.com/pdollar/toolbox (bbGt), https://downloads.greyc.fr/vedai, the readme of each data set",
     example="% bbGt version=3\nperson 10 20 100 200 0 0 0 0 0 0 0\nperson 300 40 60 150 0 0 0 0 0 1 0\n",
     carries=("images", "crowd"),
     reads={
         "bbox": "",
         "obb": "x1 y1 x2 y2 x3 y3 x4 y4 of UCAS-AOD; x1 x2 x3 x4 y1 y2 y3 y4 of VEDAI",
-        "keypoints": "tables of DeepLabCut and SLEAP",
+        "keypoints": "tables of DeepLabCut and SLEAP; .pts of 300W",
     },
 )
 
@@ -213,7 +213,7 @@ LAYOUTS = {
 
 def looks_like(peek: Peek) -> Likeness | None:
     """Rate a folder by the first lines of its files, and a text for all images by its own."""
-    if peek.is_folder and {*_CUB[:2]} <= {*peek.files}:
+    if (peek.is_folder and {*_CUB[:2]} <= {*peek.files}) or _has_faces(peek):
         return Likeness.NAMED
     found = _first_files(peek)
     texts = [file.text.replace("\r\n", "\n").replace("\r", "\n") for file in found if file.kind is Kind.TEXT]
@@ -227,10 +227,16 @@ def looks_like(peek: Peek) -> Likeness | None:
 
 def iou_types(peek: Peek) -> set[str]:
     """Return what there is: upright boxes are only those around oriented ones, and around poses."""
-    if not peek.is_folder and peek.kind is Kind.TEXT and is_table(peek.text):
+    if _has_faces(peek) or (not peek.is_folder and peek.kind is Kind.TEXT and is_table(peek.text)):
         return {"keypoints"}
     layout = _layout_of([file.text for file in _first_files(peek)], has_images=not peek.is_folder)
     return {"obb"} if layout is not None and layout.box is _QUAD else {"bbox"}
+
+
+def _has_faces(peek: Peek) -> bool:
+    """Whether there are texts with the points of a face in each."""
+    found = peek.first_files(lambda name: name.lower().endswith(POINTS_SUFFIX)) if peek.is_folder else [peek]
+    return bool(found) and all(file.suffix == POINTS_SUFFIX and "n_points" in file.text for file in found)
 
 
 def _first_files(peek: Peek) -> list[Peek]:
@@ -288,6 +294,11 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     is_folder = files.is_folder(path)
     if is_folder and {*_CUB[:2]} <= {*files.list_folder(path)[1]}:
         _read_cub(path, draft)
+        return
+    if path.suffix.lower() == POINTS_SUFFIX or any(
+        name.lower().endswith(POINTS_SUFFIX) for name in (files.list_folder(path)[1] if is_folder else ())
+    ):
+        read_points(path, draft)
         return
     if not is_folder and is_table(files.head(path).decode(errors="replace")):
         read_table(path, draft)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
@@ -38,6 +39,7 @@ _COCO_POINTS = (
     "nose", "lefteye", "righteye", "leftear", "rightear", "leftshoulder", "rightshoulder", "leftelbow", "rightelbow",
     "leftwrist", "rightwrist", "lefthip", "righthip", "leftknee", "rightknee", "leftankle", "rightankle",
 )  # fmt: skip
+_LARGEST = sys.float_info.max
 _CORNERS = [0, 1, 2, 1, 2, 3, 0, 3]  # of left, top, right and bottom, around the box
 # Keys of JSON under which shapes are found, and what these can be compared as.
 _POLYGON_KEYS = (
@@ -351,10 +353,13 @@ def turned_corners(box: Sequence[float], degrees: float) -> list[float]:
 
 
 def _are_numbers(value: Any) -> TypeGuard[list[float]]:
-    return isinstance(value, list) and all(isinstance(number, int | float) for number in value)
+    # A whole number of any length is none that can be computed with.
+    return isinstance(value, list) and all(
+        isinstance(number, float) or (isinstance(number, int) and abs(number) < _LARGEST) for number in value
+    )
 
 
-def rings_of(value: Any) -> list[list[float]]:
+def rings_of(value: Any, deepest: int = 4) -> list[list[float]]:
     """Return polygons, however their points are written: flat, as pairs, as objects, by side, as x1 to y4."""
     if isinstance(value, dict) and isinstance(value.get("paths", value.get("path")), list):
         value = value.get("paths", value.get("path"))  # of Darwin
@@ -372,7 +377,7 @@ def rings_of(value: Any) -> list[list[float]]:
     pairs = [_pair(point) for point in value]
     if all(pair is not None for pair in pairs):
         return [[number for pair in pairs for number in pair or ()]] if len(pairs) > 2 else []
-    rings = [rings_of(ring) for ring in value]
+    rings = [rings_of(ring, deepest - 1) for ring in value] if deepest else [[]]
     return [ring for found in rings for ring in found] if all(len(found) == 1 for found in rings) else []
 
 

@@ -41,7 +41,7 @@ from jaccard_eval.reading import files
 from jaccard_eval.reading.files import list_tree, require_readable
 from jaccard_eval.reading.image_boxes import to_array
 from jaccard_eval.reading.json import parse_json
-from jaccard_eval.reading.npz import PARSING, read_header
+from jaccard_eval.reading.npz import PARSING, read_header, unpack_archive
 from jaccard_eval.reading.records import Record
 from jaccard_eval.text import pluralise, quoted_value
 
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 
 SUFFIX = ".npy"
+POINT_SUFFIXES = (".label", ".npz")  # of maps that are read as arrays; the first has no other mark
 PLACE = "<arrays>"
 ARRAYS_FIX = "Pass two-dimensional arrays of integers, (height, width)."
 
@@ -361,6 +362,9 @@ class EncodedImage:
             self.shape = _map_shape(self._values.shape, self._values.dtype, self.where, ARRAYS_FIX)
         elif isinstance(path, Path):
             self._data = _read(path, self.where)
+            if path.suffix.lower() in POINT_SUFFIXES:
+                self._values = _points(path, self._data, self.where)
+                self.shape = _map_shape(self._values.shape, self._values.dtype, self.where, ARRAYS_FIX)
         if self._values is not None:
             pass
         elif self._data.startswith(_PNG):
@@ -414,9 +418,9 @@ class EncodedImage:
 
     @property
     def kind(self) -> str:
-        """What the pixels of a PNG file are: grey, RGB or RGBA, a palette; empty of another file."""
+        """What the pixels of a PNG file are: grey, RGB or RGBA, a palette; arrays are grey."""
         if not self._data.startswith(_PNG):
-            return ""
+            return _KINDS[_GREY]
         return _KINDS.get(_read_png_header(self._data, self.where).color_type, "")
 
     def decode_ids(self, *, colored: bool | None) -> LabelImage:
@@ -456,6 +460,21 @@ def _read(path: Path, where: Where) -> bytes:
         if size > MAX_BYTES:
             raise _too_large(where, f"has {size:,} bytes")
         return file.read()
+
+
+def _points(path: Path, data: bytes, where: Where) -> npt.NDArray[Any]:
+    """Return the labels of a cloud of points as a map of one row: 32 bits each, or the only array of an archive."""
+    if path.suffix.lower() == ".label":
+        if len(data) % 4:
+            detail = f"has {len(data):,} bytes; labels of points have 4 each"
+            raise DataError.single("image-unreadable", where, detail, fix=_REPLACE)
+        return np.frombuffer(data, dtype="<u4").reshape(1, -1)
+    arrays = unpack_archive(io.BytesIO(data), str(path), len(data), FindingLog()).arrays
+    if len(arrays) != 1:
+        detail = f"has {pluralise(len(arrays), 'array')}: {', '.join(map(quoted_value, arrays))}"
+        raise DataError.single("map-type", where, detail, fix="Save the map alone: numpy.savez_compressed(path, map).")
+    (array,) = arrays.values()
+    return array.reshape(1, -1) if array.ndim == 1 else array
 
 
 def _foreign(where: Where, data: bytes, *, is_label_map: bool) -> DataError:

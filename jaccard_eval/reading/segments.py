@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -33,6 +33,7 @@ from jaccard_eval.reading.files import (
 from jaccard_eval.reading.json import described_json, is_number, kind_of, parse_json
 from jaccard_eval.reading.labelmaps import (
     CATEGORIES,
+    POINT_SUFFIXES,
     ArrayMap,
     ArrayMaps,
     Category,
@@ -107,6 +108,7 @@ class SegmentedSide:
 COCO_PANOPTIC = "coco-panoptic"
 _SUFFIXES = (".json.gz", ".json")
 _MARKS = (b'"segments_info"', b'"label_id"', b'"segment_id"')
+_OF_SEGMENT = b'"category_id"'  # which a list of classes has not
 _SEGMENTS = frozenset({"segments_info", "segments"})  # fields of records
 _ALONE = "segments_info.json"  # of the image that its folder is called after
 _UNIQUE = "Ids must be unique; drop or renumber the repeated entries."
@@ -143,7 +145,7 @@ def _image_records(document: Any, stem: str) -> list[Any] | None:
     map is called like its image.
     """
     rows = [row for row in document if isinstance(row, dict)] if isinstance(document, list) else []
-    if any("label_id" in row or "segment_id" in row for row in rows):
+    if any("label_id" in row or "segment_id" in row or {"isthing", "category_id"} <= row.keys() for row in rows):
         document = {"segments_info": document}
     if isinstance(document, dict) and not _SEGMENTS.isdisjoint(document):
         named = [(stem, document)]
@@ -406,7 +408,8 @@ class _Annotations:
         for row in rows:
             identifier = self._id(row)
             field = "label_id" if row.has("label_id") and not row.has("category_id") else "category_id"
-            self.n_labels += field == "label_id" or row.has("segment_id")
+            # Of detectron2, which marks each that it is a thing, they are places as often as ids.
+            self.n_labels += field == "label_id" or row.has("segment_id") or row.has("isthing")
             category = _key(row, field)
             if self.known is not None and category and category not in self.known:
                 fix = "Add it to the categories, or fix the segment."
@@ -509,6 +512,10 @@ class Layout:
         None where a file next to the maps has them, or the other side.
     endings : str
         Of the files.
+    least : int
+        What the highest value must reach: those of another numbering are lower.
+    note : str
+        What the benchmark of such maps does in another way.
     has_crowds : bool
         Whether a thing without a number is a crowd.
     numbers_stuff : bool
@@ -521,6 +528,8 @@ class Layout:
     parts: Callable[[_Values], tuple[_Values, _Values]]
     categories: tuple[Category, ...] = ()
     ending: str = ".png"
+    least: int = 0
+    note: str = ""
     has_crowds: bool = False
     numbers_stuff: bool = False
 
@@ -554,9 +563,46 @@ class Layout:
         stuff = np.isin(label, [key for key, thing in is_thing.items() if not thing])
         is_void = np.isin(label, _VOID) | (values == 0)
         is_numbered = stuff & (number > 0) & (not self.numbers_stuff)
-        return bool(known.any() and (known | is_void).all() and not is_numbered.any())
+        is_high = values.max(initial=0) >= self.least
+        return bool(is_high and known.any() and (known | is_void).all() and not is_numbered.any())
 
 
+def _of_points(values: _Values, *, classes: Sequence[int], bits: int = 0) -> tuple[_Values, _Values]:
+    """Return the class that others are merged into, and the number, which stands in the bits above or is the rest."""
+    given, number = (values & (1 << bits) - 1, values >> bits) if bits else (values // PER_CLASS, values % PER_CLASS)
+    table = np.array([*classes, _UNKNOWN], dtype=np.int64)
+    return table[np.minimum(given, len(classes))], number
+
+
+_UNKNOWN = 65534  # no class of any layout
+# Of nuScenes' challenge, by their numbers from 1 on, the first ten with instances; and which of them each of its 32
+# classes is a part of. Source: nuscenes-devkit, eval/lidarseg/utils.py and eval/panoptic/utils.py.
+_NUSCENES = (
+    "barrier", "bicycle", "bus", "car", "construction_vehicle", "motorcycle", "pedestrian", "traffic_cone", "trailer",
+    "truck", "driveable_surface", "other_flat", "sidewalk", "terrain", "manmade", "vegetation",
+)  # fmt: skip
+_OF_NUSCENES = tuple(Category(str(key), name, key <= 10) for key, name in enumerate(_NUSCENES, start=1))
+_GENERAL = (
+    0, 0, 7, 7, 7, 0, 7, 0, 0, 1, 0, 0, 8, 0, 2, 3, 3, 4, 5, 0, 0, 6, 9, 10, 11, 12, 13, 14, 15, 0, 16, 0,
+)  # fmt: skip
+_CHALLENGE = tuple(range(len(_NUSCENES) + 1))
+# Of SemanticKITTI, the first eight with instances, by the labels that are merged into each; 0, 1, 52 and 99 are void.
+# Source: semantic-kitti-api, config/semantic-kitti.yaml.
+_SEMANTIC_KITTI = {
+    "car": (10, 252), "bicycle": (11,), "motorcycle": (15,), "truck": (18, 258),
+    "other-vehicle": (13, 16, 20, 256, 257, 259), "person": (30, 254), "bicyclist": (31, 253),
+    "motorcyclist": (32, 255), "road": (40, 60), "parking": (44,), "sidewalk": (48,), "other-ground": (49,),
+    "building": (50,), "fence": (51,), "vegetation": (70,), "trunk": (71,), "terrain": (72,), "pole": (80,),
+    "traffic-sign": (81,),
+}  # fmt: skip
+_OF_SEMANTIC_KITTI = tuple(Category(str(key), name, key <= 8) for key, name in enumerate(_SEMANTIC_KITTI, start=1))
+_MERGED = {label: key for key, labels in enumerate(_SEMANTIC_KITTI.values(), start=1) for label in labels}
+_BY_LABEL = tuple({**_MERGED, 0: 0, 1: 0, 52: 0, 99: 0}.get(label, _UNKNOWN) for label in range(260))
+_SPARSE = (
+    "segments of any number of points count, and classes that occur. The benchmark skips unmatched segments below"
+    " {} points, and points of no class on both sides"
+)
+_ARRAYS = ((), (".npy", ".npz"))  # which hold what a grey PNG may hold
 _VOID = (_NO_CLASS, 0, 255, 65535)
 _THOUSANDS = partial(_divided, by=PER_CLASS, below=PER_CLASS)
 _CITYSCAPES = Layout(
@@ -565,6 +611,18 @@ _CITYSCAPES = Layout(
 # Those with the same names of files are distinguished by what is in them.
 LAYOUTS = (
     replace(_CITYSCAPES, name="cityscapes-train-ids", categories=_BY_TRAIN_ID, ending="_instanceTrainIds.png"),
+    Layout(
+        name="nuscenes", words="", kind="grey", parts=partial(_of_points, classes=_GENERAL), categories=_OF_NUSCENES,
+        ending="_panoptic.npz", least=len(_CHALLENGE) * PER_CLASS, note=_SPARSE.format(15),
+    ),
+    Layout(
+        name="nuscenes-challenge", words="", kind="grey", parts=partial(_of_points, classes=_CHALLENGE),
+        categories=_OF_NUSCENES, ending="_panoptic.npz", note=_SPARSE.format(15),
+    ),
+    Layout(
+        name="semantic-kitti", words="", kind="grey", parts=partial(_of_points, classes=_BY_LABEL, bits=16),
+        categories=_OF_SEMANTIC_KITTI, ending=".label", numbers_stuff=True, note=_SPARSE.format(50),
+    ),
     Layout(name="bdd100k", words="", kind="RGBA", parts=_of_bitmasks, categories=_OF_BDD100K, numbers_stuff=True),
     Layout(name="kitti-step", words="", kind="RGB", parts=_of_channels, categories=_OF_STEP, has_crowds=True),
     Layout(name="two-channels", words="", kind="RGB", parts=_of_channels, categories=_BY_TRAIN_ID, has_crowds=True),
@@ -594,7 +652,7 @@ def read_folder(role: str, path: Path, findings: FindingLog, known: tuple[Catego
     files = list_tree(path, findings)
     names = [name for name in files if name.endswith(ENDING)]
     listed = [name for name in files if not names and name.lower().endswith(_SUFFIXES)]
-    listed = [name for name in listed if "panoptic" in name.lower() or any(map(head(path / name).__contains__, _MARKS))]
+    listed = [name for name in listed if "panoptic" in name.lower() or _lists_segments(path / name)]
     if len(listed) > 1:  # in the root of COCO, objects and captions may have segments as well
         listed = [name for name in listed if is_folder(folder_of(path / name))] or listed
         listed = [name for name in listed if "panoptic" in name.rpartition("/")[2].lower()] or listed
@@ -611,6 +669,7 @@ def read_folder(role: str, path: Path, findings: FindingLog, known: tuple[Catego
         layout, categories = _CITYSCAPES, CATEGORIES
     else:
         names = [name for name in files if name.lower().endswith(".png")]
+        names = names or [name for name in files if name.lower().endswith((".npy", *POINT_SUFFIXES))]
         for ending in (layout.ending for layout in LAYOUTS if layout.ending != ".png"):
             names = [name for name in names if name.endswith(ending)] or names
         found = _layout_of(path, names, known, findings) if names else None
@@ -634,6 +693,12 @@ def read_folder(role: str, path: Path, findings: FindingLog, known: tuple[Catego
             findings.error("image-duplicate", image.where, detail, fix="Pass a folder with one map for each image.")
     list_of = partial(layout.listed, categories)
     return SegmentedSide(str(path), str(path), layout.name, categories, images, layout.decode, list_of=list_of)
+
+
+def _lists_segments(path: Path) -> bool:
+    """Whether JSON lists segments: by their usual words, or those of detectron2 next to a map that is called alike."""
+    start = head(path)
+    return any(map(start.__contains__, _MARKS)) or (_OF_SEGMENT in start and _map_of(path) is not None)
 
 
 def _map_of(path: Path) -> Path | None:
@@ -670,7 +735,10 @@ def _read_records(role: str, path: Path, names: list[str], findings: FindingLog)
 def _image_key(name: str, ending: str) -> str:
     """Return the name of an image: in Cityscapes' folders its last part, else its path."""
     if ending == ".png":
-        return without_suffix(name)
+        return without_suffix(name.removesuffix(".npz").removesuffix(".npy"))
+    if ending == ".label":  # scans of a sequence, which are numbered in each
+        parts = PurePosixPath(name).with_suffix("").parts
+        return "/".join(part for part in parts if part not in ("sequences", "labels", "predictions"))
     return name.rpartition("/")[2].removesuffix(ending).removesuffix(_DECORATION)
 
 
@@ -691,7 +759,9 @@ def _layout_of(
         return None
     near = None if kind != "grey" else _categories_near(path, findings)
     own = near or known
-    candidates = [row for row in LAYOUTS if row.kind == kind and names[0].endswith(row.ending)]
+    candidates = [
+        row for row in LAYOUTS if row.kind == kind and names[0].endswith((row.ending, *_ARRAYS[row.ending == ".png"]))
+    ]
     candidates = [row for row in candidates if row.ending != ".png"] or candidates
     rows = [(row, row.categories or own) for row in candidates]
     fitting = [(row, categories) for row, categories in rows if categories and row.fits(categories, values)]
@@ -706,6 +776,8 @@ def _layout_of(
             things = ", ".join(category.name for category in categories if category.is_thing)
             detail = f"red is read as the train id of Cityscapes, green and blue as a number; things are {things}"
             findings.note("names-found", Where(str(path)), detail)
+        if layout.note:
+            findings.note("protocol-unusual", Where(str(path)), f"labels of {layout.name}: {layout.note}")
         return layout, categories
     readings = "; ".join(
         f"{row.words or row.name}: classes {_shown_classes(row, values)}" for row, _ in (fitting or rows)
@@ -729,7 +801,8 @@ def _categories_near(path: Path, findings: FindingLog) -> tuple[Category, ...] |
     for folder in (path, path.parent):
         for name in list_folder(folder)[1]:
             file = folder / name
-            if not name.lower().endswith(".json") or not any(mark in head(file) for mark in _OF_CLASSES):
+            start = head(file) if name.lower().endswith(".json") else b""
+            if _OF_SEGMENT in start or not any(mark in start for mark in _OF_CLASSES):
                 continue
             try:
                 document = parse_json(file, read_text(file))

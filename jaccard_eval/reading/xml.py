@@ -36,6 +36,9 @@ def parse_xml(path: Path, *roots: str) -> Element:
     except (ParseError, LookupError, ValueError) as error:
         _check(path, data)  # knows best what is wrong
         raise _unreadable(path, error) from None
+    if local_name(element.tag) in roots and "}" in element.tag:  # in the namespace of a format
+        for inner in element.iter():
+            inner.tag = local_name(inner.tag)
     if element.tag not in roots:
         expected = " or ".join(map(quoted_value, roots))
         detail = f"the outermost element is {quoted_value(element.tag)}, expected {expected}"
@@ -46,6 +49,11 @@ def parse_xml(path: Path, *roots: str) -> Element:
         )
         raise DataError.single("xml-root", Where(str(path)), detail, fix=fix)
     return element
+
+
+def local_name(name: str) -> str:
+    """Return the name of an element without its namespace, as ``{address}name`` or ``prefix:name``."""
+    return name.rpartition("}")[2].rpartition(":")[2]
 
 
 def _check(path: Path, data: bytes) -> None:

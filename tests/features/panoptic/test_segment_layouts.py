@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from PIL import Image
 
@@ -309,3 +310,64 @@ def test_what_has_no_segments_leads_on(tmp_path: Path) -> None:
     pred.write_text(json.dumps([{"image_id": 1, "png_string": "no!", "segments_info": []}]))
     with pytest.raises(DataError, match="png_string: is not base64"):
         panoptic(tmp_path / "gt" / "gt.json", pred)
+
+
+def array(cells: list[tuple[str, int]], road: int, car: int) -> npt.NDArray[np.int64]:
+    return np.array([{"road": road, "car": car + number, "": 0}[name] for name, number in cells])
+
+
+def test_points_of_nuscenes_have_their_own_classes_on_either_side(tmp_path: Path) -> None:
+    # Ground truth has 32 classes: car is 17, driveable surface 24; the challenge 16: 4 and 11.
+    sides = {"gt": array(GT, 24_000, 17_000), "pred": array(PRED, 11_000, 4_000)}
+    for role, values in sides.items():
+        (tmp_path / role).mkdir()
+        np.savez_compressed(tmp_path / role / "token_panoptic.npz", data=values.astype(np.uint16))
+    result = panoptic(tmp_path / "gt", tmp_path / "pred")
+    assert (result.gt.format, result["PQ"]) == ("nuscenes", pytest.approx(PQ, abs=1e-15))
+    assert [row.name for row in result.per_class if row.tp] == ["car", "driveable_surface"]
+    assert any("15 points" in finding.message for finding in result.findings)
+
+
+def test_points_of_semantickitti_have_the_class_below_the_number(tmp_path: Path) -> None:
+    # The first car moves, which is label 252 of the same class.
+    labels = {"road": 40, "car": 10, "": 0}
+    gt, pred = (np.array([labels[name] | number << 16 for name, number in side]) for side in (GT, PRED))
+    gt[3:6] += 242
+    for role, folder, values in (("gt", "labels", gt), ("pred", "predictions", pred)):
+        path = tmp_path / role / "sequences/08" / folder / "000000.label"
+        path.parent.mkdir(parents=True)
+        values.astype("<u4").tofile(path)
+    result = panoptic(tmp_path / "gt", tmp_path / "pred")
+    assert (result.gt.format, result["PQ"]) == ("semantic-kitti", pytest.approx(PQ, abs=1e-15))
+    path.write_bytes(b"123")
+    with pytest.raises(DataError, match="has 3 bytes; labels of points have 4 each"):
+        panoptic(tmp_path / "gt", tmp_path / "pred")
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+def test_arrays_are_maps_as_grey_images_are(suffix: str, tmp_path: Path) -> None:
+    (tmp_path / "categories.json").write_text(json.dumps(CLASSES))
+    for role, cells in (("gt", GT), ("pred", PRED)):
+        (tmp_path / role).mkdir()
+        values = array(cells, 7, 26_000)[None]
+        if suffix == ".npy":
+            np.save(tmp_path / role / "a.npy", values)
+        else:
+            np.savez(tmp_path / role / "a.npz", panoptic=values)
+    assert panoptic(tmp_path / "gt", tmp_path / "pred")["PQ"] == pytest.approx(PQ, abs=1e-15)
+    np.savez(tmp_path / "pred/a.npz", panoptic=values, scores=values)
+    (tmp_path / "pred/a.npy").unlink(missing_ok=True)
+    with pytest.raises(DataError, match="has 2 arrays: 'panoptic', 'scores'"):
+        panoptic(tmp_path / "gt", tmp_path / "pred")
+
+
+def test_segments_of_detectron2_lie_next_to_their_map_and_are_no_list_of_classes(tmp_path: Path) -> None:
+    (tmp_path / "categories.json").write_text(json.dumps(CLASSES))
+    (tmp_path / "gt").mkdir()
+    np.save(tmp_path / "gt/a.npy", array(GT, 7, 26_000)[None])
+    (tmp_path / "pred").mkdir()
+    ids = np.array([{"road": 1, "car": 2, "": 0}[name] for name, _ in PRED])
+    np.save(tmp_path / "pred/a.npy", ids[None])
+    rows = [{"id": 1, "isthing": False, "category_id": 7}, {"id": 2, "isthing": True, "category_id": 26, "score": 0.9}]
+    (tmp_path / "pred/a.json").write_text(json.dumps(rows))
+    assert panoptic(tmp_path / "gt", tmp_path / "pred")["PQ"] == pytest.approx(PQ, abs=1e-15)
