@@ -67,6 +67,17 @@ def test_each_sentence_leads_to_as_many_boxes_as_it_counts_wherever_the_slider_s
     assert page.locator(".next a[aria-current]").count() == 1
 
 
+def test_a_choice_shows_in_the_bar_that_stays_and_leads_to_its_images(page: Any) -> None:
+    jump = page.locator("#score .jump")
+    assert not jump.is_visible()
+    page.locator("#classes tbody th button", has_text="cat").click()
+    assert jump.text_content() == "cat: 2 boxes ↓"
+    jump.click()
+    assert page.evaluate("Math.abs(document.getElementById('images').getBoundingClientRect().top) < innerHeight / 2")
+    page.locator(".chosen button", has_text="Show all").click()
+    assert not jump.is_visible()
+
+
 @pytest.mark.parametrize(
     ("chosen", "said"),
     [

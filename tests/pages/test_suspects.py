@@ -76,6 +76,8 @@ def test_a_suspect_is_chosen_by_its_row_by_its_kind_and_by_the_address(page: Any
     page.locator("#review tbody th button").first.click()
     assert status(page) == f"suspect ({row['kind']}): 1 box in 1 of the {images(page)} images"
     assert "suspect=0" in page.evaluate("location.hash")
+    # The list of kinds shows that of the suspect.
+    assert page.evaluate("fields.suspect.value") == row["kind"]
     tiles = page.locator(".shots > li:visible")
     assert tiles.count() == 1 and row["image"] in tiles.first.text_content()
     assert page.locator(".shots > li:visible .is-chosen:not(.off)").count() == 1

@@ -18,6 +18,8 @@ const saves = (parent, text, name, rows) => on(add(parent, "button", text, { typ
 
 const chosenBar = about && all(".gallery .tools")[0] ? add(document.body, "div", "", { class: "chosen no-print" }) : null;
 const status = chosenBar && add(chosenBar, "p", "", { role: "status" });
+// What is chosen far above its images says so where one looks, and leads there.
+const jump = chosenBar && add(all("#score")[0], "button", "", { type: "button", class: "jump no-print", hidden: "" });
 const showChosen = () => {
   if (!store) return;
   const narrowed = isNarrowed();
@@ -33,8 +35,10 @@ const showChosen = () => {
     if (key) text = `There is no ${key.startsWith("s") ? key : "class"} “${chosen[key]}” on this page.`;
   }
   write(status, text);
-  for (const button of all("button", chosenBar)) button.hidden = !narrowed;
-  for (const [key, field] of Object.entries(fields)) field.value = chosen[key] ?? "";
+  write(jump, `${text.split(" in ")[0]} ↓`);
+  for (const button of [jump, ...all("button", chosenBar)]) button.hidden = !narrowed;
+  // A suspect by its place in the list is one of a kind.
+  for (const [key, field] of Object.entries(fields)) field.value = key === "suspect" && about.suspects[chosen[key]]?.[0] || (chosen[key] ?? "");
   for (const link of all(".next a")) {
     const same = new URLSearchParams(link.hash.slice(1));
     const now = narrowed && KEYS.every(key => key === "score" || (same.get(key) ?? undefined) === chosen[key]);
@@ -68,6 +72,7 @@ const field = (key, title, options) => {
 const named = names => Object.fromEntries([...names].map(name => [name, name]));
 if (chosenBar) {
   all(".gallery .tools")[0].after(chosenBar);
+  on(jump, "click", () => document.getElementById("images").scrollIntoView());
   field("error", "Error", ERRORS);
   if (!about.boxes[2]) field("size", "Size", named(SIZES.slice(1)));
   if (about.slices.length) field("slice", "Slice", named(about.slices));
