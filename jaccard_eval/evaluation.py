@@ -78,19 +78,25 @@ def load_and_align(
     iou_type: str = BOXES,
     *,
     regions: bool = False,
+    whole_bodies: bool = False,
 ) -> Sides:
     """Read both sides and bring them to common images, classes and units; `api.evaluate` explains the options.
 
     A DataError means that an input cannot be used, or that the two do not belong together. Boxes are kept in a `store`
-    where one is given. Shapes are read where an `iou_type` compares them, and regions that nobody judged where
-    rules ask for `regions`.
+    where one is given. Shapes are read where an `iou_type` compares them, and where rules ask for them, regions that
+    nobody judged and all points of whole bodies.
     """
     # Read: each side by the format that it has, or that was named.
     asked = given_reading(options)
     options = _as_recorded(options, (gt, pred), iou_type)
     read = read_both(
-        Input(gt, options.gt_format, with_shapes(options.gt_options, iou_type, regions=regions), store),
-        Input(pred, options.pred_format, with_shapes(options.pred_options, iou_type), store),
+        Input(
+            gt,
+            options.gt_format,
+            with_shapes(options.gt_options, iou_type, regions=regions, whole_bodies=whole_bodies),
+            store,
+        ),
+        Input(pred, options.pred_format, with_shapes(options.pred_options, iou_type, whole_bodies=whole_bodies), store),
     )
     gt_side, pred_side = read.gt, read.pred
     if gt_side is None or pred_side is None or read.errors:
@@ -143,16 +149,18 @@ def explain_inputs(
     """Explain a metric of two inputs; `images` is a folder to show them from, which no number depends on."""
     from jaccard_eval.features.explain.compute import explain_sides
 
-    sides = load_and_trust(gt, pred, options, asked.rules.iou_type)
+    sides = load_and_trust(gt, pred, options, asked.rules)
     return replace(explain_sides(sides, asked, version=version), images=image_files(sides, images))
 
 
-def load_and_trust(gt: Source, pred: Source, options: SideOptions, iou_type: str = BOXES) -> Sides:
+def load_and_trust(gt: Source, pred: Source, options: SideOptions, rules: Protocol = COCO) -> Sides:
     """Read and align both sides; stop, as `evaluate_inputs` does, where files were beyond doubt read wrongly."""
-    sides = load_and_align(gt, pred, options, iou_type=iou_type)
+    sides = load_and_align(gt, pred, options, iou_type=rules.iou_type, whole_bodies=rules.whole_bodies)
     # A look at a sample settles most cases; the evidence of a stop takes a matching.
     if _may_stop(gt, pred) and is_doubtful(sides.aligned):
-        metrics = match_sides(sides, COCO.comparing(iou_type))
+        metrics = match_sides(
+            sides, rules if rules.overlap in POINTS or rules.sigmas else COCO.comparing(rules.iou_type)
+        )
         # COCO's cap need not be one of what comes next.
         without_cap = replace(options, allow=(*options.allow, "max-dets"))
         found = audit(sides.gt, sides.pred, sides.aligned, metrics, sides.hashes, options=without_cap)
@@ -330,7 +338,8 @@ def _evaluate(
         # One operating point needs no scores; those of a file stay.
         options = replace(options, pred_options=replace(reading, assume_score=1.0))
     regions = any(VOID in rule.neighbours for rule in protocol.class_rules)
-    given = load_and_align(gt, pred, options, store, protocol.iou_type, regions=regions)
+    facts = {"regions": regions, "whole_bodies": protocol.whole_bodies}
+    given = load_and_align(gt, pred, options, store, protocol.iou_type, **facts)
     sides = judge(given, protocol)
     is_unranked = any(finding.code == "score-assumed" for finding in sides.findings)
     if (is_unranked or is_point) and options.score is None:

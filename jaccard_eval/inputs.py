@@ -172,9 +172,12 @@ def _loaded(source: Source, role: str, format_name: str | None, options: ReadOpt
     return read_dataset(source, replace(options or ReadOptions(), role=role), format_name)
 
 
-def with_shapes(options: ReadOptions | None, iou_type: str, *, regions: bool = False) -> ReadOptions | None:
-    """Return options that also read what an `iou_type` compares, where that is not the boxes, and `regions`."""
-    options = replace(options or ReadOptions(), regions=True) if regions else options
+def with_shapes(
+    options: ReadOptions | None, iou_type: str, *, regions: bool = False, whole_bodies: bool = False
+) -> ReadOptions | None:
+    """Return options that also read what an `iou_type` compares, where that is not the boxes, and what is more."""
+    if regions or whole_bodies:
+        options = replace(options or ReadOptions(), regions=regions, whole_bodies=whole_bodies)
     if iou_type == BOXES:
         return options
     from jaccard_eval.similarity import KINDS

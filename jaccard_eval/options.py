@@ -252,6 +252,7 @@ class ReadOptions:
     class_descriptions: PathText | None = _both("Open Images: names of classes (CSV), if not next to the tables.")
     iou_type: str = "bbox"
     regions: bool = False
+    whole_bodies: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

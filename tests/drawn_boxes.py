@@ -380,3 +380,45 @@ def drawn_heads(seed: int) -> Heads:
         points += [(x, y) for x, y in rng.integers(0, spread, (int(rng.integers(0, 5)), 2)).tolist()]
         images.append((heads, [points[row] for row in rng.permutation(len(points)).tolist()]))
     return images
+
+
+# Points of each list that COCO-WholeBody has of a body.
+BODY_LISTS = {"keypoints": 17, "foot_kpts": 6, "face_kpts": 68, "lefthand_kpts": 21, "righthand_kpts": 21}
+
+
+def drawn_bodies(seed: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Draw persons with lists of points, some of them or all unlabelled, and detections, as files of COCO-WholeBody."""
+    rng = np.random.default_rng(seed)
+    scores = list(rng.permutation(9000) / 9000 + 0.00005)
+    truth: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = []
+    n_images = int(rng.integers(2, 7))
+    for image in range(1, n_images + 1):
+        for _ in range(int(rng.integers(1, 5))):
+            x, y, w, h = rng.uniform(0, 300, 2).tolist() + rng.uniform(30, 200, 2).tolist()
+            box = [round(value, 2) for value in (x, y, w, h)]
+            lists = {}
+            seen_at_all = rng.random() > 0.1
+            for name, n in BODY_LISTS.items():
+                points = np.stack([rng.uniform(x, x + w, n), rng.uniform(y, y + h, n)], 1).round(1)
+                seen = rng.integers(0, 3, n) * (rng.random() > 0.3) * seen_at_all
+                lists[name] = np.concatenate([points, seen[:, None]], 1)
+            person = {"id": len(truth) + 1, "image_id": image, "category_id": 1, "bbox": box, "iscrowd": 0}
+            person |= {"area": round(w * h * 0.6, 2), "num_keypoints": int((lists["keypoints"][:, 2] > 0).sum())}
+            truth.append(person | {name: points.ravel().tolist() for name, points in lists.items()})
+            for _ in range(int(rng.integers(0, 3))):
+                spread = rng.choice([0.5, 2, 8])
+                moved = {
+                    name: np.concatenate(
+                        [points[:, :2] + rng.normal(0, spread, (len(points), 2)).round(1), np.ones((len(points), 1))], 1
+                    )
+                    .round(1)
+                    .ravel()
+                    .tolist()
+                    for name, points in lists.items()
+                }
+                found.append(
+                    {"image_id": image, "category_id": 1, "score": round(float(scores.pop()), 5), "bbox": box, **moved}
+                )
+    images = [{"id": image, "width": 640, "height": 640} for image in range(1, n_images + 1)]
+    return {"images": images, "annotations": truth, "categories": [{"id": 1, "name": "person"}]}, found

@@ -443,7 +443,8 @@ def compare(
     rules, found = _settled(asked, gt, unsaved, how) if gt is not None else (asked.rules(), ())
     # Bare arrays are read already, and each of the predictions may bring images that they do not have.
     if gt is not None and not isinstance(gt, BoxTable):
-        gt = load(gt, format_name=gt_format, options=with_shapes(gt_options, rules.iou_type))
+        how_read = with_shapes(gt_options, rules.iou_type, whole_bodies=rules.whole_bodies)
+        gt = load(gt, format_name=gt_format, options=how_read)
         if images_in_common:
             gt = in_every(gt, unsaved, how)
     results = []
@@ -848,7 +849,7 @@ def labels(
     gt = opened(gt, gt_format)
     rules, found = _settled(asked, gt, sources, how)
     with sharing_options(len(sources)):  # what one of several predictions uses is of use
-        sides = [load_and_trust(gt, pred, how, rules.iou_type) for pred in sources]
+        sides = [load_and_trust(gt, pred, how, rules) for pred in sources]
     most = None if every else LISTED
     paths = (
         []

@@ -126,7 +126,7 @@ TOOLS = (
         name="xtcocotools 1.14 (AP-10K, Human-Art, COCO-WholeBody)",
         prints="AP, AP50, AP75, APM, APL and AR of poses whose points have sigmas of their own",
         protocol="coco",
-        close="1e-12, before it rounds; sigmas ap10k, humanart, wholebody; lists of a whole body joined to one",
+        close="1e-12, before it rounds; sigmas ap10k, humanart, wholebody, which joins the lists of a body",
         shown="tests/oracle/test_named_sigmas.py, numbers of it on 100 drawn sets",
     ),
     Tool(

@@ -324,6 +324,11 @@ class Protocol:
         return [*(area.name for area in self.areas), *(subset.name for subset in self.subsets)]
 
     @property
+    def whole_bodies(self) -> bool:
+        """Whether poses are those of COCO-WholeBody, whose files have a list each for body, feet, face and hands."""
+        return self.iou_type == RULES_OF["sigmas"] and self.sigmas == SIGMAS["wholebody"]
+
+    @property
     def judged_threshold(self) -> int:
         """Place of the threshold that boxes are judged at where one must be chosen (0.5, or else the lowest)."""
         return self.iou_thresholds.index(USUAL_IOU) if USUAL_IOU in self.iou_thresholds else 0

@@ -19,6 +19,7 @@ from msgspec import UNSET
 from jaccard_eval.data.boxtable import BoolArray, FloatArray, Shapes
 from jaccard_eval.data.known_protocols import ORIENTED
 from jaccard_eval.findings import FindingLog, Severity, SizedRows, Where
+from jaccard_eval.fixes import Fix
 from jaccard_eval.formats._coco.strict import (
     Content,
     Layout,
@@ -56,15 +57,30 @@ _ANGLES = {"bbox": "deg-ccw", "rbox": "rad-cw"}  # as Detectron2 and Ultralytics
 _TRIPLES = "Write x, y, v for each keypoint, in one list."
 
 
+_OF_BODIES = ("foot_kpts", "face_kpts", "lefthand_kpts", "righthand_kpts")
+
+
 class ShapeRecord(msgspec.Struct, gc=False):
     """What an annotation has besides its box."""
 
     segmentation: Any = None
     keypoints: Any = None
+    foot_kpts: Any = None  # of COCO-WholeBody, besides `keypoints`, as the lists behind it
+    face_kpts: Any = None
+    lefthand_kpts: Any = None
+    righthand_kpts: Any = None
     num_keypoints: Any = None
     segments: Any = None  # what others call a segmentation
     poly: Any = None
     polys: Any = None  # of spotters of text: one outline, as pairs
+
+    @property
+    def whole_body(self) -> Any:
+        """Its points, those of the feet, the face and the hands among them where they have lists of their own."""
+        parts = [self.keypoints, *(getattr(self, name) for name in _OF_BODIES)]
+        if all(part is None for part in parts[1:]):
+            return self.keypoints
+        return [number for part in parts for number in _flat(part)] if {*map(type, parts)} == {list} else None
 
     @property
     def outline(self) -> Any:
@@ -112,7 +128,8 @@ def read_truth_shapes(
         return replace(columns, coords=quads.bounds(), area=area), quads
     places, is_posed = content.places(draft.path), draft.options.iou_type == "keypoints"
     no_box = np.isnan(columns.coords[:, 0])
-    scanned = scan_shapes(data, poses=is_posed, role="gt")
+    is_whole = draft.options.whole_bodies
+    scanned = None if is_whole else scan_shapes(data, poses=is_posed, role="gt")
     if scanned is not None and len(scanned.at) != len(no_box):
         scanned = None
     if not is_posed:
@@ -122,11 +139,16 @@ def read_truth_shapes(
             outlines = read_outlines(records, columns.coords, places, draft.findings, role="gt")
         outlines = replace(outlines, counts_pixels=np.isnan(columns.area))
         return replace(columns, coords=_boxed(columns.coords, outlines)), outlines
-    _note_whole_bodies(data, draft)
+    if not is_whole:
+        _note_whole_bodies(data, draft)
     found = None if scanned is None else _compiled_truth_poses(data, scanned)
     if found is None:
         found = read_keypoints(
-            shape_records(path, data, content.layout, content.section), places, draft.findings, role="gt"
+            shape_records(path, data, content.layout, content.section),
+            places,
+            draft.findings,
+            role="gt",
+            is_whole=is_whole,
         )
     poses, unlabelled = found
     for row in np.flatnonzero(no_box & unlabelled).tolist():
@@ -157,7 +179,8 @@ def read_result_shapes(
     no_box = np.isnan(columns.coords[:, 0])
     _warn_of_missing_boxes(no_box, places, draft.findings)
     if draft.options.iou_type == "keypoints":
-        poses, _ = read_keypoints(records, places, draft.findings, role="pred")
+        is_whole = draft.options.whole_bodies
+        poses, _ = read_keypoints(records, places, draft.findings, role="pred", is_whole=is_whole)
         return replace(columns, coords=_boxed(columns.coords, poses)), poses
     outlines = read_outlines(records, columns.coords, places, draft.findings, role="pred")
     bare = np.array([record.outline is None for record in records], dtype=np.bool_) & ~no_box
@@ -176,7 +199,7 @@ def read_plain_results(data: bytes, draft: Draft) -> tuple[Content[ResultRecord]
     """Read a results list by the compiled core, without a record for each prediction; None where it does not."""
     is_posed = draft.options.iou_type == "keypoints"
     found = find_list(BytesIO(data), len(data))
-    if found is None:
+    if found is None or draft.options.whole_bodies:
         return None
     data = data[found.start : found.end]
     scanned = scan_shapes(data, poses=is_posed, role="pred")
@@ -383,31 +406,32 @@ def _oriented_problem(box: Any, usual: int) -> str:
     return f"has {described_json(wrong[0])} {shown_json(wrong[0])}; expected finite numbers" if wrong else ""
 
 
-_OF_BODIES = ("foot_kpts", "face_kpts", "lefthand_kpts", "righthand_kpts")
-
-
 def read_keypoints(
-    records: Sequence[ShapeRecord], places: Places, findings: FindingLog, *, role: str
+    records: Sequence[ShapeRecord], places: Places, findings: FindingLog, *, role: str, is_whole: bool = False
 ) -> tuple[Keypoints, BoolArray]:
-    """Return the pose of each record, and which of them do not count because none of their points is labelled."""
+    """Return the pose of each record, and which of them do not count because none of their points is labelled.
+
+    Those of whole bodies are labelled in any of their lists, whatever num_keypoints counts of one.
+    """
+    given = [record.whole_body if is_whole else record.keypoints for record in records]
     poses: list[list[float]] = []
-    lengths = Counter(len(_flat(record.keypoints)) for record in records if isinstance(record.keypoints, list))
+    lengths = Counter(len(_flat(pose)) for pose in given if isinstance(pose, list))
     # Numbers that are not triples cannot be what the others are measured by.
     usual = max((length for length in lengths if length % 3 == 0), key=lengths.__getitem__, default=0)
     unlabelled = np.zeros(len(records), dtype=np.bool_)
     uncounted = []
     for row, record in enumerate(records):
-        problem = _pose_problem(record.keypoints, usual)
+        problem = _pose_problem(given[row], usual)
         if problem:
             findings.error("keypoints-invalid", replace(places(row), field="keypoints"), problem, fix=_TRIPLES)
             poses.append([0.0] * usual)  # which ends the reading, or is skipped
             continue
-        pose: list[float] = _flat(record.keypoints)
+        pose: list[float] = _flat(given[row])
         poses.append(pose)
         if role == "gt":
             labelled = sum(seen > 0 for seen in pose[2::3])
             _check_seen(pose[2::3], replace(places(row), field="keypoints"), findings)
-            number = record.num_keypoints
+            number = labelled if is_whole else record.num_keypoints
             if number is None:
                 uncounted.append(row)
                 number = labelled
@@ -434,7 +458,7 @@ def _note_whole_bodies(data: bytes, draft: Draft) -> None:
     others = [name for name in _OF_BODIES if f'"{name}"'.encode() in data]
     if others:
         detail = f"only keypoints are compared, not {', '.join(others)}"
-        fix = "To compare whole bodies, join the lists of each record, in this order."
+        fix = Fix.missing("Pass {sigmas} to compare whole bodies.", sigmas="wholebody")
         draft.findings.warning("shape-unused", Where(draft.path, field="keypoints"), detail, fix=fix)
 
 
