@@ -67,7 +67,8 @@ def resampled(result: Measured, settings: Bootstrap, *, workers: int | None = No
     given: Any = result
     metrics = given.measured
     # Where predictions have no scores, what counts at one of them comes before the summary.
-    also = [ref for ref in map(MetricRef.parse, given.metrics) if ref.name in UNRANKED and ref.iou is None]
+    of_boxes = isinstance(metrics, DetectionMetrics)
+    also = [MetricRef(name=name) for name in UNRANKED if of_boxes and name in given.metrics]
     drawn = resample_alike([metrics], settings, run=partial(map_in_order, workers=workers), also=also)[0]
     found = estimates(drawn)
     drawn = replace(drawn, estimates=found)
