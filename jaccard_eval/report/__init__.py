@@ -45,6 +45,8 @@ class ReportOptions:
     encoding: str = "utf-8"
     # How many images with their boxes a page shows; None: as many as it does by itself
     gallery: int | None = None
+    # Whether images are files next to the page, which may be large
+    large: bool = False
     # Whether a folder of all images has small copies of them
     thumbnails: bool = False
     # First line of a page; empty: the name that the report has

@@ -31,6 +31,8 @@ def draw_image(image: GalleryImage, gallery: Gallery, classes: Mapping[str, int]
         data = base64.b64encode(image.thumbnail).decode()
         # Stretched where the file has another shape than the boxes are of: they fit all the same.
         picture = f'<image {sides} preserveAspectRatio="none" href="data:image/{kind};base64,{data}"/>'
+    elif image.file:
+        picture = f'<image {sides} preserveAspectRatio="none" href="{image.file}"/>'
     digits, paths = 1 if max(width, height) < 1000 else 0, _paths(image, gallery.score)
     boxes = "".join(_box(box, gallery, classes, digits, paths.get(id(box), "")) for box in drawn_boxes(image))
     paper = "" if picture else f'<rect class="paper" {sides}/>'

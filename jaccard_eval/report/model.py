@@ -252,6 +252,7 @@ class GalleryImage:
     thumbnail: bytes = field(default=b"", repr=False)
     row: int = -1  # of the image in the result
     caption: str = ""  # in place of the counts of its boxes
+    file: str = ""  # next to the page, in place of the thumbnail
 
     def counts_at(self, score: float) -> dict[BoxState, int]:
         """Count the boxes that show at a score by their state."""
@@ -465,6 +466,12 @@ def build_album(result: Reportable, options: ReportOptions) -> Album:
         raise UsageError(f"a folder of images shows boxes of evaluate or explain, which this {result.kind} has none of")
     album: Album = feature.build_album(result, options)
     return album
+
+
+def has_folder(result: Reportable) -> bool:
+    """Whether the feature of `result` makes pages or an album for a folder."""
+    page = provided("features").page_of(result.reported_by)
+    return hasattr(page, "build_folder") or hasattr(feature_of(result), "build_album")
 
 
 def build_explorer(result: Reportable, options: ReportOptions) -> Explorer | None:

@@ -14,7 +14,7 @@ IntArray = npt.NDArray[np.int64]
 Panel = npt.NDArray[np.uint8]  # (h, w, 3)
 Colour = tuple[int, int, int]
 
-SIDE, GAP = 240, 6  # pixels of a panel's longer side, and between panels
+SIDE, LARGE, GAP = 240, 640, 6  # pixels of a panel's longer side, of that in a file of its own, and between panels
 VOID: Colour = (224, 224, 192)  # of pixels without a class, as PASCAL VOC draws them
 WRONG, RIGHT, PAPER = (214, 30, 30), (235, 237, 240), (255, 255, 255)
 

@@ -121,7 +121,7 @@ def _upload(output: Output, text: str | bytes | Mapping[str, bytes]) -> None:
 
 def _plan(path: Path) -> Output:
     if isinstance(path, FolderPath):
-        fix = "name a file, such as report.html. Folders are written by evaluate, compare, explain, suite and report."
+        fix = "name a file, such as report.html. Folders are written by commands that have images or runs to show."
         raise UsageError(f"output {quoted_value(f'{path}/')} is a folder; {fix}")
     if is_address(path):
         if is_folder_output(path):

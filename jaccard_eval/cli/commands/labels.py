@@ -51,7 +51,7 @@ def labels(
         refuse_overwriting([("--apply", apply)])
     for text in annotate:
         refuse_overwriting([("--annotate", target_of(text)[1])])
-    outputs = plan_files(options.output)
+    outputs = plan_files(options.output, folders=True)
     from jaccard_eval.api import boxes as api
 
     review = {

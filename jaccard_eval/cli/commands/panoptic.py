@@ -55,7 +55,7 @@ def panoptic(
     # Where there is no such folder, the maps lie next to the file.
     beside = [path.parent for path in found if path.is_file() and not folder_of(path).is_dir()]
     note_inputs(beside, kind=SEGMENTS)
-    outputs = plan_files(options.output, keeper.outputs, of_pages=("images",))
+    outputs = plan_files(options.output, keeper.outputs, folders=True, of_pages=("images",))
     from jaccard_eval.api import files as api
 
     measured = api.panoptic(

@@ -55,7 +55,7 @@ def pixels(
 ) -> ExitCode:
     """Run the command: everything is shown and written before a failed gate ends it."""
     keeper = Gatekeeper(options, saves_runs=False)
-    outputs = plan_files(options.output, keeper.outputs)
+    outputs = plan_files(options.output, keeper.outputs, folders=True)
     from jaccard_eval.api import files as api
     from jaccard_eval.reading.names import load_names
 

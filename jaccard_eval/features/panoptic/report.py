@@ -47,7 +47,7 @@ from jaccard_eval.report.model import (
     columns,
 )
 from jaccard_eval.report.numbers import metric_text
-from jaccard_eval.report.panels import SIDE, ClassColours, Colour, Panel, side_by_side
+from jaccard_eval.report.panels import LARGE, SIDE, ClassColours, Colour, Panel, side_by_side
 from jaccard_eval.report.sections import findings_section, gates_section, ignored_text, sorted_rows, undefined_notes
 
 DEFAULT_IMAGES = 24
@@ -86,8 +86,8 @@ class WorstSegments:
         files = ImageFiles((photos,), names, sizes)
         return cls(counted.worst, counted.reader, files, files.findings)
 
-    def gallery(self, n: int) -> Gallery | None:
-        """Return the first `n` images."""
+    def gallery(self, n: int, longer: int = SIDE) -> Gallery | None:
+        """Return the first `n` images, of panels with a `longer` side."""
         import PIL
 
         names = [category.name for category in self.reader.sides[0].categories]
@@ -104,20 +104,20 @@ class WorstSegments:
         for row, count in enumerate(tracked(self.counts[:n], "segments")):
             caption = f"PQ {metric_text(count.quality, 3)}: {count.text}"
             try:
-                size, drawn = side_by_side(self._panels(row, count.pair, colours, seen))
+                size, drawn = side_by_side(self._panels(row, count.pair, colours, seen, longer))
             except DataError as error:
                 record_failures([error], self.findings, severity=Severity.NOTE)
-                size, drawn = (SIDE, SIDE), b""
+                size, drawn = (longer, longer), b""
             images.append(GalleryImage(count.pair.name, size, (), drawn, caption=caption))
         classes = [(names[label], colours.text(label)) for label in sorted(seen - {NO_CLASS})]
         states = tuple((title, "#{:02x}{:02x}{:02x}".format(*colour)) for title, colour in STATES)
         legend = (*states, *classes[:MOST_NAMED])
         return Gallery(tuple(images), legend=legend, made_with=f"Pillow {PIL.__version__}") if images else None
 
-    def _panels(self, row: int, pair: ImagePair, colours: ClassColours, seen: set[int]) -> list[Panel]:
+    def _panels(self, row: int, pair: ImagePair, colours: ClassColours, seen: set[int], longer: int) -> list[Panel]:
         read = self.reader.match(pair)
         height, width = read.maps[0].shape
-        scale = max(1.0, max(height, width) / SIDE)
+        scale = max(1.0, max(height, width) / longer)
         shape = max(1, int(height / scale)), max(1, int(width / scale))
         # Segments are shown by the pixel in the middle of each cell.
         middles = [
@@ -176,9 +176,10 @@ def _states(read: MatchedImage, rows: Sequence[IntArray]) -> Panel:
     return np.where(is_false[rows[1]][..., None], np.array(FALSE, dtype=np.uint8), of_gt[rows[0]])
 
 
-def gallery_sections(worst: WorstSegments | None, n: int | None) -> list[Section]:
+def gallery_sections(worst: WorstSegments | None, options: ReportOptions) -> list[Section]:
     """Return the section of the worst images; none where all match, or none is asked for."""
-    gallery = None if worst is None or n == 0 else worst.gallery(DEFAULT_IMAGES if n is None else n)
+    n = DEFAULT_IMAGES if options.gallery is None else options.gallery
+    gallery = None if worst is None or n == 0 else worst.gallery(n, LARGE if options.large else SIDE)
     if gallery is None:
         return []
     about = Note("Ground truth, prediction, and what became of the segments; the images with the lowest PQ first.")
@@ -214,7 +215,7 @@ def build_report(result: PanopticResult, options: ReportOptions) -> Report:
 
 def page_sections(result: PanopticResult, options: ReportOptions) -> list[Section]:
     """Return what only a page has: the images whose segments match worst."""
-    return gallery_sections(result.images, options.gallery)
+    return gallery_sections(result.images, options)
 
 
 def build_data(result: PanopticResult, options: ReportOptions) -> DataTable:

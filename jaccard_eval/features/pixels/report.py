@@ -45,7 +45,7 @@ from jaccard_eval.report.model import (
     columns,
 )
 from jaccard_eval.report.numbers import metric_text
-from jaccard_eval.report.panels import RIGHT, SIDE, WRONG, ClassColours, Panel, side_by_side
+from jaccard_eval.report.panels import LARGE, RIGHT, SIDE, WRONG, ClassColours, Panel, side_by_side
 from jaccard_eval.report.sections import findings_section, gates_section, ignored_text, sorted_rows, undefined_notes
 
 IntArray = npt.NDArray[np.int64]
@@ -62,8 +62,11 @@ class WorstMaps:
     reader: MapReader
     findings: FindingLog = field(default_factory=FindingLog)  # on what could not be drawn
 
-    def gallery(self, n: int, names: Sequence[str], classes: Sequence[int]) -> Gallery | None:
-        """Return the first `n` pairs that differ; `classes` are numbers as in the maps, `names` their names."""
+    def gallery(self, n: int, names: Sequence[str], classes: Sequence[int], longer: int = SIDE) -> Gallery | None:
+        """Return the first `n` pairs that differ, of panels with a `longer` side.
+
+        `classes` are numbers as in the maps, `names` their names.
+        """
         import PIL
 
         images, seen = [], set[int]()
@@ -72,23 +75,19 @@ class WorstMaps:
             share = metric_text(100 * pair.wrong / pair.pixels, 1)
             caption = f"{share} % of {pair.pixels:,} pixels differ"
             try:
-                size, drawn = self._drawn(pair, colours, seen)
+                size, drawn = side_by_side(self._panels(pair, colours, seen, longer))
             except DataError as error:
                 record_failures([error], self.findings, severity=Severity.NOTE)
-                size, drawn = (SIDE, SIDE), b""
+                size, drawn = (longer, longer), b""
             images.append(GalleryImage(pair.pair.name, size, (), drawn, caption=caption))
         named = [(name, colours.text(number)) for number, name in zip(classes, names, strict=True) if number in seen]
         legend = tuple(named[:MOST_NAMED])
         return Gallery(tuple(images), legend=legend, made_with=f"Pillow {PIL.__version__}") if images else None
 
-    def _drawn(self, pair: MapDifference, colours: ClassColours, seen: set[int]) -> tuple[tuple[int, int], bytes]:
-        """Return three panels next to each other as a PNG, and its size."""
-        return side_by_side(self._panels(pair, colours, seen))
-
-    def _panels(self, pair: MapDifference, colours: ClassColours, seen: set[int]) -> list[Panel]:
+    def _panels(self, pair: MapDifference, colours: ClassColours, seen: set[int], longer: int) -> list[Panel]:
         gt, pred = self.reader.read(pair.pair)
         height, width = gt.shape
-        scale = max(1.0, max(height, width) / SIDE)
+        scale = max(1.0, max(height, width) / longer)
         rows, columns = max(1, math.floor(height / scale)), max(1, math.floor(width / scale))
         # Maps show the pixel in the middle of each cell; differences how much of a cell differs, so none gets lost.
         middle_y, middle_x = (
@@ -114,12 +113,13 @@ class WorstMaps:
         return [colours.paint(shown[0]), colours.paint(shown[1]), np.round(differences).astype(np.uint8)]
 
 
-def gallery_sections(worst: WorstMaps | None, n: int | None, names: Sequence[str]) -> list[Section]:
+def gallery_sections(worst: WorstMaps | None, options: ReportOptions, names: Sequence[str]) -> list[Section]:
     """Return the section of the worst maps; none where none differs, or none is asked for."""
+    n = DEFAULT_IMAGES if options.gallery is None else options.gallery
     if worst is None or n == 0:
         return []
     classes = [*range(len(names))] if worst.reader.protocol.classes is not None else [int(name) for name in names]
-    gallery = worst.gallery(DEFAULT_IMAGES if n is None else n, names, classes)
+    gallery = worst.gallery(n, names, classes, LARGE if options.large else SIDE)
     if gallery is None:
         return []
     about = Note("Ground truth, prediction, and where they differ (red); the maps with the largest share first.")
@@ -162,7 +162,7 @@ def build_report(result: PixelsResult, options: ReportOptions) -> Report:
 
 def page_sections(result: PixelsResult, options: ReportOptions) -> list[Section]:
     """Return what only a page has: the maps that differ most."""
-    return gallery_sections(result.images, options.gallery, [row.name for row in result.per_class])
+    return gallery_sections(result.images, options, [row.name for row in result.per_class])
 
 
 def build_data(result: PixelsResult, options: ReportOptions) -> DataTable:

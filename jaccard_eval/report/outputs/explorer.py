@@ -12,7 +12,8 @@ from typing import Any
 
 from jaccard_eval.progress import tracked
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
-from jaccard_eval.report.model import Explorer, build_explorer
+from jaccard_eval.report.default_page import build_page
+from jaccard_eval.report.model import Block, Explorer, Gallery, GalleryImage, build_explorer, has_folder
 from jaccard_eval.report.numbers import threshold_text
 from jaccard_eval.report.outputs import annotated, html
 
@@ -20,6 +21,7 @@ PAGE, NUMBERS = "index.html", "numbers.html"
 SHARED = ("page.js", "boxes.js", "choice.js", "shapes.js", "review.js")  # with the page in one file
 VIEWS = ("core.js", "panel.js", "grid.js", "view.js", "main.js")
 SIDE, QUALITY = 256, 60  # of thumbnails: 7 kB each
+MOST_PICTURES = 200  # that a page of drawings has
 KEYS = (
     ("j k", "next, previous"),
     ("arrows", "between tiles"),
@@ -40,7 +42,7 @@ def render(result: Reportable, options: ReportOptions) -> Mapping[str, bytes]:
     """Return the files of the folder by their names; of results that have none of it, the images with their boxes."""
     explorer = build_explorer(result, replace(options, gallery=0, per_class=True))
     if explorer is None:
-        return annotated.render(result, options)
+        return annotated.render(result, options) if has_folder(result) else _pictured(result, options)
     files: dict[str, bytes] = {PAGE: _encoded(_page(explorer)), NUMBERS: _numbers(explorer, options)}
     thumbnails = _thumbnails(explorer) if options.thumbnails else {}
     head = {
@@ -51,6 +53,28 @@ def render(result: Reportable, options: ReportOptions) -> Mapping[str, bytes]:
     for name, content in {"head": head, **explorer.models}.items():
         files[f"data/{name}.js"] = _encoded(f'loaded("{name}",{html.json_text(content)})\n')
     return files | thumbnails
+
+
+def _pictured(result: Reportable, options: ReportOptions) -> dict[str, bytes]:
+    """Return a page next to the files of its images: what is shown by drawings, such as label maps, or by few boxes."""
+    options = replace(options, per_class=True, gallery=MOST_PICTURES, large=True)
+    report, files = build_page(result, options), dict[str, bytes]()
+
+    def beside(image: GalleryImage) -> GalleryImage:
+        if not image.thumbnail:
+            return image
+        suffix = "png" if image.thumbnail.startswith(b"\x89PNG") else "jpg"
+        name = f"images/{len(files):04}.{suffix}"
+        files[name] = image.thumbnail
+        return replace(image, thumbnail=b"", file=name)
+
+    def without_pictures(block: Block) -> Block:
+        return replace(block, images=tuple(map(beside, block.images))) if isinstance(block, Gallery) else block
+
+    sections = (replace(section, blocks=tuple(map(without_pictures, section.blocks))) for section in report.sections)
+    page = html.render_report(replace(report, sections=tuple(sections)), options)
+    html.require_size(page)
+    return {PAGE: _encoded(page), **files}
 
 
 def _encoded(text: str) -> bytes:
@@ -107,7 +131,7 @@ def _thumbnails(explorer: Explorer) -> dict[str, bytes]:
 REPORTERS = (
     Reporter(
         names=("folder/",),
-        about="all images for a browser (evaluate, compare), PNG (explain), linked pages (suite, report of several)",
+        about="images for a browser, or PNG (explain), or linked pages (suite, report of several)",
         render=render,
         errors=True,
     ),

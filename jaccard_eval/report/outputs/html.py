@@ -101,7 +101,7 @@ def render_report(report: Report, options: ReportOptions) -> str:
     style, script = (_assets(suffix) for suffix in (".css", ".js"))
     live = [block for section in report.sections for block in section.blocks if isinstance(block, Live)]
     # Files of images are shown from the disk that the page lies on; nothing is ever sent for.
-    has_files = any(isinstance(block.data, Mapping) and block.data.get("pictures") for block in live)
+    has_files = options.large or any(isinstance(block.data, Mapping) and block.data.get("pictures") for block in live)
     drawn = [section if section.key else replace(section, key=f"part-{i}") for i, section in enumerate(report.sections)]
     return render_template(
         "page.html.j2",
