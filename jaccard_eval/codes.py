@@ -38,10 +38,10 @@ DECISIONS = frozenset(
         "images-in-common",
         "input-found",
     }
-    | {"iou-type", "option-configured", "path-moved", "split-chosen", "split-train"}
+    | {"iou-type", "option-configured", "path-moved", "protocol-chosen", "split-chosen", "split-train"}
 )
-# Notes on what a protocol does not count: they stand in reports, as warnings do.
-CAPS = frozenset({"max-dets"})
+# Notes on what a protocol does not count, and why it was chosen: they stand in reports, as warnings do.
+CAPS = frozenset({"max-dets", "protocol-chosen"})
 
 _SUFFIX, _EXAMPLE = ".md", "\n## Example\n"
 # Listed at every start: names alone take a fifth of the time of paths.

@@ -13,9 +13,9 @@ from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.engine import path_of, session
 from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import evaluate_inputs, explain_inputs, image_files, in_every, load_and_trust
-from jaccard_eval.findings import DataError, Finding
+from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.fixes import Fix
-from jaccard_eval.formats import opened
+from jaccard_eval.formats import benchmark_of, opened
 from jaccard_eval.inputs import (
     Input,
     both_sides,
@@ -172,7 +172,7 @@ def evaluate(
     gt: Source,
     pred: Source | None = None,
     *,
-    protocol: str | Protocol = "coco",
+    protocol: str | Protocol | None = None,
     iou: Sequence[float] | float | None = None,
     max_dets: Sequence[int] | None = None,
     areas: Sequence[AreaRange] | None = None,
@@ -228,7 +228,8 @@ def evaluate(
         ``iscrowd``, ``area`` and ``encoding`` (default xyxy), as arrays of NumPy, PyTorch or others. Loaded
         data, and arrays of all boxes (`BoxTable.from_arrays`), too. A folder that ``jaccard-eval partition`` wrote
         has both sides, and is passed alone.
-    protocol : str or Protocol
+    protocol : str or Protocol, optional
+        That of a benchmark where the ground truth is its own file, by marks and classes, and "coco" for all others;
         "coco", "voc2007", "voc2012", "crowdpose", "dota", "dota-area", "lvis", "lvis-fixed", "openimages",
         "openimages-challenge", or a protocol of your own.
     iou : float or sequence of float, optional
@@ -346,7 +347,7 @@ def compare(
     names: Mapping[str, str] | None = None,
     bootstrap: Bootstrap | int | None = None,
     slices: Sequence[Slice] = (),
-    protocol: str | Protocol = "coco",
+    protocol: str | Protocol | None = None,
     iou: Sequence[float] | float | None = None,
     max_dets: Sequence[int] | None = None,
     areas: Sequence[AreaRange] | None = None,
@@ -571,7 +572,7 @@ def sensitivity(
     pred: Source,
     *,
     scale: ScaleOptions | None = None,
-    protocol: str | Protocol = "coco",
+    protocol: str | Protocol | None = None,
     iou: Sequence[float] | float | None = None,
     max_dets: Sequence[int] | None = None,
     class_agnostic: bool = False,
@@ -649,7 +650,7 @@ def explain(
     pred: Source | None = None,
     metric: str = "AP",
     *,
-    protocol: str | Protocol = "coco",
+    protocol: str | Protocol | None = None,
     iou: Sequence[float] | float | None = None,
     max_dets: Sequence[int] | None = None,
     areas: Sequence[AreaRange] | None = None,
@@ -750,7 +751,7 @@ def explain(
 def labels(
     gt: Source,
     *preds: Source | Sequence[Source],
-    protocol: str | Protocol = "coco",
+    protocol: str | Protocol | None = None,
     every: bool = False,
     reviewed: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     apply: str | os.PathLike[str] | None = None,
@@ -886,12 +887,19 @@ def _settled(
     asked: ProtocolOptions, gt: Source, preds: Sequence[Source], options: SideOptions
 ) -> tuple[Protocol, tuple[Finding, ...]]:
     """Return the rules, with what is compared where neither the caller nor the protocol names it, and notes on that."""
+    found = tuple[Finding, ...]()
+    if asked.protocol is None and (marked := benchmark_of(opened(gt, options.gt_format), preds, options.pred_format)):
+        asked, log = replace(asked, protocol=marked), FindingLog()
+        fix = Fix.missing("Pass {protocol} for COCO's.", protocol="coco")
+        log.note("protocol-chosen", Where(str(gt)), f"rules: {marked}, by the file's marks", fix=fix)
+        found = log.findings()
     rules = asked.rules()
-    iou_type, found = rules.iou_type, tuple[Finding, ...]()
+    iou_type = rules.iou_type
     if asked.iou_type is None and iou_type == BOXES:
-        iou_type, found = settle_iou_type(
+        iou_type, noted = settle_iou_type(
             Input(gt, options.gt_format), [Input(pred, options.pred_format) for pred in preds]
         )
+        found = (*found, *noted)
     require_effect([name for name in changed(asked) if name in ("sigmas", "dilation_ratio")], "kinds", {"": iou_type})
     if iou_type == rules.iou_type:
         return rules, found

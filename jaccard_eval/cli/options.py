@@ -628,11 +628,10 @@ PROTOCOL_OPTIONS: list[click.Parameter] = [
     _rule(
         "--protocol",
         **PROTOCOL,
-        default="coco",
         basic=True,
         names=_protocol_names,
-        help="Rules: coco (default), voc2012, lvis, openimages, dota,"
-        " ultralytics, ... ('jaccard-eval help protocols').",
+        help="Rules: coco, voc2012, ... (default: of a benchmark's own"
+        " file its own, else coco; 'jaccard-eval help protocols').",
     ),
     _rule(
         "--iou",
@@ -721,16 +720,16 @@ def options_of(group: str, *, without: Collection[str] = ()) -> list[click.Param
 
 def rule_arguments(options: RunOptions) -> dict[str, Any]:
     """Return the rules as the verbs of `api` take them; area ranges only where some are given."""
-    rules = {name: getattr(options, name) for name in ("protocol", "iou", "max_dets", "class_agnostic", "difficult")}
-    shapes = {name: getattr(options, name) for name in ("iou_type", "sigmas", "dilation_ratio")}
-    # Not every command has those of shapes.
+    rules = {name: getattr(options, name) for name in ("iou", "max_dets", "class_agnostic", "difficult")}
+    shapes = {name: getattr(options, name) for name in ("protocol", "iou_type", "sigmas", "dilation_ratio")}
+    # Not every command has those of shapes, and a verb knows what no protocol means.
     rules |= {name: value for name, value in shapes.items() if value is not None}
     if options.areas is None:
         return rules
     from jaccard_eval.data.protocol import get_protocol
 
     # Headline metrics use the first range: that of the protocol, unless one of its name is given.
-    everything = get_protocol(options.protocol).areas[0]
+    everything = get_protocol(options.protocol or "coco").areas[0]
     own = [area for area in options.areas if area.name == everything.name] or [everything]
     return rules | {"areas": (*own, *(area for area in options.areas if area.name != everything.name))}
 

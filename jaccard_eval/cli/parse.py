@@ -39,7 +39,7 @@ class RunOptions(SideOptions):
     names: str | None = None
     images: Path | None = None
 
-    protocol: str = "coco"
+    protocol: str | None = None
     iou: tuple[float, ...] | None = None
     max_dets: tuple[int, ...] | None = None
     areas: tuple[AreaRange, ...] | None = None

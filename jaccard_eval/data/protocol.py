@@ -523,7 +523,7 @@ DIFFICULT = ("count", "ignore")  # how objects with that flag are treated, overr
 class ProtocolOptions:
     """Which rules count, and what is changed of them; `evaluate` explains each."""
 
-    protocol: str | Protocol = "coco"
+    protocol: str | Protocol | None = None  # as the files' marks have it, and COCO's where they have none
     iou: Sequence[float] | float | None = None
     max_dets: Sequence[int] | None = None
     areas: Sequence[AreaRange] | None = None
@@ -537,7 +537,8 @@ class ProtocolOptions:
         """Return the protocol with the changes."""
         thresholds: Any = (self.iou,) if isinstance(self.iou, Real) else self.iou
         require_lists(iou=thresholds, max_dets=self.max_dets, areas=self.areas)
-        rules = get_protocol(self.protocol) if isinstance(self.protocol, str) else self.protocol
+        named = COCO.name if self.protocol is None else self.protocol
+        rules = get_protocol(named) if isinstance(named, str) else named
         rules = rules if self.iou_type is None else rules.comparing(self.iou_type)
         changes: dict[str, Any] = {"class_agnostic": self.class_agnostic or rules.class_agnostic}
         if thresholds is not None:

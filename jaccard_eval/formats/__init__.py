@@ -5,6 +5,8 @@ A format module has ``looks_like(peek) -> Likeness | None``, ``read(path, draft,
 of its own format is written another way. If the suffixes of ``FORMAT`` do not show which files of a folder are
 read, ``reads_name(name)`` does; where an input leads to files outside of it, ``leads_to(path, split)`` returns them.
 Where inputs may have other things to compare than boxes, ``iou_types(peek)`` returns those that the input begins with.
+Where ground truth may be a benchmark's own, ``benchmark(path)`` returns the protocol that its marks and classes mean,
+"" for none; with ``OF_BOTH_SIDES = True`` it is asked only where predictions are of the format as well.
 One that has ``ASKED_LAST = True`` rates what no other format is sure of; of one that has ``READS_SPLITS = True``, a
 folder with several splits is handed on whole.
 No format knows of another: the one that is surest of an input reads it. Modules that start with an underscore are
@@ -53,6 +55,7 @@ __all__ = [
     "FormatModule",
     "FormatWriter",
     "Opened",
+    "benchmark_of",
     "detect_format",
     "format_for_path",
     "format_module",
@@ -175,6 +178,22 @@ class Opened(os.PathLike[str]):
             return frozenset(module.iou_types(self.peek.at(found)) if hasattr(module, "iou_types") else (BOXES,))
         except (JaccardEvalError, OSError):
             return frozenset()  # what is wrong is reported when it is read
+
+
+def benchmark_of(gt: object, preds: Sequence[object], pred_format: str | None = None) -> str:
+    """Return the protocol of the benchmark whose own file ground truth is, by its marks and classes; "" for others."""
+    if not isinstance(gt, Opened) or gt.in_parts:
+        return ""
+    try:
+        path, name = gt.found
+        module = format_module(name)
+        if getattr(module, "OF_BOTH_SIDES", False):
+            sides = [opened(pred, pred_format) for pred in preds]
+            if not all(isinstance(side, Opened) and side.found[1] == name for side in sides):
+                return ""
+        return str(module.benchmark(path)) if hasattr(module, "benchmark") else ""
+    except (JaccardEvalError, OSError):
+        return ""  # what is wrong is reported when it is read
 
 
 def opened(source: Source, format_name: str | None = None) -> Source | Opened:

@@ -39,6 +39,12 @@ def looks_like(peek: Peek) -> Likeness | None:
     return Likeness.NAMED if _IMAGE in keys and not keys.isdisjoint((_TRUTHS, _DETECTIONS)) else None
 
 
+def benchmark(path: Path) -> str:
+    """Return the protocol where the first line has the parts and the tags of CrowdHuman."""
+    line = Peek(path).lines[0]
+    return "crowdhuman" if all(f'"{key}"' in line for key in (_TRUTHS, "tag", "fbox", "vbox")) else ""
+
+
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images and boxes of the lines to the draft."""
     # CrowdDet dumps what it found together with the ground truth: each side reads its own.

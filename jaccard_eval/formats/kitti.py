@@ -36,6 +36,7 @@ _BOX = slice(3, 7)  # among the numbers
 _MOST_TRUNCATED = 2  # a share, or in tracking one of three levels
 _OCCLUSIONS = (-1, 0, 1, 2, 3)  # -1 where it is not known
 _UNLABELLED = "DontCare"
+OF_BOTH_SIDES = True  # results of the benchmark have the columns, too
 _CLASSES = {"Car", "Van", "Truck", "Pedestrian", "Person_sitting", "Cyclist", "Tram", "Misc", _UNLABELLED}
 _FIX = "Write type, truncated, occluded, alpha, four corners, seven 3D properties and perhaps a score."
 
@@ -52,6 +53,16 @@ def looks_like(peek: Peek) -> Likeness | None:
         return -1 <= truncated <= _MOST_TRUNCATED and occluded in _OCCLUSIONS and left <= right and top <= bottom
 
     return peek.at(files.inner_folder(peek.path, _LABELS)).rate_label_files(is_object)
+
+
+def benchmark(path: Path) -> str:
+    """Return the protocol where all objects are of KITTI's classes, and how hidden some are is known."""
+    from jaccard_eval.formats._yolo.sources import fields_below  # not needed to look for a format
+
+    rows = [fields for fields in fields_below(files.inner_folder(path, _LABELS)) if len(fields) in _COLUMNS]
+    occluded = {fields[2] for fields in rows} - {"-1"}
+    # Exports of other data have the columns, with fillers, and other classes.
+    return "kitti" if occluded and {fields[0] for fields in rows} <= _CLASSES else ""
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

@@ -45,6 +45,11 @@ def iou_types(_: Peek) -> set[str]:
     return {"spheres"}
 
 
+def benchmark(_: Path) -> str:
+    """Return the protocol of these tables."""
+    return "froc"
+
+
 def _cells(line: str) -> list[str]:
     return [cell.strip().strip('"') for cell in line.split("\t" if "\t" in line else ",")]
 

@@ -59,6 +59,15 @@ def _split(line: str) -> list[str]:
     return [field.strip() for field in line.strip().removesuffix(",").split(",")] if line.strip() else []
 
 
+def benchmark(path: Path) -> str:
+    """Return the protocol where all classes that are judged occur."""
+    from jaccard_eval.formats._yolo.sources import fields_below  # not needed to look for a format
+
+    below = fields_below(files.inner_folder(path, _LABELS), _split)
+    found = {fields[_CATEGORY] for fields in below if len(fields) == len(_NUMBERS)}
+    return "visdrone" if {str(number) for number in range(_REGION + 1, _OTHERS)} <= found else ""
+
+
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of a folder of label files to the draft."""
     from jaccard_eval.formats._yolo.sources import add_label_images  # not needed to look for a format

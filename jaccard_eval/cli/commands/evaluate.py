@@ -80,12 +80,14 @@ def evaluate(
     def lacking() -> list[str]:
         from jaccard_eval.data.protocol import get_protocol
         from jaccard_eval.evaluation import lacking_on_disk
+        from jaccard_eval.formats import benchmark_of, opened
 
+        named = options.protocol or benchmark_of(opened(gt, options.gt_format), (pred,), options.pred_format) or "coco"
         asked = EvaluateOptions(bootstrap=bootstrap, errors=bool(errors), worst_images=worst_images)
         return [
             *files_of_matches(outputs, errors=errors is not False),
             *rules_of_matches(gates),
-            *lacking_on_disk(asked, get_protocol(options.protocol)),
+            *lacking_on_disk(asked, get_protocol(named)),
         ]
 
     where = choose_engine(gt, pred, options, lacking)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -38,7 +38,7 @@ from jaccard_eval.reading.files import (
     without_backups,
 )
 from jaccard_eval.reading.images import ImageFolder
-from jaccard_eval.reading.lines import mention_other_files
+from jaccard_eval.reading.lines import mention_other_files, split_files
 from jaccard_eval.reading.names import names_files, names_of_yaml, read_names
 from jaccard_eval.reading.yaml import read_yaml_mapping
 from jaccard_eval.text import did_you_mean, quoted_value, shown_json
@@ -415,6 +415,13 @@ def _source_of_list(description: _Description, listed: list[str], findings: Find
         files={key: label for key, label in sorted(found.items()) if label is not None},
         images=dict(zip(keys, paths, strict=True)),
     )
+
+
+def fields_below(root: Path, split: Callable[[str], list[str]] = str.split) -> Iterator[list[str]]:
+    """Yield the fields of each line of the label files of a folder; what cannot be read is left to its reader."""
+    found = FindingLog()
+    for _, _, fields in split_files(folder_source(root, found).files, found, split):
+        yield fields
 
 
 def add_label_images(path: Path, draft: Draft) -> dict[str, Path]:
