@@ -114,7 +114,7 @@ _MARK = pattern(
     r"""<points?\s+x\d*=|(?:<loc\d{4}>){4}|(?:<loc_\d+>){4}|</ref>\s*<box>|<\|box_start\|>|<\|det\|>"""
 )
 # Each mark has one of these: to find none takes a hundredth of the time.
-_MARKED = ("box_2d", "<loc", "<box>", "<|box_start|>", "<|det|>")
+_MARKED = ("box_2d", "point", "<loc", "<box>", "<|box_start|>", "<|det|>")
 _LONGEST_WORD = 16  # that JSON may be cut off in: -Infinity, \ud83d\ude00
 _NUMBER = pattern(r"[-+]?\d+(?:\.\d+)?")
 # What is left of an answer where an object has no end, or a box has no label.
