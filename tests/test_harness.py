@@ -11,9 +11,12 @@ from jaccard_eval.findings import Example, Finding, Severity, Where
 from jaccard_eval.fixes import Fix
 
 
-@pytest.mark.parametrize("number", range(8))
-def test_fixes_that_are_followed_end_at_the_right_number(number: int) -> None:
-    judged, faults, _ = check(11, number)
+# The last ones went wrong once: sides of inputs next to objects in fractions, and masks of both sides in other orders.
+@pytest.mark.parametrize(
+    ("seed", "number"), [*((11, number) for number in range(8)), (91, 21), (91, 223), (91, 539), (7, 227)]
+)
+def test_fixes_that_are_followed_end_at_the_right_number(seed: int, number: int) -> None:
+    judged, faults, _ = check(seed, number)
     assert judged
     assert faults == []
 

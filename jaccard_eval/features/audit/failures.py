@@ -84,11 +84,13 @@ def explain_images(finding: Finding, gt: Dataset, pred: Dataset, options: SideOp
 
 def _read_otherwise(gt: Dataset, pred: Dataset) -> Iterator[tuple[Dataset, Mapping[str, Value]]]:
     """Yield one side after the other with its boxes read as something else that nobody named, and the options."""
+    known = gt.images.sizes[~np.isnan(gt.images.sizes).any(axis=1)]
+    of_images = {(height, width) for width, height in known.tolist()}
     for side in (pred, gt):
         given = side.reading
         if given.resized is not None:
             continue
-        for options, boxes in _other_boxes(side):
+        for options, boxes in _other_boxes(side, of_images):
             yield replace(side, boxes=boxes), options
             # Fractions, where both sides are read as pixels.
             within = len(boxes) and gt.units == pred.units == "px" and np.abs(boxes.xywh).max() <= LARGEST_FRACTION
@@ -96,8 +98,11 @@ def _read_otherwise(gt: Dataset, pred: Dataset) -> Iterator[tuple[Dataset, Mappi
                 yield replace(side, boxes=boxes, units="norm"), options | {f"{side.role}_units": "norm"}
 
 
-def _other_boxes(side: Dataset) -> Iterator[tuple[dict[str, Value], BoxTable]]:
-    """Yield the boxes of a side as they are and in other encodings, or those around its masks in other axes."""
+def _other_boxes(side: Dataset, of_images: set[tuple[float, float]]) -> Iterator[tuple[dict[str, Value], BoxTable]]:
+    """Yield the boxes of a side as they are and in other encodings, or those around its masks in other axes.
+
+    Masks of pixels that have the size of no image are read wrongly.
+    """
     given, boxes = side.reading, side.boxes.whole()
     if boxes.shapes is None:
         yield {}, boxes
@@ -112,8 +117,13 @@ def _other_boxes(side: Dataset) -> Iterator[tuple[dict[str, Value], BoxTable]]:
     if outlines is None:
         return
     for axes in MASK_AXES:
-        around = outlines.with_axes(given.mask_axes, undo=True).with_axes(axes).bounds()
-        yield {f"{side.role}_mask_axes": axes} if axes != given.mask_axes else {}, _with_boxes(boxes, around)
+        other = outlines.with_axes(given.mask_axes, undo=True).with_axes(axes)
+        sizes = other.masks.sizes[~other.has_polygons & ~other.are_unsized]
+        if not of_images or of_images.issuperset(map(tuple, sizes.tolist())):
+            yield (
+                {f"{side.role}_mask_axes": axes} if axes != given.mask_axes else {},
+                _with_boxes(boxes, other.bounds()),
+            )
 
 
 def _with_boxes(boxes: BoxTable, xywh: FloatArray) -> BoxTable:

@@ -262,6 +262,8 @@ def text_of(step: Step) -> str:
 def _near(places: Places, form: str, theta: Theta) -> Iterator[tuple[float, str, Theta, tuple[int, ...]]]:
     """Yield the names near the most likely numbers: about how probable, and the numbers that no image shows."""
     if form == "rect":
+        if theta[0] > LARGEST_SIDE:
+            return
         multiples = {max(round(theta[0] / STRIDE) + i, 1) * STRIDE for i in (-2, -1, 0, 1, 2)}
         yield from ((_usual(form, (n,)) - places.misfit(form, (n,)) / 2, form, (float(n),), ()) for n in multiples)
         return
@@ -300,7 +302,7 @@ def _near(places: Places, form: str, theta: Theta) -> Iterator[tuple[float, str,
 
 def _names_within(form: str, number: float, reach: float) -> list[float]:
     """Return the names of a number."""
-    if form == "scale":
+    if form == "scale" and number <= HIGHEST:
         parts = [round(number * by) / by for by in (*range(1, HIGHEST + 1), 100)]
         whole = [by / round(by / number) for by in range(1, HIGHEST + 1) if round(by / number)]
         near = {name for name in (*parts, *whole) if name > 0 and abs(name - number) <= max(reach, 1e-9)}
@@ -309,6 +311,8 @@ def _names_within(form: str, number: float, reach: float) -> list[float]:
     if last - first >= MOST_NAMES:
         first, last = np.round(number) - MOST_NAMES // 2, np.round(number) + MOST_NAMES // 2
     names = np.arange(first, last + 1)
+    if form == "scale":
+        names = np.append(names, float(f"{number:.5g}"))
     return [float(name) for name in names if form == "offset" or name > 0] or [max(float(round(number)), 1.0)]
 
 
@@ -332,13 +336,24 @@ def _log_usual(form: str, number: float) -> float:
     any_ = 1 / (max(number, 32.0) * PER_LOG)
     if form == "rect":
         return float(np.log(ANY * STRIDE * any_ + KNOWN * (number in SIDES) / len(SIDES)))
+    return float(np.log(_usual_side(number)))
+
+
+def _usual_side(number: float) -> float:
+    """Return how usual a side of an input is, in whole px."""
+    any_ = 1 / (max(number, 32.0) * float(PER_LOG))
     by = [step * any_ for step in ROUND_STEPS if number % step == 0]
-    return float(np.log(ANY * any_ + BY_STEP * sum(by) / len(ROUND_STEPS) + KNOWN * (number in SIDES) / len(SIDES)))
+    return ANY * any_ + BY_STEP * sum(by) / len(ROUND_STEPS) + KNOWN * (number in SIDES) / len(SIDES)
 
 
 def _usual_factor(number: float) -> float:
-    """Return how usual a factor is: those of small numerators and denominators are."""
+    """Return how usual a factor is: those of small numerators and denominators are.
+
+    Large ones are of objects in fractions of their images: the side of an input.
+    """
     weight = ODD / 2
+    if number > HIGHEST:
+        return weight if number % 1 else weight + _usual_side(number)
     for below in range(1, HIGHEST + 1):
         above = round(number * below)
         if above > 0 and abs(above / below - number) < 1e-9:

@@ -629,6 +629,13 @@ def explain_sizes(errors: Sequence[Finding], gt: Dataset, pred: Dataset, aligned
     sample = take_sample(placed.gt, placed.pred, len(placed.images.table), limit=TRIAL_BOXES)
     drawn = _Drawn.of(gt, pred, aligned, sample)
     roles = [role for role, side in drawn.sides.items() if side.path in wrong and not drawn.fit(role).all()]
+    # What the polygons of the other side showed of themselves is read as it was advised: else nothing may overlap.
+    settled: dict[str, Value] = {}
+    for role, side in drawn.sides.items():
+        for error in errors if role not in roles else ():
+            if error.code == "mask-axes" and error.fix is not None and error.examples[0].where.path == side.path:
+                settled |= error.fix.options
+                drawn = drawn.read_anew(role, str(error.fix.options[f"{role}_mask_axes"]) or AS_WRITTEN)
     trials = {}
     for axes in ("wh", "transposed"):
         other = drawn
@@ -656,7 +663,7 @@ def explain_sizes(errors: Sequence[Finding], gt: Dataset, pred: Dataset, aligned
         elif is_clear:
             examples = (replace(first, detail=first.detail + proof), *error.examples[1:])
             # As given, masks and images do not fit: nothing overlaps.
-            fix = Fix.reading({option: best}, metric=OVERLAPPED, before=0.0, after=trials[best].share)
+            fix = Fix.reading({**settled, option: best}, metric=OVERLAPPED, before=0.0, after=trials[best].share)
             explained.append(replace(error, examples=examples, fix=fix))
         else:
             words = (

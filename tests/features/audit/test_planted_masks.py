@@ -123,6 +123,20 @@ def test_masks_in_another_order_are_named_with_the_option_that_restores_them(
     assert document["options"][f"{flags[0][2:].partition('-')[0]}_options"] == {"mask_axes": axes}
 
 
+@pytest.mark.parametrize("axes", ["transposed", "wh"])
+def test_masks_of_both_sides_in_other_orders_are_named_together(
+    axes: str, sides: tuple[Record, list[Record]], true: dict[str, float], tmp_path: Path
+) -> None:
+    gt, _ = planted("yx", sides, made(tmp_path / "polygons"))
+    _, pred = planted(axes, sides, made(tmp_path / "runs"))
+    given = run_here(gt, pred, "--iou-type", "segm", cwd=tmp_path)
+    (message,) = re.findall(r"^error\[mask-size\]: (.*)$", given.stderr, re.MULTILINE)
+    flags = suggested_flags(message)
+    assert (given.returncode, flags) == (3, ["--gt-mask-axes", "yx", "--pred-mask-axes", axes])
+    assert run_here(gt, pred, "--iou-type", "segm", *flags, "-o", "fixed.json", cwd=tmp_path).returncode == 0
+    assert json.loads((tmp_path / "fixed.json").read_text())["metrics"]["AP"] == true["AP"]
+
+
 def test_the_right_order_is_not_doubted(sides: tuple[Record, list[Record]], tmp_path: Path) -> None:
     gt, pred = (write_json(tmp_path / name, side) for name, side in zip(("gt.json", "pred.json"), sides, strict=True))
     found = evaluate(gt, pred, iou_type="segm", iou=[0.9])  # of which so strict a threshold says little
