@@ -104,6 +104,12 @@ def mmpose(folder: Path) -> Pair:
     return people(folder), write_json(folder / "results.json", [batch])
 
 
+def mpii(folder: Path) -> Pair:
+    own = [[*pair, 1.0] for pair in points(16)]
+    image = {"dataset": "MPI", "isValidation": 1.0, "img_paths": "a.jpg", "joint_self": own, "joint_others": []}
+    return write_json(folder / "gt.json", [image]), poses(folder, 16)
+
+
 def paddle(folder: Path) -> Pair:
     pose = [[*pair, SCORE] for pair in points(17, 2)]
     return people(folder), write_json(folder / "found.json", [["demo/a.jpg", [[10, 20, 58, 52]], [[pose], [[SCORE]]]]])
@@ -149,6 +155,7 @@ def faces(folder: Path) -> Pair:
     return folder / "gt", folder / "pred"
 
 
+UNSCORED = ("AI Challenger", "300W", "Google, texts", "kraken")
 POSES: dict[str, Write] = {
     "AI Challenger": aic,
     "AlphaPose": alphapose,
@@ -157,6 +164,7 @@ POSES: dict[str, Write] = {
     "Animal-Pose": animalpose,
     "MediaPipe": mediapipe,
     "MMPose 0": mmpose,
+    "MPII": mpii,
     "PaddleDetection": paddle,
     "PoseTrack 2017": posetrack,
     "300W": faces,
@@ -238,6 +246,18 @@ def google(folder: Path) -> Pair:
     return answers(folder, {"responses": [{"fullTextAnnotation": {"pages": [page], "text": "W"}}]})
 
 
+def google_texts(folder: Path) -> Pair:
+    whole, word = ({"boundingPoly": {"vertices": [{"x": x, "y": y} for x, y in corners(at)]}} for at in (0, MOVED))
+    return answers(folder, {"responses": [{"textAnnotations": [whole, {**word, "description": "W"}]}]})
+
+
+def kraken(folder: Path) -> Pair:
+    truth = [{"image": "a.jpg", "label": "line", "polygon": corners(LEFT)}]
+    line = {"id": "l1", "baseline": [[0, 0], [1, 1]], "boundary": corners(MOVED)}
+    document = {"type": "baselines", "imagename": "x/a.jpg", "lines": [line]}
+    return write_json(folder / "gt.json", truth), write_json(folder / "found.json", document)
+
+
 def azure_read(folder: Path) -> Pair:
     line = {"boundingBox": flat(MOVED), "words": [{"boundingBox": flat(MOVED), "text": "W", "confidence": SCORE}]}
     page = {"page": 1, "width": 60, "height": 40, "unit": "pixel", "lines": [line]}
@@ -295,7 +315,9 @@ WORDS: dict[str, Write] = {
     "docTR, export": doctr,
     "docTR, upright": doctr_upright,
     "Google": google,
+    "Google, texts": google_texts,
     "hOCR": hocr,
+    "kraken": kraken,
     "PAGE": page_xml,
     "TDA-ReCTS": tda_rects,
     "Textract": textract,

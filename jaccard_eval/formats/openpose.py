@@ -101,7 +101,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     if n_parts:
         detail = f"{pluralise(n_parts, 'person has', 'persons have')} points of hands or a face alone: ignored"
         fix = "Write hands as COCO JSON to compare them."
-        draft.findings.warning("shape-unused", Where(draft.path), detail, fix=fix)
+        # Where there is nothing else, nothing found would be a value.
+        severity = Severity.WARNING if poses else Severity.ERROR
+        draft.findings.add_one(severity, "shape-unused", Where(draft.path), detail, fix=fix)
     draft.findings.raise_errors()
     points = np.array(poses, dtype=np.float64).reshape(-1, 17, 3)
     is_found = points[:, :, 2] > 0

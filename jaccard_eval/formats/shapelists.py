@@ -335,6 +335,10 @@ CARRIERS = {
         name=("file_name",), labels=("category_id",), names=("categories",), encoding="xyxy", likeness=Likeness.NAMED,
         has_ids=True, mark=rb'"images"\s*:\s*\{\s*"[^"]*"\s*:\s*"', kinds=("bbox", "keypoints"),
     ),
+    "mpii": Carrier(
+        keys=frozenset({"img_paths", "joint_self"}), objects=("found",), name=("img_paths",), one_class="person",
+        likeness=Likeness.NAMED, kinds=("keypoints",), rows=lambda image: [{"keypoints": image["joint_self"]}],
+    ),
     "mmpose 0": Carrier(
         keys=frozenset({"preds", "boxes", "image_paths"}), objects=("found",), name=("image_path",),
         one_class="person", likeness=Likeness.NAMED, kinds=("keypoints",), rows=_of_batch,
@@ -358,6 +362,10 @@ CARRIERS = {
         one_class=_TEXT, likeness=Likeness.NAMED, mark=b'"page_idx"', outline="geometry", shares=True, encoding="xyxy",
         kinds=("obb",),
     ),
+    "kraken": Carrier(
+        keys=frozenset({"imagename", "lines"}), objects=("lines",), name=("imagename",), one_class="line",
+        likeness=Likeness.NAMED, mark=b'"boundary"', outline="boundary", kinds=("segm",),
+    ),
     "textract": Carrier(
         keys=frozenset({"Blocks"}), objects=("found",), one_class=_TEXT, likeness=Likeness.NAMED, mark=b'"BlockType"',
         outline="Geometry.Polygon", shares=True, most=100.0, kinds=("obb",),
@@ -367,6 +375,11 @@ CARRIERS = {
         keys=frozenset({"responses"}), images="responses.fullTextAnnotation.pages",
         objects=("blocks.paragraphs.words",), one_class=_TEXT, likeness=Likeness.NAMED, mark=b'"fullTextAnnotation"',
         outline="boundingBox.vertices", kinds=("obb",),
+    ),
+    "google, texts": Carrier(  # the first is the whole text
+        keys=frozenset({"responses"}), images="responses", objects=("found",), one_class=_TEXT,
+        likeness=Likeness.NAMED, mark=b'"textAnnotations"', outline="boundingPoly.vertices", kinds=("obb",),
+        rows=lambda image: _listed_at(image, "textAnnotations")[1:],
     ),
     "azure, read": Carrier(
         keys=frozenset({"analyzeResult"}), images="analyzeResult.readResults", objects=("lines.words",),
@@ -409,6 +422,7 @@ _LISTS = [
         "tensorflow.js",
         "aic",
         "mmpose 0",
+        "mpii",
         "mediapipe",
         "ctw",
         "ctw, found",
