@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from command_line import run_here
 
-from jaccard_eval import DataError, EvaluationResult, compare, evaluate, explain
+from jaccard_eval import DataError, EvaluationResult, ReadOptions, compare, evaluate, explain
 
 pytestmark = pytest.mark.filterwarnings("ignore::jaccard_eval.JaccardEvalWarning")
 KITTI = "{} 0.0 {} 0 10 10 60 90 1 1 1 1 1 1 1{}\n"
@@ -84,6 +84,17 @@ def test_tables_of_luna16_are_froc(tmp_path: Path) -> None:
     (tmp_path / "gt.csv").write_text(f"{header},diameter_mm\na,0,0,0,10\n", encoding="utf-8")
     (tmp_path / "pred.csv").write_text(f"{header},probability\na,0,0,1,0.9\n", encoding="utf-8")
     assert chosen(evaluate(tmp_path / "gt.csv", tmp_path / "pred.csv")) == ("froc", True)
+
+
+def test_heads_with_sizes_are_those_of_nwpu_crowd(tmp_path: Path) -> None:
+    (tmp_path / "gt.txt").write_text("3109 0\n3110 1 10 20 3 5 1\n", encoding="utf-8")
+    (tmp_path / "pred.txt").write_text("3109 0\n3110 1 12 20\n", encoding="utf-8")
+    result = evaluate(tmp_path / "gt.txt", tmp_path / "pred.txt")
+    assert chosen(result) == ("nwpu", True)
+    assert (result["F1"], result["count_MAE"]) == (1, 0)
+    # Points alone say nothing of a distance.
+    with pytest.raises(DataError, match="holds points"):
+        evaluate(tmp_path / "pred.txt", tmp_path / "pred.txt", pred_options=ReadOptions(assume_score=1.0))
 
 
 def test_the_command_says_so_and_can_be_told_otherwise(tmp_path: Path) -> None:
