@@ -42,6 +42,7 @@ FORMAT = Format(
 
 _XYXY, _YXYX, _XY, _YX = (0, 1, 2, 3), (1, 0, 3, 2), (0, 1, 0, 1), (1, 0, 1, 0)
 _PIXELS_OR_THOUSANDTHS = 0.0
+_PIXMO = "points"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +104,8 @@ FORMS = {
     "point_2d": Form(pattern=pattern(r"""["']point_2d["']\s*:(?!\s*\{)"""), order=_XY, whole=_PIXELS_OR_THOUSANDTHS),
     # Gemini: {"point": [y, x], "label": "dog"}
     "point": Form(pattern=pattern(r"""["']point["']\s*:(?!\s*\{)"""), order=_YX),
+    # PixMo, from which Molmo learnt, in per cent: {"image_url": ..., "label": "dogs", "points": [{"x": 1.0, "y": 2.0}]}
+    _PIXMO: Form(pattern=pattern(r"""["']points["']\s*:\s*(?=\[\s*(?:\]|\{\s*"[xy]"))"""), order=_XY, whole=100.0),
     # Molmo, in per cent: <point x="1.0" y="2.0" alt="dog">dog</point>, <points x1="1.0" y1="2.0" x2=... >dogs</points>
     "<point>": Form(
         pattern=pattern(r"""<points?(?P<numbers>(?:\s+[xy]\d*="\s*[-+.\d]+\s*")+)[^<>]*>(?P<label>[^<>]*)</points?>"""),
@@ -111,6 +114,7 @@ FORMS = {
 }  # fmt: skip
 _MARK = pattern(
     r"""\\?["'](?:bbox_2d|box_2d|point_2d)\\?["']\s*:|\\?["']point\\?["']\s*:\s*\[[\d.,\s]*\]\s*,\s*\\?["']label|"""
+    r""""points"\s*:\s*\[\s*\{\s*"[xy]"\s*:|"""
     r"""<points?\s+x\d*=|(?:<loc\d{4}>){4}|(?:<loc_\d+>){4}|</ref>\s*<box>|<\|box_start\|>|<\|det\|>"""
 )
 # Each mark has one of these: to find none takes a hundredth of the time.
@@ -135,6 +139,7 @@ _IMAGE = (
     "path",
     "images",
     "image_id",
+    "image_url",
 )
 _SAID = (
     "response",
@@ -222,7 +227,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 def _numbers_of(text: str) -> Iterator[float]:
     """Yield the numbers of boxes that objects in JSON have."""
-    for name in (name for name, form in FORMS.items() if not form.pattern.groups):
+    for name in (name for name, form in FORMS.items() if not form.pattern.groups and name != _PIXMO):
         for found in FORMS[name].pattern.finditer(text):
             numbers = text[found.end() : found.end() + 400].partition("}")[0].partition('"')[0]
             yield from (abs(float(number)) for number in _NUMBER.findall(numbers))
@@ -283,6 +288,10 @@ def _answers(name: str, file: Path, text: str, role: str, draft: Draft) -> Itera
         image = _image_of(row) if isinstance(row, dict) else ""
         if not image:
             draft.findings.error("field-missing", place, "names no image", fix="Write the image next to its answer.")
+            continue
+        if _PIXMO in row and "label" in row:
+            record = {key: row[key] for key in ("label", _PIXMO)}
+            yield _Answer(image, json.dumps(record, ensure_ascii=False), replace(place, field=_PIXMO))
             continue
         asked = [key for key in _TEXT[role] if key in row]
         others = [key for key in row if key not in {*_IMAGE, *_TEXT["gt"], *_TEXT["pred"]} and _is_answer(key)]
@@ -401,6 +410,8 @@ def _labelled(record: Record, name: str, n: int) -> tuple[str, float, list[Any]]
     key = next((key for key in _LABELS if record.has(key)), texts[0] if len(texts) == 1 else _LABELS[0])
     score = record.optional(next((key for key in _SCORES if record.has(key)), _SCORES[0]))
     value = record.values.get(name)
+    if name == _PIXMO:
+        return record.text(key), score, [[point.number(axis) for axis in "xy"] for point in record.records(name)]
     is_nested = isinstance(value, list) and bool(value) and isinstance(value[0], list)
     holder = record.entries(name) if is_nested else record
     boxes = [holder.numbers(field, n) for field in (holder.values if is_nested else (name,))]

@@ -97,6 +97,32 @@ def test_answers_that_point_nowhere_are_refused(tmp_path: Path, answer: str, mes
     assert message in refused(tmp_path, "a.json", json.dumps({"image": "a.jpg", "response": answer}), "vlm")
 
 
+PIXMO = [
+    {"image_url": "a.jpg", "label": "dogs", "count": 2, "points": [{"x": 10.0, "y": 20.0}, {"x": 50, "y": 60.5}]},
+    {"image_url": "a.jpg", "label": "cats", "count": 0, "points": []},
+]
+
+
+def test_rows_of_pixmo_are_points_in_per_cent(tmp_path: Path) -> None:
+    lines = "".join(json.dumps(row) + "\n" for row in PIXMO)
+    data = read(tmp_path, "pixmo.jsonl", lines)
+    assert (data.format, data.units, data.facts.usual_protocol) == ("vlm", "norm", "points")
+    assert data.boxes.xywh.tolist() == [[0.1, 0.2, 0, 0], [0.5, 0.605, 0, 0]]
+    assert list(data.images.keys) == ["a.jpg"]
+    # A table of the same points in pixels has the sizes that per cent need.
+    (tmp_path / "gt.csv").write_text(TABLE, encoding="utf-8")
+    result = evaluate(
+        tmp_path / "gt.csv", tmp_path / "pixmo.jsonl", protocol="points=1", pred_options=ReadOptions(assume_score=1.0)
+    )
+    assert (result["TP"], result["count_exact"]) == (2, 1)
+
+
+@pytest.mark.parametrize("wrong", ["a", None, True, 1e400])
+def test_points_of_pixmo_that_are_no_numbers_are_refused(tmp_path: Path, wrong: object) -> None:
+    row = {"image_url": "a.jpg", "label": "dogs", "points": [{"x": 1, "y": wrong}]}
+    assert f"{tmp_path / 'pixmo.jsonl'}:1: " in refused(tmp_path, "pixmo.jsonl", json.dumps(row) + "\n", "vlm")
+
+
 def test_points_are_compared_by_no_area(tmp_path: Path) -> None:
     (tmp_path / "gt.csv").write_text(TABLE, encoding="utf-8")
     with pytest.raises(DataError, match=r"holds points, which have no area for protocol coco to compare") as caught:
