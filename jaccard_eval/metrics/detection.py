@@ -742,7 +742,9 @@ def summary_refs(protocol: Protocol, *, ranked: bool = True) -> tuple[MetricRef,
 
     Of predictions that have no scores, and so no ranking, `UNRANKED` come first.
     """
-    unranked = () if ranked else tuple(MetricRef(name=name) for name in UNRANKED)
+    # Points have no IoU.
+    shown = UNRANKED[:-1] if protocol.overlap in POINTS else UNRANKED
+    unranked = () if ranked else tuple(MetricRef(name=name) for name in shown)
     # The order is that of ``COCOeval.stats``: AP by threshold, AP by size, AR by cap, AR by size.
     areas = [area.name for area in protocol.areas[1:]]
     by_area = [MetricRef(name=name, area=area) for name in ("AP", "AR") for area in areas]

@@ -155,6 +155,7 @@ def test_gates_slices_intervals_and_documents_have_them(tmp_path: Path) -> None:
         assert gate(result, gates=Gates(rules=(Rule(metric="MAE", max=most),))).passed is passes
     assert [part.name for part in result.slices] == ["few"]
     assert {"F1", "count_MAE"} <= {*result.slices[0].values}
+    assert "mean_IoU" not in result.metrics  # which points do not have
     deltas = compare(result, result, bootstrap=Bootstrap(n_resamples=20)).to_dict()
     assert "count_MAE" in str(deltas)
 
