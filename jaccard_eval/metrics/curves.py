@@ -46,8 +46,9 @@ class Hits:
         # The largest cap was applied before matching. A smaller one changes no match: better detections chose first.
         self._cap = cap if cap is not None and cap != ranking.protocol.max_dets[-1] else None
         self._own_counts: WholeArray | None = None
+        self.detection: WholeArray  # (h,)
         if found := self._find():
-            self.detection, self._own_counts, count = found  # (h,)
+            self.detection, self._own_counts, count = found
         else:
             # Threshold by threshold: `nonzero` of two axes takes ten times as long, and keeps twice the memory alive.
             rows = [np.flatnonzero(hits_at) for hits_at in self._capped(ranking.hits[area], ranking.candidate)]
@@ -58,7 +59,7 @@ class Hits:
         self.stop = np.cumsum(count).reshape(count.shape)
         self.start = self.stop - count
 
-    def _find(self, ties: tuple[RowArray, bool] | None = None) -> tuple[IntArray, RowArray, IntArray] | None:
+    def _find(self, ties: tuple[RowArray, bool] | None = None) -> tuple[RowArray, RowArray, IntArray] | None:
         ranking, area = self._ranking, self._area
         return find_hits(
             (ranking.label, ranking.rank, ranking.in_range[area]),
@@ -434,7 +435,7 @@ class Steps:
 
     protocol: Protocol
     # Weight of the hits in front of each one, (h + 1,), of all cells together: differences are those of a cell.
-    total: IntArray
+    total: WholeArray
     # Weight of the detections of its cell that count, up to and including each hit, (h,).
     before: WholeArray
     # The first hit of each cell, and the one after its last, (T, K).
@@ -958,7 +959,7 @@ class Curves:
             before = hits.weigh(self._weights, hits.places(row)) + total[1:]
             before = before - total[np.repeat(first if hits_first else first + size, size)]
         if self._hits_first is False:
-            before = before - self._late(hits, area, cap)
+            before = before - self._late(hits, area, cap).astype(before.dtype, copy=False)
         return Steps(self.ranking.protocol, total, before, hits.start, hits.stop, self.positives[area])
 
     def _late(self, hits: Hits, area: int, cap: int) -> IntArray:
@@ -973,11 +974,11 @@ class Curves:
         find = self._plan.latest_hits if self._weights is None else self._plan.hits
         return find(area, self.caps[cap])
 
-    def _total(self, area: int, cap: int) -> IntArray:
+    def _total(self, area: int, cap: int) -> WholeArray:
         """Weight of the hits in front of each one, of all thresholds and classes; shape (h + 1,)."""
         hits = self._hits(area, cap)
         if self._weights is None:
-            return np.arange(len(hits.detection) + 1)
+            return np.arange(len(hits.detection) + 1, dtype=np.int32)
         if (area, cap) not in self._totals:
             self._totals[area, cap] = running_total(self._weights[hits.image])
         return self._totals[area, cap]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 VARIABLE = "JACCARD_EVAL_NATIVE"
 LIBRARY = Path(__file__).with_name("_core.so")  # by this name on every system
-VERSION = 15  # of its functions, as core.cpp has it
+VERSION = 16  # of its functions, as core.cpp has it
 
 _POINTER, _INTEGER, _NUMBER, _SIZE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double, ctypes.c_size_t
 # What each returns, then what it takes.
@@ -24,7 +24,7 @@ _FUNCTIONS = {
     "pair_boxes": (_INTEGER, _INTEGER, ctypes.POINTER(_INTEGER), _INTEGER, _NUMBER, _NUMBER, *[_POINTER] * 9),
     "first_come": (_INTEGER, *[_INTEGER] * 3, *[_POINTER] * 6),
     "find_hits": (_INTEGER, *[_INTEGER] * 6, *[_POINTER] * 10),
-    "interpolate": (None, *[_INTEGER] * 3, _NUMBER, *[_POINTER] * 6),
+    "interpolate": (None, *[_INTEGER] * 3, _NUMBER, _INTEGER, *[_POINTER] * 6),
     "weigh_curves": (None, *[_INTEGER] * 6, _NUMBER, *[_POINTER] * 16),
     "hash_rows": (None, _INTEGER, *[_POINTER] * 10),
     "pack_rows": (None, _INTEGER, _INTEGER, *[_POINTER] * 5),

@@ -183,7 +183,7 @@ def find_hits(
     n_labels: int,
     cap: int | None,
     ties: tuple[RowArray, bool] | None = None,
-) -> tuple[IntArray, RowArray, IntArray] | None:
+) -> tuple[RowArray, RowArray, IntArray] | None:
     """Return row, detections that count up to each hit (h,), and hits by threshold and class (T, K).
 
     Of detections label, rank and whether they count unmatched, (n,); of candidates their row (c,), and whether they hit
@@ -194,7 +194,7 @@ def find_hits(
         return None
     _, hit, _ = candidates
     n = int(np.count_nonzero(hit))
-    row, before = np.empty(n + 1, np.int64), np.empty(n + 1, np.int32)
+    row, before = np.empty(n + 1, np.int32), np.empty(n + 1, np.int32)
     count = np.zeros((len(hit), n_labels), np.int64)
     bounds, hits_first = (None, True) if ties is None else ties
     types = (np.int32, np.int32, np.bool_, np.int64, np.bool_, np.bool_)
@@ -209,7 +209,7 @@ def find_hits(
 
 
 def interpolate(
-    total: IntArray,
+    total: npt.NDArray[Any],
     before: npt.NDArray[Any],
     cells: tuple[IntArray, IntArray],
     needed: IntArray,
@@ -224,11 +224,15 @@ def interpolate(
     core = load_core()
     if core is None:
         return None
-    columns = [np.ascontiguousarray(column, np.int64) for column in (total, before, *cells, needed)]
+    # Where each hit weighs 1, there are as many numbers as hits: they stay as narrow as they are.
+    is_narrow = total.dtype == before.dtype == np.int32
+    kind = np.int32 if is_narrow else np.int64
+    columns: list[npt.NDArray[Any]] = [np.ascontiguousarray(column, kind) for column in (total, before)]
+    columns += [np.ascontiguousarray(column, np.int64) for column in (*cells, needed)]
     (n_thresholds, n_labels), n_recalls = cells[0].shape, needed.shape[1]
     precision = np.empty((n_thresholds, n_recalls, n_labels))
     arrays = (column.ctypes.data for column in (*columns, precision))
-    core.jaccard_interpolate(n_thresholds, n_recalls, n_labels, epsilon, *arrays)
+    core.jaccard_interpolate(n_thresholds, n_recalls, n_labels, epsilon, is_narrow, *arrays)
     return precision
 
 

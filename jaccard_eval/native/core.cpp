@@ -59,7 +59,7 @@ void sort_stably(Scored *first, Scored *last, Scored *spare) {
 }  // namespace
 
 // Of the functions below: a library that was built from an older text is not used.
-EXPORTED std::int64_t jaccard_core_version() { return 15; }
+EXPORTED std::int64_t jaccard_core_version() { return 16; }
 
 // Read up to `capacity` records of a COCO results list whose records have four numeric fields, each once, and no
 // others. The text is a piece of the list, the first one or the last one or both. `position` is where to begin, then
@@ -304,7 +304,7 @@ EXPORTED std::int64_t jaccard_find_hits(std::int64_t n_thresholds, std::int64_t 
                                         n_labels, std::int64_t cap, std::int64_t hits_first, const std::int32_t *label,
                                         const std::int32_t *rank, const std::uint8_t *in_range, const std::int64_t
                                         *candidate, const std::uint8_t *hit, const std::uint8_t *counts, const
-                                        std::int32_t *ties, std::int64_t *detection, std::int32_t *before, std::int64_t
+                                        std::int32_t *ties, std::int32_t *detection, std::int32_t *before, std::int64_t
                                         *count) {
     // Of a candidate: what counts in its class in front of its tie, and up to the end of it, if nothing matches.
     struct Place {
@@ -339,7 +339,7 @@ EXPORTED std::int64_t jaccard_find_hits(std::int64_t n_thresholds, std::int64_t 
             while (ties == nullptr && i < m && place[i].label == k) {
                 // Each is written, and the next one over it unless it is a hit: whether it is cannot be foretold.
                 const Place &at = place[i++];
-                detection[found] = candidate[at.candidate];
+                detection[found] = static_cast<std::int32_t>(candidate[at.candidate]);
                 before[found] = at.begin + change + 1;
                 found += hit[at.candidate];
                 change += counts[at.candidate] - at.counts;
@@ -352,7 +352,7 @@ EXPORTED std::int64_t jaccard_find_hits(std::int64_t n_thresholds, std::int64_t 
                     const std::int64_t j = place[i].candidate;
                     change += counts[j] - place[i].counts;
                     if (hit[j] == 0) continue;
-                    detection[found] = candidate[j];
+                    detection[found] = static_cast<std::int32_t>(candidate[j]);
                     before[found++] = ++last;
                 }
                 if (hits_first) continue;
@@ -366,28 +366,35 @@ EXPORTED std::int64_t jaccard_find_hits(std::int64_t n_thresholds, std::int64_t 
 }
 
 // Find the highest precision at or beyond each recall value, of cells [start, stop) of hits, `n_labels` for each
-// threshold. `total` is the weight of the hits in front of each one, and of all, `before` of what counts up to each.
-// `needed` has the weight of hits at which a class reaches each of the `n_recalls` values, at least 1. The arithmetic is
-// that of metrics/curves.py.
+// threshold. `total` is the weight of the hits in front of each one, and of all, `before` of what counts up to each, both
+// of 32 bits if they are narrow, else of 64. `needed` has the weight of hits at which a class reaches each of the
+// `n_recalls` values, at least 1. The arithmetic is that of metrics/curves.py.
 EXPORTED void jaccard_interpolate(std::int64_t n_thresholds, std::int64_t n_recalls, std::int64_t n_labels,
-                                  double epsilon, const std::int64_t *total, const std::int64_t *before,
+                                  double epsilon, std::int64_t is_narrow, const void *total, const void *before,
                                   const std::int64_t *start, const std::int64_t *stop, const std::int64_t *needed,
                                   double *precision) {
-    for (std::int64_t t = 0; t < n_thresholds; ++t, precision += n_recalls * n_labels) {
-        for (std::int64_t k = 0; k < n_labels; ++k) {
-            const std::int64_t first = *start++, outside = total[first];
-            std::int64_t i = *stop++;
-            double highest = 0;
-            for (std::int64_t r = n_recalls; r-- != 0;) {
-                while (i != first && total[i] - outside >= needed[k * n_recalls + r]) {
-                    --i;
-                    const auto found = static_cast<double>(total[i + 1] - outside);
-                    const auto counted = static_cast<double>(std::max<std::int64_t>(before[i], 1));
-                    highest = std::max(highest, found / (counted + epsilon));
+    const auto measure = [&](const auto *hits, const auto *counting) {
+        for (std::int64_t t = 0; t < n_thresholds; ++t, precision += n_recalls * n_labels) {
+            for (std::int64_t k = 0; k < n_labels; ++k) {
+                const std::int64_t first = *start++, outside = hits[first];
+                std::int64_t i = *stop++;
+                double highest = 0;
+                for (std::int64_t r = n_recalls; r-- != 0;) {
+                    while (i != first && hits[i] - outside >= needed[k * n_recalls + r]) {
+                        --i;
+                        const auto found = static_cast<double>(hits[i + 1] - outside);
+                        const auto counted = static_cast<double>(std::max<std::int64_t>(counting[i], 1));
+                        highest = std::max(highest, found / (counted + epsilon));
+                    }
+                    precision[r * n_labels + k] = highest;
                 }
-                precision[r * n_labels + k] = highest;
             }
         }
+    };
+    if (is_narrow != 0) {
+        measure(static_cast<const std::int32_t *>(total), static_cast<const std::int32_t *>(before));
+    } else {
+        measure(static_cast<const std::int64_t *>(total), static_cast<const std::int64_t *>(before));
     }
 }
 
