@@ -23,7 +23,6 @@ from jaccard_eval.data.alignment import (
 from jaccard_eval.data.boxtable import Boxes, BoxTable
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.document import Part, Rows
-from jaccard_eval.data.known_protocols import VOID
 from jaccard_eval.data.metricref import METRICS
 from jaccard_eval.data.protocol import BOXES, COCO, POINTS, Protocol
 from jaccard_eval.data.result import EvaluationResult
@@ -37,7 +36,6 @@ from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import in_parts, iou_types, opened
 from jaccard_eval.inputs import Input, counted_images, is_counted, read_both, require_readings_used, with_shapes
 from jaccard_eval.matching.judging import judge
-from jaccard_eval.matching.matchtable import FIRST_PAIR, MOST_PAIRS
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides, metrics_of, needs_table, summary_refs
 from jaccard_eval.options import (
     EngineOptions,
@@ -333,16 +331,14 @@ def _evaluate(
     # Read, align, and ignore what the rules do not judge.
     options = _as_recorded(options, (gt, pred))
     reading = options.pred_options or ReadOptions()
-    is_point = protocol.assignment in (FIRST_PAIR, MOST_PAIRS)
-    if is_point and reading.assume_score is None:
+    if protocol.is_one_point and reading.assume_score is None:
         # One operating point needs no scores; those of a file stay.
         options = replace(options, pred_options=replace(reading, assume_score=1.0))
-    regions = any(VOID in rule.neighbours for rule in protocol.class_rules)
-    facts = {"regions": regions, "whole_bodies": protocol.whole_bodies}
+    facts = {"regions": protocol.judges_void, "whole_bodies": protocol.whole_bodies}
     given = load_and_align(gt, pred, options, store, protocol.iou_type, **facts)
     sides = judge(given, protocol)
     is_unranked = any(finding.code == "score-assumed" for finding in sides.findings)
-    if (is_unranked or is_point) and options.score is None:
+    if (is_unranked or protocol.is_one_point) and options.score is None:
         # All of them count, at the score that is assumed of each, or the lowest; of none, at any.
         scores = [table.score for table in sides.aligned.pred.tables() if table.score is not None and len(table)]
         options = replace(options, score=min((float(score.min()) for score in scores), default=0.0))

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.data.document import Form, dig, fields_document, written_as
-from jaccard_eval.data.known_protocols import IOU_TYPES, RULES, RULES_BY_KIND, SIGMAS, sigmas_name
+from jaccard_eval.data.known_protocols import IOU_TYPES, RULES, RULES_BY_KIND, SIGMAS, VOID, sigmas_name
 from jaccard_eval.errors import UsageError
 from jaccard_eval.extensions import PROTOCOLS as ADDED
 from jaccard_eval.extensions import broken_extension, extension_names, load_extension
@@ -332,6 +332,16 @@ class Protocol:
     def judged_threshold(self) -> int:
         """Place of the threshold that boxes are judged at where one must be chosen (0.5, or else the lowest)."""
         return self.iou_thresholds.index(USUAL_IOU) if USUAL_IOU in self.iou_thresholds else 0
+
+    @property
+    def is_one_point(self) -> bool:
+        """Whether all detections are one operating point, which needs no scores."""
+        return self.assignment in ("first_pair", "most_pairs")
+
+    @property
+    def judges_void(self) -> bool:
+        """Whether regions that nobody judged are read, as objects of a class of their own."""
+        return any(VOID in rule.neighbours for rule in self.class_rules)
 
     @property
     def covering_flags(self) -> tuple[str, ...]:

@@ -172,7 +172,6 @@ def expand(blocks: Blocks) -> Iterator[tuple[IntArray, IntArray]]:
             return
 
 
-FIRST_PAIR, MOST_PAIRS = "first_pair", "most_pairs"  # of one operating point, where there are no scores
 EVERY = "every"  # the assignment of detections that may hit several objects
 ALL_SIZES = 0  # the first area range of every protocol; operating points and errors are taken over it
 NO_PLACE = 0
@@ -404,8 +403,8 @@ ASSIGNMENTS: dict[str, Callable[[MatchProblem], tuple[IntArray, PairChoice]]] = 
     "best_any": assign_best_any,
     "objects_first": assign_objects_first,
     EVERY: assign_every,
-    FIRST_PAIR: assign_first_pair,
-    MOST_PAIRS: assign_most_pairs,
+    "first_pair": assign_first_pair,
+    "most_pairs": assign_most_pairs,
 }
 
 

@@ -5,7 +5,7 @@ A resample shares what a ranking prepares once: it has other weights, not anothe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
@@ -839,11 +839,9 @@ class Curves:
         scores = (ranking.score - lowest) / (highest - lowest) if highest > lowest else np.zeros(len(ranking))
         levels = 1 - np.arange(1, n + 1) / n
         found = np.full(self.hit_counts(area, 0).shape, np.nan)
-        for t, k in np.argwhere(np.broadcast_to(self.positives[area] > 0, found.shape)):
-            rows, (hit, counts) = self._plan.rows(int(k)), ranking.outcomes(int(t), area)
-            weight = self._of(np.arange(len(ranking))[rows])
+        for (t, k), rows, weight, hit, counts in self._each_curve(area, found.shape):
             at = np.searchsorted(-scores[rows], -levels, "right")
-            tp, counted = (np.append(0, np.cumsum(flag[rows] * weight))[at] for flag in (hit, counts))
+            tp, counted = (np.append(0, np.cumsum(flag * weight))[at] for flag in (hit, counts))
             envelope = np.maximum.accumulate((tp / np.maximum(counted, 1))[::-1])[::-1]
             found[t, k] = np.sum(np.diff(np.append(0, tp)) * envelope) / self.positives[area, k]
         return found
@@ -856,16 +854,24 @@ class Curves:
         """
         ranking = self.ranking
         found = np.full(self.hit_counts(area, 0).shape, np.nan)
-        for t, k in np.argwhere(np.broadcast_to(self.positives[area] > 0, found.shape)):
-            rows, (hit, counts) = self._plan.rows(int(k)), ranking.outcomes(int(t), area)
-            weight = self._of(np.arange(len(ranking))[rows])
+        for (t, k), rows, weight, hit, counts in self._each_curve(area, found.shape):
             (last,) = np.nonzero(starts_of_runs(np.append(ranking.score[rows], np.nan))[1:])
-            tp, counted = (np.cumsum(flag[rows] * weight)[last] for flag in (hit, counts))
+            tp, counted = (np.cumsum(flag * weight)[last] for flag in (hit, counts))
             # What is ignored is not a point: in front of all others the line is level.
             precision = np.append(1.0, np.where(counted > 0, tp / np.maximum(counted, 1), 1.0))
             rises = np.diff(np.append(0, tp))
             found[t, k] = np.sum(rises * (precision[1:] + precision[:-1])) / 2 / self.positives[area, k]
         return found
+
+    def _each_curve(
+        self, area: int, shape: tuple[int, ...]
+    ) -> Iterator[tuple[tuple[int, int], slice, IntArray, BoolArray, BoolArray]]:
+        """Yield the threshold and class of each curve, with the rows of its detections, their weights and outcomes."""
+        for t in range(shape[0]):
+            hit, counts = self.ranking.outcomes(t, area)
+            for k in np.flatnonzero(self.positives[area]).tolist():
+                rows = self._plan.rows(k)
+                yield (t, k), rows, self._of(np.arange(len(self.ranking))[rows]), hit[rows], counts[rows]
 
     def recall_at(
         self, threshold: int, rates: FloatArray, *, area: int = ALL_SIZES, reaching: bool = False

@@ -43,8 +43,6 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.judging import EXPANDING
 from jaccard_eval.matching.matchtable import (
     ALL_SIZES,
-    FIRST_PAIR,
-    MOST_PAIRS,
     NO_PAIR,
     PAIRED,
     SLOTS,
@@ -1040,7 +1038,7 @@ def slice_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
     """Return the metrics that slices have."""
     usual = (MetricRef(name="AP", iou=USUAL_IOU),) if USUAL_IOU in protocol.iou_thresholds else ()
     # Where all detections are one operating point, what is counted there is what the benchmark is about.
-    at_point = protocol.metrics if protocol.assignment in (FIRST_PAIR, MOST_PAIRS) else ()
+    at_point = protocol.metrics if protocol.is_one_point else ()
     return (MetricRef(name="AP"), *usual, *map(MetricRef.parse, at_point))
 
 
