@@ -151,7 +151,7 @@ def better_numbering(counts: ConfusionCounts) -> Numbering | None:
 
 
 def _merged(shared: FloatArray, held: npt.NDArray[np.int64], gt: list[int], pred: list[int]) -> dict[int, int]:
-    """Return values of the ground truth that lie in one of the predictions, with the one of them that stands for all.
+    """Return values of the ground truth that lie in one of the predictions, with the one there for all of them.
 
     One that holds its own value and others misses these, as a weak network does; a small value may be too rare to be
     learnt; all values in one are a network that knows one class.
