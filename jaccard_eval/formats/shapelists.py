@@ -487,7 +487,7 @@ _BY_NAME_PARTS = pattern(
 # Corners, a word and a score, as readers return them.
 _TRIPLES = pattern(rb'\[\s*\[\s*\[(?:\s*\[[-+\d.eE,\s]+\]\s*,?){4}\s*\]\s*,\s*\[?\s*"')
 # A path, boxes, and the points of people, as PaddleDetection keeps them.
-_DETECTED = pattern(rb'\[\s*\[\s*(?:"[^"]*"|\d+)\s*,\s*\[(?:\s*\[[-+\d.eE,\s]+\]\s*,?)*\s*\]\s*,\s*\[\s*\[')
+_DETECTED = pattern(rb'\[\s*\[\s*(?:"[^"]*"|\d+)\s*,\s*\[\s*(?:\[[-+\d.eE,\s]+\][\s,]*)*\]\s*,\s*\[\s*\[')
 _TWO_CORNERS = pattern(rb'"geometry"\s*:\s*\[\s*\[[^\[\]]*\]\s*,\s*\[[^\[\]]*\]\s*\]')  # of docTR's upright words
 _BEFORE_NAME = pattern(r"^(?:gt|res)_")
 _OUTLINE = pattern(rb'"(?:polygon|points|segmentation|mask|vertices|box)"\s*:\s*(\[[-+\d.eE,\s\[\]]+\])')

@@ -102,3 +102,11 @@ def test_words_of_hocr_without_a_box_are_refused(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("bbox 11 10", "box 11 10"))
     with pytest.raises(DataError, match="expected bbox and four whole numbers"):
         load(pred, role="pred")
+
+
+def test_a_look_at_boxes_without_end_takes_no_time(tmp_path: Path) -> None:
+    # Blanks between boxes belong to one part of the pattern: else there were two ways for each of them.
+    path = tmp_path / "found.json"
+    path.write_text('[["a.jpg", [' + "[1, 2, 3, 4] " * 4000 + "x")
+    with pytest.raises(DataError):
+        load(path, role="pred")
