@@ -1,8 +1,9 @@
 """Instance masks as images: a map per image whose values are objects, or a file per object.
 
-Six layouts: Cityscapes' maps (``*_instanceIds.png``: 1,000 times the class plus a number; below 1,000 a group that
+Seven layouts: Cityscapes' maps (``*_instanceIds.png``: 1,000 times the class plus a number; below 1,000 a group that
 nobody separated), Pascal VOC's (``SegmentationObject``, with the classes in ``SegmentationClass`` next to it), any
-other map or folder of maps (PNG, TIFF, ``.npy``), with classes and scores in ``instances.csv`` or of one class,
+other map or folder of maps (PNG, TIFF, ``.npy``), with classes and scores in ``instances.csv`` or of one class, in
+numbers or with a colour for each object on black, arrays of the maps of many images (``reading/mapstacks.py``),
 BDD100K's bitmasks (red is the class, blue and alpha the object), Cityscapes' results (text files of
 ``mask.png class score``, the class by its number), and the folders of the Data Science Bowl (``image/masks/*.png``, a
 file per object).
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 FORMAT = Format(
     name="instances",
-    summary="instance masks as PNG, TIFF or .npy: maps with a value per object, or a file per object",
+    summary="instance masks as PNG, TIFF or .npy: maps with a value or colour per object, or a file per object",
     source="https://github.com/mcordts/cityscapesScripts/blob/master/cityscapesscripts/evaluation"
     "/evalInstanceLevelSemanticLabeling.py",
     example="""Image.fromarray(ids).save("masks/street.png")  # 0 where there is no object; ids.dtype is uint8 or uint16
@@ -51,7 +52,10 @@ FORMAT = Format(
     carries=("images", "sizes", "scores", "crowd"),
     member=".png",
     shapes=("segm",),
-    reads={"bbox": "bounds of the masks", "segm": "a map with a value per object, or a file per object"},
+    reads={
+        "bbox": "bounds of the masks",
+        "segm": "a map with a value or colour per object, a file per object, arrays of maps",
+    },
 )
 
 TABLE = "instances.csv"  # with these columns, of which the last two may be missing
@@ -62,7 +66,6 @@ _CITYSCAPES, _DECORATION = "_instanceIds.png", "_gtFine"
 _NOT_JUDGED = (*range(7), 9, 10, 14, 15, 16, 18, 29, 30)
 _OBJECTS, _CLASSES = "SegmentationObject", "SegmentationClass"
 _VOID = 255  # of VOC: borders of objects, and what nobody looked at
-# Of the names of maps, behind that of the image.
 _ENDINGS = (
     "_cp_masks",
     "_mask",
@@ -73,6 +76,7 @@ _ENDINGS = (
     "_label",
     "_seg",
 )  # of the names of maps, behind that of the image
+_PHOTO = pattern(r"_(?:rgb|img|image|raw)$", re.IGNORECASE)  # of the names of images, next to such maps
 _RESULT = pattern(r"\S+\.png[ \t]+\d+(\.0*)?[ \t]+\S+", re.ASCII | re.IGNORECASE)
 _CITY_IMAGE = pattern(r".+?_\d{6}_\d{6}(?!\d)", re.ASCII)  # with what follows, results are named
 _OF_OBJECTS, _OF_IMAGE = "masks", "images"  # folders in that of an image, in the Data Science Bowl of 2018
@@ -80,7 +84,8 @@ _BDD100K = ("pedestrian", "rider", "car", "truck", "bus", "train", "motorcycle",
 _CROWD, _IGNORED = 2, 1  # bits of their flags
 _PNG, _COLOR_TYPE = b"\x89PNG\r\n\x1a\n", 25  # first bytes, and the place of the kind of pixels
 _ONE_CHANNEL = (b"\0", b"\3")  # grey, and indices of a palette
-_RGBA = b"\6"
+_COLORED = ("RGB", "RGBA")
+_RGB, _RGBA = b"\2", b"\6"
 _NPY, _TIFF = b"\x93NUMPY", (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _LOOKED_INTO, _LOOKED_ROWS = 3, 200  # images of a folder, and rows of each, spread evenly
 # Pixels that differ from the one on their left: up to 1 in 3 in photos of 16 colours, 4 in 5 in photos of 256 greys.
@@ -88,6 +93,7 @@ _MOST_CHANGES = 0.3
 # Of so many values, the share of neighbours that differ by so little: 1 in photos of slopes, and less than half in maps
 # of objects that touch and are numbered row by row.
 SHADES, STEP, SMOOTH = 16, 2, 0.8
+_MOST_COLORS = 1024  # of the objects of an image
 _MOST_RUNS = 3.0  # of one value in a row; an object is in one piece, or few, and a grey of a scan is anywhere
 
 
@@ -134,23 +140,24 @@ def _with_maps(peek: Peek) -> Peek:
     return peek.at(peek.path / _OF_OBJECTS) if has_both else peek
 
 
-_TRACKS = "res_track.txt"  # of the Cell Tracking Challenge, next to the maps
+# Next to the maps: of the Cell Tracking Challenge, CoNIC and PanNuke.
+_BESIDE = frozenset({"res_track.txt", "counts.csv", "patch_info.csv", "images.npy", "types.npy"})
 
 
 def _are_map_names(names: Sequence[str]) -> bool:
     """Whether files are maps by their suffix; the images that maps are named after may lie next to them."""
-    maps = [name for name in names if name.lower().endswith(MAP_SUFFIXES)]
+    maps = [name for name in names if name.lower().endswith(MAP_SUFFIXES) and name not in _BESIDE]
     others = [_stem(name) for name in names if name not in maps and not name.startswith(".") and is_image_name(name)]
-    n_hidden = sum(name.startswith(".") or name == _TRACKS for name in names)
+    n_hidden = sum(name.startswith(".") or name in _BESIDE for name in names)
     images = {form for name in maps for form in (_stem(name), _without_ending(_stem(name)))}
-    return images.issuperset(others) and len(maps) + len(others) + n_hidden == len(names)
+    return bool(maps) and images.issuperset(others) and len(maps) + len(others) + n_hidden == len(names)
 
 
 def _maps_of(names: Sequence[str]) -> list[str]:
     """Return the maps among files: those with an ending where the images lie next to them, else all."""
-    maps = [name for name in names if name.lower().endswith(MAP_SUFFIXES)]
+    maps = [name for name in names if name.lower().endswith(MAP_SUFFIXES) and name not in _BESIDE]
     marked = [name for name in maps if _stem(name).endswith(_ENDINGS)]
-    plain = {_stem(name) for name in maps if not _stem(name).endswith(_ENDINGS)}
+    plain = {_PHOTO.sub("", _stem(name)) for name in maps if not _stem(name).endswith(_ENDINGS)}
     lie_next = plain and all(_without_ending(_stem(name)) in plain for name in marked)
     if marked and lie_next:
         # Cellpose has several files for an image; those that are arrays are pickled.
@@ -184,10 +191,13 @@ def _holds_objects(peek: Peek) -> bool:
 def _are_maps(images: Sequence[Peek]) -> bool:
     """Whether files are maps of one channel, or BDD100K's, by the first of them."""
     kinds = {file.head[_COLOR_TYPE : _COLOR_TYPE + 1] for file in images if file.head.startswith(_PNG)}
+    if kinds == {_RGB}:
+        return all(_may_be_colored(file.path) for file in images[:_LOOKED_INTO])
     if not images or not all(file.head.startswith((_PNG, _NPY, *_TIFF)) for file in images):
         return False
     if kinds == {_RGBA}:
-        return all(_bdd100k(file.path) is not None for file in images[:_LOOKED_INTO])
+        looked = [file.path for file in images[:_LOOKED_INTO]]
+        return all(_bdd100k(file) is not None for file in looked) or all(map(_may_be_colored, looked))
     return kinds <= {*_ONE_CHANNEL} and all(_may_be_map(file.path) for file in images[:_LOOKED_INTO])
 
 
@@ -204,6 +214,16 @@ def _bdd100k(file: Path) -> tuple[EncodedImage, npt.NDArray[np.uint8]] | None:
     is_object = (high > 0) | (low > 0)
     is_one = bool(label.max() <= len(_BDD100K) and flags.max() < 16 and ((label > 0) == is_object).all())
     return (image, channels) if is_one else None
+
+
+def _may_be_colored(file: Path) -> bool:
+    """Whether an image has a colour for each object, in one piece, on black; a photo has many, in grains."""
+    try:
+        values = _numbers(file)[1]
+    except (DataError, OSError):
+        return False
+    n = len(np.unique(values)) - 1  # without black
+    return n > 0 and _count_pieces(values) < COMPONENTS * n
 
 
 def _may_be_map(file: Path) -> bool:
@@ -246,7 +266,7 @@ def hold_classes(gt: Path, pred: Path) -> bool:
         seen: set[int] = set()
         for name in names[:_LOOKED_INTO]:
             try:
-                _, ids = _ids(side / name)
+                _, ids = _numbers(side / name)
             except (DataError, OSError):
                 return False
             if set(np.unique(ids).tolist()) == {0, _VOID}:  # how images store 0 and 1
@@ -367,6 +387,8 @@ def _cell(text: str) -> str:
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and masks of a folder to the draft, with the boxes around them."""
+    from jaccard_eval.reading.mapstacks import add_stacks, is_stack
+
     side = RecordCollector(draft)
     path, found = _listed(_with_maps(Peek(path)).path, draft.findings)
     maps = [name for name in found if name.endswith(_CITYSCAPES)]
@@ -383,6 +405,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         _read_results(path, texts, side, draft)
     elif _holds_objects(Peek(path)):
         _read_objects(path, found, side, draft)
+    elif stacks := [name for name in images if name.endswith(".npy") and is_stack(path / name)]:
+        add_stacks([(path / name, "", "" if len(stacks) == 1 else f"{_stem(name)}/") for name in stacks], draft)
+        return
     elif images[0].lower().endswith(".png") and _bdd100k(path / images[0]) is not None:
         _read_bdd100k(path, images, side, draft)
     else:
@@ -507,6 +532,20 @@ def _ids(file: Path) -> tuple[EncodedImage, npt.NDArray[np.generic]]:
     return image, one_channel(image, "numbers of objects", "Save the ids as one channel, grey of 8 or 16 bits.")
 
 
+def _numbers(file: Path) -> tuple[EncodedImage, npt.NDArray[np.generic]]:
+    """Return the values of a map, or of one in colours a number for each colour, 0 of black: as CVPPP and iSAID are."""
+    from jaccard_eval.reading.labelmaps import EncodedImage
+
+    image = EncodedImage(file)
+    if image.kind not in _COLORED:
+        return _ids(file)
+    found = image.decode(by_color=True)
+    values = found.rows(0, found.shape[0])
+    colors = np.unique(values)
+    # A photo has more; and without black, nothing shows where there is no object.
+    return (image, values) if len(colors) <= _MOST_COLORS and not colors[0] else _ids(file)
+
+
 def _read_cityscapes(path: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:
     from jaccard_eval.reading.labelmaps import CATEGORIES
     from jaccard_eval.reading.segments import PER_CLASS
@@ -577,6 +616,7 @@ def _read_voc(path: Path, side: RecordCollector, draft: Draft) -> None:
 
 def _read_maps(path: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:
     """Add the objects of any maps: by a table, else all of one class."""
+    from jaccard_eval.reading.labelmaps import EncodedImage, color_text
     from jaccard_eval.similarity.runs import runs_of_labels
 
     stems = {name: _stem(name) for name in names}
@@ -587,12 +627,14 @@ def _read_maps(path: Path, names: Sequence[str], side: RecordCollector, draft: D
     if table is None:
         _note_one_class(path, draft)
 
+    in_colors = table is None and bool(names) and EncodedImage(path / names[0]).kind in _COLORED
     colored: list[str] = []  # images of one colour that is not black
 
     def read_one(name: str) -> None:
-        image, values = _ids(path / name)
+        image, values = (_numbers if in_colors else _ids)(path / name)
         ids, masks = runs_of_labels(values)
-        places = [Where(str(path / name), record=f"instance {key}") for key in ids.tolist()]
+        called = [f"colour {color_text(key)}" if image.kind in _COLORED else f"instance {key}" for key in ids.tolist()]
+        places = [Where(str(path / name), record=text) for text in called]
         if not len(ids) and not side.n_boxes:
             palette = image.decode(by_color=False).palette
             if palette is not None and palette[:1].any():

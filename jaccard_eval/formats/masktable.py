@@ -24,7 +24,7 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.peek import Kind, Likeness, Peek
+from jaccard_eval.reading.peek import FIRST, Kind, Likeness, Peek
 from jaccard_eval.reading.records import RecordCollector
 from jaccard_eval.text import is_numeral, quoted_value
 
@@ -35,7 +35,7 @@ FORMAT = Format(
     example="ImageId,EncodedPixels,Width,Height\nstreet.jpg,1 3 11 3 21 3,20,10\nfield.jpg,,20,10\n",
     carries=("images", "sizes", "scores"),
     suffixes=(".csv", ".tsv"),
-    reads={"bbox": "bounds of the masks", "segm": "EncodedPixels, rle, annotation; WKT polygons"},
+    reads={"bbox": "bounds of the masks", "segm": "EncodedPixels, rle, annotation; WKT polygons; coords_x, coords_y"},
 )
 
 # Columns of masks, those in pixels first, and of an image and a class in one.
@@ -54,6 +54,8 @@ _JOINED = (
     "id_class",
     "id_label",
 )
+_BY_AXIS = ("coords_x", "coords_y")  # of NuCLS
+_CLASS = ("main_classification", "super_classification", "raw_classification")
 _EMPTY = ("", "-1", "nan", "none", "null", "[]", "1 0", "0 0")  # of objects that are not there
 _CELL = pattern(
     r"\s*(?:\[?\s*-?\d+(?:\.\d*)?[ ,]+-?\d+(?:\.\d*)?(?:[ ,\]]|\s*$)|(?:SRID=\d+;)?(?:MULTI)?POLYGON\b|\{\s*['\"]"
@@ -69,7 +71,8 @@ class _Layout:
     """Places of the columns in a row."""
 
     mask: int
-    image: int
+    mask_y: int | None  # of outlines whose x and y stand in two columns
+    image: int | None  # without, a table is of the image that it is called after
     label: int | None
     score: int | None
     size: tuple[int, int] | None  # of the columns of width and height
@@ -83,27 +86,39 @@ def _layout(header: Sequence[str]) -> _Layout | None:
         return next((at for name in names if (at := find_column(header, name)) is not None), None)
 
     mask, joined = first(_MASK), first(_JOINED)
+    mask_y = find_column(header, _BY_AXIS[1])
+    if mask is None and mask_y is not None:
+        mask = find_column(header, _BY_AXIS[0])
     if mask is None or is_header(header):
         return None
     others = [name if at != mask else "" for at, name in enumerate(header)]
     image = joined if joined is not None else position_of(others, IMAGE)
-    if image is None and (image := first(("id",))) is None:
+    if image is None and (image := first(("id",))) is None and mask_y is None:
         return None
     sizes = ((find_column(header, wide), find_column(header, high)) for wide, high in SIZES)
     size = next(((wide, high) for wide, high in sizes if wide is not None and high is not None), None)
     label, score = position_of(others, CLASS), position_of(others, SCORE)
+    if label is None:
+        label = first(_CLASS)
     return _Layout(
         mask=mask,
+        mask_y=mask_y,
         image=image,
         label=None if label == image else label,
         score=score,
         size=size,
-        is_joined=image == joined,
+        is_joined=joined is not None and image == joined,
     )
 
 
 def looks_like(peek: Peek) -> Likeness | None:
     """Rate a table by the columns of its header, and by what its first cells hold."""
+    if peek.is_folder:
+        tables = peek.first_files(lambda name: name.lower().endswith(".csv"))
+        layouts = [_layout_of(table) for table in tables]
+        are_images = len(tables) == len([name for name in peek.files if not name.startswith(".")][:FIRST])
+        is_one_each = are_images and all(layout is not None and layout.image is None for layout in layouts)
+        return Likeness.STRUCTURE if tables and is_one_each else None
     if peek.kind is not Kind.TEXT or not peek.lines:
         return None
     import csv
@@ -121,16 +136,42 @@ def looks_like(peek: Peek) -> Likeness | None:
     return Likeness.STRUCTURE if all(map(_CELL.match, filled)) and (filled or len(cells) > 0) else None
 
 
+def _layout_of(table: Peek) -> _Layout | None:
+    from jaccard_eval.reading.tabular.rows import split_first_line
+
+    return _layout(split_first_line(table.lines[0])[1]) if table.lines else None
+
+
+def reads_name(name: str) -> bool:
+    """Whether a file of a folder is read, by its name."""
+    return name.lower().endswith(FORMAT.suffixes)
+
+
 def iou_types(_: Peek) -> set[str]:
     """Return what there is: boxes around masks are compared only where they are asked for."""
     return {"segm"}
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
-    """Add the images, classes and masks of a table to the draft."""
+    """Add the images, classes and masks of a table to the draft, or of tables of an image each."""
+    from jaccard_eval.reading.tabular.boxes import note_no_class
+
+    is_folder = files.is_folder(path)
+    tables = [path]
+    if is_folder:
+        tables = [path / name for name in sorted(files.list_folder(path)[1]) if reads_name(name)]
+    side = RecordCollector(draft)
+    labelled = [_read_table(table, side, draft, options) for table in tables]
+    draft.findings.raise_errors()
+    side.to_draft(encoding="xywh", listed=is_folder)
+    if not all(labelled):
+        note_no_class(draft)
+
+
+def _read_table(path: Path, side: RecordCollector, draft: Draft, options: ReadOptions) -> bool:
+    """Add the masks of a table; return whether these have classes."""
     import csv
 
-    from jaccard_eval.reading.tabular.boxes import note_no_class
     from jaccard_eval.reading.tabular.columns import listed_names, meant_header, read_naming
     from jaccard_eval.reading.tabular.rows import fields_up_to, first_line, split_first_line
 
@@ -153,19 +194,27 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             elif row:
                 detail = f"expected {len(header)} fields, got {len(row)}"
                 draft.findings.error("csv-fields", where, detail, fix="Export the table again.")
-    _add_rows(rows, layout, header, draft)
-    if layout.label is None and not layout.is_joined:
-        note_no_class(draft)
-    used = {layout.mask, layout.image, layout.label, layout.score, *(layout.size or ())}
+    if layout.image is None:  # as if it stood in each row
+        rows = [(where, [*row, path.stem]) for where, row in rows]
+        if not rows:
+            side.add_image(path.stem)
+    _add_rows(rows, layout, header, side, draft)
+    used = {layout.mask, layout.mask_y, layout.image, layout.label, layout.score, *(layout.size or ())}
     unused = [name for at, name in enumerate(header) if at not in used]
     if unused:
         draft.findings.note("csv-columns-unused", Where(str(path)), f"columns ignored: {listed_names(unused)}")
+    return layout.label is not None or layout.is_joined
 
 
-def _add_rows(rows: Sequence[tuple[Where, list[str]]], layout: _Layout, header: Sequence[str], draft: Draft) -> None:
+def _add_rows(
+    rows: Sequence[tuple[Where, list[str]]],
+    layout: _Layout,
+    header: Sequence[str],
+    side: RecordCollector,
+    draft: Draft,
+) -> None:
     from jaccard_eval.reading.tabular.boxes import NO_CLASS
 
-    side = RecordCollector(draft)
     images = list(dict.fromkeys(_names(row, layout)[0] for _, row in rows))
     sizes = _sizes(rows, layout, images, draft)
     size_of = dict(zip(images, sizes.tolist(), strict=True))
@@ -174,11 +223,21 @@ def _add_rows(rows: Sequence[tuple[Where, list[str]]], layout: _Layout, header: 
     cells = [row[layout.mask].strip("[] ") for _, row in rows]
     of_runs = [cell for cell in cells if cell[:1].isdigit() and cell not in _EMPTY]
     runs = _Runs.of(of_runs)
-    is_polygon = header[layout.mask].strip().lower() in _OF_CORNERS
+    if layout.mask_y is not None:
+        of_runs = []
+    is_polygon = layout.mask_y is not None or header[layout.mask].strip().lower() in _OF_CORNERS
     for where, row in rows:
         cell, (image, label) = row[layout.mask], _names(row, layout)
         if cell.lower() in _EMPTY:
             continue
+        if layout.mask_y is not None:
+            xs, ys = (_NUMBER.findall(row[column]) for column in (layout.mask, layout.mask_y))
+            cell = " ".join(number for pair in zip(xs, ys, strict=False) for number in pair)
+            if len(xs) != len(ys):
+                place = Where(where.path, line=where.line, field=header[layout.mask])
+                detail = f"has {len(xs):,} numbers, and {header[layout.mask_y]} has {len(ys):,}"
+                draft.findings.error("segmentation-invalid", place, detail, fix="Export the table again.")
+                continue
         width, height = size_of[image]
         size = (0, 0) if math.isnan(width) else (int(height), int(width))
         given = row[layout.score] if layout.score is not None else ""
@@ -199,8 +258,6 @@ def _add_rows(rows: Sequence[tuple[Where, list[str]]], layout: _Layout, header: 
         words = f"Compare masks with {{iou_type}}, or pass the image folder with {{{draft.options.role}_images}}."
         fix = Fix.missing(words, iou_type="segm", **sizes_of)
         draft.findings.error("size-unknown", Where(draft.path), detail, fix=fix)
-    draft.findings.raise_errors()
-    side.to_draft(encoding="xywh", listed=False)
 
 
 def _add_mask(
@@ -238,10 +295,11 @@ def _add_mask(
 
 def _names(row: Sequence[str], layout: _Layout) -> tuple[str, str]:
     """Return the image and the class of a row; the class is empty where there is none."""
+    named = row[-1] if layout.image is None else row[layout.image]
     if layout.is_joined:
-        image, _, label = row[layout.image].rpartition("_")
+        image, _, label = named.rpartition("_")
         return image, label
-    return row[layout.image], "" if layout.label is None else row[layout.label]
+    return named, "" if layout.label is None else row[layout.label]
 
 
 def _sizes(

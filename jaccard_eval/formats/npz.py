@@ -8,6 +8,8 @@ default.
 Masks: ``masks`` (n, height, width) of booleans, or 0 and 1, which are read one by one; or (n,) compressed strings as
 pycocotools has them in ``counts``, with ``mask_sizes`` (n, 2) or (2,), height and width. Boxes may be missing then.
 
+Maps: ``y`` or another of `reading.npz.STACKS`, (n, height, width) or with channels, whose values are objects.
+
 Raw output: ``raw`` (m, anchors, rows, columns, 4 + 1 + classes), ``anchors``, ``stride`` and perhaps ``formula``, as
 `jaccard_eval.decode_grid` takes them, with ``images`` (m,). Several heads are ``raw_0``, ``anchors_0``, ``stride_0``
 and so on. Boxes are pixels of the network's input; each has its best class.
@@ -16,6 +18,7 @@ and so on. Boxes are pixels of the network's input; each has its best class.
 from __future__ import annotations
 
 import io
+from collections.abc import Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +54,7 @@ FORMAT = Format(
     carries=("images", "sizes", "names", "scores"),
     suffixes=(".npz",),
     shapes=("segm",),
-    reads={"bbox": "boxes", "segm": "masks: pixels or RLE"},
+    reads={"bbox": "boxes", "segm": "masks: pixels or RLE; y: maps with a value per object"},
 )
 
 _RLE = "Save counts as pycocotools.mask.encode gives them, and mask_sizes as height and width."
@@ -78,6 +81,12 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 
     # Masks are large, and read one by one where they are asked for.
     archive = load_archive(path, draft.findings, besides=_MASKS)
+    if archive.stack:
+        from jaccard_eval.reading.mapstacks import add_stacks
+
+        add_stacks([(path, archive.stack, "")], draft)
+        _note_unused(archive.names - {archive.stack}, draft)
+        return
     heads = [found[1] or "" for name in archive.arrays if (found := _HEAD.fullmatch(name))]
     if heads and "boxes" not in archive.arrays:
         _add_raw(archive, sorted(heads), draft, options)
@@ -85,17 +94,22 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     else:
         _add_boxes(archive, draft, options, path if options.iou_type in MASKS else None)
         used = _BOX_ARRAYS
-    unused = sorted(archive.arrays.keys() - used)
-    if unused:
-        names = ", ".join(map(quoted_value, unused))
-        draft.findings.note("npz-unused", Where(draft.path), f"arrays ignored: {names}")
+    _note_unused(archive.arrays.keys() - used, draft)
+
+
+def _note_unused(names: Set[str], draft: Draft) -> None:
+    if names:
+        detail = f"arrays ignored: {', '.join(map(quoted_value, sorted(names)))}"
+        draft.findings.note("npz-unused", Where(draft.path), detail)
 
 
 def iou_types(peek: Peek) -> set[str]:
     """Return what there are arrays of."""
-    from jaccard_eval.reading.npz import array_names
+    from jaccard_eval.reading.npz import array_names, stack_in
 
     names = array_names(peek.path)
+    if stack_in(names):
+        return {"segm"}
     found = {kind for name, kind in (("boxes", "bbox"), (_MASKS, "segm")) if name in names}
     return found or {"bbox"}
 

@@ -1,4 +1,4 @@
-"""JSON of images with lists of objects that draw: words of many data sets, Datumaro, masks of Segment Anything.
+"""JSON of images with lists of objects that draw: words of many data sets, masks of services and Segment Anything.
 
 Each carrier is a row of `CARRIERS`: where it has its images, what these are called, and where their objects are. What
 an object draws is found by the names of its fields (`reading.drawn`).
@@ -60,7 +60,7 @@ FORMAT = Format(
     reads={
         "bbox": "bbox, or bounds of what is drawn",
         "obb": "polygon, poly or points of four corners",
-        "segm": "polygon, points, segmentation, rle",
+        "segm": "polygon, points, segmentation, rle, bitmask; tracks of YouTube-VIS",
         "keypoints": "points of Datumaro; keypoints, keypoint_annotations, annopoints, preds, pose_landmarks",
     },
 )
@@ -210,6 +210,7 @@ _OF_BATCH = 6
 _FOUND_POINT = 0.2  # the least score of a point that is found: vis_thr of MMPose's data sets
 
 
+_VOTT_POLYGON = rb'"type"\s*:\s*"POLY(?:GON|LINE)"'  # others have boxes alone
 _IMAGE = ("img_path", "file_name", "filename", "img_info.filename", "img_info.file_name")
 _CHARACTER = rb'"text"\s*:\s*"(?:[^"\\]|\\u[\da-fA-F]{4}|[\xc2-\xf4][\x80-\xbf]+)"'
 CARRIERS = {
@@ -274,6 +275,33 @@ CARRIERS = {
         keys=frozenset({"categories", "items"}), images="items", objects=("annotations",),
         name=("image.path", "media.path", "id"), size=("image.size", "media.size"), labels=("label_id",),
         names=("categories.label.labels",), likeness=Likeness.NAMED,
+    ),
+    "vott": Carrier(
+        keys=frozenset({"assets", "tags"}), images="assets", objects=("regions",), name=("asset.name",),
+        size=("asset.size.width", "asset.size.height"), labels=("tags.0",), likeness=Likeness.NAMED,
+        mark=_VOTT_POLYGON,
+    ),
+    "vott, an asset": Carrier(
+        keys=frozenset({"asset", "regions"}), objects=("regions",), name=("asset.name",),
+        size=("asset.size.width", "asset.size.height"), labels=("tags.0",), likeness=Likeness.NAMED,
+        mark=_VOTT_POLYGON,
+    ),
+    "encord": Carrier(
+        keys=frozenset({"label_hash", "data_units"}), images="data_units", objects=("labels.objects",),
+        name=("data_title",), labels=("name",), likeness=Likeness.NAMED,
+    ),
+    "dataloop": Carrier(
+        keys=frozenset({"annotations", "filename"}), objects=("annotations",), name=("filename",), labels=("label",),
+        size=("metadata.system.width", "metadata.system.height"), likeness=Likeness.NAMED,
+        mark=rb'"type"\s*:\s*"(?:segment|binary|box)"[^{}]*"(?:label|coordinates)"|"coordinates"[^<]*"type"\s*:\s*"segment"',
+    ),
+    "youtube-vis": Carrier(
+        keys=frozenset({"videos", "annotations"}), objects=("found",), labels=("category_id",),
+        likeness=Likeness.NAMED, mark=b'"segmentations"',
+    ),
+    "youtube-vis, found": Carrier(
+        keys=frozenset({"video_id", "segmentations"}), objects=("found",), labels=("category_id",),
+        likeness=Likeness.NAMED,
     ),
     "darwin": Carrier(
         keys=frozenset({"version", "item", "annotations"}), objects=("annotations",), name=("item.name",),
@@ -426,8 +454,11 @@ _LISTS = [
         "mediapipe",
         "ctw",
         "ctw, found",
+        "youtube-vis, found",
     )
 ]
+_VIDEOS = (CARRIERS["youtube-vis"], CARRIERS["youtube-vis, found"])
+_EITHER = (CARRIERS["encord"],)  # an object, or a list of them
 # What scripts write: records that name their image and have a shape and no box, or images with lists of such.
 _SCRIPTED = Carrier(
     keys=frozenset(), objects=("objects", "instances", "annotations", "predictions", "detections", "regions"),
@@ -461,6 +492,7 @@ _SCORES = (
     "scores",
     "objectness_score",
     "confidence",
+    "metadata.user.model.confidence",
     "type_prob",
     "keypoint_scores",
     "Confidence",
@@ -508,7 +540,7 @@ _FOUND = pattern(rb'"(?:det_polygons|boundary_result|bboxes)"\s*:\s*\[((?:\s*\[[
 _KINDS = {
     "bbox": pattern(rb'"b?box"\s*:\s*\[(?:[^,\]]*,){3}[^,\]]*\]|"(?:bounding_box|left|x0)"\s*:|"type"\s*:\s*"rect"'),
     "segm": pattern(
-        rb'"(?:rle|segmentation|mask)"\s*:\s*\{'
+        rb'"(?:rle|segmentation|mask|bitmask)"\s*:\s*\{|"segmentations"\s*:\s*\[|"type"\s*:\s*"(?:binary|segment|POLYGON)"|"shape"\s*:\s*"polygon"'
         rb'|"(?:polygon|segmentation|mask|det_polygons|boundary_result)"\s*:\s*\[\s*[^\]\s]|"type"\s*:\s*"polygon"|"(?:points|vertices|contour|coordinates|paths?)"\s*:\s*\[\s*\['
     ),
     "obb": pattern(
@@ -566,6 +598,8 @@ def _has_form(carrier: Carrier, document: Peek) -> bool:
     """Whether a document is an object or a list as the carrier is."""
     if carrier is CARRIERS["sa-1b"]:
         return b'"predicted_iou"' in document.head
+    if carrier in _EITHER:
+        return True
     is_list = bool(document.item_keys) or document.kind is Kind.JSON_LINES
     return is_list == (carrier in _LISTS)
 
@@ -582,6 +616,8 @@ def iou_types(peek: Peek) -> set[str]:
         return {"bbox", "segm"}
     kinds = kinds_in(found, _KINDS)
     heads = b"".join(document.head for document in found)
+    if b'"rleString"' in heads and b'"boundingBox"' not in heads:
+        kinds.discard("bbox")  # whose left is the mask's
     outlines = [len(re.findall(rb"[^\s,\[\]]+", text)) for text in _OUTLINE.findall(heads)]
     told = {
         kind
@@ -622,12 +658,15 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             collector.add_image(image, file_name=name, size=_size(record, carrier))
         is_fiftyone = carrier is CARRIERS["fiftyone"]
         written = _objects(_of_role(record, options.role) if is_fiftyone else record, carrier)
-        for entry in (_placed_mask(each, _size(record, carrier)) for each in written) if is_fiftyone else written:
+        adapt = _placed_mask if is_fiftyone else _adapter(carrier)
+        for entry in (adapt(each, _size(record, carrier)) for each in written) if adapt else written:
             label = _label(entry, carrier, names, draft)
             if carrier.has_ids and isinstance(number := _value(entry.values, carrier.labels), int):
                 label, numbered[number] = number, str(label)
             has_class = has_class or label is not None
-            drawn = _drawn(_outlined(entry, carrier) if carrier.outline else entry, given or carrier.encoding)
+            pixels = entry.values.get("pixels")  # of a service
+            outlined = _outlined(entry, carrier) if carrier.outline else entry
+            drawn = Drawn(pixels=pixels) if isinstance(pixels, tuple) else _drawn(outlined, given or carrier.encoding)
             if carrier.shares:
                 drawn = _in_pixels(drawn, name, _size(record, carrier), entry, draft)
             score = (
@@ -674,27 +713,40 @@ def _images(path: Path, draft: Draft) -> Iterator[tuple[Carrier, str, Record, Ma
             yield carrier, _name(record, carrier, path.stem), _with_rows(record, carrier), {}
         return
     for key, file, value in documents(path, draft):
-        where = Where(str(file))
-        if isinstance(value, list):
-            yield from _listed(key, value, where, draft)
-            continue
-        document = Record.of(value, where, draft.findings)
-        found = _carrier_of(frozenset(document.values), files.head(file))
-        if found is None:
-            yield from _named(document)
-            continue
-        listed = _value(document.values, found.names)
-        listed = listed if isinstance(listed, list) else []
-        named = [name.get("name") if isinstance(name, dict) else name for name in listed if name is not None]
-        names = dict(enumerate(map(str, named)))
-        if found.has_ids:
-            names = {row["id"]: str(row.get("name")) for row in listed if isinstance(row, dict) and "id" in row}
-        images = [*_joined(document, found)] if found.images else [document]
-        is_numbered = len(images) > 1 and not found.name  # pages of a document
-        if is_numbered:
-            note_positions(len(images), where.path, draft)
-        for at, record in enumerate(images):
-            yield found, str(at) if is_numbered else _name(record, found, key), _with_rows(record, found), names
+        yield from _of_document(key, value, file, draft)
+
+
+def _of_document(
+    key: str, value: Any, file: Path, draft: Draft
+) -> Iterator[tuple[Carrier, str, Record, Mapping[Any, str]]]:
+    """Yield the images of a document."""
+    where = Where(str(file))
+    if (video := _video_carrier(value)) is not None:
+        from jaccard_eval.formats._services import videos
+
+        _set_categories(value, draft)
+        yield from ((video, key, record, {}) for key, record in videos(value, where, draft.findings))
+        return
+    if isinstance(value, list):
+        yield from _listed(key, value, where, draft)
+        return
+    document = Record.of(value, where, draft.findings)
+    found = _carrier_of(frozenset(document.values), files.head(file))
+    if found is None:
+        yield from _named(document)
+        return
+    listed = _value(document.values, found.names)
+    listed = listed if isinstance(listed, list) else []
+    named = [name.get("name") if isinstance(name, dict) else name for name in listed if name is not None]
+    names = dict(enumerate(map(str, named)))
+    if found.has_ids:
+        names = {row["id"]: str(row.get("name")) for row in listed if isinstance(row, dict) and "id" in row}
+    images = [*_joined(document, found)] if found.images else [document]
+    is_numbered = len(images) > 1 and not found.name  # pages of a document
+    if is_numbered:
+        note_positions(len(images), where.path, draft)
+    for at, record in enumerate(images):
+        yield found, str(at) if is_numbered else _name(record, found, key), _with_rows(record, found), names
 
 
 def _named(document: Record) -> Iterator[tuple[Carrier, str, Record, Mapping[Any, str]]]:
@@ -769,8 +821,9 @@ def _listed(
     elif not carrier.objects:
         yield carrier, key, Record({"": values}, where, draft.findings), {}
     else:
-        for record in Record.list_of(values, where, draft.findings):
-            yield carrier, _name(record, carrier, key), _with_rows(record, carrier), {}
+        for outer in Record.list_of(values, where, draft.findings):
+            for record in _joined(outer, carrier) if carrier.images else [_with_rows(outer, carrier)]:
+                yield carrier, _name(record, carrier, key), record, {}
 
 
 def _of_detectors(entry: Any) -> bool:
@@ -797,11 +850,41 @@ def _by_image(batches: Sequence[Any]) -> list[dict[str, Any]]:
     return [*images.values()]
 
 
+def _video_carrier(value: Any) -> Carrier | None:
+    """Return the carrier of tracks over the frames of videos; None of anything else."""
+    is_list = isinstance(value, list)
+    first = next((entry for entry in value if isinstance(entry, dict)), {}) if is_list else value
+    carrier = _VIDEOS[is_list]
+    return carrier if isinstance(first, dict) and carrier.keys <= first.keys() else None
+
+
+def _set_categories(document: Any, draft: Draft) -> None:
+    """Name the classes of results by those of ground truth, which has their numbers."""
+    listed = document.get("categories") if isinstance(document, dict) else None
+    entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    names = {key: str(entry.get("name")) for entry in entries if isinstance(key := entry.get("id"), int)}
+    if names:
+        draft.set_classes([*names], [*names.values()])
+
+
+def _adapter(carrier: Carrier) -> Callable[[Record, tuple[float, float]], Record] | None:
+    """Return what makes pixels of the objects of a service; None of those that write them."""
+    if carrier not in (CARRIERS["encord"], CARRIERS["dataloop"]):
+        return None
+    from jaccard_eval.formats import _services
+
+    return _services.of_encord if carrier is CARRIERS["encord"] else _services.of_dataloop
+
+
 def _joined(document: Record, carrier: Carrier) -> Iterator[Record]:
     """Yield the images of a document; where these have keys, each with the objects that name it."""
     images, (name, *_) = document.values.get(carrier.images), carrier.objects
     if not isinstance(images, dict):
         yield from _below(document, carrier.images)
+        return
+    if name not in document.values:  # each has its own
+        for key, image in images.items():
+            yield Record.of(image, replace(document.where, record=f"{carrier.images}.{key}"), document.findings)
         return
     objects: dict[str, list[Any]] = {}
     listed = document.values.get(name)
@@ -1046,7 +1129,11 @@ def _placed_mask(entry: Record, size: tuple[float, float]) -> Record:
 def _named_sides(values: Mapping[str, Any], encoding: str) -> list[float] | None:
     """Return the box of an object that names its sides, in an encoding; None of one that does not."""
     inner = next(
-        (values[name] for name in ("bounding_box", "bbox", "box", "points") if isinstance(values.get(name), dict)),
+        (
+            values[name]
+            for name in ("bounding_box", "boundingBox", "bbox", "box", "points")
+            if isinstance(values.get(name), dict)
+        ),
         values,
     )
     for keys, kind in _SIDES.items():

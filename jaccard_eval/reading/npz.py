@@ -7,7 +7,7 @@ import math
 import threading
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,7 +29,7 @@ AnyArray = npt.NDArray[Any]
 PARSING = threading.Lock()
 _SUFFIX = ".npy"  # of the entries of an archive
 # A damaged flag may call the file encrypted, which is a RuntimeError, as is what is not implemented.
-_FAILURES = (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError, OSError, RuntimeError)
+_FAILURES = (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError, OSError, RuntimeError, OverflowError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,8 @@ class Archive:
     path: str
     arrays: dict[str, AnyArray]
     findings: FindingLog
+    stack: str = ""  # the array of maps, where it has these and no boxes: then nothing is loaded
+    names: frozenset[str] = frozenset()  # of all arrays
 
     def where(self, name: str, index: int | None = None) -> Where:
         """Return the place of an array, or of one of its entries."""
@@ -118,8 +120,9 @@ def unpack_archive(file: IO[bytes], path: str, size: int, findings: FindingLog, 
             # Before anything is unpacked: NumPy would make room for whatever the entries claim.
             _refuse_bomb(path, size, content.zip)
             arrays: dict[str, AnyArray] = {}
+            stack = stack_in({*content.files})  # which is read map by map, and the images with it not at all
             for name in content.files:
-                if name == besides:
+                if stack or name == besides:
                     continue
                 try:
                     array = content[name]
@@ -132,7 +135,7 @@ def unpack_archive(file: IO[bytes], path: str, size: int, findings: FindingLog, 
                 arrays[name] = array
     except _FAILURES as error:
         raise _damaged(path, error, name) from None
-    return Archive(path, arrays, findings)
+    return Archive(path, arrays, findings, stack, frozenset(content.files))
 
 
 def array_names(path: Path) -> set[str]:
@@ -142,26 +145,53 @@ def array_names(path: Path) -> set[str]:
     return set()
 
 
+# Of TissueNet's and DeepCell's archives, CoNIC's, and what scripts write; others mean an archive of boxes or masks.
+STACKS = ("y", "y_true", "y_pred", "labels", "label", "inst_map", "annotated", "mask", "arr_0")
+_OF_BOXES = frozenset({"boxes", "masks", "image", "images", "scores", "sizes", "names"})
+
+
+def stack_in(names: Set[str]) -> str:
+    """Return the array of an archive that has the maps of its images; empty where there is none."""
+    if not names.isdisjoint(_OF_BOXES) or any(name.startswith("raw") for name in names):
+        return ""
+    return next((name for name in STACKS if name in names), "")
+
+
 @contextlib.contextmanager
 def opened_entries(path: Path, name: str) -> Iterator[tuple[tuple[int, ...], np.dtype[Any], Iterator[AnyArray]]]:
     """Open an array of an archive: its shape and type, and its entries along the first axis, one after the other.
 
+    Without a name, the file is the array.
+
     No more than one entry is in memory, but those of an array in Fortran's order, which are not one after the other.
     """
     try:
-        with files.open_regular(path) as file, zipfile.ZipFile(file) as archive:
-            _refuse_bomb(path=str(path), size=path.stat().st_size, archive=archive)
-            _refuse_false_claim(archive, name)
-            with archive.open(f"{name}{_SUFFIX}") as entry:
-                shape, is_fortran, dtype = _read_whole_header(entry)
-                if dtype.kind in "biuf" and len(shape) > 1 and not is_fortran:
-                    yield shape, dtype, _entries(entry, shape, dtype)
-                    return
-            with archive.open(f"{name}{_SUFFIX}") as entry:
-                array = np.lib.format.read_array(entry, allow_pickle=False)
+        with _opened_array(path, name) as entry:
+            shape, is_fortran, dtype = _read_whole_header(entry)
+            if dtype.kind in "biuf" and len(shape) > 1 and not is_fortran:
+                yield shape, dtype, _entries(entry, shape, dtype)
+                return
+            entry.seek(0)
+            array = np.lib.format.read_array(entry, allow_pickle=False)
             yield array.shape, array.dtype, iter(array.reshape(-1) if array.ndim == 0 else array)
     except _FAILURES as error:
         raise _damaged(str(path), error, name) from None
+
+
+@contextlib.contextmanager
+def _opened_array(path: Path, name: str) -> Iterator[IO[bytes]]:
+    """Open the bytes of an array, which are as many as it claims."""
+    with files.open_regular(path) as file:
+        if not name:
+            _refuse_claim(*read_header(file), path.stat().st_size)
+            file.seek(0)
+            yield file
+            return
+        with zipfile.ZipFile(file) as archive:
+            _refuse_bomb(path=str(path), size=path.stat().st_size, archive=archive)
+            _refuse_false_claim(archive, name)
+            with archive.open(f"{name}{_SUFFIX}") as entry:
+                yield entry
 
 
 def _entries(file: IO[bytes], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Iterator[AnyArray]:
@@ -197,9 +227,12 @@ def _refuse_false_claim(archive: zipfile.ZipFile, name: str) -> None:
     """Refuse an array whose header claims more than its entry holds: no memory would be enough."""
     entry = archive.getinfo(f"{name}{_SUFFIX}")
     with archive.open(entry) as file:
-        shape, dtype = read_header(file)
-    if math.prod(shape) * dtype.itemsize > entry.file_size:
-        raise ValueError(f"its header claims the shape {shape}, and it has {entry.file_size:,} bytes")
+        _refuse_claim(*read_header(file), entry.file_size)
+
+
+def _refuse_claim(shape: tuple[int, ...], dtype: np.dtype[Any], size: int) -> None:
+    if math.prod(shape) * dtype.itemsize > size:
+        raise ValueError(f"its header claims the shape {shape}, and it has {size:,} bytes")
 
 
 def _refuse_bomb(path: str, size: int, archive: zipfile.ZipFile) -> None:

@@ -133,6 +133,66 @@ def bdd100k(folder: Path, role: str) -> Path:
     return folder / role
 
 
+COLORS = ((0, 0, 0), (255, 0, 0), (0, 128, 0))  # of the number of an object
+
+
+def in_colors(folder: Path, role: str) -> Path:
+    """Save maps with a colour for each object, as CVPPP has them, next to photos."""
+    rng = np.random.default_rng(3)
+    for frame, objects in SIDES[role].items():
+        values = np.array(COLORS, dtype=np.uint8)[drawn(objects, lambda _, number: number)]
+        save(folder / role / f"{frame}_label.png", values)
+        save(folder / role / f"{frame}_rgb.png", rng.integers(0, 256, (HEIGHT, WIDTH, 3), dtype=np.uint8))
+    return folder / role
+
+
+def stacked(*channels: Callable[[int, int], int], last: bool = True) -> npt.NDArray[np.int64]:
+    """Return a function of a role that draws the maps of all frames, (n, height, width, channels)."""
+
+    def draw(role: str) -> npt.NDArray[np.int64]:
+        maps = [[drawn(objects, ids) for ids in channels] for objects in SIDES[role].values()]
+        return np.moveaxis(np.array(maps, dtype=np.int64), 1, -1 if last else 1)
+
+    return draw  # type: ignore[return-value]
+
+
+def array(
+    name: str, draw: Callable[[str], npt.NDArray[Any]], **others: npt.NDArray[Any]
+) -> Callable[[Path, str], Path]:
+    def write(folder: Path, role: str) -> Path:
+        (folder / role).mkdir()
+        if name.endswith(".npz"):
+            np.savez(folder / role / name, y=draw(role), **others)
+        else:
+            np.save(folder / role / name, draw(role))
+            for other, values in others.items():
+                np.save(folder / role / f"{other}.npy", values)
+            (folder / role / "counts.csv").write_text("neutrophil,epithelial\n1,1\n1,1\n")
+        return folder / role
+
+    return write
+
+
+def pannuke(role: str) -> npt.NDArray[np.float64]:
+    """Return the six channels of PanNuke, of which cars and pedestrians are the first and the fifth type."""
+    types = [
+        (lambda label, number, at=at: number * ((0, 4)[label] == at))  # type: ignore[misc]
+        for at in range(5)
+    ]
+    maps = stacked(*types)(role).astype(np.float64)  # type: ignore[operator]
+    return np.concatenate([maps, (maps.sum(axis=-1, keepdims=True) == 0)], axis=-1)
+
+
+def number_of(_: int, number: int) -> int:
+    return number
+
+
+def class_of(label: int, _: int) -> int:
+    return label + 1
+
+
+PHOTOS = np.zeros((2, HEIGHT, WIDTH, 3), dtype=np.uint8)
+
 # Layouts, and whether they hold classes.
 LAYOUTS: dict[str, tuple[Callable[[Path, str], Path], bool]] = {
     "TIFF": (plain(".tif"), False),
@@ -145,14 +205,22 @@ LAYOUTS: dict[str, tuple[Callable[[Path, str], Path], bool]] = {
     "MOTS images": (mots_images, True),
     "MOTS text": (mots_text, True),
     "BDD100K": (bdd100k, True),
+    "colours": (in_colors, False),
+    "DeepCell": (array("masks.npy", stacked(number_of)), False),
+    "DeepCell, channels first": (array("masks.npy", stacked(number_of, last=False)), False),
+    "maps in one array": (array("masks.npy", lambda role: stacked(number_of)(role)[..., 0]), False),
+    "an archive": (array("test.npz", stacked(number_of), X=PHOTOS), False),
+    "CoNIC": (array("labels.npy", stacked(number_of, class_of), images=PHOTOS), True),
+    "PanNuke": (array("masks.npy", pannuke, types=np.array(["Breast", "Colon"])), True),
 }
+FORMATS = {"MOTS images": "mots", "MOTS text": "mots", "an archive": "npz"}
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_layouts_of_mask_images_give_the_numbers_of_coco(name: str, tmp_path: Path) -> None:
     write, has_classes = LAYOUTS[name]
     gt, pred = write(tmp_path, "gt"), write(tmp_path, "pred")
-    assert detect_format(pred) == ("mots" if has_classes and name != "BDD100K" else "instances")
+    assert detect_format(pred) == FORMATS.get(name, "instances")
     found = evaluate(gt, pred, pred_options=ReadOptions(assume_score=1.0))
     # Without scores the summary has four numbers more, at the first IoU. By hand: each of the four objects is found.
     headline = {name: found.metrics[name].value for name in ("precision", "recall", "F1")}
@@ -165,6 +233,80 @@ def test_layouts_of_mask_images_give_the_numbers_of_coco(name: str, tmp_path: Pa
     assert found.metrics["mean_IoU"].value == pytest.approx(np.mean(overlaps), abs=1e-12)
     common = {name: value for name, value in measured(found).items() if name not in {*headline, "mean_IoU"}}
     assert common == reference(tmp_path / "coco", classes=has_classes)
+
+
+def test_compartments_of_cells_are_classes(tmp_path: Path) -> None:
+    # By hand: of two cells one is found, and of their two nuclei, which are smaller, both.
+    cells = np.zeros((2, 1, 40, 60), dtype=np.int32)
+    cells[:, 0, 5:25, 5:25], cells[0, 0, 5:25, 35:55] = 7, 9
+    nuclei = np.zeros_like(cells)
+    nuclei[:, 0, 10:20, 10:20], nuclei[:, 0, 10:20, 40:50] = 1, 2
+    for role, at in (("gt", 0), ("pred", 1)):
+        cells[1, 0, 5:25, 35:55] = 9 * (at == 0)
+        (tmp_path / role).mkdir()
+        maps = np.stack([cells[1 if at else 0], nuclei[0]], axis=-1)
+        np.savez(tmp_path / role / "val.npz", X=np.zeros((1, 40, 60, 2), dtype=np.float32), y=maps)
+    gt, pred = tmp_path / "gt", tmp_path / "pred"
+    found = evaluate(gt, pred, pred_options=ReadOptions(assume_score=1.0))
+    assert [(row.name, row.gt) for row in found.per_class] == [("nuclear", 2), ("whole-cell", 2)]
+    # Half of the cells, at 51 of 101 recalls.
+    assert found.metrics["AP"].value == pytest.approx((1 + 51 / 101) / 2, abs=1e-12)
+    assert "channels are whole-cell, nuclear" in str(found.gt)
+
+
+def test_booleans_are_the_objects_of_one_image(tmp_path: Path) -> None:
+    for role, objects in SIDES.items():
+        for frame, found in objects.items():
+            masks = np.array([pixels for _, pixels in found])
+            # As torchvision has them, and as Matterport's Mask R-CNN.
+            save(tmp_path / role / f"{frame}.npy", np.moveaxis(masks, 0, 2) if role == "pred" else masks)
+    found = evaluate(tmp_path / "gt", tmp_path / "pred", pred_options=ReadOptions(assume_score=1.0))
+    expected = {name: value for name, value in measured(found).items() if name not in HEADLINES}
+    assert expected == reference(tmp_path / "coco", classes=False)
+
+
+HEADLINES = ("precision", "recall", "F1", "mean_IoU")
+
+
+@pytest.mark.parametrize(
+    ("values", "code", "words"),
+    [
+        (np.zeros((2, 8, 9, 4), dtype=np.int32), "map-shape", "9 x 8 pixels (width x height) with 4 channels"),
+        (np.zeros((0, 8, 9, 2), dtype=np.int32), "map-shape", "of shape (0, 8, 9, 2)"),
+        (np.full((2, 8, 9), 0.5), "map-type", "holds fractions"),
+        (np.arange(96).reshape(1, 8, 6, 2) // 2 * [0, 1] + [1, 1], "map-value", "object 1 has several classes"),
+    ],
+)
+def test_arrays_that_are_no_maps_are_refused(values: npt.NDArray[Any], code: str, words: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "masks.npy", values)
+    with pytest.raises(DataError, match=code) as caught:
+        load(tmp_path / "masks.npy", options=ReadOptions(iou_type="segm"), format_name="instances")
+    assert words in str(caught.value)
+    assert "masks.npy" in str(caught.value)
+
+
+def test_an_array_that_claims_more_than_its_file_has_is_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "masks.npy", np.zeros((2, 8, 9), dtype=np.int32))
+    data = (tmp_path / "masks.npy").read_bytes()
+    for shape in (b"(200000000, 8, 9)", b"(2, 8, 900000000)"):
+        header = data[: data.index(b"(2, 8, 9)")] + shape + b", }"
+        (tmp_path / "masks.npy").write_bytes(header.ljust(127) + b"\n" + data[128:])
+        with pytest.raises(DataError, match="its header claims the shape"):
+            load(tmp_path / "masks.npy", options=ReadOptions(iou_type="segm"))
+
+
+@pytest.mark.parametrize("kind", ["photo", "bands", "pieces"])
+def test_colours_that_are_not_objects_are_not_taken_for_them(kind: str, tmp_path: Path) -> None:
+    values = np.zeros((HEIGHT, WIDTH, 3), dtype=np.uint8)
+    if kind == "photo":
+        values = np.random.default_rng(3).integers(0, 256, values.shape, dtype=np.uint8)
+    elif kind == "bands":  # no black, which shows where there is no object
+        values[:20], values[20:] = (255, 0, 0), (0, 255, 0)
+    else:  # a colour of a class
+        values[2:8, 2:8] = values[2:8, 20:28] = values[20:28, 2:8] = (255, 0, 0)
+    save(tmp_path / "maps" / "a.png", values)
+    with pytest.raises(DataError, match="format-unknown"):
+        detect_format(tmp_path / "maps")
 
 
 def test_a_single_map_on_either_side_is_a_pair(tmp_path: Path) -> None:

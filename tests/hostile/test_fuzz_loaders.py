@@ -10,6 +10,7 @@ import pytest
 from damage import TOKENS, damaged
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mask_carriers import LAYOUTS, OTHERS
 from soundness import require_sound_or_refused
 from valid_inputs import Input, copy_inputs, write_example
 
@@ -57,6 +58,21 @@ def test_damaged_files_are_read_soundly_or_refused_clearly(name: str, role: str,
         options = ReadOptions(role=role, **rng.choice(OPTIONS))
         with damaged(rng.choice(one.files), rng):
             require_sound_or_refused(one.path, options, rng.choice((name, None)))
+        if time.monotonic() > end:
+            break
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("name", [*LAYOUTS, *OTHERS])
+def test_damaged_carriers_of_masks_are_read_soundly_or_refused_clearly(name: str, role: str, tmp_path: Path) -> None:
+    rng = random.Random(f"{name} as {role}")
+    path = (LAYOUTS | OTHERS)[name](tmp_path, role)
+    found = [path] if path.is_file() else sorted(path.iterdir())
+    end = time.monotonic() + SECONDS
+    for _ in range(N_MUTANTS):
+        options = ReadOptions(role=role, iou_type=rng.choice(("segm", "bbox", "obb")), **rng.choice(OPTIONS))
+        with damaged(rng.choice(found), rng):
+            require_sound_or_refused(path, options, None)
         if time.monotonic() > end:
             break
 
