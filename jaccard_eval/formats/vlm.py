@@ -114,7 +114,7 @@ FORMS = {
 }  # fmt: skip
 _MARK = pattern(
     r"""\\?["'](?:bbox_2d|box_2d|point_2d)\\?["']\s*:|\\?["']point\\?["']\s*:\s*\[[\d.,\s]*\]\s*,\s*\\?["']label|"""
-    r""""points"\s*:\s*\[\s*\{\s*"[xy]"\s*:|"""
+    r""""image_url"\s*:[^{}]*"points"\s*:\s*\[\s*\{\s*"[xy]"\s*:|"""  # without, points are of polygons, as VoTT's
     r"""<points?\s+x\d*=|(?:<loc\d{4}>){4}|(?:<loc_\d+>){4}|</ref>\s*<box>|<\|box_start\|>|<\|det\|>"""
 )
 # Each mark has one of these: to find none takes a hundredth of the time.
