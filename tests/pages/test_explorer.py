@@ -362,6 +362,22 @@ def test_axe_finds_nothing_and_nothing_runs_over_390_px(scene: Path, pair: Path,
                 assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_paper_has_what_is_in_sight_and_no_blank_pages(opened: Any, tmp_path: Path) -> None:
+    folder = written(tmp_path, explorer.render(evaluate_pictures(*drawn(700), errors=True), ReportOptions()))
+    with opened(folder) as page:
+        tiles = page.evaluate("tiles.size")
+        page.emulate_media(media="print")
+        shown = "all('.tile').map(one => one.getBoundingClientRect()).filter(box => box.width && box.height).length"
+        assert page.evaluate(shown) == tiles > 8
+        assert page.locator("#tools").is_hidden() and page.locator("#panel").is_visible()
+        # The column of all 700 images would fill dozens.
+        assert 2 <= page.pdf().count(b"/Type /Page\n") + page.pdf().count(b"/Type /Page /") <= 8
+        page.emulate_media(media="screen")
+        page.evaluate("openImage(0); render()")
+        page.emulate_media(media="print")
+        assert page.locator("#stage svg").is_visible() and page.locator("#reasons").is_visible()
+
+
 def test_few_tiles_are_alive_and_the_data_are_small(opened: Any, tmp_path: Path) -> None:
     result = evaluate_pictures(*drawn(700), errors=True)
     files = explorer.render(result, ReportOptions())

@@ -93,7 +93,7 @@ const select = (choice, at = stepNow, others = null) => {
     if (!isOther && isSize && isPart) {
       if (counted && isSure) tallies.kinds[code]++;
       if (turned) tallies[turned]++;
-      if (isSure) for (const kind of kindsOf.get(place) ?? []) tallies.suspects[kind]++;
+      if (isSure && kindsOf.has(place)) for (const kind of kindsOf.get(place)) tallies.suspects[kind]++;
     }
     if (isWhat && isSize && isPart && (listed || state === "false" || isObject)) tallies[isObject ? "missed" : "false"][row]++;
     if (isOther || !(isCell ? inCell && isSure : listed ? listed.has(place) && isSure && (error === undefined || takes[code]) : isWhat)) continue;

@@ -1,4 +1,4 @@
-// The folder of all images: one or two models are loaded from the files beside the page, and one of them is looked at.
+// The folder of all images: one or two models are loaded, and one of them is looked at.
 const waiting = {}, get = id => document.getElementById(id), VIEW = ["score", "show", "sort", "model"];
 let head = null, models = [], model = null, tally = null, totals = null;
 // A script is the one thing that a page on a disk may load; each calls this.
@@ -8,7 +8,7 @@ const load = name => new Promise((done, fail) => {
   on(add(document.head, "script", "", { src: `data/${name}.js` }), "error", () => fail(`data/${name}.js`));
 });
 const use = other => { model = other; ({ about, store } = other); };
-// What a function returns for another model than that which is looked at.
+// What a function returns for another model.
 const within = (other, act) => {
   const own = model;
   use(other);

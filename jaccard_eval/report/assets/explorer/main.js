@@ -19,7 +19,8 @@ const render = () => {
   const { img } = chosen, rest = without("img", "pair"), picked = JSON.stringify(rest);
   if (picked !== seen.picked) {
     const isElsewhere = JSON.stringify({ ...rest, score: 0 }) !== seen.place;
-    totals = select({});
+    const at = model.key + stepNow;
+    if (seen.at !== at) totals = select({});
     selection = survey(asked());
     tally = selection.tallies;
     items = ordered();
@@ -33,7 +34,7 @@ const render = () => {
     }
     cursor = Math.min(cursor, Math.max(items.length - 1, 0));
     drawGrid(true);
-    seen = { picked, place: JSON.stringify({ ...rest, score: 0 }) };
+    seen = { at, picked, place: JSON.stringify({ ...rest, score: 0 }) };
   }
   drawView();
   if (img !== undefined && rowNow() < 0) say(`There is no image “${img}” in this folder.`);
