@@ -152,7 +152,7 @@ class Protocol:
         Caps on detections, ascending, by `max_dets_per`; empty: no cap.
     assignment : {"best_free", "best_any", "objects_first", "every", "first_pair", "most_pairs"}
         What a detection may match: the best ground truth that is still free (COCO), or only the best of all, so that a
-        detection whose best is taken is a false positive (VOC); or that, and a group otherwise (Open Images); or the
+        detection whose best is taken is a false positive (VOC); or that, and a group otherwise (Open Images); or
         every one that it reaches, of which any number may: the first of them is a true positive, and the others are
         ignored (LUNA16); or the first object of the file that reaches it and has none before it, where no ignored
         object covers it, and all detections are one operating point (ICDAR); or an object of the largest number of

@@ -116,7 +116,7 @@ def test_evaluate_on_the_command_line_has_every_option_of_the_library() -> None:
     assert (names(EvaluateOptions) | names(ProtocolOptions) | names(EngineOptions)) - READING - PROGRAMS <= given
     assert given >= SHARED | PER_SIDE
     # But which side it is, and its kind.
-    assert {name for name, groups in DECLARED.items() if not groups} == {"role", "iou_type", "regions"}
+    assert {name for name, groups in DECLARED.items() if not groups} == {"role", "iou_type", "regions", "whole_bodies"}
     assert given >= COMPANIONS
     assert set(FIELDS.values()) == names(Bootstrap)
     assert set(FIELDS) <= given
