@@ -122,11 +122,16 @@ def test_shapes_that_a_page_has_no_room_for_are_boxes(
     browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jaccard_eval.features.images.columns.BOXES_A_SHAPE", 500_000)
+    # Of the folder, which holds more boxes: two, so that two are left.
+    monkeypatch.setattr("jaccard_eval.features.evaluate.explorer.MOST_BOXES", 1_000_000)
     mask = {"segmentation": runs(masks()[-1])}
-    one, _ = pages(tmp_path, [dict(mask, bbox=[10, 10, 20, 20])], [dict(mask, score=0.9)], "segm")
+    one, folder = pages(tmp_path, [dict(mask, bbox=[10, 10, 20, 20])], [dict(mask, score=0.9)], "segm")
     page = opened(browser, one, "error=found")
     until(page, "all('.shots rect[data-i].found').length === 1")
     # Wrong ones come first: an object that is missed.
     assert page.evaluate("[0, 1, 2, 3].map(place => shapePath(place) !== '')") == [True, False, False, False]
     assert "3 shapes are drawn by their boxes" in page.inner_text("#images")
+    page.close()
+    page = opened(browser, folder)
+    assert "2 shapes are drawn by their boxes" in page.inner_text("#metrics")
     page.close()

@@ -122,7 +122,7 @@ def test_counts_are_those_of_the_library_at_any_score(scene: Path, opened: Any, 
     points = [point for point in result.operating_points if point.iou == 0.5 and point.class_name is not None]
     with opened(scene) as page:
         page.evaluate("score => { chosen = { score: about.steps.find(text => +text === score) }; render(); }", score)
-        tp, fp, fn = page.evaluate("[totals.counts.found, totals.counts.false, totals.counts.missed]")
+        tp, fp, fn = page.evaluate("(({ found, false: wrong, missed }) => [found, wrong, missed])(countsNow())")
         assert (tp, fp, fn) == tuple(sum(getattr(point, name) for point in points) for name in ("tp", "fp", "fn"))
         names = page.evaluate("about.classes")
         by_class = {str(point.class_name): [point.fn, point.fp] for point in points}
@@ -360,6 +360,58 @@ def test_axe_finds_nothing_and_nothing_runs_over_390_px(scene: Path, pair: Path,
             for width in (390, 800):
                 page.set_viewport_size({"width": width, "height": 844})
                 assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("n", [9, 1_234_567])
+@pytest.mark.parametrize("width", [390, 800, 1280])
+def test_no_number_lies_on_another(scene: Path, opened: Any, width: int, n: int) -> None:
+    with opened(scene, width=width) as page:
+        page.evaluate("n => { tally.kinds.fill(n); drawPanel(); }", n)
+        missed, false, whole = page.evaluate(
+            """[...all(".two table"), get("panel")].map(one => {
+              const { left, top, right, bottom } = one.getBoundingClientRect();
+              return { left, top, right, bottom };
+            })"""
+        )
+        assert missed["right"] <= false["left"] or missed["bottom"] <= false["top"]
+        assert max(missed["right"], false["right"]) <= whole["right"]
+
+
+def test_the_image_of_a_link_is_in_sight_on_a_phone(scene: Path, opened: Any) -> None:
+    with opened(scene, "img=000.jpg", width=390) as page:
+        assert page.evaluate("get('stage').getBoundingClientRect().bottom <= innerHeight")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_long_name_takes_no_room_of_others(opened: Any, tmp_path: Path, width: int) -> None:
+    long = "x" * 300
+    boxes = [box(1, 1, [10, 10, 40, 30]), box(1, 2, [90, 90, 40, 30])]
+    found = [dict(one, category_id=3 - one["category_id"], score=0.9) for one in boxes]
+    sides = write_coco(tmp_path / "in", [long, "dog"], [f"{'y' * 300}.jpg"], boxes, found)
+    done = run_here(*sides, "-q", "-o", f"{tmp_path}/out/")
+    assert done.returncode == 0, done.stderr
+    for state in (f"class={long}", f"object={long}&pred=dog", f"object={long}&pred=dog&size=large"):
+        with opened(tmp_path / "out", state, width=width) as page:
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert page.evaluate("get('selection').offsetHeight") < 140
+            wide = "all('#classes, #grid, #empty').filter(one => one.scrollWidth > one.clientWidth).map(one => one.id)"
+            assert page.evaluate(wide) == []
+
+
+def test_a_move_of_the_slider_goes_over_the_boxes_once(scene: Path, opened: Any) -> None:
+    with opened(scene) as page:
+        # Nothing but a selection asks for this column.
+        page.evaluate(
+            """() => {
+              const { as } = store;
+              self.asked_for = 0;
+              Object.defineProperty(store, "as", { get: () => { self.asked_for++; return as; } });
+            }"""
+        )
+        moved = "state => { chosen = state; asked_for = 0; render(); return [asked_for, items.length > 0]; }"
+        for i, (state, times) in enumerate((({}, 1), ({"class": "dog", "size": "medium"}, 1), ({"sort": "worst"}, 2))):
+            score = page.evaluate("i => about.steps[about.start + i]", i + 1)
+            assert page.evaluate(moved, {**state, "score": score}) == [times, True]
 
 
 def test_paper_has_what_is_in_sight_and_no_blank_pages(opened: Any, tmp_path: Path) -> None:

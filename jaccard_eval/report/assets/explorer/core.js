@@ -1,6 +1,6 @@
 // The folder of all images: one or two models are loaded, and one of them is looked at.
 const waiting = {}, get = id => document.getElementById(id), VIEW = ["score", "show", "sort", "model"];
-let head = null, models = [], model = null, tally = null, totals = null;
+let head = null, models = [], model = null, tally = null;
 // A script is the one thing that a page on a disk may load; each calls this.
 self.loaded = (name, content) => waiting[name](content);
 const load = name => new Promise((done, fail) => {
@@ -54,6 +54,7 @@ const renew = (root, ...children) => {
   root.replaceChildren(...children);
   if (key) all("[data-key]", root).find(element => element.dataset.key === key)?.focus({ preventScroll: true });
 };
+const buttonOf = (key, text, click, more = {}) => el("button", { type: "button", "data-key": key, text, click, ...more });
 // A button that selects boxes says how many in data-n.
 const holds = picks => Object.entries(picks).every(([key, value]) => chosen[key] === value);
 const pickButton = (picks, n, attributes, ...children) => el("button", {

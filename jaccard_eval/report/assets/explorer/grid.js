@@ -11,8 +11,8 @@ const ordered = () => {
     return Array.from({ length: Math.max(lost.length, wrong.length) }, (_, i) => [wrong[i], lost[i]]).flat().filter(place => place !== undefined);
   }
   const rows = [...n.keys()].filter(row => n[row]);
-  const weight = { worst: row => totals.wrong[row], undefined: row => n[row] }[chosen.sort];
-  return weight ? rows.sort((a, b) => weight(b) - weight(a)) : rows;
+  const weight = chosen.sort === "worst" ? select({}).wrong : n;
+  return chosen.sort === "file" ? rows : rows.sort((a, b) => weight[b] - weight[a]);
 };
 // The picture of an image, under it its small copy; a file that was turned by its camera stands as its boxes do.
 const pictures = (row, isSmall) => {
@@ -100,12 +100,13 @@ const drawGrid = (isAnew = false) => {
 };
 // Nothing is left: which filter does it, and what there would be without it.
 const drawEmpty = () => {
+  if (items.length) return renew(get("empty"));
   const chips = filters(), key = unknown();
   const ways = chips.map(name => [name, total(Object.values(survey(asked(without(name, name === "object" ? "pred" : name))).counts))]);
   const text = key ? `There is no ${key.startsWith("s") ? key : "class"} “${chosen[key]}” in this folder.` : chips.length ? "No box matches all of these at this score." : "Nothing is missed and nothing is false at this score.";
-  renew(get("empty"), ...(items.length ? [] : [el("p", { text }),
-    ...ways.filter(([, n]) => n && !key).map(([name, n]) => el("button", { type: "button", "data-key": name, text: `Without “${words(name)}”: ${boxesIn(n)}`, click: () => drop(name) })),
-    chips.length ? el("button", { type: "button", "data-key": "all", text: "Clear all filters", click: clear }) : ""]));
+  renew(get("empty"), el("p", { text }),
+    ...ways.filter(([, n]) => n && !key).map(([name, n]) => buttonOf(name, `Without “${words(name)}”: ${boxesIn(n)}`, () => drop(name))),
+    chips.length ? buttonOf("all", "Clear all filters", clear) : "");
 };
 const drop = key => put(without(key, key === "object" ? "pred" : key, "img"));
 const clear = () => put(without(...FILTERS, "img"));
@@ -123,7 +124,7 @@ const drawSelection = () => {
   const n = total(Object.values(selection.counts)), rows = selection.all.reduce((sum, more) => sum + (more > 0), 0);
   write(get("what"), `${boxesIn(n)} in ${boxesIn(rows, "image", "images")}`);
   write(get("live"), get("what").textContent);
-  renew(get("chips"), ...filters().map(key => el("button", { type: "button", "data-key": key, "aria-label": `Remove filter: ${words(key)}`, text: `${words(key)} ×`, click: () => drop(key) })));
+  renew(get("chips"), ...filters().map(key => buttonOf(key, words(key), () => drop(key), { title: words(key), "aria-label": `Remove filter: ${words(key)}` })));
   for (const button of all("[data-show]")) button.ariaPressed = String((chosen.show ?? "images") === button.dataset.show);
   get("sort").value = chosen.sort ?? "most";
   get("sort").hidden = chosen.show === "boxes";

@@ -19,8 +19,6 @@ const render = () => {
   const { img } = chosen, rest = without("img", "pair"), picked = JSON.stringify(rest);
   if (picked !== seen.picked) {
     const isElsewhere = JSON.stringify({ ...rest, score: 0 }) !== seen.place;
-    const at = model.key + stepNow;
-    if (seen.at !== at) totals = select({});
     selection = survey(asked());
     tally = selection.tallies;
     items = ordered();
@@ -34,21 +32,29 @@ const render = () => {
     }
     cursor = Math.min(cursor, Math.max(items.length - 1, 0));
     drawGrid(true);
-    seen = { at, picked, place: JSON.stringify({ ...rest, score: 0 }) };
+    seen = { picked, place: JSON.stringify({ ...rest, score: 0 }) };
   }
   drawView();
   if (img !== undefined && rowNow() < 0) say(`There is no image “${img}” in this folder.`);
 };
+// How many boxes of each state there are, whatever is chosen.
+const countsNow = () => {
+  const counts = { missed: 0, false: 0, found: 0 };
+  for (const code of codesAt(stepNow)) if (STATE_OF[code] in counts) counts[STATE_OF[code]]++;
+  return counts;
+};
+const named = ([name, value, title]) => el("span", { title }, el("small", { text: `${name} ` }), el("b", { text: value }));
 const drawBar = () => {
-  const { missed, false: wrong, found } = totals.counts, slider = get("score");
+  const { missed, false: wrong, found } = countsNow(), { boxed } = about.shapes, slider = get("score");
   const [p, r, f1] = [ratio(found, found + wrong), ratio(found, found + missed), ratio(2 * found, 2 * found + wrong + missed)];
   slider.value = stepNow;
   write(get("at"), about.steps[stepNow]);
   slider.ariaValueText = `${about.steps[stepNow]}: precision ${p}, recall ${r}, F1 ${f1}`;
-  get("counts").replaceChildren(...Object.entries({ precision: p, recall: r, F1: f1, TP: count(found), FP: count(wrong), FN: count(missed) }).map(([name, value]) => el("span", {}, el("small", { text: `${name} ` }), el("b", { text: value }))));
-  get("metrics").replaceChildren(...about.metrics.map(([name, value, within_]) => el("span", { title: within_ }, el("small", { text: `${name} ` }), el("b", { text: value }))),
-    el("small", { text: `${boxesIn(store.names.length, "image", "images")}, ${boxesIn(store.m, "object", "objects")}, ${boxesIn(store.label.length - store.m, "detection", "detections")}` }));
-  renew(get("models"), ...(models.length > 1 ? models.map(({ key, about: { name } }) => el("button", { type: "button", "data-key": key, text: name, "aria-pressed": String(model.key === key), click: () => put({ ...chosen, model: key }) })) : []));
+  get("counts").replaceChildren(...[["precision", p], ["recall", r], ["F1", f1], ["TP", count(found)], ["FP", count(wrong)], ["FN", count(missed)]].map(named));
+  get("metrics").replaceChildren(...about.metrics.map(named),
+    el("small", { text: `${boxesIn(store.names.length, "image", "images")}, ${boxesIn(store.m, "object", "objects")}, ${boxesIn(store.label.length - store.m, "detection", "detections")}` }),
+    boxed ? el("small", { text: boxesIn(boxed, "shape is drawn by its box", "shapes are drawn by their boxes") }) : "");
+  renew(get("models"), ...(models.length > 1 ? models.map(({ key, about: { name } }) => buttonOf(key, name, () => put({ ...chosen, model: key }), { "aria-pressed": String(model.key === key) })) : []));
 };
 const say = text => {
   write(get("live"), text);
@@ -56,9 +62,9 @@ const say = text => {
   get("said").hidden = false;
   setTimeout(() => { get("said").hidden = true; }, 6000);
 };
+const go = by => rowNow() < 0 ? move(by) : step(by);
 const KEYBOARD = {
-  j: () => rowNow() < 0 ? move(1) : step(1), k: () => rowNow() < 0 ? move(-1) : step(-1),
-  ArrowRight: () => rowNow() < 0 ? move(1) : step(1), ArrowLeft: () => rowNow() < 0 ? move(-1) : step(-1),
+  j: () => go(1), k: () => go(-1), ArrowRight: () => go(1), ArrowLeft: () => go(-1),
   ArrowDown: () => rowNow() < 0 && move(columns), ArrowUp: () => rowNow() < 0 && move(-columns),
   Enter: () => tiles.get(cursor)?.click(), f: nextFailure, Escape: () => rowNow() < 0 ? clear() : closeImage(),
   g: () => stages.length && flip("object"), p: () => stages.length && flip("false"), t: () => stages.length && flip("found"),
@@ -105,6 +111,8 @@ const start = async () => {
   on(window, "popstate", () => { chosen = readAddress(); renderSoon(); });
   on(document, "keydown", onKey);
   render();
+  // On a phone it lies below the left side.
+  if (rowNow() >= 0) get("images").scrollIntoView();
   document.documentElement.dataset.boxes = "there";
 };
 start();

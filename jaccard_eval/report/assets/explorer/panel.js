@@ -66,13 +66,13 @@ const classTable = () => {
   const most = Math.max(1, ...listed.map(line => line.missed + line.false));
   const shown = listed.filter(({ name }, place) => isWhole || wanted || place < SHOWN || name === chosen.class);
   const heading = key => el("th", { scope: "col", class: key === "class" ? null : "num", "aria-sort": key === order ? key === "class" || key === "AP" ? "ascending" : "descending" : null },
-    el("button", { type: "button", "data-key": `by ${key}`, text: `${key === "missed" && chosen.change ? "objects" : key}${key === order ? " ▾" : ""}`, click: () => { order = key; drawPanel(); } }));
+    buttonOf(`by ${key}`, `${key === "missed" && chosen.change ? "objects" : key}${key === order ? " ▾" : ""}`, () => { order = key; drawPanel(); }));
   const table = el("table", {}, el("thead", {}, el("tr", {}, heading("class"), heading("lost"), el("td", { class: "soft", text: "missed, false" }), heading("missed"), heading("false"), heading("AP"))),
     el("tbody", {}, ...shown.map(line => row({ class: line.name }, line.name, line.missed + line.false, number(Math.round(line.lost)),
       el("td", { class: "w" }, bar([["missed", line.missed], ["false", line.false]], most)), number(line.missed), number(line.false),
       number(line.value === null ? "n/a" : line.value.toFixed(3))))));
   const rest = listed.length - shown.length;
-  const more = rest > 0 || isWhole && listed.length > SHOWN ? el("button", { type: "button", "data-key": "all classes", text: isWhole ? `Show ${SHOWN}` : `Show all ${count(listed.length)}`, click: () => { isWhole = !isWhole; drawPanel(); } }) : "";
+  const more = rest > 0 || isWhole && listed.length > SHOWN ? buttonOf("all classes", isWhole ? `Show ${SHOWN}` : `Show all ${count(listed.length)}`, () => { isWhole = !isWhole; drawPanel(); }) : "";
   return [table, listed.length ? more : el("p", { class: "soft", text: "No class has such a name." })];
 };
 const matrix = () => {

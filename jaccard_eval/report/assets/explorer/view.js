@@ -74,14 +74,14 @@ const drawView = () => {
     stages = [];
     return;
   }
-  const rows = rowsNow(), place = rows.indexOf(row), toggle = (key, text, short) => el("button", { type: "button", "data-key": key, text, title: `key ${short}`, "aria-pressed": String(shows[key]), click: () => flip(key) });
+  const rows = rowsNow(), place = rows.indexOf(row), toggle = (key, text, short) => buttonOf(key, text, () => flip(key), { title: `key ${short}`, "aria-pressed": String(shows[key]) });
   stages = (isPair() ? models : [model]).map(own => makeStage(own, chosen.img));
   view.classList.toggle("picked", filters().length > 0 && place >= 0);
-  renew(view, el("header", {}, el("button", { type: "button", "data-key": "back", text: "← All images", click: closeImage }), el("h2", { text: chosen.img }),
+  renew(view, el("header", {}, buttonOf("back", "← All images", closeImage), el("h2", { text: chosen.img }),
     el("span", { class: "soft", text: place < 0 ? "not in the selection" : `${count(place + 1)} of ${count(rows.length)}` }),
-    el("button", { type: "button", "data-key": "previous", text: "‹", "aria-label": "Previous image (k)", click: () => step(-1) }), el("button", { type: "button", "data-key": "next", text: "›", "aria-label": "Next image (j)", click: () => step(1) }),
+    buttonOf("previous", "‹", () => step(-1), { "aria-label": "Previous image (k)" }), buttonOf("next", "›", () => step(1), { "aria-label": "Next image (j)" }),
     toggle("object", "Objects", "g"), toggle("false", "False", "p"), toggle("found", "Found", "t"),
-    models.length > 1 ? el("button", { type: "button", "data-key": "pair", text: "Two models", "aria-pressed": String(isPair()), click: () => put(isPair() ? without("pair") : { ...chosen, pair: "1" }) }) : ""),
+    models.length > 1 ? buttonOf("pair", "Two models", () => put(isPair() ? without("pair") : { ...chosen, pair: "1" }), { "aria-pressed": String(isPair()) }) : ""),
   el("div", { id: "stage" }, ...stages.map(({ figure }) => figure)), el("div", { id: "reasons", tabindex: "0", role: "region", "aria-label": "Reasons" }, ...stages.flatMap(reasonList)));
   if (review) showVerdicts();
   failures = stages.flatMap(({ list }) => list.filter(({ side }) => side === "missed" || side === "false")).sort((a, b) => b.marked - a.marked);
