@@ -17,7 +17,7 @@ from jaccard_eval.reading.drawn import turned_corners
 from jaccard_eval.reading.json import is_finite, is_number
 from jaccard_eval.reading.labelmaps import EncodedImage
 from jaccard_eval.reading.mask_pixels import edges_of_rows
-from jaccard_eval.reading.outlines import OutlineDraft
+from jaccard_eval.reading.outlines import OutlineDraft, filled_ring
 from jaccard_eval.reading.records import Record
 from jaccard_eval.similarity.runs import IntArray, Runs, decode_strings, runs_of_pixels, without_empty_runs
 
@@ -65,9 +65,15 @@ def of_encord(entry: Record, size: tuple[float, float]) -> Record:
 def _rings(nested: Any, by_number: Any) -> list[list[float]]:
     """Return the outlines of polygons, each with its holes behind it, or the one whose points have numbers."""
     if isinstance(nested, list) and all(isinstance(rings, list) and rings for rings in nested):
-        return [rings[0] for rings in nested if isinstance(rings[0], list)]
+        return [_filled(rings) for rings in nested if isinstance(rings[0], list)]
     points = [*by_number.values()] if isinstance(by_number, dict) else []
     return [[number for point in points for number in (point.get("x"), point.get("y"))]] if points else []
+
+
+def _filled(rings: list[Any]) -> list[Any]:
+    """Return an outline with its holes cut out; what is none stays as it is, for the reader of polygons to refuse."""
+    are_rings = all(isinstance(ring, list) and len(ring) % 2 == 0 and all(map(_is_plain, ring)) for ring in rings)
+    return filled_ring([[*zip(ring[::2], ring[1::2], strict=True)] for ring in rings])[0] if are_rings else rings[0]
 
 
 def _scaled(ring: Sequence[Any], size: tuple[float, float]) -> list[Any]:

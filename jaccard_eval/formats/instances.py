@@ -192,7 +192,9 @@ def _are_maps(images: Sequence[Peek]) -> bool:
     """Whether files are maps of one channel, or BDD100K's, by the first of them."""
     kinds = {file.head[_COLOR_TYPE : _COLOR_TYPE + 1] for file in images if file.head.startswith(_PNG)}
     if kinds == {_RGB}:
-        return all(_may_be_colored(file.path) for file in images[:_LOOKED_INTO])
+        # COCO's segments are such maps, of stuff as well: a JSON file that is called like their folder lists them.
+        lists = files.head(Path(f"{images[0].path.parent}.json"))
+        return not lists and all(_may_be_colored(file.path) for file in images[:_LOOKED_INTO])
     if not images or not all(file.head.startswith((_PNG, _NPY, *_TIFF)) for file in images):
         return False
     if kinds == {_RGBA}:

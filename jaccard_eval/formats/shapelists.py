@@ -166,7 +166,7 @@ def _of_posetrack(image: Mapping[str, Any]) -> list[Any]:
             {"class_id": _at(point, "id"), **{name: _at(point, name) for name in ("x", "y", "score")}} for point in pose
         ]
         scored = [{**point, "score": 1.0} if point["score"] is None else point for point in points]
-        people.append({"keypoints": scored, "score": _at(person, "score")})
+        people.append({"keypoints": scored or None, "score": _at(person, "score")})  # some are heads without points
     return people
 
 
@@ -210,6 +210,7 @@ _OF_BATCH = 6
 _FOUND_POINT = 0.2  # the least score of a point that is found: vis_thr of MMPose's data sets
 
 
+_TAGS = ("tags.0",)
 _VOTT_POLYGON = rb'"type"\s*:\s*"POLY(?:GON|LINE)"'  # others have boxes alone
 _IMAGE = ("img_path", "file_name", "filename", "img_info.filename", "img_info.file_name")
 _CHARACTER = rb'"text"\s*:\s*"(?:[^"\\]|\\u[\da-fA-F]{4}|[\xc2-\xf4][\x80-\xbf]+)"'
@@ -278,12 +279,12 @@ CARRIERS = {
     ),
     "vott": Carrier(
         keys=frozenset({"assets", "tags"}), images="assets", objects=("regions",), name=("asset.name",),
-        size=("asset.size.width", "asset.size.height"), labels=("tags.0",), likeness=Likeness.NAMED,
+        size=("asset.size.width", "asset.size.height"), labels=_TAGS, likeness=Likeness.NAMED,
         mark=_VOTT_POLYGON,
     ),
     "vott, an asset": Carrier(
         keys=frozenset({"asset", "regions"}), objects=("regions",), name=("asset.name",),
-        size=("asset.size.width", "asset.size.height"), labels=("tags.0",), likeness=Likeness.NAMED,
+        size=("asset.size.width", "asset.size.height"), labels=_TAGS, likeness=Likeness.NAMED,
         mark=_VOTT_POLYGON,
     ),
     "encord": Carrier(
@@ -742,11 +743,22 @@ def _of_document(
     if found.has_ids:
         names = {row["id"]: str(row.get("name")) for row in listed if isinstance(row, dict) and "id" in row}
     images = [*_joined(document, found)] if found.images else [document]
+    if found is CARRIERS["textract"]:
+        images = _by_page(document)
     is_numbered = len(images) > 1 and not found.name  # pages of a document
     if is_numbered:
-        note_positions(len(images), where.path, draft)
+        fix = "If the other side has a file for each image, export each page to a file called like its image."
+        note_positions(len(images), where.path, draft, fix)
     for at, record in enumerate(images):
         yield found, str(at) if is_numbered else _name(record, found, key), _with_rows(record, found), names
+
+
+def _by_page(document: Record) -> list[Record]:
+    """Return the pages of an answer of Textract, whose blocks have their numbers; a lone page need not have one."""
+    pages: dict[Any, list[Any]] = {}
+    for block in _listed_at(document.values, "Blocks"):
+        pages.setdefault(_at(block, "Page"), []).append(block)
+    return [replace(document, values={**document.values, "Blocks": blocks}) for blocks in pages.values()] or [document]
 
 
 def _named(document: Record) -> Iterator[tuple[Carrier, str, Record, Mapping[Any, str]]]:
@@ -809,12 +821,18 @@ def _listed(
     if carrier is CARRIERS["mmpose 0"]:
         values = _by_image(values)
     if values and isinstance(values[0], list) and _of_detectors(values[0]):
-        for at, (name, boxes, (poses, scores)) in enumerate(filter(_of_detectors, values)):
+        for at, entry in enumerate(values):
+            place = replace(where, record=f"[{at}]")
+            if not _of_detectors(entry):
+                detail = "is not a path, boxes, and a pair of points and scores"
+                draft.findings.error("layout", place, detail, fix="Export it again.")
+                continue
+            name, boxes, (poses, scores) = entry
             rows = [
                 {"keypoints": pose, "bbox": box, "score": score}
                 for pose, box, score in zip_longest(poses, boxes, scores)
             ]
-            image = Record({"found": rows}, replace(where, record=f"[{at}]"), draft.findings)
+            image = Record({"found": rows}, place, draft.findings)
             yield _POSED, str(name).replace("\\", "/").rpartition("/")[2], image, {}
     elif values and isinstance(values[0], list):
         yield _LISTED, key, Record({"found": [*map(_of_triple, values)]}, where, draft.findings), {}
@@ -884,7 +902,11 @@ def _joined(document: Record, carrier: Carrier) -> Iterator[Record]:
         return
     if name not in document.values:  # each has its own
         for key, image in images.items():
-            yield Record.of(image, replace(document.where, record=f"{carrier.images}.{key}"), document.findings)
+            one = Record.of(image, replace(document.where, record=f"{carrier.images}.{key}"), document.findings)
+            labels = one.values.get("labels")
+            if isinstance(labels, dict) and labels and all(map(str.isdecimal, labels)):
+                one.error("layout", "labels", "are of the frames of a video", "Export its frames as images.")
+            yield one
         return
     objects: dict[str, list[Any]] = {}
     listed = document.values.get(name)
@@ -1012,6 +1034,9 @@ def _inside(outer: Record, part: str) -> Iterator[Record]:
 def _label(entry: Record, carrier: Carrier, names: Mapping[Any, str], draft: Draft) -> str | int | None:
     """Return the class of an object; None where nothing names one."""
     number = _value(entry.values, carrier.labels)
+    if carrier.labels == _TAGS and isinstance(tags := entry.values.get("tags"), list) and len(tags) > 1:
+        fix = "Leave the tag that is compared, or write an object for each."
+        entry.error("class-invalid", "tags", f"has {len(tags)} tags; an object has one class", fix)
     if isinstance(number, int) and not isinstance(number, bool) and names:
         if number in names:
             return names[number]

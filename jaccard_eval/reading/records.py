@@ -529,9 +529,11 @@ def outputs(path: Path, draft: Draft, is_output: Callable[[Any], bool]) -> Itera
                 yield image, output, replace(where, record=image)
 
 
-def note_positions(count: int, path: str, draft: Draft) -> None:
+_MAPPED = "If the other side has image names, write an object that maps image names to outputs."
+
+
+def note_positions(count: int, path: str, draft: Draft, fix: str = _MAPPED) -> None:
     """Report that outputs in a list do not name their images."""
-    fix = "If the other side has image names, write an object that maps image names to outputs."
     detail = f"the list does not name images; its {count:,} outputs are numbered 0, 1, 2, ..."
     draft.findings.warning("image-position", Where(path), detail, fix=fix)
 

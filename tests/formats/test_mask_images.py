@@ -216,6 +216,14 @@ LAYOUTS: dict[str, tuple[Callable[[Path, str], Path], bool]] = {
 FORMATS = {"MOTS images": "mots", "MOTS text": "mots", "an archive": "npz"}
 
 
+def test_maps_in_colours_that_a_file_lists_the_segments_of_are_no_instances(tmp_path: Path) -> None:
+    folder = in_colors(tmp_path, "gt")
+    assert detect_format(folder) == "instances"
+    (tmp_path / "gt.json").write_text('{"images": [], "annotations": []}')  # as COCO's panoptic folders have it
+    with pytest.raises(DataError, match="pixels GT PRED"):
+        detect_format(folder)
+
+
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_layouts_of_mask_images_give_the_numbers_of_coco(name: str, tmp_path: Path) -> None:
     write, has_classes = LAYOUTS[name]

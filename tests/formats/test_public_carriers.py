@@ -9,7 +9,7 @@ import pytest
 from command_line import write_json
 from PIL import Image
 
-from jaccard_eval import DataError, EvaluationResult, ReadOptions, evaluate, load
+from jaccard_eval import DataError, EvaluationResult, JaccardEvalWarning, ReadOptions, evaluate, load
 from jaccard_eval.formats import detect_format
 
 # Of squares of 20 pixels, one is moved by 2 and the other by 1.6: IoU .9 and .92, which 9 of 10 thresholds pass.
@@ -150,6 +150,43 @@ def test_words_of_doctr_and_cord(tmp_path: Path) -> None:
     for gt in (write_json(tmp_path / "labels.json", doctr), write_json(tmp_path / "a.json", cord)):
         result = evaluate(gt, pred, iou_type="obb")
         assert result.metrics["AP"].value == pytest.approx(0.9)
+
+
+def textract_word(page: int, left: float) -> dict[str, Any]:
+    corners = [{"X": x, "Y": y} for x, y in ((left, 0.1), (left + 0.1, 0.1), (left + 0.1, 0.2), (left, 0.2))]
+    return {"BlockType": "WORD", "Confidence": 90.0, "Page": page, "Geometry": {"Polygon": corners}}
+
+
+def doctr_page(page: int) -> dict[str, Any]:
+    words = [{"value": "W", "confidence": 0.9, "geometry": [[0.1, 0.1], [0.2, 0.2]]}]
+    return {"page_idx": page, "dimensions": [80, 100], "blocks": [{"lines": [{"words": words}]}]}
+
+
+def test_pages_of_a_file_are_images_and_files_of_a_page_each_would_have_names(tmp_path: Path) -> None:
+    doctr = write_json(tmp_path / "doctr.json", {"pages": [doctr_page(0), doctr_page(1)]})
+    words = {"Blocks": [textract_word(1, 0.1), textract_word(2, 0.5)]}
+    textract = write_json(tmp_path / "textract.json", words)
+    Image.new("L", (100, 80)).save(tmp_path / "0.png")
+    Image.new("L", (100, 80)).save(tmp_path / "1.png")
+    for path in (doctr, textract):
+        with pytest.warns(JaccardEvalWarning, match="export each page to a file called like its image"):
+            found = load(path, options=ReadOptions(images=tmp_path))
+        assert (len(found.images), found.boxes.image.tolist()) == (2, [0, 1])
+
+
+def test_images_of_paddle_detection_that_are_none_are_named(tmp_path: Path) -> None:
+    pose = [[10.0, 20.0, 0.9], [30.0, 40.0, 0.8]]
+    path = write_json(tmp_path / "a.json", [["a.jpg", [[1, 1, 50, 50]], [[pose], [0.9]]], ["b.jpg", [], []]])
+    with pytest.raises(DataError, match=r"\[1\]: is not a path, boxes, and a pair of points and scores"):
+        load(path, options=ReadOptions(role="pred", iou_type="keypoints"))
+
+
+def test_heads_of_posetrack_without_points_are_counted_and_no_poses(tmp_path: Path) -> None:
+    point = {"id": [0], "x": [5], "y": [6], "is_visible": [1]}
+    people = [{"x1": [1], "annopoints": [{"point": [point]}]}, {"x1": [3]}]
+    path = write_json(tmp_path / "a.json", {"annolist": [{"image": [{"name": "x/1.jpg"}], "annorect": people}]})
+    with pytest.warns(JaccardEvalWarning, match="1 'object without a shape'"):
+        assert len(load(path, options=ReadOptions(iou_type="keypoints")).boxes.image) == 1
 
 
 def test_boxes_of_mmrotate_have_an_angle_and_those_that_repeat_the_score_have_none(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mask_carriers import LAYOUTS, dataloop, encord_row, nucls, videos, write
+from mask_carriers import LAYOUTS, dataloop, encord_row, nucls, videos, vott, write
 
 from jaccard_eval import DataError, EvaluationResult, ReadOptions, evaluate, load
 from jaccard_eval.formats import detect_format
@@ -42,6 +42,19 @@ def test_turned_boxes_of_encord_are_turned_about_their_centre(tmp_path: Path) ->
     upright = {"x": 0.25, "y": 0.3, "w": 0.1, "h": 0.4}
     pred = write(tmp_path / "pred.json", [row({"boundingBox": upright, "confidence": 0.9})])
     assert evaluate(gt, pred, iou_type="obb", allow=["quad-upright"]).metrics["AP"].value == pytest.approx(1.0)
+
+
+def test_holes_in_outlines_of_encord_are_no_part_of_them(tmp_path: Path) -> None:
+    # By hand: 80 x 64 pixels, without a hole of 30 x 24 in one of them: IoU 4,400 / 5,120 = .859.
+    def row(holes: list[list[float]], **more: float) -> dict[str, Any]:
+        drawn = {"name": "cell", "polygons": [[[0.1, 0.1, 0.9, 0.1, 0.9, 0.9, 0.1, 0.9], *holes]], **more}
+        unit = {"data_title": "a.jpg", "width": 100, "height": 80, "labels": {"objects": [drawn]}}
+        return {"label_hash": "a", "data_units": {"u": unit}}
+
+    gt = write(tmp_path / "gt.json", [row([[0.3, 0.3, 0.6, 0.3, 0.6, 0.6, 0.3, 0.6]])])
+    pred = write(tmp_path / "pred.json", [row([], confidence=0.9)])
+    for iou, value in ((0.859, 1.0), (0.86, 0.0)):
+        assert evaluate(gt, pred, iou_type="segm", iou=[iou]).metrics["AP"].value == pytest.approx(value)
 
 
 @pytest.mark.parametrize("is_polygon", [False, True])
@@ -83,6 +96,8 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "polygons": ([TRACK | {"segmentations": [[[1, 1, 9, 1, 9, 9]]]}], "need the height and width of the video"),
     "runs": ([TRACK | {"segmentations": [{"size": [4, 5], "counts": [7]}]}], "sum"),
+    "frames": ([encord_row("gt", "a", "polygon")], "labels: are of the frames of a video"),
+    "tags": (vott("gt"), "tags: has 2 tags; an object has one class"),
     "no list": ([TRACK | {"segmentations": 7}, TRACK | {"segmentations": [7]}], "expected polygons or RLE"),
 }
 
@@ -92,6 +107,11 @@ def test_what_is_wrong_is_named_with_its_place(name: str, tmp_path: Path) -> Non
     document, words = BAD[name]
     if name == "string":
         document[0]["data_units"]["unit a"]["labels"]["objects"][0]["bitmask"]["height"] = 40
+    elif name == "frames":
+        unit = document[0]["data_units"]["unit a"]
+        unit["labels"] = {"0": unit["labels"], "1": unit["labels"]}
+    elif name == "tags":
+        document["assets"]["hash of a"]["regions"][0]["tags"].append("stroma")
     elif name == "no PNG":
         document["annotations"][0]["coordinates"] = "data:image/png;base64,AAAA"
     elif name == "ring":
