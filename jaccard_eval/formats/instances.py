@@ -389,8 +389,6 @@ def _cell(text: str) -> str:
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and masks of a folder to the draft, with the boxes around them."""
-    from jaccard_eval.reading.mapstacks import add_stacks, is_stack
-
     side = RecordCollector(draft)
     path, found = _listed(_with_maps(Peek(path)).path, draft.findings)
     maps = [name for name in found if name.endswith(_CITYSCAPES)]
@@ -407,8 +405,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         _read_results(path, texts, side, draft)
     elif _holds_objects(Peek(path)):
         _read_objects(path, found, side, draft)
-    elif stacks := [name for name in images if name.endswith(".npy") and is_stack(path / name)]:
-        add_stacks([(path / name, "", "" if len(stacks) == 1 else f"{_stem(name)}/") for name in stacks], draft)
+    elif any(name.endswith(".npy") for name in images) and _read_stacks(path, images, draft):
         return
     elif images[0].lower().endswith(".png") and _bdd100k(path / images[0]) is not None:
         _read_bdd100k(path, images, side, draft)
@@ -416,6 +413,16 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         _read_maps(path, images, side, draft)
     draft.findings.raise_errors()
     side.to_draft(encoding="xywh", listed=True)
+
+
+def _read_stacks(path: Path, names: Sequence[str], draft: Draft) -> bool:
+    """Add the objects of arrays of many maps, where there are any; return whether there are."""
+    from jaccard_eval.reading.mapstacks import add_stacks, is_stack  # which most folders do without
+
+    stacks = [name for name in names if name.endswith(".npy") and is_stack(path / name)]
+    if stacks:
+        add_stacks([(path / name, "", "" if len(stacks) == 1 else f"{_stem(name)}/") for name in stacks], draft)
+    return bool(stacks)
 
 
 def _listed(path: Path, findings: FindingLog) -> tuple[Path, list[str]]:
