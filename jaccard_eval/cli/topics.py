@@ -83,7 +83,7 @@ def _write_metrics(formatter: click.HelpFormatter) -> None:
 
 def _facts(protocol: str) -> str:
     """Return the rules of a protocol that people ask for, in one line."""
-    from jaccard_eval.data.known_protocols import RULES
+    from jaccard_eval.data.known_protocols import RULES, measure_name
 
     def spread(numbers: Sequence[float]) -> str:
         return f"{numbers[0]:g}" if len(numbers) == 1 else f"{numbers[0]:g}:{numbers[-1]:g} ({len(numbers)})"
@@ -91,8 +91,9 @@ def _facts(protocol: str) -> str:
     rules = RULES[protocol]
     points, caps = rules["recall_points"], ", ".join(map(str, rules["max_dets"]))
     areas = ", ".join(area for area, (_, high) in rules["areas"].items() if high < math.inf)
+    measure = measure_name(rules.get("iou_type", "bbox"), rules.get("overlap", "area"))
     facts = (
-        f"IoU {spread(rules['iou_thresholds'])}",
+        f"{measure} {spread(rules['iou_thresholds'])}",
         f"{points or 'all'} recall points",
         f"max dets {caps or 'none'}",
         f"areas {areas}" if areas not in ("", "all") else "",

@@ -161,6 +161,13 @@ SIGMAS = {
 }  # fmt: skip
 
 
+def measure_name(iou_type: str, overlap: str) -> str:
+    """Return what reports call what thresholds are compared with."""
+    if iou_type == "bbox" and overlap != "area":
+        return "nearness"
+    return {"keypoints": "OKS", "probiou": "ProbIoU", "spheres": "nearness"}.get(iou_type, "IoU")
+
+
 def sigmas_name(word: str) -> str:
     """Return the name of sigmas as it is listed: AP-10K is ap10k."""
     return word.casefold().replace("-", "").replace("_", "")

@@ -421,11 +421,19 @@ def _require_valid(protocol: Protocol) -> None:
         raise UsageError(f"rates of miss_rate_at must be above 0, got {list(protocol.miss_rate_at)}")
     if not all(0 < sigma < math.inf for sigma in protocol.sigmas):
         raise UsageError(f"sigmas must be above 0, got {list(protocol.sigmas)}")
-    if not 0 <= protocol.reach < math.inf or (protocol.overlap == "pixels" and not protocol.reach):
-        raise UsageError(f"reach must be finite, and above 0 where distances are pixels, got {protocol.reach:g}")
+    _require_distances(protocol)
     for name in ("pixel_offset", "precision_epsilon", "dilation_ratio", "union_epsilon"):
         if not 0 <= getattr(protocol, name) <= 1:
             raise UsageError(f"{name} must be between 0 and 1, got {getattr(protocol, name):g}")
+
+
+def _require_distances(protocol: Protocol) -> None:
+    if not 0 <= protocol.reach < math.inf or (protocol.overlap == "pixels" and not protocol.reach):
+        raise UsageError(f"reach must be finite, and above 0 where distances are pixels, got {protocol.reach:g}")
+    if protocol.overlap in POINTS and protocol.iou_type != BOXES:
+        kind = quoted_value(protocol.iou_type)
+        what = f"protocol {protocol.name} measures distances of centres, not iou_type {kind}"
+        raise UsageError(f"{what}; evaluate boxes: iou_type 'bbox'")
 
 
 def _require_caps(protocol: Protocol) -> None:

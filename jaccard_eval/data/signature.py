@@ -15,7 +15,8 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import FLAGS, Boxes, BoxTable, RowArray, Words
 from jaccard_eval.data.dataset import ClassFacts, NumberedNames
 from jaccard_eval.data.imagekeys import bare_names
-from jaccard_eval.data.protocol import BOXES, LATER_RULES, POINTS, PROTOCOLS, Protocol
+from jaccard_eval.data.known_protocols import measure_name
+from jaccard_eval.data.protocol import BOXES, LATER_RULES, PROTOCOLS, Protocol
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.native.calls import hash_rows, pack_rows
 from jaccard_eval.patterns import pattern
@@ -343,6 +344,7 @@ def _rules_of_kind(protocol: Protocol) -> list[str]:
 
 
 _IOU_TYPE = pattern(r"\|iou_type=([^|]*)")
+_OVERLAP = pattern(r"\|overlap=([^|]*)")
 
 
 def overlap_name(rules: Protocol | str) -> str:
@@ -350,12 +352,11 @@ def overlap_name(rules: Protocol | str) -> str:
     if isinstance(rules, str):
         named = _IOU_TYPE.search(rules)
         kind = named[1] if named else BOXES
-        by = next((name for name in POINTS if f"|overlap={name}|" in rules), "")
+        changed, usual = _OVERLAP.search(rules), PROTOCOLS.get(rules.partition("|")[0])
+        by = changed[1] if changed else usual.overlap if usual else "area"
     else:
         kind, by = rules.iou_type, rules.overlap
-    if by in POINTS:
-        return "nearness"
-    return {"keypoints": "OKS", "probiou": "ProbIoU"}.get(kind, "IoU")
+    return measure_name(kind, by)
 
 
 def with_choices(text: str, *choices: str) -> str:

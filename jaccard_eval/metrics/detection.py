@@ -798,8 +798,9 @@ def match_sides(
             f"protocol {protocol.name} adds {added}, but boxes are normalised and image sizes unknown",
             fix=IMAGE_FOLDER,
         )
-    if sides.aligned.facts.usual_protocol == "points" and protocol.overlap not in POINTS:
-        detail = f"holds points, which have no area for protocol {protocol.name} to compare"
+    if sides.aligned.facts.usual_protocol == "points" and protocol.overlap != "pixels":
+        lacking = "size" if protocol.overlap in POINTS else "area"
+        detail = f"holds points, which have no {lacking} for protocol {protocol.name} to compare"
         fix = Fix.missing("Pass {protocol}: distances in pixels.", protocol="points=4,8")
         raise DataError.single("shapes-unfit", Where(sides.gt.path), detail, fix=fix)
     # These know more than shares of areas, which are the same in fractions: distances, widths, angles.

@@ -128,3 +128,5 @@ def test_points_are_compared_by_no_area(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"holds points, which have no area for protocol coco to compare") as caught:
         evaluate(tmp_path / "gt.csv", tmp_path / "gt.csv", pred_options=ReadOptions(assume_score=1.0))
     assert "points=4,8" in str(caught.value)
+    with pytest.raises(DataError, match=r"holds points, which have no size for protocol nwpu to compare"):
+        evaluate(tmp_path / "gt.csv", tmp_path / "gt.csv", protocol="nwpu", pred_options=ReadOptions(assume_score=1.0))

@@ -27,8 +27,10 @@ from jaccard_eval import (
     evaluate,
     gate,
     get_protocol,
+    labels,
     load_result,
 )
+from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.features.bootstrap.compute import half_weights
 
 RECORDED: list[dict[str, list[Any]]] = json.loads(Path(__file__).with_name("nwpu.json").read_text(encoding="utf-8"))
@@ -182,3 +184,49 @@ def test_no_other_protocol_takes_distances() -> None:
         get_protocol("nwpu=4")
     with pytest.raises(UsageError, match="reach must be finite, and above 0 where distances are pixels, got 0"):
         get_protocol("coco").with_options(overlap="pixels")
+
+
+@pytest.mark.parametrize("protocol", ["points=4,8", "nwpu"])
+def test_distances_are_those_of_boxes_alone(protocol: str) -> None:
+    message = r"measures distances of centres, not iou_type 'segm'; evaluate boxes: iou_type 'bbox'"
+    with pytest.raises(UsageError, match=message):
+        evaluate(LINE, CHAIN, protocol=protocol, iou_type="segm")
+
+
+def test_labels_find_no_bad_box_among_points(tmp_path: Path) -> None:
+    for name, text in (("gt", "a,10,10,\na,50,50,\nb,30,30,"), ("pred", "a,11,11,.9\na,57,50,.8\nb,80,80,.6")):
+        rows = [line.split(",") for line in text.split("\n")]
+        lines = [",".join([image, "head", x, y, *filter(None, [score])]) for image, x, y, score in rows]
+        head = "image,class,x,y" + ",score" * (name == "pred")
+        (tmp_path / f"{name}.csv").write_text("\n".join([head, *lines, ""]), encoding="utf-8")
+    found = labels(tmp_path / "gt.csv", tmp_path / "pred.csv", protocol="points")
+    assert found.refused["box"] == "points have no edges that could be off"
+    assert "box" not in {suspect.kind for suspect in found.suspects}
+    assert "missing" in {suspect.kind for suspect in found.suspects}  # the one at 80, 80
+
+
+@pytest.mark.parametrize("side", [0.0, 1e-9])
+def test_bad_boxes_are_found_next_to_detections_of_no_size(side: float) -> None:
+    # By free-response rules a detection is its centre: 0.9 is in the first object, 0.8 in the second.
+    gt = BoxTable.from_arrays([0, 0], [0, 0], [[0, 0, 10, 10], [40, 40, 60, 60]])
+    boxes = [[4, 4, 4 + side, 4 + side], [52, 50, 52 + side, 50 + side]]
+    pred = BoxTable.from_arrays([0, 0], [0, 0], boxes, score=[0.9, 0.8])
+    kinds = [suspect.kind for suspect in labels(gt, pred, protocol="froc").suspects]
+    assert ("box" in kinds) is (side > 0)
+
+
+@pytest.mark.parametrize(
+    ("signature", "measure"),
+    [
+        ("points|score=0.3|images=2", "nearness"),
+        ("points|overlap=area|images=2", "IoU"),
+        ("coco|overlap=pixels|reach=8.0|images=2", "nearness"),
+        ("froc|images=2", "nearness"),
+        ("froc|iou_type=segm|images=2", "IoU"),
+        ("coco|iou_type=spheres|images=2", "nearness"),
+        ("crowdpose|iou_type=keypoints|images=2", "OKS"),
+        ("coco|images=2", "IoU"),
+    ],
+)
+def test_signatures_name_what_thresholds_are_compared_with(signature: str, measure: str) -> None:
+    assert overlap_name(signature) == measure

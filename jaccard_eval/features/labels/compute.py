@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
-from jaccard_eval.data.protocol import Protocol
+from jaccard_eval.data.protocol import POINTS, Protocol
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.features.labels.evidence import (
     LEAST_PAIRS,
@@ -129,11 +129,13 @@ def suspect_labels(
         refused[SIDES] = (
             f"points with {what} have no known left and right. Call them left_eye, right_eye, or LEye, REye"
         )
+    if protocol.overlap in POINTS or protocol.iou_type == "spheres":
+        refused[BOX] = "points have no edges that could be off"
     ranked = [
         turned,
         _duplicates(truth, views, protocol),
         _classes(truth, views, company),
-        _boxes(truth, views),
+        *([] if BOX in refused else [_boxes(truth, views)]),
         *([] if SPURIOUS in refused else [_spurious(truth, views, company)]),
         _missing(truth, views, company, protocol, explained),
     ]
@@ -382,10 +384,13 @@ def _boxes(truth: Truth, views: Sequence[Views]) -> Ranked:
     for k, view in enumerate(views):
         at[k] = np.where(view.matched != NONE, view.matched, inverse(view.loose, m))
         has = np.flatnonzero(at[k] != NONE)
+        sides = np.minimum(view.pred.xywh[at[k, has], 2:], truth.boxes.xywh[has, 2:])
+        at[k, has[(sides <= 0).any(axis=1)]] = NONE  # a point has no edge that could be off
+        has = np.flatnonzero(at[k] != NONE)
         boxes[k, has] = view.pred.xywh[at[k, has]]
         sure[k, has] = -np.logaddexp(0, -view.thing[at[k, has]])
         alone[k, has] = np.log1p(-np.minimum(_next_overlap(truth, view)[at[k, has]], 0.99))
-        usual |= view.matched != NONE
+        usual |= (view.matched != NONE) & (at[k] != NONE)
     rows = np.flatnonzero((at != NONE).any(axis=0))
     if not len(rows):
         return _ranked(BOX, np.zeros(0))

@@ -356,7 +356,9 @@ class Placement:
         off = (mine - theirs) / np.concatenate((sides, sides), axis=1)
         if not usual.any():
             return cls(off, np.ones(len(row)))
-        scatter = off[usual].T @ off[usual] / usual.sum() + 1e-9 * np.eye(4)
+        scatter = off[usual].T @ off[usual] / usual.sum()
+        # Sides of points are next to nothing: what is off in units of them dwarfs a fixed share.
+        scatter += 1e-9 * max(1.0, float(np.trace(scatter))) * np.eye(4)
         unusual = np.einsum("ij,jk,ik->i", off, np.linalg.inv(scatter), off)
         for group, prior in ((truth.size[row], SIZE_PRIOR), (truth.boxes.label[row].astype(np.int64), CLASS_PRIOR)):
             unusual = unusual / _medians(unusual, group, usual, prior)[group]
