@@ -502,10 +502,11 @@ def require_comparable(run: Answers, baseline: Answers) -> None:
             return quoted_value(fields[name]) if name in fields else "not set"
 
         changes = (f"{name} was {setting_text(before, name)}, now {setting_text(now, name)}" for name in differing)
-        raise UsageError(
-            f"cannot compare this run with the baseline: {'; '.join(changes)}.",
-            fix=Fix.missing("Update the baseline with {update_baseline}.", update_baseline=ON),
-        )
+        fix = Fix.missing("Update the baseline with {update_baseline}.", update_baseline=ON)
+        if "protocol" in differing:  # as of a benchmark's own files, whose marks choose the rules
+            text = "Evaluate with {protocol} for its rules, or update it with {update_baseline}."
+            fix = Fix.missing(text, protocol=before["protocol"], update_baseline=ON)
+        raise UsageError(f"cannot compare this run with the baseline: {'; '.join(changes)}.", fix=fix)
 
 
 def matching_classes(patterns: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:

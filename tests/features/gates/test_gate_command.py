@@ -289,6 +289,7 @@ def test_a_baseline_of_another_protocol_ends_with_2(bench: Bench) -> None:
     bench.evaluate("--protocol", "voc2012", "-o", "base.json")
     assert bench.evaluate("--fail-under", "AP50=0.2", "--baseline", "base.json") == 2
     assert "protocol was 'voc2012', now 'coco'" in bench.err
+    assert "Evaluate with --protocol voc2012 for its rules, or update it with --update-baseline." in bench.err
 
 
 def test_no_output_may_replace_the_baseline_and_no_baseline_another_file(bench: Bench) -> None:
