@@ -209,6 +209,9 @@ def test_what_is_not_there_is_said(scene: Path, opened: Any, browser: Any, tmp_p
 def test_keys_go_through_tiles_images_and_failures(scene: Path, opened: Any) -> None:
     with opened(scene, "error=false") as page:
         images = page.evaluate("items.length")
+        for key in "gpt+-0":  # of an open image alone
+            page.keyboard.press(key)
+        assert page.evaluate("Object.values(shows)") == [True] * 3
         page.keyboard.press("j")
         page.keyboard.press("Enter")
         page.wait_for_selector("#view header")

@@ -39,8 +39,9 @@ const render = () => {
 };
 // How many boxes of each state there are, whatever is chosen.
 const countsNow = () => {
-  const counts = { missed: 0, false: 0, found: 0 };
-  for (const code of codesAt(stepNow)) if (STATE_OF[code] in counts) counts[STATE_OF[code]]++;
+  const n = new Uint32Array(STATE_OF.length), counts = { missed: 0, false: 0, found: 0 };
+  for (const code of codesAt(stepNow)) n[code]++;
+  STATE_OF.forEach((state, code) => { if (state in counts) counts[state] += n[code]; });
   return counts;
 };
 const named = ([name, value, title]) => el("span", { title }, el("small", { text: `${name} ` }), el("b", { text: value }));
