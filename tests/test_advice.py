@@ -251,7 +251,7 @@ def test_a_reading_is_measured_or_it_is_known_why_not() -> None:
 
 
 def test_the_fields_of_a_side_are_those_of_its_options() -> None:
-    internal = {"role", "regions"}  # set by what is evaluated
+    internal = {"role", "regions", "whole_bodies"}  # set by what is evaluated
     shared = {f"pred_{name}" for name in Options.__dataclass_fields__ if name not in internal}
     advice = Fix.missing("Use {options}.", **dict.fromkeys(sorted(shared), "x"))
     text = advice.worded(Keywords(frozenset({"pred_options"})))
