@@ -184,8 +184,6 @@ class Draft:
         """How many boxes were added."""
         return sum(len(boxes.coords) for boxes in self._boxes)
 
-    set_boxes = add_boxes  # as formats of other packages call it, which were written for 0.1
-
     def mention_uncounted(self, counts: Mapping[str, int]) -> None:
         """Report how many boxes, by what they are, the benchmark's own tool does not judge."""
         given = {what: count for what, count in counts.items() if count}

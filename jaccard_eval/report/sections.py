@@ -171,7 +171,8 @@ def findings_section(findings: Iterable[Finding], severity: Severity = Severity.
     blocks: list[Table | KeyValues] = []
     pairs: list[tuple[str, str]] = []
     for finding in findings:
-        if not (in_text_report(finding) if severity is Severity.WARNING else finding.severity is severity):
+        section = Severity.WARNING if in_text_report(finding) else finding.severity
+        if section is not severity:
             continue
         pairs += [(finding.code, line) for line in (finding.message, *finding.further)]
         if finding.table:

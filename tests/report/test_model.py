@@ -10,10 +10,10 @@ from jaccard_eval.data.protocol import COCO, VOC2012
 from jaccard_eval.data.result import OperatingPoint
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.evaluate.report import sorted_classes
-from jaccard_eval.findings import Example, Finding, Severity, Where
+from jaccard_eval.findings import Example, Finding, FindingLog, Severity, Where
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Column, KeyValues, Note, Report, Section, Table, build_report
-from jaccard_eval.report.sections import IGNORED, ignored_text
+from jaccard_eval.report.sections import IGNORED, findings_section, ignored_text
 
 DETAILS = ReportOptions(verbose=True)
 
@@ -181,3 +181,11 @@ def test_warnings_are_part_of_the_report() -> None:
     lines = ("gt.json: width 0", "gt.json: height 0", "and 3 more")  # as many as on the standard error
     assert section(report, "Warnings").blocks == (KeyValues(tuple(("box-empty", line) for line in lines), "warn"),)
     assert "Warnings" not in [one.title for one in build_report(make_result(), ReportOptions()).sections]
+
+
+@pytest.mark.parametrize(("code", "heading"), [("protocol-chosen", "Warnings"), ("iou-type", "Notes")])
+def test_a_note_stands_in_one_section(code: str, heading: str) -> None:
+    log = FindingLog()
+    log.note(code, Where("gt.json"), "is so")
+    sections = [one for severity in Severity for one in findings_section(log.findings(), severity)]
+    assert [one.title for one in sections] == [heading]
