@@ -40,7 +40,7 @@ from jaccard_eval.engine.tasks import (
 )
 from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.matchtable import ALL_SIZES
+from jaccard_eval.matching.matchtable import ALL_SIZES, EVERY
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.metrics.curves import BETWEEN, Steps
 from jaccard_eval.metrics.detection import NO_TABLE
@@ -123,7 +123,7 @@ class ReducedCurves:
     @cached_property
     def detections(self) -> IntArray:
         """All detections within the largest cap, shape (K,)."""
-        if self._mask is None:
+        if self._mask is None and self.protocol.assignment != EVERY:  # whose rows are copies, too
             return np.asarray(np.sum([np.diff(run.first) for run in self._runs.runs], axis=0, dtype=np.int64))
         return np.concatenate([facts.detections for facts in self._facts])
 

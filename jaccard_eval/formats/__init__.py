@@ -5,7 +5,7 @@ A format module has ``looks_like(peek) -> Likeness | None``, ``read(path, draft,
 of its own format is written another way. If the suffixes of ``FORMAT`` do not show which files of a folder are
 read, ``reads_name(name)`` does; where an input leads to files outside of it, ``leads_to(path, split)`` returns them.
 Where inputs may have other things to compare than boxes, ``iou_types(peek)`` returns those that the input begins with.
-Where ground truth may be a benchmark's own, ``benchmark(path)`` returns the protocol that its marks and classes mean,
+Where ground truth may be a benchmark's own, ``benchmark(peek)`` returns the protocol that its marks and classes mean,
 "" for none; with ``OF_BOTH_SIDES = True`` it is asked only where predictions are of the format as well.
 One that has ``ASKED_LAST = True`` rates what no other format is sure of; of one that has ``READS_SPLITS = True``, a
 folder with several splits is handed on whole.
@@ -191,7 +191,7 @@ def benchmark_of(gt: object, preds: Sequence[object], pred_format: str | None = 
             sides = [opened(pred, pred_format) for pred in preds]
             if not all(isinstance(side, Opened) and side.found[1] == name for side in sides):
                 return ""
-        return str(module.benchmark(path)) if hasattr(module, "benchmark") else ""
+        return str(module.benchmark(gt.peek.at(path))) if hasattr(module, "benchmark") else ""
     except (JaccardEvalError, OSError):
         return ""  # what is wrong is reported when it is read
 

@@ -39,9 +39,9 @@ def looks_like(peek: Peek) -> Likeness | None:
     return Likeness.NAMED if _IMAGE in keys and not keys.isdisjoint((_TRUTHS, _DETECTIONS)) else None
 
 
-def benchmark(path: Path) -> str:
+def benchmark(peek: Peek) -> str:
     """Return the protocol where the first line has the parts and the tags of CrowdHuman."""
-    line = Peek(path).lines[0]
+    line = peek.lines[0]
     return "crowdhuman" if all(f'"{key}"' in line for key in (_TRUTHS, "tag", "fbox", "vbox")) else ""
 
 

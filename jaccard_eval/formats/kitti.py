@@ -55,11 +55,11 @@ def looks_like(peek: Peek) -> Likeness | None:
     return peek.at(files.inner_folder(peek.path, _LABELS)).rate_label_files(is_object)
 
 
-def benchmark(path: Path) -> str:
+def benchmark(peek: Peek) -> str:
     """Return the protocol where all objects are of KITTI's classes, and how hidden some are is known."""
     from jaccard_eval.formats._yolo.sources import fields_below  # not needed to look for a format
 
-    rows = [fields for fields in fields_below(files.inner_folder(path, _LABELS)) if len(fields) in _COLUMNS]
+    rows = [fields for fields in fields_below(files.inner_folder(peek.path, _LABELS)) if len(fields) in _COLUMNS]
     occluded = {fields[2] for fields in rows} - {"-1"}
     # Exports of other data have the columns, with fillers, and other classes.
     return "kitti" if occluded and {fields[0] for fields in rows} <= _CLASSES else ""

@@ -45,7 +45,7 @@ def iou_types(_: Peek) -> set[str]:
     return {"spheres"}
 
 
-def benchmark(_: Path) -> str:
+def benchmark(_: Peek) -> str:
     """Return the protocol of these tables."""
     return "froc"
 

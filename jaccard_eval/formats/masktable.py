@@ -160,6 +160,8 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     tables = [path]
     if is_folder:
         tables = [path / name for name in sorted(files.list_folder(path)[1]) if reads_name(name)]
+    if not tables:
+        raise DataError.single("labels-missing", Where(str(path)), "no .csv files", fix="Pass the folder of them.")
     side = RecordCollector(draft)
     labelled = [_read_table(table, side, draft, options) for table in tables]
     draft.findings.raise_errors()

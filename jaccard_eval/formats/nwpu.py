@@ -53,9 +53,9 @@ def looks_like(peek: Peek) -> Likeness | None:
     return Likeness.STRUCTURE if fitting and set.intersection(*fitting) else None
 
 
-def benchmark(path: Path) -> str:
+def benchmark(peek: Peek) -> str:
     """Return the protocol where the first image with heads has a size of each."""
-    lines = (fields for fields in map(str.split, files.read_lines(path)) if len(fields) > 2)
+    lines = (fields for fields in map(str.split, files.read_lines(peek.path)) if len(fields) > 2)
     return "nwpu" if _is_image(next(lines, []), _TRUTH, is_cut=False) else ""
 
 
@@ -121,6 +121,6 @@ def _sizes(table: FloatArray, lines: TextBoxes, draft: Draft) -> FloatArray:
         ),
         fix="Write half of the shorter side before half of the diagonal.",
     )
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # boxes that are no numbers are refused with all others
         sides = 2 * np.stack([small, np.sqrt(large**2 - small**2)], axis=1)
     return np.where(np.isnan(sides), 0.0, sides)

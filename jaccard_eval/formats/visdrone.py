@@ -59,11 +59,11 @@ def _split(line: str) -> list[str]:
     return [field.strip() for field in line.strip().removesuffix(",").split(",")] if line.strip() else []
 
 
-def benchmark(path: Path) -> str:
+def benchmark(peek: Peek) -> str:
     """Return the protocol where all classes that are judged occur."""
     from jaccard_eval.formats._yolo.sources import fields_below  # not needed to look for a format
 
-    below = fields_below(files.inner_folder(path, _LABELS), _split)
+    below = fields_below(files.inner_folder(peek.path, _LABELS), _split)
     found = {fields[_CATEGORY] for fields in below if len(fields) == len(_NUMBERS)}
     return "visdrone" if {str(number) for number in range(_REGION + 1, _OTHERS)} <= found else ""
 

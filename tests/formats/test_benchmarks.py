@@ -81,7 +81,7 @@ def pycocotools_stats(name: str) -> list[float]:
 @pytest.mark.parametrize("name", sorted(CLASSES))
 def test_the_scene_gives_the_twelve_numbers_of_pycocotools(name: str) -> None:
     gt, pred = (SAMPLE / name / side for side in SIDES[name])
-    result = evaluate(gt, pred)
+    result = evaluate(gt, pred, protocol="coco")
     assert [value.value for value in result.metrics.values()] == pycocotools_stats(name)
     assert [finding.code for finding in result.findings if finding.severity != "note"] == []
 

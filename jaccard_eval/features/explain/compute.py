@@ -441,7 +441,7 @@ RULES = (  # the order of the steps, and the fields that only make sense togethe
     ("objects too small to count", ("least_area",)),
     ("detections that ignored objects cover", ("spares_covered",)),
     ("pixels added to sides", ("pixel_offset",)),
-    ("what boxes are compared by", ("overlap",)),
+    ("what boxes are compared by", ("overlap", "reach")),
     ("rounding of overlaps", ("single_precision", "union_epsilon")),
     ("assignment", ("assignment", "iou_ties")),
     ("order of equal scores", ("score_ties",)),
