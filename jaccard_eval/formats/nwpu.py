@@ -121,6 +121,6 @@ def _sizes(table: FloatArray, lines: TextBoxes, draft: Draft) -> FloatArray:
         ),
         fix="Write half of the shorter side before half of the diagonal.",
     )
-    with np.errstate(over="ignore", invalid="ignore"):  # boxes that are no numbers are refused with all others
+    with np.errstate(over="ignore", invalid="ignore"):  # an infinite box is refused with all others
         sides = 2 * np.stack([small, np.sqrt(large**2 - small**2)], axis=1)
     return np.where(np.isnan(sides), 0.0, sides)
