@@ -14,7 +14,7 @@ import numpy as np
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE
 from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.reading.drawn import turned_corners
-from jaccard_eval.reading.json import is_finite, is_number
+from jaccard_eval.reading.json import is_finite_number
 from jaccard_eval.reading.labelmaps import EncodedImage
 from jaccard_eval.reading.mask_pixels import edges_of_rows
 from jaccard_eval.reading.outlines import OutlineDraft, filled_ring
@@ -38,10 +38,10 @@ def of_encord(entry: Record, size: tuple[float, float]) -> Record:
     width, height = size
     box: Any = values.get("boundingBox") or values.get(_ROTATED)
     sides: list[Any] = [box.get(name) for name in "xywh"] if isinstance(box, dict) else []
-    if sides and all(map(_is_plain, sides)):
+    if sides and all(map(is_finite_number, sides)):
         scaled = [share * side for share, side in zip(sides, (width, height) * 2, strict=True)]
         turn = box.get("theta")
-        if _is_plain(turn) and turn % 360:
+        if is_finite_number(turn) and turn % 360:
             values["polygon"] = turned_corners(scaled, turn)
         else:
             values["bbox"] = scaled
@@ -72,12 +72,14 @@ def _rings(nested: Any, by_number: Any) -> list[list[float]]:
 
 def _filled(rings: list[Any]) -> list[Any]:
     """Return an outline with its holes cut out; what is none stays as it is, for the reader of polygons to refuse."""
-    are_rings = all(isinstance(ring, list) and len(ring) % 2 == 0 and all(map(_is_plain, ring)) for ring in rings)
+    are_rings = all(
+        isinstance(ring, list) and len(ring) % 2 == 0 and all(map(is_finite_number, ring)) for ring in rings
+    )
     return filled_ring([[*zip(ring[::2], ring[1::2], strict=True)] for ring in rings])[0] if are_rings else rings[0]
 
 
 def _scaled(ring: Sequence[Any], size: tuple[float, float]) -> list[Any]:
-    return [value * size[at % 2] if _is_plain(value) else value for at, value in enumerate(ring)]
+    return [value * size[at % 2] if is_finite_number(value) else value for at, value in enumerate(ring)]
 
 
 def of_dataloop(entry: Record, size: tuple[float, float]) -> Record:
@@ -97,7 +99,7 @@ def of_dataloop(entry: Record, size: tuple[float, float]) -> Record:
             values[PIXELS] = (runs_of_pixels([(pixels, 0, 0, height)]).edges, (height, width))
     elif kind == "box" and isinstance(coordinates, list) and len(coordinates) == 2:
         ends: list[list[Any]] = [[end.get(axis) for end in coordinates if isinstance(end, dict)] for axis in "xy"]
-        if all(len(axis) == 2 and all(map(_is_plain, axis)) for axis in ends):
+        if all(len(axis) == 2 and all(map(is_finite_number, axis)) for axis in ends):
             (left, right), (top, bottom) = map(sorted, ends)
             values |= {"coordinates": None, "bbox": [left, top, right - left, bottom - top]}
     elif kind != "segment":
@@ -154,10 +156,6 @@ def _track(track: Record, size: tuple[Any, Any] | None) -> tuple[Pixels | None, 
     edges = sized.runs.edges + start[sized.runs.owners()]
     joined = without_empty_runs(Runs(edges, np.array([0, len(edges)])))
     return (joined.edges, (height, width * len(frames))), (height, width * len(frames))
-
-
-def _is_plain(value: Any) -> bool:
-    return is_number(value) and is_finite(value)
 
 
 def _is_side(value: Any) -> bool:

@@ -29,7 +29,7 @@ from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import Drawn, drawn_by, kinds_in, turned_corners
-from jaccard_eval.reading.json import is_finite, is_number, looks_like_json_lines, parse_json
+from jaccard_eval.reading.json import is_finite_number, is_number, looks_like_json_lines, parse_json
 from jaccard_eval.reading.peek import Kind, Likeness, Peek
 from jaccard_eval.reading.records import (
     UNKNOWN_SIZE,
@@ -199,9 +199,9 @@ def _of_batch(image: Mapping[str, Any]) -> list[Any]:
             for point in (pose if isinstance(pose, list) else ())
             if isinstance(point, list) and len(point) == 3
         ]
-        seen = [float(one) for one in given if is_number(one) and is_finite(one) and one > _FOUND_POINT]
+        seen = [float(one) for one in given if is_finite_number(one) and one > _FOUND_POINT]
         mean = math.fsum(one / len(seen) for one in seen) if given else 1.0
-        people.append({"keypoints": pose, "score": score * mean if is_number(score) and is_finite(score) else score})
+        people.append({"keypoints": pose, "score": score * mean if is_finite_number(score) else score})
     return people
 
 
@@ -952,7 +952,7 @@ def _size(record: Record, carrier: Carrier) -> tuple[float, float]:
     listed = next((side for side in sides if isinstance(side, list)), None)
     if listed is not None:
         sides = listed[:2][::-1]
-    if len(sides) != 2 or not all(is_number(side) and is_finite(side) and side > 0 for side in sides):
+    if len(sides) != 2 or not all(is_finite_number(side) and side > 0 for side in sides):
         return UNKNOWN_SIZE
     return float(sides[0]), float(sides[1])
 
@@ -1048,9 +1048,9 @@ def _label(entry: Record, carrier: Carrier, names: Mapping[Any, str], draft: Dra
 
 def _score(entry: Record, most: float) -> float | None:
     value = _value(entry.values, _SCORES)
-    if isinstance(value, list) and value and all(is_number(one) and is_finite(one) for one in value):  # of points
+    if isinstance(value, list) and value and all(is_finite_number(one) for one in value):  # of points
         value = math.fsum(one / len(value) for one in value)
-    return value / most if is_number(value) and is_finite(value) else None
+    return value / most if is_finite_number(value) else None
 
 
 def _outlined(entry: Record, carrier: Carrier) -> Record:
@@ -1162,7 +1162,7 @@ def _named_sides(values: Mapping[str, Any], encoding: str) -> list[float] | None
         values,
     )
     for keys, kind in _SIDES.items():
-        if all(is_number(inner.get(key)) and is_finite(inner[key]) for key in keys):
+        if all(is_finite_number(inner.get(key)) for key in keys):
             left, top, *far = (float(inner[key]) for key in keys)
             sign = (encoding == "xyxy") - (kind == "xyxy")
             return [left, top, far[0] + sign * left, far[1] + sign * top]
@@ -1181,7 +1181,7 @@ def _drawn(entry: Record, encoding: str) -> Drawn:
         return drawn_by(entry, box=box, kind="object without a shape")
     if kind == "bbox" and box is not None:
         rotation = _value(entry.values, ("attributes.rotation",))
-        if is_number(rotation) and is_finite(rotation) and rotation % 360:
+        if is_finite_number(rotation) and rotation % 360:
             ring = turned_corners(box, rotation)
             left, top = min(ring[::2]), min(ring[1::2])
             return Drawn(box=[left, top, max(ring[::2]) - left, max(ring[1::2]) - top], rings=[ring], kind=kind)

@@ -95,6 +95,11 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def is_finite_number(value: Any) -> bool:
+    """Whether a JSON value is a number that fits a float, and neither NaN nor infinite."""
+    return is_number(value) and is_finite(value)
+
+
 def is_finite(value: float) -> bool:
     """Whether a number fits a float and is neither NaN nor infinite."""
     try:

@@ -32,7 +32,14 @@ from jaccard_eval.native.calls import read_outlines as compiled_outlines
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import rings_of, turned_corners
-from jaccard_eval.reading.json import described_json, is_finite, is_number, parse_json, parse_json_lines
+from jaccard_eval.reading.json import (
+    described_json,
+    is_finite,
+    is_finite_number,
+    is_number,
+    parse_json,
+    parse_json_lines,
+)
 from jaccard_eval.reading.oriented import check_outlines, rectangles
 from jaccard_eval.reading.outlines import OutlineDraft
 from jaccard_eval.similarity.keypoints import Keypoints
@@ -390,7 +397,7 @@ def _rotated_box(record: dict[str, Any]) -> Any:
     """Return the corners of a box that CVAT turned about its centre, by degrees clockwise; None of others."""
     attributes, box = record.get("attributes"), record.get("bbox")
     rotation: Any = attributes.get("rotation") if isinstance(attributes, dict) else None
-    if not (is_number(rotation) and is_finite(rotation) and isinstance(box, list) and len(box) == 4):
+    if not (is_finite_number(rotation) and isinstance(box, list) and len(box) == 4):
         return None
     if not all(map(is_number, box)):
         return None

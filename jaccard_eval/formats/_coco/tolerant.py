@@ -35,6 +35,7 @@ from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.json import (
     described_json,
     is_finite,
+    is_finite_number,
     is_number,
     kind_of,
     looks_like_json_lines,
@@ -332,7 +333,7 @@ def _id(record: Record, field: str) -> int | str:
         return value
     # A number too large for a float is treated as an integer, which is out of range.
     is_large = is_number(value) and not is_finite(value) and (isinstance(value, int) or math.isinf(value))
-    if is_large or (is_number(value) and is_finite(value) and value == math.floor(value)):
+    if is_large or (is_finite_number(value) and value == math.floor(value)):
         exact = isinstance(value, int) or abs(value) < _EXACT_FLOATS
         if exact and INT64_MIN <= value <= INT64_MAX:
             return int(value)
