@@ -124,6 +124,13 @@ def mediapipe(folder: Path) -> Pair:
     return people(folder, 33), write_json(folder / "found.json", [{"image": "a.jpg", "pose_landmarks": pose}])
 
 
+def easy_vitpose(folder: Path) -> Pair:
+    frame = {"0": [[y, x, SCORE] for x, y in points(17, 2)]}
+    (folder / "out/a.jpg").mkdir(parents=True, exist_ok=True)
+    write_json(folder / "out/a.jpg/a_result.json", {"keypoints": [frame], "skeleton": {"0": "nose"}})
+    return people(folder), folder / "out"
+
+
 # Which places of COCO's 17 points OpenPose's 18 have, 17 for the neck between the shoulders.
 _OF_OPENPOSE = (0, 17, 6, 8, 10, 5, 7, 9, 12, 14, 16, 11, 13, 15, 2, 1, 4, 3)
 
@@ -155,13 +162,14 @@ def faces(folder: Path) -> Pair:
     return folder / "gt", folder / "pred"
 
 
-UNSCORED = ("AI Challenger", "300W", "Google, texts", "kraken")
+UNSCORED = ("AI Challenger", "300W", "Google, texts", "keras-ocr", "kraken")
 POSES: dict[str, Write] = {
     "AI Challenger": aic,
     "AlphaPose": alphapose,
     "AlphaPose, sep-json": alphapose_by_image,
     "AlphaPose, CMU-Pose": alphapose_of_cmu,
     "Animal-Pose": animalpose,
+    "easy_ViTPose": easy_vitpose,
     "MediaPipe": mediapipe,
     "MMPose 0": mmpose,
     "MPII": mpii,
@@ -258,6 +266,24 @@ def kraken(folder: Path) -> Pair:
     return write_json(folder / "gt.json", truth), write_json(folder / "found.json", document)
 
 
+def kili(folder: Path) -> Pair:
+    rings = [shares(LEFT), [[x / SIZE[0], 1.0] for x in (20, 25, 30)]]  # a hole that is flat
+    drawn = [{"normalizedVertices": [{"x": x, "y": y} for x, y in ring]} for ring in rings]
+    word = {"boundingPoly": drawn, "categories": [{"name": "word"}], "type": "semantic", "children": {}}
+    jobs = {"JOB_0": {"annotations": [word]}, "JOB_1": {"categories": [{"name": "clean"}]}}
+    asset = {"externalId": "a.jpg", "resolution": {"width": 60, "height": 40}, "latestLabel": {"jsonResponse": jobs}}
+    one = {"image": "a.jpg", "label": "word", "score": SCORE, "polygon": corners(MOVED)}
+    return write_json(folder / "data.json", [asset]), write_json(folder / "found.json", [one])
+
+
+def keras_ocr(folder: Path) -> Pair:
+    return answers(folder, [["W", corners(MOVED)]])
+
+
+def easyocr_by_name(folder: Path) -> Pair:
+    return words(folder), write_json(folder / "found.json", {"a.jpg": [[corners(MOVED), "W", SCORE]]})
+
+
 def azure_read(folder: Path) -> Pair:
     line = {"boundingBox": flat(MOVED), "words": [{"boundingBox": flat(MOVED), "text": "W", "confidence": SCORE}]}
     page = {"page": 1, "width": 60, "height": 40, "unit": "pixel", "lines": [line]}
@@ -314,9 +340,12 @@ WORDS: dict[str, Write] = {
     "docTR by class": doctr_by_class,
     "docTR, export": doctr,
     "docTR, upright": doctr_upright,
+    "EasyOCR by name": easyocr_by_name,
     "Google": google,
     "Google, texts": google_texts,
     "hOCR": hocr,
+    "keras-ocr": keras_ocr,
+    "Kili": kili,
     "kraken": kraken,
     "PAGE": page_xml,
     "TDA-ReCTS": tda_rects,

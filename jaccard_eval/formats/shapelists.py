@@ -28,8 +28,9 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.drawn import Drawn, drawn_by, kinds_in, turned_corners
+from jaccard_eval.reading.drawn import Drawn, drawn_by, kinds_in, rings_of, turned_corners
 from jaccard_eval.reading.json import is_finite_number, is_number, looks_like_json_lines, parse_json
+from jaccard_eval.reading.outlines import filled_ring
 from jaccard_eval.reading.peek import Kind, Likeness, Peek
 from jaccard_eval.reading.records import (
     UNKNOWN_SIZE,
@@ -205,6 +206,33 @@ def _of_batch(image: Mapping[str, Any]) -> list[Any]:
     return people
 
 
+def _of_easy_vitpose(image: Mapping[str, Any]) -> list[Any]:
+    """Return the poses of a frame of easy_ViTPose, which has them by track; points begin with y."""
+    poses = [[point for point in _listed_at(image, track) if isinstance(point, list)] for track in image]
+    return [
+        {
+            "keypoints": [[*point[1::-1], *point[2:]] for point in pose],
+            "keypoint_scores": [one[-1] for one in pose if one],
+        }
+        for pose in poses
+    ]
+
+
+def _of_kili(image: Mapping[str, Any]) -> list[Any]:
+    """Return the objects of all jobs of Kili, whose outlines begin with the outer one."""
+    jobs = _at(image, "latestLabel", "jsonResponse")
+    objects = []
+    for one in [
+        one for job in (jobs if isinstance(jobs, dict) else {}) for one in _listed_at(jobs, job, "annotations")
+    ]:
+        rings = [_listed_at(part, "normalizedVertices") for part in _listed_at(one, "boundingPoly")]
+        outline = None
+        with suppress(ValueError):
+            outline = filled_ring([[(_at(point, "x"), _at(point, "y")) for point in ring] for ring in rings])
+        objects.append({"label": _at(one, "categories", "name"), "polygon": outline})
+    return objects
+
+
 _UNLABELLED = 3
 _OF_BATCH = 6
 _FOUND_POINT = 0.2  # the least score of a point that is found: vis_thr of MMPose's data sets
@@ -372,6 +400,15 @@ CARRIERS = {
         keys=frozenset({"preds", "boxes", "image_paths"}), objects=("found",), name=("image_path",),
         one_class="person", likeness=Likeness.NAMED, kinds=("keypoints",), rows=_of_batch,
     ),
+    "easy-vitpose": Carrier(
+        keys=frozenset({"keypoints", "skeleton"}), images="keypoints", objects=("found",), one_class="person",
+        likeness=Likeness.NAMED, mark=rb'"keypoints"\s*:\s*\[\s*\{', kinds=("keypoints",), rows=_of_easy_vitpose,
+    ),
+    "kili": Carrier(
+        keys=frozenset({"externalId", "latestLabel"}), objects=("found",), name=("externalId",), labels=("label",),
+        size=("resolution.width", "resolution.height"), likeness=Likeness.NAMED, shares=True, kinds=("bbox", "segm"),
+        rows=_of_kili,
+    ),
     "mediapipe": Carrier(
         keys=frozenset({"image", "pose_landmarks"}), objects=("found",), name=("image",), one_class="person",
         likeness=Likeness.NAMED, kinds=("keypoints",), shares=True,
@@ -453,6 +490,7 @@ _LISTS = [
         "mmpose 0",
         "mpii",
         "mediapipe",
+        "kili",
         "ctw",
         "ctw, found",
         "youtube-vis, found",
@@ -517,10 +555,14 @@ _BY_NAME_PARTS = pattern(
     rb'|[^{}]*"content_ann"\s*:\s*\{)'
     rb'|\[\s*\{\s*"(?:text_lines|bboxes)"\s*:\s*\[\s*\{[^{}]*"polygon")'
 )
-# Corners, a word and a score, as readers return them.
-_TRIPLES = pattern(rb'\[\s*\[\s*\[(?:\s*\[[-+\d.eE,\s]+\]\s*,?){4}\s*\]\s*,\s*\[?\s*"')
+# Corners, a word and a score, as readers return them; of keras-ocr the word is first. Of an image, of many, or by name.
+_TRIPLES = pattern(
+    rb'(?:\[(?:\s*\[\s*\]\s*,)*\s*|\{(?:\s*"[^"]+"\s*:\s*\[\s*\]\s*,)*\s*"[^"]+"\s*:\s*)?\[\s*\[\s*(?:\[(?:\s*\[[-+\d.eE,\s]+\]\s*,?){4}\s*\]\s*,\s*\[?\s*"'
+    rb'|"(?:[^"\\]|\\.)*"\s*,\s*\[(?:\s*\[[-+\d.eE,\s]+\]\s*,?){4}\s*\]\s*\])'
+)
 # A path, boxes, and the points of people, as PaddleDetection keeps them.
 _DETECTED = pattern(rb'\[\s*\[\s*(?:"[^"]*"|\d+)\s*,\s*\[\s*(?:\[[-+\d.eE,\s]+\][\s,]*)*\]\s*,\s*\[\s*\[')
+_PAGES = "If the other side names its images, export each page alone, to a file called like its image."
 _TWO_CORNERS = pattern(rb'"geometry"\s*:\s*\[\s*\[[^\[\]]*\]\s*,\s*\[[^\[\]]*\]\s*\]')  # of docTR's upright words
 _BEFORE_NAME = pattern(r"^(?:gt|res)_")
 _OUTLINE = pattern(rb'"(?:polygon|points|segmentation|mask|vertices|box)"\s*:\s*(\[[-+\d.eE,\s\[\]]+\])')
@@ -747,8 +789,7 @@ def _of_document(
         images = _by_page(document)
     is_numbered = len(images) > 1 and not found.name  # pages of a document
     if is_numbered:
-        fix = "If the other side has a file for each image, export each page to a file called like its image."
-        note_positions(len(images), where.path, draft, fix)
+        note_positions(len(images), where.path, draft, _PAGES)
     for at, record in enumerate(images):
         yield found, str(at) if is_numbered else _name(record, found, key), _with_rows(record, found), names
 
@@ -835,7 +876,14 @@ def _listed(
             image = Record({"found": rows}, place, draft.findings)
             yield _POSED, str(name).replace("\\", "/").rpartition("/")[2], image, {}
     elif values and isinstance(values[0], list):
-        yield _LISTED, key, Record({"found": [*map(_of_triple, values)]}, where, draft.findings), {}
+        pages = [values] if _is_triple(values[0]) else values
+        if len(pages) > 1:
+            note_positions(len(pages), where.path, draft, _PAGES)
+        for at, page in enumerate(pages):
+            image = Record(
+                {"found": [*map(_of_triple, page if isinstance(page, list) else [page])]}, where, draft.findings
+            )
+            yield _LISTED, str(at) if len(pages) > 1 else key, image, {}
     elif not carrier.objects:
         yield carrier, key, Record({"": values}, where, draft.findings), {}
     else:
@@ -919,9 +967,16 @@ def _joined(document: Record, carrier: Carrier) -> Iterator[Record]:
         yield replace(image, values={**image.values, name: objects.get(key, [])})
 
 
+def _is_triple(entry: Any) -> bool:
+    first = entry[0] if isinstance(entry, list) and entry else None
+    return isinstance(first, str) or bool(rings_of(first))
+
+
 def _of_triple(entry: Any) -> dict[str, Any]:
     """Return corners, a word and a score as an object; the last two may be a list."""
     ring, *rest = entry if isinstance(entry, list) and entry else [None]
+    if isinstance(ring, str) and rest:
+        rest[0], ring = ring, rest[0]
     text, *score = rest[0] if len(rest) == 1 and isinstance(rest[0], list) and rest[0] else rest or [None]
     return {"polygon": ring, "text": text, "score": next(iter(score), None)}
 
@@ -997,6 +1052,8 @@ def _parts(given: Any) -> Any:
     pages = (
         given if isinstance(given, list) else [given.get("content_ann", given) if isinstance(given, dict) else given]
     )
+    if pages and all(map(_is_triple, pages)):
+        return [*map(_of_triple, pages)]
     by_class = pages[0].get("polygons") if len(pages) == 1 and isinstance(pages[0], dict) else None
     if isinstance(by_class, dict):  # of docTR
         return [{"polygon": ring, "label": label} for label in by_class for ring in _listed_at(by_class, label)]

@@ -608,6 +608,10 @@ _THOUSANDS = partial(_divided, by=PER_CLASS, below=PER_CLASS)
 _CITYSCAPES = Layout(
     name=CITYSCAPES, words="", kind="grey", parts=_THOUSANDS, categories=CATEGORIES, ending=ENDING, has_crowds=True
 )
+_JOINED = Layout(
+    name="semantic-instance", words="a map of classes and one of numbers", kind="two folders",
+    parts=partial(_divided, by=1 << 16, below=0),
+)  # fmt: skip
 # Those with the same names of files are distinguished by what is in them.
 LAYOUTS = (
     replace(_CITYSCAPES, name="cityscapes-train-ids", categories=_BY_TRAIN_ID, ending="_instanceTrainIds.png"),
@@ -630,6 +634,7 @@ LAYOUTS = (
     Layout(
         name="class-256", words="256 x class + number", kind="grey", parts=partial(_divided, by=256, below=0),
     ),
+    _JOINED,
     Layout(name="class-1000", words="1000 x class + number", kind="grey", parts=_THOUSANDS),
     Layout(
         name="class-100", words="100 x class + number, stuff below 125", kind="grey",
@@ -656,8 +661,7 @@ def read_folder(role: str, path: Path, findings: FindingLog, known: tuple[Catego
     if len(listed) > 1:  # in the root of COCO, objects and captions may have segments as well
         listed = [name for name in listed if is_folder(folder_of(path / name))] or listed
         listed = [name for name in listed if "panoptic" in name.rpartition("/")[2].lower()] or listed
-    maps = [_map_of(path / name) for name in listed]
-    if listed and None not in maps:
+    if listed and None not in [_map_of(path / name) for name in listed]:
         return _read_records(role, path, listed, findings)
     if len(listed) == 1:
         return read_file(role, path / listed[0], None, findings)
@@ -665,6 +669,7 @@ def read_folder(role: str, path: Path, findings: FindingLog, known: tuple[Catego
         detail = f"holds {len(listed):,} JSON files with segments_info: {', '.join(listed[:3])}"
         findings.error("input-ambiguous", Where(str(path)), detail, fix="Pass the one that is meant.")
         return None
+    maps = _maps_in(path, names)
     if names:
         layout, categories = _CITYSCAPES, CATEGORIES
     else:
@@ -672,7 +677,8 @@ def read_folder(role: str, path: Path, findings: FindingLog, known: tuple[Catego
         names = names or [name for name in files if name.lower().endswith((".npy", *POINT_SUFFIXES))]
         for ending in (layout.ending for layout in LAYOUTS if layout.ending != ".png"):
             names = [name for name in names if name.endswith(ending)] or names
-        found = _layout_of(path, names, known, findings) if names else None
+        maps = _maps_in(path, names)
+        found = _layout_of(path, maps, known, findings) if maps else None
         if not names:
             detail = f"there is no map (*{ENDING}) among the {pluralise(len(files), 'file')} of the folder"
             fix = "Pass the JSON file of COCO's panoptic format, or the folder of Cityscapes' instance maps."
@@ -681,10 +687,10 @@ def read_folder(role: str, path: Path, findings: FindingLog, known: tuple[Catego
             return None
         layout, categories = found
     bring(path / name for name in names)
-    keys = [_image_key(name, layout.ending) for name in names]
+    keys = [_image_key(name, layout.ending) for name in maps]
     images = tuple(
-        SegmentedImage(key, key, path / name, Where(str(path / name)), None, None)
-        for key, name in zip(keys, names, strict=True)
+        SegmentedImage(key, key, maps[name], Where(str(path / name)), None, None)
+        for key, name in zip(keys, maps, strict=True)
     )
     first: dict[str, Path | ArrayMap] = {}
     for image in images:
@@ -693,6 +699,39 @@ def read_folder(role: str, path: Path, findings: FindingLog, known: tuple[Catego
             findings.error("image-duplicate", image.where, detail, fix="Pass a folder with one map for each image.")
     list_of = partial(layout.listed, categories)
     return SegmentedSide(str(path), str(path), layout.name, categories, images, layout.decode, list_of=list_of)
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """A map of classes, and one of the numbers of their instances."""
+
+    classes: Path
+    numbers: Path
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> _Values:
+        files = [EncodedImage(path) for path in (self.classes, self.numbers)]
+        if files[0].shape != files[1].shape:
+            detail = "has {} x {} pixels, the map of classes {} x {}".format(
+                *files[1].shape[::-1], *files[0].shape[::-1]
+            )
+            raise DataError.single("map-size", Where(str(self.numbers)), detail, fix="Export both of one image.")
+        label, number = (_CITYSCAPES.decode(file).rows(0, file.shape[0]).astype(np.int64) for file in files)
+        return label * (1 << 16) + number
+
+
+def _maps_in(path: Path, names: Sequence[str]) -> Mapping[str, Path | ArrayMap]:
+    """Return the maps of a folder by their names; those of classes and those of numbers, in a folder each, are one."""
+    by_folder: dict[str, list[str]] = {}
+    for name in names:
+        folder, _, rest = name.partition("/")
+        by_folder.setdefault(folder, []).append(rest)
+    pair = [next((one for one in by_folder if one.lower().startswith(kind)), "") for kind in ("semantic", "instance")]
+    if len(by_folder) != 2 or not all(pair) or {*by_folder[pair[0]]} != {*by_folder[pair[1]]}:
+        return {name: path / name for name in names}
+    return {
+        name: ArrayMap(f"{pair[0]}/{name}", _Joined(*(path / folder / name for folder in pair)))
+        for name in by_folder[pair[0]]
+    }
 
 
 def _lists_segments(path: Path) -> bool:
@@ -743,26 +782,27 @@ def _image_key(name: str, ending: str) -> str:
 
 
 def _layout_of(
-    path: Path, names: list[str], known: tuple[Category, ...], findings: FindingLog
+    path: Path, maps: Mapping[str, Path | ArrayMap], known: tuple[Category, ...], findings: FindingLog
 ) -> tuple[Layout, tuple[Category, ...]] | None:
     """Return the only layout that a sample of the maps fits, with its classes; else an error names the readings."""
-    kind, values = "", np.zeros(0, dtype=np.int64)
+    kind, values, names = "", np.zeros(0, dtype=np.int64), [*maps]
     try:
         for name in names[:: max(1, len(names) // _SAMPLE)][:_SAMPLE]:
-            file = EncodedImage(path / name)
-            kind = kind or file.kind
+            file = EncodedImage(maps[name])
+            kind = kind or (file.kind if isinstance(maps[name], Path) else _JOINED.kind)
             layout = next((row for row in LAYOUTS if row.kind == kind), _CITYSCAPES)
             map_ = layout.decode(file)
             values = np.union1d(values, map_.rows(0, map_.shape[0]).astype(np.int64))
     except DataError as error:
         findings.extend(error.findings)
         return None
-    near = None if kind != "grey" else _categories_near(path, findings)
+    near = _categories_near(path, findings)
     own = near or known
     candidates = [
         row for row in LAYOUTS if row.kind == kind and names[0].endswith((row.ending, *_ARRAYS[row.ending == ".png"]))
     ]
     candidates = [row for row in candidates if row.ending != ".png"] or candidates
+    candidates = [row for row in candidates if near and not row.categories] or candidates
     rows = [(row, row.categories or own) for row in candidates]
     fitting = [(row, categories) for row, categories in rows if categories and row.fits(categories, values)]
     # Where both fit, nothing but person and car has a number.

@@ -48,7 +48,7 @@ def test_words_are_compared_by_their_outlines(carrier: str, tmp_path: Path) -> N
     result = evaluate(gt, pred, pred_options=asked)
     assert result.metrics["AP"].value == pytest.approx(WORD_AP)
     boxes = {"ALTO", "CTW", "docTR, upright", "hOCR"}
-    masks = {"DAVAR", "docTR by class", "kraken", "PAGE", "TDA-ReCTS"}
+    masks = {"DAVAR", "docTR by class", "Kili", "kraken", "PAGE", "TDA-ReCTS"}
     assert result.protocol.iou_type == ("bbox" if carrier in boxes else "segm" if carrier in masks else "obb")
 
 
@@ -59,6 +59,20 @@ def test_pages_of_a_document_are_numbered_and_never_one_image(tmp_path: Path) ->
     side = load(path, role="pred")
     assert (side.images.keys, side.boxes.image.tolist()) == (("0", "1"), [0, 1])
     assert [finding.code for finding in side.findings if finding.code == "image-position"]
+
+
+@pytest.mark.parametrize("carrier", ["docTR, export", "EasyOCR by name"])
+def test_outputs_that_name_no_image_lead_to_a_file_for_each(carrier: str, tmp_path: Path) -> None:
+    gt, pred = WORDS[carrier](tmp_path)
+    if carrier == "docTR, export":
+        (page,) = json.loads((pred / "a.json").read_text())["pages"]
+        document = {"pages": [page, {**page, "page_idx": 1}]}
+    else:
+        document = [*json.loads(pred.read_text()).values(), [], []]
+    path = write_json(tmp_path / "document.json", document)
+    with pytest.raises(DataError, match=r"the list does not name images; its \d outputs") as caught:
+        evaluate(gt, path)
+    assert "to a file called like its image" in str(caught.value)
 
 
 def test_shares_of_an_image_without_a_size_need_the_images(tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def test_pages_of_a_file_are_images_and_files_of_a_page_each_would_have_names(tm
     Image.new("L", (100, 80)).save(tmp_path / "0.png")
     Image.new("L", (100, 80)).save(tmp_path / "1.png")
     for path in (doctr, textract):
-        with pytest.warns(JaccardEvalWarning, match="export each page to a file called like its image"):
+        with pytest.warns(JaccardEvalWarning, match="export each page alone, to a file called like its image"):
             found = load(path, options=ReadOptions(images=tmp_path))
         assert (len(found.images), found.boxes.image.tolist()) == (2, [0, 1])
 

@@ -73,6 +73,9 @@ def explain_images(finding: Finding, gt: Dataset, pred: Dataset, options: SideOp
         told = _with_repair(finding, way, present, gt, pred)
         fix = told.fix and replace(told.fix, options={**told.fix.options, **options_of_boxes})
         return replace(told, fix=fix)
+    numbered = next((one for side in (pred, gt) for one in side.findings if one.code == "image-position"), None)
+    if numbered is not None and numbered.fix is not None:
+        return _extended(finding, numbered.examples[0].detail, numbered.fix)
     groups = [*_shared_names(gt), *_shared_names(pred)]
     if taken or not groups:
         return finding

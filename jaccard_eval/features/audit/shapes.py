@@ -257,6 +257,7 @@ def _mirrored(pred: BoxTable, sizes: FloatArray) -> BoxTable | None:
 
 _CERTAIN = 3.0  # standard errors by which the mean IoU of pairs must gain
 _LEAST_MEAN_GAIN = 0.005
+FEWEST_BEYOND = 3  # centres outside of their images, from which it is not an accident
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +312,7 @@ def check_angles(context: AuditContext, findings: FindingLog) -> None:
     if context.metrics.protocol.iou_type not in ORIENTED:
         return
     _check_upright(context, findings)
+    _check_centres(context, findings)
     pairs = _pairs_of_centres(context.sample)
     if pairs is None:
         return
@@ -339,6 +341,25 @@ def check_angles(context: AuditContext, findings: FindingLog) -> None:
         as_given, right, pooled = gain
         detail = f"angles look wrong: AP50{pooled} {as_given:.3f} as given, {right:.3f} {best.name}"
         findings.warning("angle-convention", Where(side.path, field="angle"), detail, fix=best.fix(as_given, right))
+
+
+def _check_centres(context: AuditContext, findings: FindingLog) -> None:
+    """Stop at boxes whose centres leave their images as x and y, and none as y and x: rows and columns are such."""
+    sizes = image_sizes(context)
+    for side, boxes in ((context.gt, context.sample.gt), (context.pred, context.sample.pred)):
+        quads = _shapes(boxes, Quads)
+        if quads is None or not side.reading.angle:
+            continue
+        centres, within = quads.corners.mean(axis=1), sizes[boxes.image]
+        n_beyond = int((centres > within).any(axis=1).sum())
+        if n_beyond < FEWEST_BEYOND or not (centres[:, ::-1] <= within).all():
+            continue
+        detail = f"{n_beyond:,} of {len(boxes):,} centres lie outside of their images as x, y, and none as y, x"
+        fix = Fix.missing("Exchange the first two numbers of each box of such a side: x is the column, y the row.")
+        is_doubtless = context.stops("box-axes", named=False)
+        fix = replace(fix, allow="box-axes") if is_doubtless else fix
+        report = findings.error if is_doubtless else findings.warning
+        report("box-axes", Where(side.path, field="box"), detail, fix=fix)
 
 
 def _check_both_directions(context: AuditContext, pairs: Mapping[str, Quads], findings: FindingLog) -> None:

@@ -198,3 +198,30 @@ def test_corners_of_negated_angles_and_exchanged_sides_are_named(tmp_path: Path)
     metrics, said = evaluated(tmp_path, gt, swapped, "--iou-type", "obb")
     evidence = f"AP50 {metrics['AP50']:.3f} as given, {true['AP50']:.3f} with width and height exchanged"
     assert evidence in said["angle-convention"]
+
+
+@pytest.mark.parametrize("side", ["gt", "pred"])
+def test_centres_by_row_and_column_stop_the_run_where_they_leave_their_images(side: str, tmp_path: Path) -> None:
+    # As in MVTec's screws: of four centres in an image of 64 x 48, three have a column beyond its height.
+    def boxes(is_exchanged: bool) -> list[list[float]]:
+        centres = [(60.0, 10.0), (55.0, 20.0), (50.0, 30.0), (20.0, 40.0)]
+        return [[*(centre[::-1] if is_exchanged else centre), 8.0, 4.0, 0.5] for centre in centres]
+
+    def records(is_exchanged: bool, **fields: float) -> list[Record]:
+        return [{"image_id": 1, "category_id": 1, "bbox": box, **fields} for box in boxes(is_exchanged)]
+
+    objects = [{"id": at, **record} for at, record in enumerate(records(side == "gt"), start=1)]
+    gt = {
+        "images": [{"id": 1, "file_name": "a.png", "width": 64, "height": 48}],
+        "categories": [{"id": 1, "name": "screw"}],
+        "annotations": objects,
+    }
+    files = write_json(tmp_path / "gt.json", gt), write_json(tmp_path / "pred.json", records(side == "pred", score=0.5))
+    angles = ("--gt-angle", "rad-ccw", "--pred-angle", "rad-ccw")
+    done = run_here(*files, *angles, cwd=tmp_path)
+    expected = (
+        "box: 3 of 4 centres lie outside of their images as x, y, and none as y, x. Exchange the first two numbers"
+    )
+    assert (done.returncode, f"{files[side == 'pred'].name}: {expected}" in done.stderr) == (3, True), done.stderr
+    allowed = run_here(*files, *angles, "--allow", "box-axes", cwd=tmp_path)
+    assert (allowed.returncode, "warning[box-axes]" in allowed.stderr) == (0, True)

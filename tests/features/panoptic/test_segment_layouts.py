@@ -52,7 +52,12 @@ def sides(root: Path, encode: Encode, name: str = "seq/000001.png") -> tuple[Pat
     return root / "gt", root / "pred"
 
 
+def red(name: str, number: int) -> tuple[int, int, int]:
+    return {"road": 7, "car": 26, "": 0}[name], (number * 300) >> 8, (number * 300) & 255
+
+
 LAYOUTS = {
+    "class-number": (red, True),
     "bdd100k": (bitmask, False),
     "kitti-step": (channels, False),
     "class-256": (grey(256), True),
@@ -71,6 +76,23 @@ def test_values_name_class_and_number_and_the_layout_is_found_by_the_classes(nam
     assert (result.gt.format, result["PQ"]) == (name, pytest.approx(PQ, abs=1e-15))
     rows = {row.name: row for row in result.per_class}
     assert (rows["car"].is_thing, rows["car"].tp, rows["car"].fn, rows["road"].is_thing) == (True, 1, 1, False)
+
+
+def test_maps_of_classes_and_of_numbers_in_a_folder_each_are_joined(tmp_path: Path) -> None:
+    for side, cells in (("gt", GT), ("pred", PRED)):
+        write(
+            tmp_path / side / "semantic_40/seq/1.png", cells, lambda name, number: {"road": 7, "car": 26, "": 0}[name]
+        )
+        write(tmp_path / side / "instance/seq/1.png", cells, lambda name, number: number)
+    gt, pred = tmp_path / "gt", tmp_path / "pred"
+    with pytest.raises(DataError, match="a map of classes and one of numbers: classes 7, 26"):
+        panoptic(gt, pred)
+    (tmp_path / "classes.json").write_text(json.dumps(CLASSES))
+    result = panoptic(gt, pred)
+    assert (result.gt.format, result["PQ"]) == ("semantic-instance", pytest.approx(PQ, abs=1e-15))
+    write(pred / "instance/seq/1.png", GT[1:], lambda name, number: number)
+    with pytest.raises(DataError, match="has 7 x 1 pixels, the map of classes 8 x 1"):
+        panoptic(gt, pred)
 
 
 def test_classes_of_mapillary_are_those_that_it_evaluates(tmp_path: Path) -> None:
