@@ -26,9 +26,10 @@ from jaccard_eval.data.document import Part, Rows
 from jaccard_eval.data.metricref import METRICS
 from jaccard_eval.data.protocol import BOXES, COCO, POINTS, Protocol
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.data.sides import Sides
+from jaccard_eval.data.sides import Prints, Sides
 from jaccard_eval.data.signature import RowHasher, digest_names, fingerprint, quoted
 from jaccard_eval.engine import at_work, path_of, session
+from jaccard_eval.engine.meanwhile import Meanwhile
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.audit.compute import audit, is_doubtful
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     Options = TypeVar("Options", bound=SideOptions)
 
 
+MANY_BOXES = 500_000  # of fewer, what a thread holds besides weighs more than the time that it saves
 # In which order a signature names the choice of rows, images and classes; what stands not here comes behind.
 SELECTING = (
     *("nms", "classes", "exclude_classes", "score_min", "extra_images", "images_in_common", "class_map"),
@@ -77,12 +79,14 @@ def load_and_align(
     *,
     regions: bool = False,
     whole_bodies: bool = False,
+    are_printed_meanwhile: bool = False,
 ) -> Sides:
     """Read both sides and bring them to common images, classes and units; `api.evaluate` explains the options.
 
     A DataError means that an input cannot be used, or that the two do not belong together. Boxes are kept in a `store`
     where one is given. Shapes are read where an `iou_type` compares them, and where rules ask for them, regions that
-    nobody judged and all points of whole bodies.
+    nobody judged and all points of whole bodies. Fingerprints of many boxes may be left to a thread, for a caller that
+    asks for them.
     """
     # Read: each side by the format that it has, or that was named.
     asked = given_reading(options)
@@ -115,12 +119,20 @@ def load_and_align(
         raise with_split(error, gt, gt_side, pred_side, options) from None
 
     # Sign: what the numbers will rest on, by fingerprint, and every choice that can change one.
+    selection, prints = _selection(options, gt_side, pred_side, aligned), Meanwhile(partial(_prints, aligned))
+    if are_printed_meanwhile and store is None and len(aligned.pred) >= MANY_BOXES:
+        prints.begin()
+    else:
+        prints()
+    return Sides(gt_side, pred_side, aligned, selection, prints)
+
+
+def _prints(aligned: Alignment) -> Prints:
     names = aligned.image_names, aligned.class_names
     hasher = RowHasher.of(*names)  # once for both sides: names cost as much as rows
     gt_hashes, gt_print = fingerprint(aligned.gt, names, "gt", aligned.units, hasher)
     pred_hashes, pred_print = fingerprint(aligned.pred, names, "pred", aligned.units, hasher)
-    selection = _selection(options, gt_side, pred_side, aligned)
-    return Sides(gt_side, pred_side, aligned, selection, (gt_hashes, pred_hashes), (gt_print, pred_print))
+    return Prints((gt_hashes, pred_hashes), (gt_print, pred_print))
 
 
 def _as_recorded(options: Options, sources: tuple[Source, Source], iou_type: str | None = None) -> Options:
@@ -161,7 +173,7 @@ def load_and_trust(gt: Source, pred: Source, options: SideOptions, rules: Protoc
         )
         # COCO's cap need not be one of what comes next.
         without_cap = replace(options, allow=(*options.allow, "max-dets"))
-        found = audit(sides.gt, sides.pred, sides.aligned, metrics, sides.hashes, options=without_cap)
+        found = audit(sides.gt, sides.pred, sides.aligned, metrics, sides.prints().hashes, options=without_cap)
         _raise_errors((*sides.findings, *found))
     return sides
 
@@ -334,7 +346,7 @@ def _evaluate(
     if protocol.is_one_point and reading.assume_score is None:
         # One operating point needs no scores; those of a file stay.
         options = replace(options, pred_options=replace(reading, assume_score=1.0))
-    facts = {"regions": protocol.judges_void, "whole_bodies": protocol.whole_bodies}
+    facts = {"regions": protocol.judges_void, "whole_bodies": protocol.whole_bodies, "are_printed_meanwhile": True}
     given = load_and_align(gt, pred, options, store, protocol.iou_type, **facts)
     sides = judge(given, protocol)
     is_unranked = any(finding.code == "score-assumed" for finding in sides.findings)
@@ -359,7 +371,7 @@ def _evaluate(
 
     # Audit: what is wrong beyond doubt ends here, before a number is shown.
     stopping = options if _may_stop(gt, pred) else None
-    hashes = sides.hashes
+    hashes = sides.prints().hashes
     if sides is not given and not is_stored:
         # A fingerprint is that of the boxes as given; checks look at those that are judged.
         hasher = RowHasher.of(aligned.image_names, aligned.class_names)

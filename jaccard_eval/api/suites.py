@@ -26,7 +26,8 @@ from jaccard_eval.data.imagekeys import is_image_name
 from jaccard_eval.data.metricref import EXTERNAL, MetricRef
 from jaccard_eval.data.result import GateVerdict
 from jaccard_eval.engine import session
-from jaccard_eval.engine.threads import map_in_order, usable_processors
+from jaccard_eval.engine.meanwhile import usable_processors
+from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import JaccardEvalError, UsageError
 from jaccard_eval.features.gates.judging import judge
 from jaccard_eval.features.gates.rules import Gates, parse_rule

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import Words
 from jaccard_eval.data.dataset import Dataset
@@ -12,21 +15,27 @@ from jaccard_eval.findings import Finding
 from jaccard_eval.frozen import dataclass
 
 
+class Prints(NamedTuple):
+    """What `signature.fingerprint` returns of the ground truth and of the predictions."""
+
+    hashes: tuple[Words | None, Words | None]
+    fingerprints: tuple[str, str]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Sides:
     """Both sides as read, and what they have in common.
 
-    `selection` is what was chosen, as a signature names it; `hashes` are those of the aligned rows of the ground truth
-    and of the predictions, as `signature.fingerprint` returns them; `fingerprints` are of either side as given.
-    `judged_by` are the rules that boxes were chosen by, as `matching.judging` does; None where all are still there.
+    `selection` is what was chosen, as a signature names it; `prints` returns what is known of the aligned rows of
+    either side as given, which may take a while. `judged_by` are the rules that boxes were chosen by, as
+    `matching.judging` does; None where all are still there.
     """
 
     gt: Dataset
     pred: Dataset
     aligned: Alignment
     selection: tuple[str, ...]
-    hashes: tuple[Words | None, Words | None]
-    fingerprints: tuple[str, str]
+    prints: Callable[[], Prints]
     judged_by: Protocol | None = None
 
     @property
@@ -36,7 +45,7 @@ class Sides:
 
     def summaries(self) -> tuple[InputSummary, InputSummary]:
         """Return both sides in short, with their fingerprints."""
-        gt, pred = self.fingerprints
+        gt, pred = self.prints().fingerprints
         return summarise(self.gt, gt), summarise(self.pred, pred)
 
     def sign(self, protocol: Protocol, *choices: str, version: str) -> str:
@@ -44,7 +53,7 @@ class Sides:
 
         Fingerprints leave no trace of images without boxes; rates per image depend on how many there are.
         """
-        gt, pred = self.fingerprints
+        gt, pred = self.prints().fingerprints
         selection = (*self.selection, *choices, f"images={len(self.aligned.image_names)}")
         return signature(protocol, selection=selection, gt=gt, pred=pred, version=version)
 

@@ -97,7 +97,7 @@ def fingerprint(
     for table in boxes.tables():
         hashes, shapes = hasher.with_shapes(table)
         if not digests.add(table.image, hashes, partial(row_words, table, label_words(table, ranks), shapes)):
-            hashes = hashes[:0]
+            hashes = np.zeros(0, dtype=np.uint64)
     digest = digests.digest([kind, units, len(boxes), classes])
     return hashes if isinstance(boxes, BoxTable) else None, f"{FINGERPRINT}{digest}"
 

@@ -16,7 +16,7 @@ from jaccard_eval.engine.scratch import ScratchPlace, gathered, read_array, read
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.matchtable import Ranking
 from jaccard_eval.matching.order import IntArray, WholeArray, class_and_score_order, lengths_of_runs, starts_of_runs
-from jaccard_eval.metrics.curves import Hits, TieOrder, late_misses, late_of_hits, merits, required_hits, running_total
+from jaccard_eval.metrics.curves import Hits, TieOrder, late_misses, late_of_hits, merits, required_hits
 
 # Columns stand one behind the other: those of detections, of candidates, and of objects.
 _DETECTIONS: dict[str, Any] = {
@@ -344,9 +344,6 @@ class Shared:
     """What all curves of a bucket need."""
 
     def __init__(self, ranking: Ranking) -> None:
-        is_candidate = np.zeros(len(ranking), dtype=np.bool_)
-        is_candidate[ranking.candidate] = True
-        self.candidates_before = running_total(is_candidate, np.int32)
         self._ranking = ranking
 
     @cached_property
@@ -408,7 +405,7 @@ class CurveReducer:
 
     def add(self, ranking: Ranking, shared: Shared, beyond: tuple[IntArray, IntArray] | None) -> None:
         """Add a bucket."""
-        hits = Hits(ranking, self.area, self.cap, shared.candidates_before)
+        hits = Hits(ranking, self.area, self.cap)
         count = hits.stop - hits.start
         before = self._before(hits, shared) + np.repeat(self._counted.ravel(), count.ravel())
         if beyond is not None:

@@ -230,7 +230,7 @@ class ReduceCurves(ChainTask):
                 continue
             ranking = self.load(bucket)
             if cell[2] or other > place:
-                hits = Hits(ranking, area, cap, Shared(ranking).candidates_before)
+                hits = Hits(ranking, area, cap)
                 moved += hits.totals() - (hits.stop - hits.start)[:, 0]
             if not cell[2]:
                 image = ranking.image[ranking.candidate]
@@ -259,7 +259,7 @@ class FindRecallScores(ChainTask):
         seen = np.zeros(last - first, dtype=np.bool_)
         for bucket in chain:
             ranking = self.load(bucket)
-            hits = Hits(ranking, self.area, self.rules.caps[self.cap], Shared(ranking).candidates_before)
+            hits = Hits(ranking, self.area, self.rules.caps[self.cap])
             place = needed - 1 - tp[:, :, None]  # (T, K, R) among the hits of the bucket
             there = (place >= 0) & (place < (hits.stop - hits.start)[:, :, None])
             at = np.where(there, place + hits.start[:, :, None], 0)

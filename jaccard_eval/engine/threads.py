@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import TypeVar
+
+from jaccard_eval.engine.meanwhile import usable_processors
 
 Partition = TypeVar("Partition")
 Result = TypeVar("Result")
@@ -42,11 +43,3 @@ def map_in_order(
             yield result
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def usable_processors() -> int:
-    """Return how many processors this process may use, which a container or ``taskset`` may have limited."""
-    # Not every system reports which ones a process may use.
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

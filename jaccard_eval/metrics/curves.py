@@ -39,9 +39,8 @@ if TYPE_CHECKING:
 class Hits:
     """True positives of one area range and cap, by threshold, class and rank, and what counts before them."""
 
-    def __init__(self, ranking: Ranking, area: int, cap: int | None, candidates_before: IntArray) -> None:
+    def __init__(self, ranking: Ranking, area: int, cap: int | None) -> None:
         self._ranking = ranking
-        self._candidates_before = candidates_before
         self._area = area
         # The largest cap was applied before matching. A smaller one changes no match: better detections chose first.
         self._cap = cap if cap is not None and cap != ranking.protocol.max_dets[-1] else None
@@ -127,8 +126,11 @@ class Hits:
         classes = np.searchsorted(ranking.label, np.arange(ranking.n_labels, dtype=ranking.label.dtype))
         # Two lists: what counts unless it matches, once for all thresholds, and the corrections at candidates, a row a
         # threshold. So nothing of shape (T, n) is ever made.
+        is_candidate = np.zeros(len(ranking), dtype=np.bool_)
+        is_candidate[ranking.candidate] = True
+        before = running_total(is_candidate, np.int32)
         of_class, of_hit = (
-            thresholds * len(ranking.candidate) + self._candidates_before[at]
+            thresholds * len(ranking.candidate) + before[at]
             for thresholds, at in ((np.arange(len(self.start))[:, None], classes), (self.threshold, rows))
         )
         base, change = running_total(self._unmatched, np.int32), running_total(self._changed.ravel(), np.int32)
@@ -1079,13 +1081,6 @@ class _Plan:
         return area * self.ranking.n_labels + self.ranking.gt_label[row], self.ranking.gt_image[row]
 
     @cached_property
-    def candidates_before(self) -> IntArray:
-        """How many candidates stand in front of each row, and in all; shape (n + 1,)."""
-        is_candidate = np.zeros(len(self.ranking), dtype=np.bool_)
-        is_candidate[self.ranking.candidate] = True
-        return running_total(is_candidate, np.int32)
-
-    @cached_property
     def tie_bounds(self) -> RowArray:
         """Where each tie begins, and where the last one ends."""
         starts = starts_of_runs(self.ranking.score) | starts_of_runs(self.ranking.label)
@@ -1094,7 +1089,7 @@ class _Plan:
     def hits(self, area: int, cap: int | None) -> Hits:
         """Return the hits of an area range within a cap."""
         if (area, cap) not in self._hits:
-            self._hits[area, cap] = Hits(self.ranking, area, cap, self.candidates_before)
+            self._hits[area, cap] = Hits(self.ranking, area, cap)
         return self._hits[area, cap]
 
     def latest_hits(self, area: int, cap: int | None) -> Hits:
@@ -1103,7 +1098,7 @@ class _Plan:
             return self._hits[area, cap]
         if self._latest is None or self._latest[0] != (area, cap):
             self._latest = None  # before others are made
-            hits = Hits(self.ranking, area, cap, self.candidates_before)
+            hits = Hits(self.ranking, area, cap)
             self._latest = (area, cap), hits
             self.hit_counts[area, cap] = hits.stop - hits.start
         return self._latest[1]

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from jaccard_eval.engine.threads import AHEAD, map_in_order, usable_processors
+from jaccard_eval.engine.threads import AHEAD, map_in_order
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
@@ -45,7 +45,3 @@ def test_a_consumer_that_stops_early_leaves_no_thread() -> None:
     next(results)
     results.close()  # type: ignore[attr-defined]
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("jaccard-eval")]
-
-
-def test_at_least_one_processor_is_usable() -> None:
-    assert usable_processors() >= 1

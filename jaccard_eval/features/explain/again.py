@@ -8,7 +8,7 @@ from jaccard_eval.data.alignment import align
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
 from jaccard_eval.data.result import EvaluationResult, InputSummary
-from jaccard_eval.data.sides import Sides
+from jaccard_eval.data.sides import Prints, Sides
 from jaccard_eval.data.signature import BESIDE_METRICS, ORDERS, RowHasher, signature, without_fields
 from jaccard_eval.errors import UsageError
 from jaccard_eval.metrics.detection import detection_metrics
@@ -46,12 +46,12 @@ def sides_again(result: EvaluationResult) -> Sides:
     aligned = replace(
         align(gt, pred, SideOptions(match_images="id")), correspondence=result.correspondence, findings=()
     )
-    hashes = tuple(map(RowHasher.of(aligned.image_names, aligned.class_names), (aligned.gt_table, aligned.pred_table)))
+    hasher = RowHasher.of(aligned.image_names, aligned.class_names)
+    fingerprints = result.gt.fingerprint, result.pred.fingerprint
+    prints = Prints((hasher(aligned.gt_table), hasher(aligned.pred_table)), fingerprints)
     # What was found is part of the result; the ground truth's findings come first among those of the sides.
     found = replace(gt, findings=result.findings)
-    fingerprints = result.gt.fingerprint, result.pred.fingerprint
-    selection = _selection(result)
-    return Sides(found, pred, aligned, selection, (hashes[0], hashes[1]), fingerprints, judged_by=result.protocol)
+    return Sides(found, pred, aligned, _selection(result), lambda: prints, judged_by=result.protocol)
 
 
 def _selection(result: EvaluationResult) -> tuple[str, ...]:

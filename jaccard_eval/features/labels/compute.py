@@ -153,7 +153,7 @@ def suspect_labels(
     order = {kind: place for place, kind in enumerate(SUSPICIONS)}
     suspects.sort(key=lambda suspect: (-suspect.score, order[suspect.kind]))
     gt = sides[0].summaries()[0]
-    further = [f"pred_{k}={side.fingerprints[1]}" for k, side in enumerate(sides[1:], start=2)]
+    further = [f"pred_{k}={side.prints().fingerprints[1]}" for k, side in enumerate(sides[1:], start=2)]
     found: list[Finding] = [*sides[0].findings]
     for side in sides[1:]:
         found += [*side.pred.findings, *side.aligned.findings]
