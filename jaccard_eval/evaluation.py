@@ -70,6 +70,14 @@ SELECTING = (
 )
 
 
+def at_one_point(options: Options, protocol: Protocol) -> Options:
+    """Return options for rules of one operating point, which need no scores; those of a file stay."""
+    reading = options.pred_options or ReadOptions()
+    if not protocol.is_one_point or reading.assume_score is not None:
+        return options
+    return replace(options, pred_options=replace(reading, assume_score=1.0))
+
+
 def load_and_align(
     gt: Source,
     pred: Source,
@@ -165,6 +173,7 @@ def explain_inputs(
 
 def load_and_trust(gt: Source, pred: Source, options: SideOptions, rules: Protocol = COCO) -> Sides:
     """Read and align both sides; stop, as `evaluate_inputs` does, where files were beyond doubt read wrongly."""
+    options = at_one_point(options, rules)
     sides = load_and_align(gt, pred, options, iou_type=rules.iou_type, whole_bodies=rules.whole_bodies)
     # A look at a sample settles most cases; the evidence of a stop takes a matching.
     if _may_stop(gt, pred) and is_doubtful(sides.aligned):
@@ -341,11 +350,7 @@ def _evaluate(
     store: DiskEngine | None = None,
 ) -> EvaluationResult:
     # Read, align, and ignore what the rules do not judge.
-    options = _as_recorded(options, (gt, pred))
-    reading = options.pred_options or ReadOptions()
-    if protocol.is_one_point and reading.assume_score is None:
-        # One operating point needs no scores; those of a file stay.
-        options = replace(options, pred_options=replace(reading, assume_score=1.0))
+    options = at_one_point(_as_recorded(options, (gt, pred)), protocol)
     facts = {"regions": protocol.judges_void, "whole_bodies": protocol.whole_bodies, "are_printed_meanwhile": True}
     given = load_and_align(gt, pred, options, store, protocol.iou_type, **facts)
     sides = judge(given, protocol)
@@ -382,7 +387,7 @@ def _evaluate(
 
     # Measure, and sign what was measured.
     with Stage("measuring"):
-        ties = metrics.tie_interval() if is_unranked else None
+        ties = metrics.tie_interval() if is_unranked and not protocol.is_swept else None
         refs = summary_refs(protocol, ranked=ties is None)
         if is_stored:  # there the IoU of matches is not kept
             refs = tuple(ref for ref in refs if METRICS[ref.name].on != "matches")
@@ -437,5 +442,6 @@ def _still_said(read: Sequence[Finding], audited: Sequence[Finding], protocol: P
         no_area_is_read = finding.code == "area-missing" and protocol.oks_box_share is not None
         are_regions = finding.code == "kitti-dontcare" and bool(protocol.class_rules)
         are_points = finding.code == "box-empty" and protocol.overlap in POINTS
-        if not are_points and not is_settled and not no_area_is_read and not are_regions:
+        needs_no_score = finding.code == "score-assumed" and protocol.is_swept
+        if not needs_no_score and not are_points and not is_settled and not no_area_is_read and not are_regions:
             yield finding

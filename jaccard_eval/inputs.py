@@ -450,8 +450,8 @@ def _with_pixels(findings: Sequence[Finding], gt: Path, pred: Path) -> tuple[Fin
     if not any(finding.code in unscored for finding in findings):
         return tuple(findings)
     if not hold_classes(gt, pred):
-        words = "If these maps hold objects, {assume_score} ranks all equally; the pixels of classes are for {command}."
-        either = Fix.missing(words, command="pixels GT PRED", assume_score="1.0")
+        words = "If these maps hold objects, {protocol} needs no scores; the pixels of classes are for {command}."
+        either = Fix.missing(words, command="pixels GT PRED", protocol="cells")
         return tuple(
             replace(found, fix=either) if found.code == "score-missing" and _is_of_maps(found) else found
             for found in findings

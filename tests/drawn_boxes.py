@@ -382,6 +382,38 @@ def drawn_heads(seed: int) -> Heads:
     return images
 
 
+def drawn_cells(seed: int) -> list[tuple[Array, Array]]:
+    """Draw label images of cells, some without any, and of what was found: moved, torn, joined, missed, made up."""
+    rng = np.random.default_rng(seed)
+    images = []
+    y, x = np.indices((48, 64))
+    for _ in range(int(rng.integers(2, 7))):
+        sides = np.zeros((2, 48, 64), dtype=np.uint16)
+        for number in range(1, int(rng.integers(0, 14)) + 1):
+            at, half = rng.integers(0, 60, 2), rng.integers(2, 9, 2)
+            is_round = rng.random() < 0.5
+            power = 2 if is_round else 20
+            sides[0][np.abs((y - at[0]) / half[0]) ** power + np.abs((x - at[1]) / half[1]) ** power < 1] = number
+        moved = np.roll(sides[0], rng.integers(-1, 2, 2), axis=(0, 1))
+        for number in np.unique(moved)[1:].tolist():
+            of_it = moved == number
+            fate = rng.random()
+            if fate < 0.1:
+                continue
+            sides[1][of_it] = number
+            if fate < 0.25:  # torn in halves
+                sides[1][of_it & (np.cumsum(of_it).reshape(of_it.shape) > of_it.sum() // 2)] = number + 100
+            elif fate < 0.35:
+                sides[1][of_it] = max(number - 1, 1)
+            elif fate < 0.5:
+                sides[1][of_it & (rng.random(of_it.shape) < 0.3)] = 0
+        if rng.random() < 0.4:
+            top, left = rng.integers(0, 40, 2)
+            sides[1][top : top + 6, left : left + 9] = 300
+        images.append((sides[0], sides[1]))
+    return images
+
+
 # Points of each list that COCO-WholeBody has of a body.
 BODY_LISTS = {"keypoints": 17, "foot_kpts": 6, "face_kpts": 68, "lefthand_kpts": 21, "righthand_kpts": 21}
 

@@ -8,14 +8,22 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from jaccard_eval.data.boxtable import BoxTable
+from jaccard_eval.data.known_protocols import MASKS
 from jaccard_eval.data.protocol import BOXES, AreaRange, Protocol, ProtocolOptions
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.engine import path_of, session
 from jaccard_eval.errors import UsageError
-from jaccard_eval.evaluation import evaluate_inputs, explain_inputs, image_files, in_every, load_and_trust
+from jaccard_eval.evaluation import (
+    at_one_point,
+    evaluate_inputs,
+    explain_inputs,
+    image_files,
+    in_every,
+    load_and_trust,
+)
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.fixes import Fix
-from jaccard_eval.formats import benchmark_of, opened
+from jaccard_eval.formats import benchmark_of, opened, unscored
 from jaccard_eval.inputs import (
     Input,
     both_sides,
@@ -543,9 +551,10 @@ def inspect(
         return inspect_sides(side if is_gt else None, None if is_gt else side, None, (), version=__version__)
     path, pred = opened(path, gt_format), opened(pred, pred_format)
     rules, found = _settled(asked, path, [pred], options)
+    options = at_one_point(options, rules)
     both = (
         Input(path, gt_format, with_shapes(gt_options, rules.iou_type)),
-        Input(pred, pred_format, with_shapes(pred_options, rules.iou_type)),
+        Input(pred, pred_format, with_shapes(options.pred_options, rules.iou_type)),
     )
     read = read_both(*both)
     if rules.iou_type == BOXES and (read.gt is None or read.pred is None):
@@ -900,6 +909,15 @@ def _settled(
             Input(gt, options.gt_format), [Input(pred, options.pred_format) for pred in preds]
         )
         found = (*found, *noted)
+    how = options.pred_options or ReadOptions()
+    if asked.protocol is None and iou_type in MASKS and how.assume_score is None and not how.columns:
+        carriers = unscored(gt, preds, options.gt_format, options.pred_format)
+        if carriers:
+            asked, log = replace(asked, protocol="cells", iou_type=iou_type), FindingLog()
+            fix = Fix.missing("Pass {assume_score} for COCO's AP, of masks that rank equally.", assume_score="1.0")
+            detail = f"rules: cells, as the predictions ({carriers}) have no scores to rank them by"
+            log.note("protocol-chosen", Where(str(preds[0])), detail, fix=fix)
+            found, rules = (*found, *log.findings()), asked.rules()
     require_effect([name for name in changed(asked) if name in ("sigmas", "dilation_ratio")], "kinds", {"": iou_type})
     if iou_type == rules.iou_type:
         return rules, found

@@ -228,8 +228,8 @@ def fields_document(value: Any) -> dict[str, Any]:
 
 
 def put(document: dict[str, Any], key: str, value: Any) -> None:
-    """Set what stands at a key, which may lead through objects."""
-    *outer, last = key.split(".") if "." in key else (key,)
+    """Set what stands at a key, which may lead through objects; that of a metric, as F1[iou=0.75], does not."""
+    *outer, last = key.split(".") if "." in key and not key.endswith("]") else (key,)
     for name in outer:
         document = document.setdefault(name, {})
     document[last] = value

@@ -885,6 +885,56 @@ _NWPU_SMALL: dict[str, Any] = _NWPU | {
     },
 }
 
+# Instances without scores, as of cells in images of labels: what is paired at each threshold, of all images together.
+_STARDIST = "StarDist at 650d3a19, stardist/matching.py"
+_SWEPT = ("accuracy", "accuracy50", "accuracy75")
+
+_CELLS: dict[str, Any] = _VOC2012 | {
+    "iou_thresholds": _COCO["iou_thresholds"],
+    "iou_type": "segm",
+    "assignment": "most_pairs",
+    "score_ties": "image",
+    "pixel_offset": 0.0,
+    "crowd_overlap": "ioa",
+    "metrics": (
+        *_SWEPT,
+        *(f"{name}{at}" for at in ("", "[iou=0.75]") for name in ("precision", "recall", "F1")),
+        "mean_IoU",
+        "image_accuracy",
+    ),
+    "sources": {
+        "iou_thresholds": "Caicedo et al. 2019, the 2018 Data Science Bowl: 0.5 to 0.95",
+        "areas": f"{_STARDIST} has no size ranges",
+        "max_dets": f"{_STARDIST} has no cap",
+        "iou_type": f"{_STARDIST}, matching: pixels of label images",
+        "assignment": f"{_STARDIST}, matching: as many pairs at or above the threshold as there can be",
+        "iou_ties": f"{_STARDIST}, matching: the largest sum of IoU; here whose object it is changes no count",
+        "score_ties": "here by image",
+        "pixel_offset": f"{_STARDIST}: pixels",
+        "crowd_overlap": "label images have no crowds; here as COCO",
+        "ignored_flags": "what is marked does not count",
+        "reusable_flags": "what is marked takes any number of instances",
+        "interpolation": "as PASCAL VOC 2010-2012, where instances have scores",
+        "precision_epsilon": "as PASCAL VOC",
+        "metrics": f"{_STARDIST}, matching_dataset: by_image=False, and image_accuracy with True; mean_matched_score is"
+        " mean_IoU",
+    },
+}
+
+# The mean of the images of the mean of the thresholds.
+_BOWL = "Data Science Bowl 2018, kaggle.com, evaluation"
+
+_DSB2018: dict[str, Any] = _CELLS | {
+    "above_threshold": True,
+    "metrics": ("image_accuracy", "image_accuracy50", "image_accuracy75", *_SWEPT),
+    "sources": {name: source.replace(_STARDIST, _BOWL) for name, source in _CELLS["sources"].items()}
+    | {
+        "assignment": f"{_BOWL}: a single predicted object matches a ground truth object; here as many as there can be",
+        "above_threshold": f"{_BOWL}: a hit is greater than the threshold",
+        "metrics": f"{_BOWL}: the mean over images of the mean over thresholds of TP / (TP + FP + FN)",
+    },
+}
+
 # What is listed here is accepted by name, in the order of the help; `data.protocol.Protocol` explains each rule.
 RULES: dict[str, dict[str, Any]] = {
     "coco": _COCO,
@@ -908,6 +958,8 @@ RULES: dict[str, dict[str, Any]] = {
     "cityscapes": _CITYSCAPES,
     "icdar": _ICDAR,
     "ctdar": _CTDAR,
+    "cells": _CELLS,
+    "dsb2018": _DSB2018,
     "froc": _FROC,
     "points": _POINTS,
     "nwpu": _NWPU,

@@ -194,6 +194,28 @@ TOOLS = (
         shown="tests/oracle/test_points.py, numbers of its functions on 100 drawn sets",
     ),
     Tool(
+        name="stardist 650d3a19 matching_dataset",
+        prints="tp, fp, fn, precision, recall, accuracy and f1 at each IoU threshold, mean_matched_score",
+        protocol="cells",
+        close="counts equal, ratios 1e-12, mean_IoU 1e-6. by_image=True is image_accuracy, but that"
+        " counts images with neither objects nor detections as 0",
+        shown="tests/oracle/test_cells.py, its numbers on 100 drawn sets",
+    ),
+    Tool(
+        name="cellpose 849ca11f average_precision",
+        prints="TP / (TP + FP + FN) of each image at each IoU threshold, called AP",
+        protocol="cells",
+        close="2e-6, as it has single precision: the mean over images is image_accuracy50, image_accuracy75",
+        shown="tests/oracle/test_cells.py, its numbers on 100 drawn sets",
+    ),
+    Tool(
+        name="Data Science Bowl 2018 (Kaggle)",
+        prints="mean average precision at different intersection over union thresholds",
+        protocol="dsb2018",
+        close="1e-9, of the rules as published: its script is not",
+        shown="tests/oracle/test_cells.py, numbers of SciPy's assignment on 100 drawn sets, and hand arithmetic",
+    ),
+    Tool(
         name="noduleCADEvaluationLUNA16.py (LUNA16)",
         prints="sensitivity at seven rates of false positives, and their mean (CPM)",
         protocol="froc",

@@ -29,6 +29,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "point": ("iou", "score", "class"),  # detections with at least a score
     "points": ("score", "class"),  # the same, at every threshold
     "images": ("score", "class"),  # how many of them each image has
+    "sweep": ("iou", "score", "class"),  # the same at one threshold, or the mean over all of them
     "matches": ("iou", "score", "class"),  # the same, or without a score all of them
     "errors": ("iou", "class"),
     "findings": (),
@@ -66,7 +67,7 @@ class Metric:
 # What is measured of every class, and averaged over them.
 AVERAGED = ("curves", "curve", "rates")
 # What is counted of the detections with at least a score.
-AT_POINTS = ("point", "points", "images")
+AT_POINTS = ("point", "points", "images", "sweep")
 # Types of errors by the names that TIDE gives them.
 ERROR_TYPES = {
     "Cls": "classification",
@@ -115,6 +116,9 @@ _ALL = (
     Metric("F1", "ratio", (BOXES,), "2 TP / (2 TP + FP + FN)", aliases=("F-score",)),
     Metric("wF1", "ratio", (BOXES,), "mean F1 of the IoU thresholds, each weighted by itself", on="points",
            aliases=("weighted F1",)),
+    Metric("accuracy", "ratio", (BOXES,), "TP / (TP + FP + FN), mean over thresholds", number="iou", on="sweep"),
+    Metric("image_accuracy", "ratio", (BOXES,), "the same of each image with objects or detections; mean of the images",
+           number="iou", on="sweep"),
     Metric("TP", "count", (BOXES, SEGMENT_CLASS), "detections that match an object", aliases=("true positives",)),
     Metric("FP", "count", (BOXES, SEGMENT_CLASS), "detections that match none", higher_is_better=False,
            aliases=("false positives",)),

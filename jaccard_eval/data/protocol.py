@@ -49,6 +49,7 @@ LATER_RULES: dict[str, Any] = {
     "reach": 0.0,
 }
 POINTS = ("diagonal", "width", "pixels")  # overlaps of centres, near whatever their boxes are
+SWEPT = ("accuracy", "image_accuracy")  # metrics of what is paired at each threshold, whatever the scores
 USUAL_IOU = 0.5  # of AP50; PASCAL VOC's only one
 # Rules that only one kind of similarity has.
 RULES_OF = {"dilation_ratio": "boundary", "sigmas": "keypoints", "oks_box_share": "keypoints"}
@@ -337,6 +338,11 @@ class Protocol:
     def is_one_point(self) -> bool:
         """Whether all detections are one operating point, which needs no scores."""
         return self.assignment in ("first_pair", "most_pairs")
+
+    @property
+    def is_swept(self) -> bool:
+        """Whether what is counted at each threshold is all that is of interest, and not how detections rank."""
+        return self.is_one_point and any(metric.startswith(SWEPT) for metric in self.metrics)
 
     @property
     def judges_void(self) -> bool:

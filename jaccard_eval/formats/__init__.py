@@ -6,7 +6,8 @@ of its own format is written another way. If the suffixes of ``FORMAT`` do not s
 read, ``reads_name(name)`` does; where an input leads to files outside of it, ``leads_to(path, split)`` returns them.
 Where inputs may have other things to compare than boxes, ``iou_types(peek)`` returns those that the input begins with.
 Where ground truth may be a benchmark's own, ``benchmark(peek)`` returns the protocol that its marks and classes mean,
-"" for none; with ``OF_BOTH_SIDES = True`` it is asked only where predictions are of the format as well.
+"" for none; with ``OF_BOTH_SIDES = True`` it is asked only where predictions are of the format as well. Where
+predictions have no place for scores, ``holds_no_scores(peek, gt)`` reports it; ``gt`` is ground truth of the format.
 One that has ``ASKED_LAST = True`` rates what no other format is sure of; of one that has ``READS_SPLITS = True``, a
 folder with several splits is handed on whole.
 No format knows of another: the one that is surest of an input reads it. Modules that start with an underscore are
@@ -72,6 +73,7 @@ __all__ = [
     "read_stored",
     "reads_name",
     "surest_formats",
+    "unscored",
     "write_dataset",
     "written_formats",
 ]
@@ -194,6 +196,26 @@ def benchmark_of(gt: object, preds: Sequence[object], pred_format: str | None = 
         return str(module.benchmark(gt.peek.at(path))) if hasattr(module, "benchmark") else ""
     except (JaccardEvalError, OSError):
         return ""  # what is wrong is reported when it is read
+
+
+def unscored(gt: object, preds: Sequence[object], gt_format: str | None = None, pred_format: str | None = None) -> str:
+    """Return what predictions are that hold objects and no scores, by how they lie there; "" where any may have one."""
+    sides = [opened(side, name) for side, name in ((gt, gt_format), *((pred, pred_format) for pred in preds))]
+    if not all(isinstance(side, Opened) and not side.in_parts for side in sides):
+        return ""
+    truth, *others = cast("list[Opened]", sides)
+    names = []
+    try:
+        for side in others:
+            path, name = side.found
+            module = format_module(name)
+            beside = truth.found[0] if truth.found[1] == name else None
+            if not hasattr(module, "holds_no_scores") or not module.holds_no_scores(side.peek.at(path), beside):
+                return ""
+            names.append(name)
+    except (JaccardEvalError, OSError):
+        return ""  # what is wrong is reported when it is read
+    return ", ".join(dict.fromkeys(names))
 
 
 def opened(source: Source, format_name: str | None = None) -> Source | Opened:

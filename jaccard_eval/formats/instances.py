@@ -285,6 +285,37 @@ def hold_classes(gt: Path, pred: Path) -> bool:
     return are_shared and (has_void or n_pieces >= COMPONENTS * n_values)
 
 
+def holds_no_scores(peek: Peek, gt: Path | None) -> bool:
+    """Whether maps are those of several objects, and nothing next to them may have scores.
+
+    A file per object is one by its place. Others might be maps of classes, by the pieces of ground truth or their own.
+    """
+    peek = _with_maps(peek)
+    if _holds_objects(peek):
+        return True
+    root = peek if peek.is_folder else peek.at(peek.path.parent)
+    names = [name for folder in (root, *root.first_folders()) for name in folder.files]
+    if TABLE in names or any(name.lower().endswith(".txt") for name in names):
+        return False
+    if files.is_there(peek.path.with_name(f"{peek.path.name}.json")):
+        return False
+    truth = gt or peek.path
+    return any(map(_has_several, (peek.path, truth))) and not hold_classes(truth, peek.path)
+
+
+def _has_several(path: Path) -> bool:
+    """Whether an array is of many maps, or one of the first maps has several values besides 0 and void."""
+    from jaccard_eval.reading.mapstacks import is_stack
+
+    root, found = _listed(path, FindingLog())
+    for name in [name for name in found if name.lower().endswith(MAP_SUFFIXES)][:_LOOKED_INTO]:
+        if name.endswith(".npy") and is_stack(root / name):
+            return True
+        if len({*np.unique(_numbers(root / name)[1]).tolist()} - {0, _VOID}) > 1:
+            return True
+    return False
+
+
 def _count_pieces(ids: npt.NDArray[np.generic]) -> int:
     """Count connected pieces of one value, by their runs in each row."""
     above: list[tuple[int, int, Any, int]] = []  # first and last column, value, and the first run of the piece

@@ -152,6 +152,32 @@ def iou_types(_: Peek) -> set[str]:
     return {"segm"}
 
 
+def holds_no_scores(peek: Peek, _: Path | None) -> bool:
+    """Whether a table has no column of scores, and several objects of one image and class, as maps of classes have not.
+
+    Of a folder of tables of an image each, every one has its own.
+    """
+    import csv
+
+    from jaccard_eval.reading.tabular.rows import fields_up_to, split_first_line
+
+    if peek.is_folder:
+        layouts = [_layout_of(table) for table in peek.first_files(reads_name)]
+        return all(layout is not None and layout.score is None for layout in layouts)
+    layout = _layout_of(peek)
+    if layout is None or layout.score is not None:
+        return False
+    text, seen = files.read_text(peek.path), set[tuple[str, str]]()
+    with fields_up_to(len(text)):
+        for row in csv.reader(text.splitlines()[1:], delimiter=split_first_line(peek.lines[0])[0]):
+            if max(place for place in (layout.mask, layout.image, layout.label) if place is not None) < len(row):
+                named = _names(row, layout)
+                if named in seen:
+                    return True
+                seen.add(named)
+    return False
+
+
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and masks of a table to the draft, or of tables of an image each."""
     from jaccard_eval.reading.tabular.boxes import note_no_class

@@ -105,6 +105,11 @@ def iou_types(_: Peek) -> set[str]:
     return {"segm"}
 
 
+def holds_no_scores(*_: Peek | Path | None) -> bool:
+    """Whether there is no place for scores: always; lines and values are of a class and an object."""
+    return True
+
+
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the frames, classes and masks of sequences to the draft."""
     side = RecordCollector(draft)

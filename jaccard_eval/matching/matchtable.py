@@ -336,8 +336,14 @@ def assign_most_pairs(problem: MatchProblem) -> tuple[IntArray, PairChoice]:
         reaches, is_ignored = pairs.overlap >= problem.thresholds[t], problem.ignored[a][pairs.gt]
         (covered,) = np.nonzero(reaches & is_ignored)
         choice[a, t, owner[covered]] = place[covered]
+        competing = reaches & ~is_ignored
+        # Most want one object that nobody else wants.
+        alone = competing.copy()
+        for side in (owner, pairs.gt):
+            alone &= (np.bincount(side[competing], minlength=int(side.max(initial=-1)) + 1) == 1)[side]
+        choice[a, t, owner[alone]] = place[alone]
         wanted: dict[int, list[int]] = {}
-        for pair in nearest[(reaches & ~is_ignored)[nearest]].tolist():
+        for pair in nearest[(competing & ~alone)[nearest]].tolist():
             wanted.setdefault(int(owner[pair]), []).append(pair)
         taken = np.array(_most_pairs(wanted, owner.tolist(), pairs.gt.tolist()), dtype=np.int64)
         choice[a, t, owner[taken]] = place[taken]

@@ -1004,10 +1004,10 @@ class Curves:
             tp, counted, positives = (int(self._weights @ count) for count in by_image)
         return tp, counted - tp, positives - tp
 
-    def counts_of_images(self, threshold: int, label: int | None, score: float) -> tuple[IntArray, IntArray, IntArray]:
-        """Return how many detections that count and objects each image has, and how often it counts; (n_images,)."""
-        _, found, objects = self._plan.counts_by_image(threshold, label, score)
-        return found, objects, np.ones(len(found), dtype=np.int64) if self._weights is None else self._weights
+    def counts_of_images(self, threshold: int, label: int | None, score: float) -> tuple[IntArray, ...]:
+        """Return how many hits, detections that count and objects each image has, and how often it counts; (n,)."""
+        counts = self._plan.counts_by_image(threshold, label, score)
+        return (*counts, np.ones(self.n_images, dtype=np.int64) if self._weights is None else self._weights)
 
     def best_score(self, threshold: int, label: int | None, aim: str = BEST_F1) -> float:
         """Return the best score of one class, or (None) of all classes pooled; see `merits`.

@@ -90,7 +90,7 @@ class Axes:
         if "score" in KEYS[metric.on] and ref.score is None and self.score != ALL_SCORES:
             ref = replace(ref, score=self.score)
             if ref.score is None and metric.on in AT_POINTS:
-                iou = self.protocol.iou_thresholds[self.single_threshold(ref)] if "iou" in KEYS[metric.on] else None
+                iou = self.protocol.iou_thresholds[self.single_threshold(ref)] if metric.on == "point" else ref.iou
                 example = replace(ref, iou=iou, score=0.5)
                 if ref.name == "score":
                     example = replace(example, score="precision=0.9")
@@ -415,10 +415,20 @@ def counted_value(source: CurveSource, axes: Axes, ref: MetricRef, point: Operat
     if METRICS[ref.name].on == "images":
         if not isinstance(source, Curves):
             raise UsageError(NO_TABLE)
-        return count_error(ref.name, *source.counts_of_images(axes.single_threshold(ref), axes.label(ref), point.score))
+        _, *counts = source.counts_of_images(axes.single_threshold(ref), axes.label(ref), point.score)
+        return count_error(ref.name, *counts)
     ious = axes.protocol.iou_thresholds
-    f1 = [operating_point(source, axes, t, label, ref.score).f1 for t in range(len(ious))]
-    return weighted_f1(ious, f1)
+    chosen = np.arange(len(ious))[axes.thresholds(ref)].tolist()
+    points = [operating_point(source, axes, t, label, ref.score) for t in chosen]
+    if ref.name == "wF1":
+        return weighted_f1(ious, [each.f1 for each in points])
+    if ref.name == "accuracy":
+        return mean_accuracy([(each.tp, each.fp, each.fn) for each in points])
+    if not isinstance(source, Curves):
+        raise UsageError(NO_TABLE)
+    return image_accuracy(
+        [source.counts_of_images(t, label, each.score) for t, each in zip(chosen, points, strict=True)]
+    )
 
 
 def count_error(name: str, found: IntArray, objects: IntArray, weights: IntArray) -> float:
@@ -434,6 +444,29 @@ def count_error(name: str, found: IntArray, objects: IntArray, weights: IntArray
     each = {"count_RMSE": off**2, "count_exact": off == 0}.get(name, off)
     mean = float(weights @ each / weights.sum()) if weights.any() else math.nan
     return math.sqrt(mean) if name == "count_RMSE" else mean
+
+
+def mean_accuracy(counts: Sequence[tuple[int, int, int]]) -> float:
+    """Return TP / (TP + FP + FN), the mean over thresholds; NaN without objects and detections.
+
+    Source: Schmidt et al. (2018), "Cell Detection with Star-Convex Polygons", section 3.3, over all images, as
+    ``matching_dataset`` of StarDist has it.
+    """
+    return float(np.mean([_ratio(tp, tp + fp + fn) for tp, fp, fn in counts]))
+
+
+def image_accuracy(counts: Sequence[tuple[IntArray, ...]]) -> float:
+    """Return the mean over images of TP / (TP + FP + FN), the mean over thresholds.
+
+    Of each threshold true positives, detections, objects and weights of the images (n,). Those with neither objects nor
+    detections do not count; NaN where none does.
+
+    Source: Caicedo et al. (2019), "Nucleus segmentation across imaging experiments: the 2018 Data Science Bowl".
+    """
+    either = np.stack([found + objects - hits for hits, found, objects, _ in counts])  # (T, n)
+    weights = np.where(either[0] > 0, counts[0][3], 0)
+    of_images = np.mean([hits / np.maximum(row, 1) for (hits, *_), row in zip(counts, either, strict=True)], axis=0)
+    return float(weights @ of_images / weights.sum()) if weights.any() else math.nan
 
 
 def weighted_f1(ious: Sequence[float], f1: Sequence[float]) -> float:
@@ -652,7 +685,15 @@ class DetectionMetrics:
         positives = self.source.positives[ALL_SIZES]
         # All classes at once, and the text of each reference once: there may be thousands of classes.
         refs = class_refs(self.protocol)
-        columns = [(str(ref), self._of_classes(ref, self._averages.class_means(ref), positives)) for ref in refs]
+        columns = [
+            (
+                str(ref),
+                self._of_classes(ref, self._averages.class_means(ref), positives)
+                if METRICS[ref.name].on in AVERAGED
+                else self.class_values(ref),
+            )
+            for ref in refs
+        ]
         areas = [ref for ref in summary_refs(self.protocol) if ref.area not in self.protocol.frequencies]
         known = {text for text, _ in columns}
         sizes = [(str(ref), self.class_values(ref)) for ref in areas if str(ref) not in known]
@@ -740,6 +781,8 @@ def summary_refs(protocol: Protocol, *, ranked: bool = True) -> tuple[MetricRef,
 
     Of predictions that have no scores, and so no ranking, `UNRANKED` come first.
     """
+    if protocol.is_swept:
+        return _own_refs(protocol)
     # Points have no IoU.
     shown = UNRANKED[:-1] if protocol.overlap in POINTS else UNRANKED
     unranked = () if ranked else tuple(MetricRef(name=name) for name in shown)
@@ -750,11 +793,17 @@ def summary_refs(protocol: Protocol, *, ranked: bool = True) -> tuple[MetricRef,
     if protocol.iou_type == "keypoints":  # the ten of poses: one cap, and recall by threshold as well
         by_cap = [replace(ref, name="AR") for ref in _threshold_refs(protocol)]
     by_frequency = [MetricRef(name="AP", area=name) for name in protocol.frequencies]
-    also = [MetricRef.parse(metric) for metric in protocol.metrics]
+    also = [*_own_refs(protocol)]
     by_subset = [MetricRef(name="AP", subset=subset.name) for subset in protocol.subsets]
     also += [ref for ref in by_subset if ref not in also]
     refs = (*_threshold_refs(protocol), *also, *by_area[: len(areas)], *by_frequency, *by_cap, *by_area[len(areas) :])
     return (*unranked, *refs)
+
+
+def _own_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
+    """Return the metrics that a protocol names, at those of its thresholds that are evaluated."""
+    refs = map(MetricRef.parse, protocol.metrics)
+    return tuple(ref for ref in refs if ref.iou is None or ref.iou in protocol.iou_thresholds)
 
 
 def needs_table(protocol: Protocol) -> bool:
@@ -767,6 +816,8 @@ def needs_table(protocol: Protocol) -> bool:
 
 def class_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
     """Return the metrics of the per-class table."""
+    if protocol.is_swept:
+        return _own_refs(protocol)
     cap = protocol.max_dets[-1] if protocol.max_dets else None
     also = [ref for ref in map(MetricRef.parse, protocol.metrics) if METRICS[ref.name].on in AVERAGED]
     return (*_threshold_refs(protocol), *also, MetricRef(name="AR", max_dets=cap))
@@ -1037,6 +1088,8 @@ def part_of(metrics: Metrics, images: Slice | None) -> Metrics:
 
 def slice_refs(protocol: Protocol) -> tuple[MetricRef, ...]:
     """Return the metrics that slices have."""
+    if protocol.is_swept:
+        return _own_refs(protocol)
     usual = (MetricRef(name="AP", iou=USUAL_IOU),) if USUAL_IOU in protocol.iou_thresholds else ()
     # Where all detections are one operating point, what is counted there is what the benchmark is about.
     at_point = protocol.metrics if protocol.is_one_point else ()

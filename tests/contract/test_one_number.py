@@ -18,7 +18,7 @@ SAMPLE = Path(__file__).parents[2] / "sample_data/coco"
 SCORES = (None, 0.6, "best-f1", "precision=0.9", "recall=0.6", "fppi=0.5")
 # All but what curves of other rules have not; documents have counts of images where their protocol's summary has them.
 NAMES = (
-    *(name for name in BOX_METRICS if name != "AP_R11" and METRICS[name].on != "images"),
+    *(name for name in BOX_METRICS if name not in ("AP_R11", "image_accuracy") and METRICS[name].on != "images"),
     *FINDING_METRICS,
 )
 
@@ -38,7 +38,7 @@ def spellings(name: str, score: float | str | None) -> Iterator[str]:
     for class_name in (None, "dog") if of_class else (None,):
         for word in words:
             bare = [f"class={class_name}"] if class_name else []
-            judged = [] if "iou" not in KEYS[metric.on] or metric.on == "curves" else ["iou=0.5"]
+            judged = [] if "iou" not in KEYS[metric.on] or metric.on in ("curves", "sweep") else ["iou=0.5"]
             at = [str(MetricRef(name=name, score=score))[len(name) + 1 : -1]] if score is not None else []
             asked = [bare, [*judged, *bare]]
             asked += [[*at, *bare], [*judged, *at, *bare]] if "score" in KEYS[metric.on] else []

@@ -209,7 +209,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_the_catalogue_has_the_metrics_of_all_features_in_the_order_of_their_tables() -> None:
-    assert BOX_METRICS[:24] == (
+    assert BOX_METRICS[:26] == (
         *(
             "AP",
             "AR",
@@ -225,6 +225,8 @@ def test_the_catalogue_has_the_metrics_of_all_features_in_the_order_of_their_tab
             "recall",
             "F1",
             "wF1",
+            "accuracy",
+            "image_accuracy",
             "TP",
             "FP",
             "FN",
@@ -237,8 +239,8 @@ def test_the_catalogue_has_the_metrics_of_all_features_in_the_order_of_their_tab
             "mean_IoU",
         ),
     )
-    assert BOX_METRICS[24:30] == ("ECE", "MCE", "oLRP", "oLRP_Loc", "oLRP_FP", "oLRP_FN")
-    assert BOX_METRICS[30:34] == ("classification_errors", "dAP_Cls", "localisation_errors", "dAP_Loc")
+    assert BOX_METRICS[26:32] == ("ECE", "MCE", "oLRP", "oLRP_Loc", "oLRP_FP", "oLRP_FN")
+    assert BOX_METRICS[32:36] == ("classification_errors", "dAP_Cls", "localisation_errors", "dAP_Loc")
     assert FINDING_METRICS == ("warnings", "notes")
     assert MAP_METRICS == ("mIoU", "fwIoU", "pixel_accuracy", "mean_accuracy")
     assert MAP_CLASS_METRICS == ("IoU", "precision", "recall", "Dice")

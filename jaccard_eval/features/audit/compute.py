@@ -71,6 +71,8 @@ CHECKS: tuple[Check, ...] = (
 # Points have no edges that could show how they are read, nor areas that chance could make overlap.
 OF_POINTS = (check_copies, check_rows, check_difficult, check_classes, check_scores, check_ties)
 
+# Where how detections rank is of no interest, what scores are like is not either.
+OF_RANKINGS = (check_scores, check_ties)
 # Boxes that hold the ground truth itself are read as they should be.
 OF_READINGS = (check_resized, check_readings, check_offsets, check_rounding)
 # What these report of boxes does not hold for masks or keypoints.
@@ -111,7 +113,8 @@ def audit(
     findings = FindingLog()
     usual = OF_POINTS if are_points else CHECKS
     for check in usual if metrics.protocol.iou_type == BOXES else _checks_of_shapes():
-        if check not in OF_READINGS or not findings.has("pred-copies-gt"):
+        is_idle = check in OF_RANKINGS and metrics.protocol.is_swept
+        if not is_idle and (check not in OF_READINGS or not findings.has("pred-copies-gt")):
             check(context, findings)
     return findings.findings()
 

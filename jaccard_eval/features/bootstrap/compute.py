@@ -370,13 +370,19 @@ class _Task:
         """Return all metrics for weights of the images."""
         curves = self._curves.weighted(weights)
         averages = Averages(curves, self._axes)
-        of_classes = [averages.class_means(ref) for ref in self._of_class]
-        single = [
-            averages.mean(ref)
+
+        def value(ref: MetricRef) -> float:
+            if METRICS[ref.name].kind == "average":
+                return averages.mean(ref)
+            if METRICS[ref.name].on == "matches":
+                return self._metrics.mean_overlap(self._axes.resolved(ref), weights)
+            return counted_value(curves, self._axes, ref, point_of(curves, self._axes, ref))
+
+        of_classes = [
+            averages.class_means(ref)
             if METRICS[ref.name].kind == "average"
-            else self._metrics.mean_overlap(self._axes.resolved(ref), weights)
-            if METRICS[ref.name].on == "matches"
-            else counted_value(curves, self._axes, ref, point_of(curves, self._axes, ref))
-            for ref in self._single
+            else np.array([value(replace(ref, class_name=name)) for name in self._axes.class_names])
+            for ref in self._of_class
         ]
+        single = [value(ref) for ref in self._single]
         return np.concatenate([single, *of_classes])

@@ -69,6 +69,7 @@ from jaccard_eval.metrics.detection import (
     Divisible,
     TieBounds,
     chosen_images,
+    mean_accuracy,
     part_of,
     slice_digest,
     weighted_f1,
@@ -283,7 +284,7 @@ class SavedAnswers:
         """Return what equals for references that mean the same under the protocol of the document."""
         if self._axes is None or ref.name not in METRICS:
             return ref
-        ref, averaged = self._axes.resolved(ref), METRICS[ref.name].on == "curves"
+        ref, averaged = self._axes.resolved(ref), METRICS[ref.name].on in ("curves", "sweep")
         thresholds = self._axes.thresholds(ref) if averaged else [self._axes.single_threshold(ref)]
         # AP is AP50 where 0.5 is the one threshold; AR and AR100 are one number where the largest cap is 100.
         if isinstance(thresholds, list):
@@ -345,19 +346,24 @@ def _box_values(document: Mapping[str, Any]) -> Iterator[MetricValue]:
     for point in document["operating_points"]:
         n, named = point["tp"] + point["fn"], {name: point.get(name.lower()) for name in BOX_METRICS}
         named["FPPI"] = point["fp"] / n_images if n_images else None
+        counts = point["tp"] + point["fp"] + point["fn"]
+        named["accuracy"] = point["tp"] / counts if counts else None
         # At the score that was asked for, and where that was to be found, at the one that was.
         for score in {asked, point["score"]} - {None}:
-            for name in (name for name in named if name == "FPPI" or name.lower() in point):
+            for name in (name for name in named if name in ("FPPI", "accuracy") or name.lower() in point):
                 ref = MetricRef(name=name, iou=point["iou"], score=score, class_name=point["class"])
                 support = point["tp"] + point["fp"] if name == "precision" else n
                 yield _measured(ref, named[name], support, "no detections or no ground truth")
-    # Points are listed at every threshold, so that those of a class also have their weighted mean.
+    # Points are listed at every threshold, so that those of a class also have the means over these.
     for class_name in dict.fromkeys(point["class"] for point in document["operating_points"]):
         points = [point for point in document["operating_points"] if point["class"] == class_name]
         f1 = [math.nan if point["f1"] is None else point["f1"] for point in points]
         value = weighted_f1([point["iou"] for point in points], f1)
-        ref, n = MetricRef(name="wF1", score=asked, class_name=class_name), points[0]["tp"] + points[0]["fn"]
-        yield _measured(ref, None if math.isnan(value) else value, n, "no detections or no ground truth")
+        swept = mean_accuracy([(point["tp"], point["fp"], point["fn"]) for point in points])
+        n = points[0]["tp"] + points[0]["fn"]
+        for name, found in (("wF1", value), ("accuracy", swept)):
+            ref = MetricRef(name=name, score=asked, class_name=class_name)
+            yield _measured(ref, None if math.isnan(found) else found, n, "no detections or no ground truth")
 
 
 def _finding_values(document: Mapping[str, Any]) -> Iterator[MetricValue]:
