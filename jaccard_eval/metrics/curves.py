@@ -187,6 +187,7 @@ def running_total(values: WholeArray | BoolArray, dtype: type[np.integer] = np.i
     return total
 
 
+MOST_NEEDED = 1 << 13  # numbers of objects whose needs are kept: 7 MB at 101 recall values
 BLOCK_ROWS = 1 << 16  # about as many detections are looked at together
 
 
@@ -458,8 +459,7 @@ class Steps:
 
     def needed(self, grid: FloatArray) -> IntArray:
         """Return the weight of hits that reaches each recall value, shape (K, R)."""
-        # At recall 0 nothing is needed, but the envelope there is what it is at the first hit.
-        return np.maximum(required_hits(self.positives, grid), 1)
+        return needed_hits(self.positives, grid)
 
     def first_reaching(self, needed: IntArray) -> IntArray:
         """Find the hit that reaches each recall value, `stop` where none does; shape (T, K, R)."""
@@ -744,9 +744,7 @@ class Curves:
     @property
     def recall_grid(self) -> FloatArray:
         """Recall values of the curves; 101 of them where the protocol itself uses none."""
-        # linspace, as in pycocotools: ten of its values lie one unit in the last place above i / 100.
-        protocol = self.ranking.protocol
-        return protocol.recall_grid if protocol.recall_points else np.linspace(0.0, 1.0, 101)
+        return self._plan.recall_grid.copy()
 
     def hit_counts(self, area: int, cap: int) -> IntArray:
         """Count the true positives, shape (T, K)."""
@@ -802,8 +800,7 @@ class Curves:
             return None
         if not len(kept) and (area, cap) in self._counted:
             return np.zeros(0)
-        hits, grid = self._hits(area, cap), self.recall_grid
-        needed = np.maximum(required_hits(self.positives[area, kept], grid), 1)
+        hits, needed = self._hits(area, cap), self._plan.needed(self.positives[area, kept])
         found = weigh_curves(self._weights, hits.lists, kept, needed, epsilon=self.protocol.precision_epsilon)
         if found is not None:
             self._counted[area, cap] = found[1]
@@ -1086,6 +1083,25 @@ class _Plan:
         starts = starts_of_runs(self.ranking.score) | starts_of_runs(self.ranking.label)
         return np.flatnonzero(np.append(starts, True)).astype(np.int32)
 
+    @cached_property
+    def recall_grid(self) -> FloatArray:
+        """`Curves.recall_grid`."""
+        # linspace, as in pycocotools: ten of its values lie one unit in the last place above i / 100.
+        protocol = self.ranking.protocol
+        return protocol.recall_grid if protocol.recall_points else np.linspace(0.0, 1.0, 101)
+
+    @cached_property
+    def _needed(self) -> IntArray:
+        """What each number of objects needs, (n, R): as many as a resample may have, up to a bound."""
+        most = int(np.bincount(self.truth[0], minlength=1).max())
+        return needed_hits(np.arange(min(2 * most + 1, MOST_NEEDED)), self.recall_grid)
+
+    def needed(self, positives: IntArray) -> IntArray:
+        """Return the weight of hits that reaches each recall value, (k, R), of some numbers of objects (k,)."""
+        # A thousand resamples have the same numbers over and over again: they are looked up.
+        is_known = positives.max(initial=0) < len(self._needed)
+        return self._needed[positives] if is_known else needed_hits(positives, self.recall_grid)
+
     def hits(self, area: int, cap: int | None) -> Hits:
         """Return the hits of an area range within a cap."""
         if (area, cap) not in self._hits:
@@ -1148,6 +1164,12 @@ def required_hits(positives: IntArray, grid: FloatArray) -> IntArray:
     hits += hits / n < grid
     hits[positives == 0] = NEVER
     return hits.astype(np.int64)
+
+
+def needed_hits(positives: IntArray, grid: FloatArray) -> IntArray:
+    """Return the weight of hits that reaches each recall value of so many objects, (K, R)."""
+    # At recall 0 nothing is needed, but the envelope there is what it is at the first hit.
+    return np.maximum(required_hits(positives, grid), 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -249,7 +249,8 @@ class HitLists:
         base, change, *_, start, stop = self._columns
         self.addresses = [column.ctypes.data for column in self._columns]
         self.sizes, self.shape = (len(base), len(change)), start.shape
-        self.room = len(base) + len(change) + 2 + 2 * int((stop - start).max(initial=0))
+        self.largest = int((stop - start).max(initial=0))
+        self.room = len(base) + len(change) + 2 + 2 * self.largest
 
 
 def weigh_curves(
@@ -265,8 +266,8 @@ def weigh_curves(
     (n_thresholds, n_labels), n_recalls = lists.shape, needed.shape[1]
     precision, counts = np.empty((n_thresholds, n_recalls, len(kept))), np.empty(lists.shape, np.int64)
     weights, kept, needed = (np.ascontiguousarray(column, np.int64) for column in (weights, kept, needed))
-    room = np.empty(lists.room, np.int64)
-    others = (column.ctypes.data for column in (kept, needed, room, precision, counts))
+    room, envelope = np.empty(lists.room, np.int64), np.empty(lists.largest * int(weights.max(initial=0)) + 4)
+    others = (column.ctypes.data for column in (kept, needed, room, envelope, precision, counts))
     shape = n_thresholds, n_recalls, n_labels, len(kept), *lists.sizes
     core.jaccard_weigh_curves(*shape, epsilon, weights.ctypes.data, *lists.addresses, *others)
     return precision, counts

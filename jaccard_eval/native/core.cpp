@@ -59,7 +59,7 @@ void sort_stably(Scored *first, Scored *last, Scored *spare) {
 }  // namespace
 
 // Of the functions below: a library that was built from an older text is not used.
-EXPORTED std::int64_t jaccard_core_version() { return 16; }
+EXPORTED std::int64_t jaccard_core_version() { return 17; }
 
 // Read up to `capacity` records of a COCO results list whose records have four numeric fields, each once, and no
 // others. The text is a piece of the list, the first one or the last one or both. `position` is where to begin, then
@@ -403,14 +403,16 @@ EXPORTED void jaccard_interpolate(std::int64_t n_thresholds, std::int64_t n_reca
 // the image of what counts unless it matches, `change` that of what counts (sign 1), or does not (-1), because of what
 // it matches. A hit has its image, and how much of either list stands in front of it; a cell the same, and its hits
 // [start, stop). `needed` and the arithmetic are those of `jaccard_interpolate`. `room` takes `n_base` + `n_change` + 2
-// totals and those of the largest cell, twice.
+// totals and those of the largest cell, twice, `envelope` the precision at each weight of hits up to that of the
+// heaviest cell, and MARGIN + 1 more.
 EXPORTED void jaccard_weigh_curves(
     std::int64_t n_thresholds, std::int64_t n_recalls, std::int64_t n_labels, std::int64_t n_kept, std::int64_t n_base,
     std::int64_t n_change, double epsilon, const std::int64_t *weights, const std::int32_t *base,
     const std::int32_t *change, const std::int8_t *sign, const std::int32_t *image, const std::int32_t *place_in_base,
     const std::int32_t *place_in_change, const std::int32_t *cell_in_base, const std::int32_t *cell_in_change,
     const std::int64_t *start, const std::int64_t *stop, const std::int64_t *kept, const std::int64_t *needed,
-    std::int64_t *room, double *precision, std::int64_t *counts) {
+    std::int64_t *room, double *envelope, double *precision, std::int64_t *counts) {
+    constexpr std::int64_t MARGIN = 3;
     std::int64_t *const of_base = room, *const of_change = of_base + n_base + 1, *const hits = of_change + n_change + 1;
     of_base[0] = of_change[0] = 0;
     if (n_kept != 0) {
@@ -428,18 +430,29 @@ EXPORTED void jaccard_weigh_curves(
             }
             std::int64_t *const before = hits + n;
             const std::int64_t outside = of_base[*cell_in_base] + of_change[*cell_in_change];
-            for (std::int64_t i = 0; i < n; ++i) {
-                hits[i] = total += weights[image[first + i]];
-                before[i] = of_base[place_in_base[first + i]] + of_change[place_in_change[first + i]] - outside;
+            // A hit of no weight adds nothing to recall, and its precision is no higher than that of the one in front: it
+            // is written, and the next one over it.
+            std::int64_t m = 0;
+            for (std::int64_t i = first; i < first + n; ++i) {
+                const std::int64_t weight = weights[image[i]];
+                hits[m] = total += weight;
+                before[m] = of_base[place_in_base[i]] + of_change[place_in_change[i]] - outside;
+                m += weight != 0;
             }
             *counts++ = total;
             double highest = 0;
-            for (std::int64_t r = n_recalls, i = n; r-- != 0;) {
-                for (; i != 0 && hits[i - 1] >= needed[j * n_recalls + r]; --i) {
-                    const auto counted = static_cast<double>(std::max<std::int64_t>(before[i - 1], 1));
-                    highest = std::max(highest, static_cast<double>(hits[i - 1]) / (counted + epsilon));
-                }
-                precision[r * n_kept + j] = highest;
+            for (std::int64_t i = m; i-- != 0;) {
+                const auto counted = static_cast<double>(std::max<std::int64_t>(before[i], 1));
+                highest = std::max(highest, static_cast<double>(hits[i]) / (counted + epsilon));
+                // Most hits weigh no more than this; what is written below the hit in front is written over by that.
+                double *const to = envelope + hits[i];
+                to[0] = to[1] = to[2] = to[MARGIN] = highest;
+                const std::int64_t outside = i == 0 ? 0 : hits[i - 1];
+                for (std::int64_t at = outside + 1; at < hits[i] - MARGIN; ++at) envelope[at + MARGIN] = highest;
+            }
+            for (std::int64_t r = 0; r < n_recalls; ++r) {
+                const std::int64_t wanted = needed[j * n_recalls + r];
+                precision[r * n_kept + j] = wanted <= total ? envelope[wanted + MARGIN] : 0;
             }
             ++j;
         }

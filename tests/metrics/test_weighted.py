@@ -7,6 +7,7 @@ from resampled import as_drawn, draw_scene, repeat_images
 
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import VOC2012
+from jaccard_eval.metrics import curves as of_curves
 from jaccard_eval.metrics.detection import Averages, class_refs, summary_refs
 
 PROTOCOLS = ("coco", "voc2007", "voc2012")
@@ -52,3 +53,12 @@ def test_a_class_whose_images_have_no_weight_is_undefined() -> None:
     weighted = curves([gt("cat 0 0 10 10", "a"), gt("cat 0 0 9 9", "b")], []).weighted(np.array([0, 0]))
     assert np.isnan(weighted.interpolated_precision(0, 0)).all()
     assert np.isnan(weighted.final_recall(0, 0)).all()
+
+
+def test_numbers_of_objects_beyond_those_that_are_kept_need_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = draw_scene(3)
+    weights, found = np.array([5, 0, 7, 1, 1, 2]), []
+    for most in (of_curves.MOST_NEEDED, 1):
+        monkeypatch.setattr(of_curves, "MOST_NEEDED", most)
+        found.append(as_drawn(scene, protocol="coco").measured.curves.weighted(weights).defined_precision(0, 2))
+    assert len(found[0][1]) and all(one.tobytes() == other.tobytes() for one, other in zip(*found, strict=True))

@@ -55,7 +55,7 @@ def test_curves_are_those_of_numpy(seed: int, protocol: Protocol, n_gt: int, n_p
     rng = np.random.default_rng(seed)
     pred = replace(boxes(rng, n_pred, scored=True), score=rng.choice([0.5, 0.25, 0.125], n_pred))
     table, _ = both_ways(boxes(rng, n_gt, scored=False), pred, protocol)
-    ways = []
+    ways, weights = [], rng.integers(0, 9, 3)
     for core in ("1", "0"):
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv(native.VARIABLE, core)
@@ -63,9 +63,9 @@ def test_curves_are_those_of_numpy(seed: int, protocol: Protocol, n_gt: int, n_p
             cells = [(a, m) for a in range(len(protocol.areas)) for m in range(len(curves.caps))]
             views = (curves, curves.ties(best=True), curves.ties(best=False))
             steps = [view.steps(*cell) for view in views for cell in cells]
-            weighted = curves.weighted(np.array([2, 0, 1]))
+            weighted = curves.weighted(weights)
             envelopes = [view.interpolated_precision(*cell) for view in (*views, weighted) for cell in cells]
-            fresh = [curves.weighted(np.array([2, 0, 1])).hit_counts(*cell) for cell in cells]
+            fresh = [curves.weighted(weights).hit_counts(*cell) for cell in cells]
             resampled = [each for cell in cells for each in weighted.defined_precision(*cell)]
             resampled += [*fresh, *(weighted.hit_counts(*cell) for cell in cells)]
             ways.append([*([getattr(one, field.name) for field in fields(Steps)[1:]] for one in steps), envelopes])

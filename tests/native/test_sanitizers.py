@@ -108,7 +108,7 @@ for turn in range(2000):
         for total in (np.arange(len(found) + 1, dtype=kind) for kind in (np.int32, np.int64))
     )
     assert narrow.shape == (3, 4, n_labels) and (narrow == wide).all()
-    stop, weights = ends, draw.integers(0, 4, n_images)
+    stop, weights = ends, draw.integers(0, 4 + 9 * (turn % 2), n_images)
     base, change = (draw.integers(0, n_images, int(draw.integers(0, 9))) for _ in range(2))
     places = (draw.integers(0, len(one) + 1, size) for size in (len(found), count.shape) for one in (base, change))
     sign = draw.choice([-1, 1], len(change))
