@@ -41,6 +41,7 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import lengths_of_runs, starts_of_runs
 from jaccard_eval.options import SideOptions
 from jaccard_eval.patterns import pattern
+from jaccard_eval.text import example_keys, pluralise
 
 # A detector that works agrees with its own classes on most of the objects that it locates, and no renumbering of them
 # fits better by chance; the margins leave room for poor detectors and for small sets.
@@ -128,7 +129,7 @@ def check_classes(context: AuditContext, findings: FindingLog) -> None:
     if verdict.better is None:
         return
     detail = f"classes differ between the sides: {verdict.evidence()}"
-    fix = rerun_with(verdict.better, verdict.given)
+    fix = repair(context.gt, context.pred, verdict.better, verdict.given)
     where, table, options = Where(context.pred.path, field="class"), verdict.table(), context.options
     # Names of files are statements about the data; those of an option may be of other data, or in another order.
     by_option = _named_by_option(options)
@@ -367,6 +368,24 @@ def rerun_with(better: Candidate, given: float, words: str = "Rerun {changes}.")
         text = ",".join(f"{pred}={gt}" for pred, gt in class_map.items())
     metric = "overlapping pairs of one class"
     return Fix.reading({"class_map": text}, metric=metric, before=given, after=better.agreement, words=words)
+
+
+def repair(gt: Dataset, pred: Dataset, better: Candidate, given: float) -> Fix:
+    """Return the fix of a map that agrees better; pairs that leave classes of both sides over need the user's names."""
+    fix = rerun_with(better, given)
+    n_pred, n_gt = (side.boxes.counts("label", len(side.labels)) for side in (pred, gt))
+    left = np.flatnonzero((better.rows < 0) & (n_pred > 0))
+    open_classes = np.setdiff1d(np.flatnonzero(n_gt), better.rows)
+    if isinstance(better.class_map, str) or not len(left) or not len(open_classes):
+        return fix
+    spelt = fix.options["class_map"]
+    names = example_keys(pred.labels.names[row] for row in left.tolist()) + ", ..." * (len(left) > 3)
+    of_left = f"{pluralise(int(n_pred[left].sum()), 'prediction')} of {pluralise(len(left), 'class', 'classes')}"
+    words = (
+        f"Name all classes by index with {{pred_names}}, or add to {{class_map}}: the boxes do not show what {names}"
+        f" mean{'s' if len(left) == 1 else ''}, and {of_left} would be ignored."
+    )
+    return Fix.missing(words, pred_names=None, class_map=None if spelt == "auto" else spelt)
 
 
 def _short_text(class_map: ClassMap) -> str:

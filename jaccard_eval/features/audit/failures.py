@@ -20,7 +20,7 @@ from jaccard_eval.features.audit.agreement import (
     ways_to_match,
 )
 from jaccard_eval.features.audit.boxes import LARGEST_FRACTION
-from jaccard_eval.features.audit.class_maps import COUNTINGS, Candidate, Confusion, judge, rerun_with
+from jaccard_eval.features.audit.class_maps import COUNTINGS, Candidate, Confusion, judge, repair, rerun_with
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.fixes import Fix, Value
 from jaccard_eval.options import ENCODINGS, IMAGE_WAYS, MASK_AXES, SideOptions
@@ -235,7 +235,7 @@ def _explain_classes(finding: Finding, gt: Dataset, pred: Dataset, options: Side
         detail = f"{len(found)} of its classes lie on objects of the only one of the ground truth, and may all be that"
         return _extended(finding, detail, rerun_with(merged, verdict.given, "If they are, pass {class_map}."))
     is_clear = verdict.better is not None or best.agreement >= 1
-    fix = rerun_with(verdict.better or best, verdict.given) if is_clear else finding.fix
+    fix = repair(gt, pred, verdict.better or best, verdict.given) if is_clear else finding.fix
     return replace(finding, table=verdict.table(), fix=fix)
 
 

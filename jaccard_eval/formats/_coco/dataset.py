@@ -281,8 +281,14 @@ def _add_category_names(draft: Draft, columns: RecordColumns, place: Places) -> 
     )
     if names and not contradicting:
         _set_classes(draft, list(names), list(names.values()), named=True)
-    elif draft.options.names is not None:
-        _set_classes(draft, range(len(draft.options.names)), draft.options.names, named=True)
+    elif (listed := draft.options.names) is not None:
+        ids = {*columns.category}
+        # As many as there are names and none of them 0: each has a name only where they count from 1.
+        first = int(len(listed) in ids and ids <= {*range(1, len(listed) + 1)})
+        if first:
+            detail = f"class ids count the {len(listed)} names from 1: none is 0, and the highest is {len(listed)}"
+            draft.findings.note("class-counting", Where(draft.path, field="class"), detail)
+        _set_classes(draft, range(first, first + len(listed)), listed, named=True)
 
 
 def _one_text_each(keys: Keys, texts: list[Any]) -> tuple[dict[Key, str], list[int]]:

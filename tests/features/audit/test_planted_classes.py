@@ -218,3 +218,62 @@ def test_names_in_another_order_than_the_boxes_show_end_the_run(
     assert run_evaluate(capsys, *given, *flags).ap == 1.0
     assert run(["evaluate", *given, "--allow", "class-mapping", "-q"]) == 0
     assert run(["evaluate", *map(str, paths), "--pred-names", "cat,dog,car", "-q"]) == 0
+
+
+def _write_named(folder: Path, classes: list[str], found: list[str]) -> tuple[str, str]:
+    """Objects of some classes, a few an image, and perfect detections of them with the ids in which `found` counts."""
+    rows = [(at // 3, name, 100 * (at % 3)) for at, name in enumerate(classes)]
+    lines = [f"{image}.jpg,{name},{x},10,{x + 70},60" for image, name, x in rows]
+    (folder / "gt.csv").write_text("\n".join(["image,class,xmin,ymin,xmax,ymax", *lines]))
+    results = [
+        {"image_id": image, "category_id": found.index(name) + 1, "bbox": [x, 10, 70, 50], "score": 1 - x / 1000}
+        for image, name, x in rows
+    ]
+    (folder / "pred.json").write_text(json.dumps(results))
+    return str(folder / "gt.csv"), str(folder / "pred.json")
+
+
+def test_classes_that_one_object_shows_are_asked_for_and_not_dropped_by_the_advice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Four classes of five objects are evident. A single overlap proves nothing: advice that names four would give
+    # 4/6, where all detections are perfect.
+    found = ["dog", "cat", "bus", "cow", "car", "tv"]
+    paths = _write_named(tmp_path, [*["car", "dog", "cat", "bus"] * 5, "tv", "cow"], found)
+    stopped = run_evaluate(capsys, *paths)
+    assert (stopped.code, list(stopped.errors)) == (3, ["class-none"])
+    assert (
+        "Name all classes by index with --pred-names, or add to --class-map 1=dog,2=cat,3=bus,5=car: the boxes do not"
+        " show what '4', '6' mean, and 2 predictions of 2 classes would be ignored."
+    ) in stopped.said
+    (tmp_path / "names.txt").write_text("\n".join(found))
+    for flags in (
+        ("--pred-names", str(tmp_path / "names.txt")),  # which count from 1, as no id is 0 and one is 6
+        ("--class-map", "1=dog,2=cat,3=bus,5=car,4=cow,6=tv"),
+    ):
+        assert run_evaluate(capsys, *paths, *flags).ap == pytest.approx(1.0)
+
+
+def test_a_map_without_a_place_for_other_classes_is_complete(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The third class of the detector is on no object: what the two others are is all there is to know.
+    gt, pred = _write_named(tmp_path, ["car", "dog"] * 5, ["dog", "car"])
+    results = json.loads(Path(pred).read_text())
+    Path(pred).write_text(json.dumps([*results, {**results[0], "category_id": 7, "bbox": [500, 300, 20, 20]}]))
+    stopped = run_evaluate(capsys, gt, pred)
+    flags = suggested_flags(stopped.errors["class-none"])
+    assert (stopped.code, flags[0], set(flags[1].split(","))) == (3, "--class-map", {"1=dog", "2=car"})
+    assert run_evaluate(capsys, gt, pred, *flags).ap == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("ids", "names"), [((0, 2), ("a", "c")), ((1, 2), ("b", "c")), ((1, 3), ("a", "c"))])
+def test_names_count_from_one_only_where_every_id_has_a_name_then(
+    tmp_path: Path, ids: tuple[int, int], names: tuple[str, str]
+) -> None:
+    path = tmp_path / "pred.json"
+    results = [{"image_id": 1, "category_id": one, "bbox": [0, 0, 9, 9], "score": 0.5} for one in ids]
+    path.write_text(json.dumps(results))
+    labels = load(path, role="pred", options=ReadOptions(names=("a", "b", "c"))).labels
+    called = dict(zip(labels.keys, labels.names, strict=True))
+    assert tuple(called[one] for one in ids) == names
