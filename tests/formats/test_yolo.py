@@ -210,6 +210,43 @@ def test_a_stray_confidence_behind_a_name_is_no_part_of_it(refuse: Refuse) -> No
     assert "a.txt:3: expected 5 columns" in refuse("dog 10 20 5 5\ncat 50 60 7 3\ndog 0.9 1 2 9 1\n")
 
 
+@pytest.mark.parametrize(
+    "scores", [(84.38, 12.5, 99.9, 7.25), (-2.31, 1.75, 6.9, 0.43)], ids=["percent", "outputs of a network"]
+)
+@pytest.mark.parametrize("place", ["conf-box", "box-conf"])
+def test_scores_behind_names_may_be_of_any_range(
+    load: Load, tmp_path: Path, place: str, scores: tuple[float, ...]
+) -> None:
+    # Four boxes in the corners of an image of 200 x 100: with a score in place of a coordinate most leave it.
+    corners = [
+        (150.5, 60.25, 199.5, 99.5),
+        (160.5, 2.5, 198.5, 40.25),
+        (120.25, 50.5, 190.5, 98.5),
+        (8.5, 70.5, 40, 99),
+    ]
+    lines = []
+    for score, corner in zip(
+        scores * 3, [tuple(x - d for x in one) for d in (0, 1, 2) for one in corners], strict=True
+    ):
+        numbers = [score, *corner] if place == "conf-box" else [*corner, score]
+        lines.append(" ".join(["traffic light", *map(str, numbers)]))
+    pictures(tmp_path, "images/a.png")
+    data = load({"labels/a.txt": "\n".join(lines)}, role="pred")
+    assert data.labels.names == ("traffic light",)
+    assert xywh(data)[0] == pytest.approx([150.5, 60.25, 49, 39.25])
+    assert data.boxes.score is not None
+    assert data.boxes.score.tolist()[:4] == list(scores)
+
+
+def test_scores_stay_where_they_are_in_zero_to_one_although_no_encoding_fits(load: Load, tmp_path: Path) -> None:
+    # Read as y before x, both boxes leave their image of 200 x 100 wherever the score stands.
+    lines = "dog 0.9 150 10 190 40\ndog 0.4 160 20 195 60\n"
+    pictures(tmp_path, "images/a.png")
+    data = load({"labels/a.txt": lines}, role="pred", box="yxyx")
+    assert data.boxes.score is not None
+    assert data.boxes.score.tolist() == [0.9, 0.4]
+
+
 def test_the_word_difficult_behind_an_object_is_a_flag(load: Load) -> None:
     data = load("dog 10 20 30 40 difficult\ntraffic light 50 60 70 90\ncat 1 2 9 10 difficult\n")
     assert data.boxes.difficult.tolist() == [True, False, True]

@@ -693,7 +693,10 @@ def _choose_behind_names(lines: LabelLines, numbers: IntArray, sizes: FloatArray
         return ColumnChoice(COLUMNS["box"])
     six, rows = _block(lines, numbers, 5, or_more=True)
     if min(_count_outside(six[:, 0]), _count_outside(six[:, 4])) * 2 > len(six):
-        return ColumnChoice(COLUMNS["box"])
+        # No part of a name has decimals: percent, or raw outputs of a network.
+        if options.role == "gt" or int((six[:, 0] % 1 != 0).sum()) * 2 <= len(six):
+            return ColumnChoice(COLUMNS["box"])
+        return _place_score(six, Frame.of(six, options.units or "px", sizes[rows]), options, is_bounded=False)
     choice = _choose_six(six, sizes[rows], options)
     return ColumnChoice(COLUMNS["box"]) if "track" in choice.columns.order else choice
 
@@ -718,8 +721,8 @@ def _choose_six(six: FloatArray, sizes: FloatArray, options: ReadOptions) -> Col
     return _place_score(six, Frame.of(six, units, sizes), options)
 
 
-def _place_score(six: FloatArray, frame: Frame, options: ReadOptions) -> ColumnChoice:
-    """Choose the place of the confidence together with the encoding of the box that is left.
+def _place_score(six: FloatArray, frame: Frame, options: ReadOptions, *, is_bounded: bool = True) -> ColumnChoice:
+    """Choose the place of the confidence, which `is_bounded` to 0..1, together with the encoding of the box left.
 
     One without the other goes wrong: read as centre-size, corners leave their image wherever the confidence stands.
     """
@@ -731,9 +734,10 @@ def _place_score(six: FloatArray, frame: Frame, options: ReadOptions) -> ColumnC
     for name, prior in (("box-conf", 0.0), ("conf-box", _SECOND_HABIT if frame.units == "norm" else 0.0)):
         head = COLUMNS[name].head
         score = seen[:, 0 if head else 4]
+        possible = (score >= 0) & (score <= 1) if is_bounded else None
         habit = prior + (2 * CLEAR if constant == [0 if head else 4] else 0.0)
         for encoding in USUAL if options.box is None else (options.box,):
-            likelihood = fit(seen[:, head : head + 4], encoding, frame, (score >= 0) & (score <= 1))
+            likelihood = fit(seen[:, head : head + 4], encoding, frame, possible)
             fits[name, encoding] = likelihood + habit + HABIT[frame.units].get(encoding, 0.0)
     ranked = sorted(fits, key=lambda reading: -fits[reading])
     best = ranked[0]
@@ -743,7 +747,8 @@ def _place_score(six: FloatArray, frame: Frame, options: ReadOptions) -> ColumnC
         return ColumnChoice(columns)
     # The boxes are broken under any reading: the checks of each line show how.
     if fits[best] <= IMPOSSIBLE:
-        return ColumnChoice(COLUMNS["box-conf"])
+        is_second = _count_outside(six[:, 0]) < _count_outside(six[:, 4])
+        return ColumnChoice(COLUMNS["conf-box" if is_second else "box-conf"])
     usual = ("box-conf", options.box or "cxcywh")
     if frame.units == "norm" and usual in near:
         # Nearly all files of fractions are written so: to ask in every small set would help nobody.
