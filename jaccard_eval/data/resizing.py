@@ -60,7 +60,8 @@ class Step:
             return self.kind
         if self.kind in ("short", "offset"):
             return f"{self.kind}:{_decimal(self.x)},{_decimal(self.y)}"
-        return f"{self.kind}:{self.x}" if self.x == self.y else f"{self.kind}:{self.x}x{self.y}"
+        x, y = map(_fraction, (self.x, self.y))
+        return f"{self.kind}:{x}" if x == y else f"{self.kind}:{x}x{y}"
 
     def geometry(self, sizes: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return what a form does to images of `sizes`: factors, what was added at the left and top, and new sizes.
@@ -225,6 +226,12 @@ class Resizing:
         shapes = None if shapes is None else shapes.shifted(-offset).scaled(1 / factor)
         xywh = self.undo(boxes.xywh, size)
         return freeze(replace(boxes, xywh=xywh, area=boxes.area / np.abs(factor.prod(axis=1)), shapes=shapes))
+
+
+def _fraction(number: Fraction | float) -> str:
+    """Return the shorter of a fraction and of its decimals, where these are the same number."""
+    decimal = _decimal(number)
+    return decimal if len(decimal) < len(str(number)) and float(decimal) == float(number) else str(number)
 
 
 def _decimal(number: Fraction | float) -> str:

@@ -114,3 +114,18 @@ def test_points_are_mapped_back_with_their_boxes_unless_x_and_y_change_places() 
     np.testing.assert_allclose(shapes.points, points.points, atol=1e-12)
     with pytest.raises(UsageError, match="exchanges x and y"):
         Resizing.parse("rot90").mapped_back(boxes, sizes)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("scale:0.5", "scale:1/2"),
+        ("scale:1/3x0.25", "scale:1/3x1/4"),
+        ("scale:0.333333333x0.59307", "scale:0.333333333x0.59307"),
+        ("scale:416/640", "scale:0.65"),
+        ("scale:13/21", "scale:13/21"),
+    ],
+)
+def test_factors_are_shown_as_the_shorter_of_fraction_and_decimals(text: str, shown: str) -> None:
+    assert str(Resizing.parse(text)) == shown
+    assert Resizing.parse(shown) == Resizing.parse(text)

@@ -577,7 +577,7 @@ def check_readings(context: AuditContext, findings: FindingLog) -> None:
         return
     view = View.of(context, context.sample.gt, context.sample.pred)
     if place_agreement(context.sample).share >= DOUBTED:
-        if all(view.leaving(role) > LEAVING or _are_fractions(view, role) for role in ("gt", "pred")):
+        if all(view.leaving(role) > LEAVING or are_fractions(view, role) for role in ("gt", "pred")):
             _check_alone(context, view, findings)  # both sides are wrong alike
         return
     best = _best_trial(context)
@@ -673,7 +673,7 @@ def _check_alone(context: AuditContext, view: View, findings: FindingLog) -> Non
         side, n = side_of(context, role), len(view.boxes(role))
         if n < FEWEST_BOXES:
             continue
-        if _are_fractions(view, role):
+        if are_fractions(view, role):
             reading = replace(side.reading, units="norm")
             doubts[role] = reading, f"no number of {n:,} boxes exceeds 1, but they are read as pixels"
             continue
@@ -708,7 +708,7 @@ def _check_alone(context: AuditContext, view: View, findings: FindingLog) -> Non
         _report(context, role, reading, text, findings, fix=fix)
 
 
-def _are_fractions(view: View, role: str) -> bool:
+def are_fractions(view: View, role: str) -> bool:
     """Whether boxes in pixels have the numbers of fractions, although images, or other boxes, are larger."""
     if view.units != "px" or view.readings[role].units != "px":
         return False

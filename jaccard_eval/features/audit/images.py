@@ -249,7 +249,7 @@ def _beyond(ends: FloatArray, sizes: FloatArray) -> BoolArray:
 def _check_place(context: AuditContext, findings: FindingLog) -> None:
     """Warn when predictions lie on their images no better than on others: name the right images, or doubt the split."""
     own = place_agreement(context.sample)
-    if own.possible < FEWEST_OBJECTS or own.share >= LOW_AGREEMENT:
+    if own.share >= LOW_AGREEMENT:
         return
     used = context.aligned.correspondence.image_strategy
     ways = ways_to_match(context.gt, context.pred, (name for name in NUMBERINGS if name != used))
@@ -258,6 +258,15 @@ def _check_place(context: AuditContext, findings: FindingLog) -> None:
         _report_numbering(context, own, max(better, key=lambda way: way.agreement.share), findings)
     elif own.possible >= MIN_OBJECTS and own.images >= MIN_IMAGES:
         _warn_mismatch(context, own, findings)
+    elif own.possible and not own.found:
+        # An AP of 0 is not left without a word, though so few objects do not show whether anything is wrong.
+        findings.warning(
+            "image-mismatch",
+            Where(context.pred.path, field="image"),
+            f"no prediction overlaps any of {pluralise(own.possible, 'object')} by half, even ignoring class. So few do"
+            " not show why",
+            fix=Fix.missing("To see the boxes of both sides, write {output}.", output="report.html"),
+        )
 
 
 def _warn_mismatch(context: AuditContext, own: Agreement, findings: FindingLog) -> None:

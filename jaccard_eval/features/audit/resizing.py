@@ -27,6 +27,7 @@ from jaccard_eval.features.audit.boxes import (
     NORMAL_SPREAD,
     STEPS,
     View,
+    are_fractions,
     changed_options,
     medians_of,
     possible_units,
@@ -256,7 +257,9 @@ def text_of(step: Step) -> str:
         return str(step if whole else replace(step, x=round(step.x), y=round(step.y)))
     x, y = (Fraction(float(number)).limit_denominator(100) for number in (step.x, step.y))
     exact = abs(float(x) - step.x) + abs(float(y) - step.y) < 1e-9
-    return str(replace(step, x=x, y=y)) if exact else f"scale:{step.x:.9f}x{step.y:.9f}"
+    if not exact:
+        x, y = (Fraction(f"{number:.9f}") for number in (step.x, step.y))
+    return str(replace(step, x=x, y=y))
 
 
 def _near(places: Places, form: str, theta: Theta) -> Iterator[tuple[float, str, Theta, tuple[int, ...]]]:
@@ -1110,6 +1113,8 @@ def check_resized(context: AuditContext, findings: FindingLog) -> None:
     # Objects that end where their images do are not those of other images.
     for role in roles or dict.fromkeys((first, "pred") if reach["gt"] < NEAR else (first, "pred", "gt")):
         given = view.readings[role]
+        if are_fractions(view, role) and np.isnan(view.sizes[view.table(role).image]).any():
+            continue  # of images of unknown sizes, which other units show
         known, resized = (sides[other] for other in (("gt", "pred") if role == "pred" else ("pred", "gt")))
         if role == "gt":
             known = _best_scored(known, resized)
@@ -1273,10 +1278,8 @@ def _report(
         fix = Fix.missing("Map the boxes back to image pixels before evaluating.")
     elif found.unsure:
         detail += f"; the boxes are too few or too loose {found.unsure}"
-        more = {name: value for name, value in prefixed.items() if name != f"{role}_resized"}
-        also = "".join(f" and {{{name}}}" for name in more)
-        words = f"Map the boxes back in the export, or pass {{{role}_resized}} with the exact numbers{also}."
-        fix = Fix.missing(words, **{f"{role}_resized": None}, **more)
+        words = "If that is what was done, rerun with {options}, else with the exact numbers."
+        fix = Fix.missing(words, **prefixed)
     else:
         fix = advised(Fix.reading(prefixed, metric="AP50", before=given, after=right), paired)
     where = Where(side.path, field="box")
