@@ -397,7 +397,6 @@ def pixels(
         colors=table,
         list_file=None if list_file is None else path_of(list_file),
         run=partial(map_in_order, workers=workers),
-        by_image=bootstrap is not None or len(slices) > 0,
     )
     maps = count(rules)
     if class_map == AUTO:

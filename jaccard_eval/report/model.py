@@ -353,6 +353,9 @@ class Explorer:
     models: Mapping[str, Mapping[str, Any]]  # what the script reads of each: columns of all boxes, and numbers
     images: Any  # where the files are; None where nobody knows
     numbers: Report  # the page next to it
+    pictures: Sequence[str] | None = None  # of each image, where they are files of the folder
+    files: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # these
+    note: str = ""  # on images that are not drawn
 
 
 TextBlock = Table | KeyValues | Note | Drawing

@@ -19,17 +19,22 @@ VOID: Colour = (224, 224, 192)  # of pixels without a class, as PASCAL VOC draws
 WRONG, RIGHT, PAPER = (214, 30, 30), (235, 237, 240), (255, 255, 255)
 
 
-def side_by_side(panels: Sequence[Panel]) -> tuple[tuple[int, int], bytes]:
-    """Return panels of one size next to each other as a PNG, and its width and height."""
+def encoded(panel: Panel) -> bytes:
+    """Return a panel as a PNG."""
     from PIL import Image
 
-    height, width = panels[0].shape[:2]
-    whole = Image.new("RGB", (len(panels) * (width + GAP) - GAP, height), PAPER)
-    for place, panel in enumerate(panels):
-        whole.paste(Image.fromarray(panel), (place * (width + GAP), 0))
     file = io.BytesIO()
-    whole.save(file, format="PNG", optimize=True)
-    return whole.size, file.getvalue()
+    Image.fromarray(panel).save(file, format="PNG", optimize=True)
+    return file.getvalue()
+
+
+def side_by_side(panels: Sequence[Panel]) -> tuple[tuple[int, int], bytes]:
+    """Return panels of one size next to each other as a PNG, and its width and height."""
+    height, width = panels[0].shape[:2]
+    whole = np.full((height, len(panels) * (width + GAP) - GAP, 3), PAPER, dtype=np.uint8)
+    for place, panel in enumerate(panels):
+        whole[:, place * (width + GAP) :][:, :width] = panel
+    return (whole.shape[1], height), encoded(whole)
 
 
 class ClassColours:

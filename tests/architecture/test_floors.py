@@ -18,8 +18,8 @@ FEATURES_BELOW = {
     "labels": {"images"},  # drawn in the same gallery
     "suite": {"bootstrap"},
     "explain": {"audit", "errors", "images", "nms"},  # repeated rows and NMS are causes
-    "panoptic": {"bootstrap", "compare"},
-    "pixels": {"bootstrap"},
+    "panoptic": {"bootstrap", "compare", "images"},  # regions are what a folder has of boxes
+    "pixels": {"bootstrap", "images"},
     "inspect": {"audit"},
     "verify": {"gates"},  # judges verdicts again, by the arithmetic that made them
     "evaluate": {"audit", "bootstrap", "errors", "gates", "images", "labels", "operating"},

@@ -61,6 +61,25 @@ def of_hostile_names(folder: Path, request: pytest.FixtureRequest) -> list[objec
     return [*write_coco(inner, HOSTILE, images, boxes, found), "--slice", f"{HOSTILE[0].replace('=', '')}=*"]
 
 
+# Every button that says how many boxes it selects, against what is selected when it is chosen.
+EVERY_BUTTON = """state => {
+  const wrong = [], counted = () => total(Object.values(selection.counts));
+  chosen = { ...state };
+  isWhole = true;
+  render();
+  const buttons = all("[data-n]").map(one => [JSON.parse(one.dataset.key), +one.dataset.n, one.ariaPressed]);
+  for (const [picks, n, pressed] of buttons) {
+    if (pressed === "true") continue;
+    chosen = { ...state };
+    choose(picks);
+    render();
+    const shown = +get("what").textContent.split(" ")[0].replaceAll(",", "");
+    if (counted() !== n || shown !== n) wrong.push([picks, n, counted(), shown]);
+  }
+  return [buttons.length, wrong];
+}"""
+
+
 def until(page: Any, condition: str) -> None:
     """Wait for what becomes true of a page, whose policy lets nobody evaluate a text in it again and again."""
     for _ in range(1_000):

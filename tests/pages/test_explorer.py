@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser_pages import HOSTILE, drawn, until, write_coco
+from browser_pages import EVERY_BUTTON, HOSTILE, drawn, until, write_coco
 from command_line import box, run_here
 from pictures import evaluate as evaluate_pictures
 
@@ -64,25 +64,6 @@ def opened(browser: Any) -> Callable[..., Any]:
         assert noise == []
 
     return opening
-
-
-# Every button that says how many boxes it selects, against what is selected when it is chosen.
-EVERY_BUTTON = """state => {
-  const wrong = [], counted = () => total(Object.values(selection.counts));
-  chosen = { ...state };
-  isWhole = true;
-  render();
-  const buttons = all("[data-n]").map(one => [JSON.parse(one.dataset.key), +one.dataset.n, one.ariaPressed]);
-  for (const [picks, n, pressed] of buttons) {
-    if (pressed === "true") continue;
-    chosen = { ...state };
-    choose(picks);
-    render();
-    const shown = +get("what").textContent.split(" ")[0].replace(",", "");
-    if (counted() !== n || shown !== n) wrong.push([picks, n, counted(), shown]);
-  }
-  return [buttons.length, wrong];
-}"""
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Explorer
 from jaccard_eval.report.numbers import metric_text
-from jaccard_eval.text import printable
+from jaccard_eval.text import pluralise, printable
 
 MOST_BOXES = 1_500_000  # that a browser opens within two seconds
 
@@ -76,6 +76,14 @@ def explorer_model(
         ],
         "review": review_data(suspects) if suspects else None,
         "name": printable(name),
+        "value": "AP",
+        "about": ", ".join(
+            pluralise(n, what)
+            for n, what in (
+                *((len(found.metrics.image_names), "image"), (len(found.errors.gt_label), "object")),
+                (len(found.errors.label), "detection"),
+            )
+        ),
         "steps": [score_text(score) for score in found.steps.scores.tolist()],
         "start": found.steps.start,
         "metrics": [[title, metric_text(metric.value), interval_of(result, metric)]

@@ -43,6 +43,20 @@ FINEST = 8  # steps of a pixel
 BOXES_A_SHAPE = 25  # of the boxes that a page can hold, so many take the room of a shape
 SCORES, OVERLAPS = 10_000, 200  # steps from 0 to 1
 MOST = np.iinfo(np.uint16).max
+# Kinds of what is missed and of what is false, in words.
+LISTS = (
+    (
+        "missed",
+        (("nothing", "Nothing near"), ("below", "Below the score"), ("off", "Box is off"), ("taken", "Other class")),
+    ),
+    (
+        "false",
+        (
+            *(("background", "On nothing"), ("box", "Box is off"), ("class", "Wrong class")),
+            *(("both", "Class and box"), ("double", "Duplicate")),
+        ),
+    ),
+)
 
 
 def placed(found: Explained, shown: Sequence[int], most: int | None = None) -> BoxOutcomes:
@@ -87,7 +101,7 @@ def columns_of(
         sizes[image.row] = image.size
     sides = sizes if found.metrics.area_known else np.ones((1, 2))
     grid = _grid(outcomes.xywh.take(order, axis=0), float(sides.max(initial=1)))
-    boxes = _boxes(outcomes.xywh.take(order, axis=0), grid)
+    boxes = coded_boxes(outcomes.xywh.take(order, axis=0), grid)
     kind, overlap = errors.kind.copy(), errors.near_overlap.copy()
     kind[kind == NO_ERROR] = IGNORED
     kind[errors.hit], overlap[errors.hit] = FOUND, errors.overlap[errors.hit]
@@ -116,7 +130,7 @@ def columns_of(
         names = list(map(printable, names))
     pictures, files = _files(images, rows, names, folder)
     columns = {
-        "names": _text(names),
+        "names": coded_text(names),
         **files,
         "width": np.rint(sizes[rows, 0]),
         "height": np.rint(sizes[rows, 1]),
@@ -149,6 +163,9 @@ def columns_of(
         "boxes": [grid.low, grid.unit, not found.metrics.area_known],
         "shapes": about_shapes,
         "scores": [low, unit],
+        "lists": LISTS,
+        **{"unit": ("box", "boxes"), "nothing": "nothing near", "off": "box is off", "nobody": "background"},
+        "verb": "detected",
         "measure": overlap_name(found.metrics.protocol),
         "exact": found.metrics.protocol.iou_type == BOXES,
         "iou": found.steps.iou,
@@ -192,7 +209,8 @@ def _graded(score: FloatArray) -> tuple[FloatArray, float, float]:
     return whole, low, unit
 
 
-def _text(value: Any) -> npt.NDArray[np.uint8]:
+def coded_text(value: Any) -> npt.NDArray[np.uint8]:
+    """Return what JSON can hold as a column."""
     return np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
 
 
@@ -207,7 +225,7 @@ def _files(
     common = os.path.commonprefix([file for file in files if file])  # noqa: RUF071 - cut at a slash below
     start = common[: common.rfind("/") + 1]
     rest = [file and file[len(start) :] for file in files]
-    return start, {} if not start or rest == list(map(quote, names)) else {"files": _text(rest)}
+    return start, {} if not start or rest == list(map(quote, names)) else {"files": coded_text(rest)}
 
 
 def _image_sizes(found: Explained, images: ImageSource | None) -> FloatArray:
@@ -258,7 +276,7 @@ def _grid(xywh: FloatArray, side: float) -> Grid:
     return Grid(low, high, min(unit, FINEST) if side > 1 else unit)
 
 
-def _boxes(xywh: FloatArray, grid: Grid) -> list[npt.NDArray[np.uint16]]:
+def coded_boxes(xywh: FloatArray, grid: Grid) -> list[npt.NDArray[np.uint16]]:
     """Return left, top, width and height of boxes (n, 4) as whole numbers."""
     left, top, right, bottom = (grid(end) for end in (*xywh[:, :2].T, *(xywh[:, :2] + xywh[:, 2:]).T))
     return [left, top, right - left, bottom - top]

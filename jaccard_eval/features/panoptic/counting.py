@@ -102,7 +102,6 @@ Map = npt.NDArray[Any]  # of ids, (h, w)
 
 VOID_ID = 0  # of pixels that no segment has
 SHOWN_IDS = 5  # of those that are wrong in one image
-MOST_SHOWN = 200  # images that a page can show
 IGNORED, IMAGES_ELSEWHERE = "segments-on-void-or-crowd", "images-without-ground-truth"
 
 _NOTHING: Mapping[str, int] = {}
@@ -344,7 +343,7 @@ class CountedImages:
     gt: SegmentsSummary
     pred: SegmentsSummary
     reader: PanopticReader
-    worst: tuple[ImageCount, ...]
+    worst: tuple[ImageCount, ...]  # all, the lowest PQ first
     findings: tuple[Finding, ...] = field(default=())
 
 
@@ -369,18 +368,18 @@ def count_images(
     metrics = PanopticMetrics.of(
         [category.name for category in gt.categories],
         [category.is_thing for category in gt.categories],
-        _names([count.pair for count in done]),
+        names_of([count.pair for count in done]),
         counted,
     )
     ignored = sum(count.ignored for count in done)
-    worst = sorted((count for count in done if count.wrong), key=lambda count: (count.quality, count.pair.gt.key))
+    worst = sorted(done, key=lambda count: (not count.wrong, count.quality, count.pair.gt.key))
     return CountedImages(
         metrics=metrics,
         rows=class_rows(metrics),
         gt=_summary(gt, gt, done, 0),
         pred=_summary(pred, gt, done, 1, {IGNORED: ignored, IMAGES_ELSEWHERE: elsewhere}),
         reader=reader,
-        worst=tuple(worst[:MOST_SHOWN]),
+        worst=tuple(worst),
         findings=findings.findings(),
     )
 
@@ -477,7 +476,7 @@ def _require_classes(pred: SegmentedSide, label: dict[str, int], findings: Findi
     findings.add_rows(Severity.ERROR, "class-unknown", range(len(unknown)), describe, fix=fix)
 
 
-def _names(pairs: Sequence[ImagePair]) -> list[str]:
+def names_of(pairs: Sequence[ImagePair]) -> list[str]:
     """Return the names of images, with their ids where several have one name."""
     names = [pair.name for pair in pairs]
     if len(set(names)) == len(names):

@@ -16,7 +16,6 @@ from jaccard_eval.features.panoptic.compute import COUNTS, QUALITIES, VOID, IntA
 from jaccard_eval.features.panoptic.counting import (
     CountedImages,
     ImageCount,
-    ImagePair,
     Map,
     MatchedImage,
     PanopticReader,
@@ -47,26 +46,27 @@ from jaccard_eval.report.model import (
     columns,
 )
 from jaccard_eval.report.numbers import metric_text
-from jaccard_eval.report.panels import LARGE, SIDE, ClassColours, Colour, Panel, side_by_side
+from jaccard_eval.report.panels import SIDE, ClassColours, Colour, Panel, side_by_side
 from jaccard_eval.report.sections import findings_section, gates_section, ignored_text, sorted_rows, undefined_notes
 
 DEFAULT_IMAGES = 24
 MOST_NAMED = 40  # classes of a legend
 # What became of a pixel's segments; where one is missed and another false, the false one shows.
-FOUND, MISSED, FALSE, IGNORED = (235, 237, 240), (214, 30, 30), (242, 140, 26), (188, 198, 224)
+FOUND, MISSED, FALSE, IGNORED = (235, 237, 240), (46, 128, 220), (242, 140, 26), (200, 200, 206)
 STATES: tuple[tuple[str, Colour], ...] = (
     ("found", FOUND),
     ("missed (FN)", MISSED),
     ("false (FP)", FALSE),
     ("ignored: void, crowd", IGNORED),
 )
+MOST_SHOWN = 200  # images that a page can show
 TINT = 0.55  # of a class over its image
 EDGE = 0.55  # what is left of a colour where segments meet
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorstSegments:
-    """The images with the lowest PQ, and what reads them again."""
+    """All images, the lowest PQ first, and what reads them again."""
 
     counts: tuple[ImageCount, ...]
     reader: PanopticReader
@@ -86,36 +86,51 @@ class WorstSegments:
         files = ImageFiles((photos,), names, sizes)
         return cls(counted.worst, counted.reader, files, files.findings)
 
-    def gallery(self, n: int, longer: int = SIDE) -> Gallery | None:
-        """Return the first `n` images, of panels with a `longer` side."""
+    def gallery(self, n: int) -> Gallery | None:
+        """Return the first `n` images."""
         import PIL
 
         names = [category.name for category in self.reader.sides[0].categories]
-        colours = ClassColours(
-            {
-                row: category.colour
-                for row, category in enumerate(self.reader.sides[0].categories)
-                if category.colour is not None
-            }
-        )
-        images, seen = [], set[int]()
-        if self.photos is not None:
-            self.photos.mention_missing(range(min(n, len(self.counts))))
-        for row, count in enumerate(tracked(self.counts[:n], "segments")):
-            caption = f"PQ {metric_text(count.quality, 3)}: {count.text}"
+        colours, images, seen = self.colours, [], set[int]()
+        shown = self.shown(n)
+        for row, count in enumerate(tracked(shown, "segments")):
+            caption = self.caption(count)
             try:
-                size, drawn = side_by_side(self._panels(row, count.pair, colours, seen, longer))
+                read = self.reader.match(count.pair)
+                panels = self.panels(row, read, self.rows(read, SIDE))
+                for side in read.segments:
+                    seen.update(side.label.tolist())
+                size, drawn = side_by_side(panels)
             except DataError as error:
                 record_failures([error], self.findings, severity=Severity.NOTE)
-                size, drawn = (longer, longer), b""
+                size, drawn = (SIDE, SIDE), b""
             images.append(GalleryImage(count.pair.name, size, (), drawn, caption=caption))
-        classes = [(names[label], colours.text(label)) for label in sorted(seen - {NO_CLASS})]
+        classes = [(names[label], colours.text(label)) for label in sorted(seen)]
         states = tuple((title, "#{:02x}{:02x}{:02x}".format(*colour)) for title, colour in STATES)
         legend = (*states, *classes[:MOST_NAMED])
         return Gallery(tuple(images), legend=legend, made_with=f"Pillow {PIL.__version__}") if images else None
 
-    def _panels(self, row: int, pair: ImagePair, colours: ClassColours, seen: set[int], longer: int) -> list[Panel]:
-        read = self.reader.match(pair)
+    @property
+    def colours(self) -> ClassColours:
+        """The colours of the classes by their rows."""
+        categories = enumerate(self.reader.sides[0].categories)
+        return ClassColours({row: category.colour for row, category in categories if category.colour is not None})
+
+    def shown(self, n: int) -> tuple[ImageCount, ...]:
+        """Return the first `n` images that differ, as many as a page can show, and mention those without a file."""
+        shown = tuple(count for count in self.counts[: min(n, MOST_SHOWN)] if count.wrong)
+        if self.photos is not None:
+            self.photos.mention_missing(range(len(shown)))
+        return shown
+
+    @staticmethod
+    def caption(count: ImageCount) -> str:
+        """Return the PQ of an image, and what became of its segments."""
+        return f"PQ {metric_text(count.quality, 3)}: {count.text}"
+
+    @staticmethod
+    def rows(read: MatchedImage, longer: int) -> list[IntArray]:
+        """Return the row of the segment of each pixel on both sides, of a smaller map with a `longer` side."""
         height, width = read.maps[0].shape
         scale = max(1.0, max(height, width) / longer)
         shape = max(1, int(height / scale)), max(1, int(width / scale))
@@ -123,18 +138,19 @@ class WorstSegments:
         middles = [
             ((np.arange(n) + 0.5) * size / n).astype(np.int64) for n, size in zip(shape, (height, width), strict=True)
         ]
-        rows = [
+        return [
             _rows(values[np.ix_(*middles)], segments) for values, segments in zip(read.maps, read.segments, strict=True)
         ]
-        photo = self._photo(row, shape)
-        panels = []
+
+    def panels(self, row: int, read: MatchedImage, rows: Sequence[IntArray]) -> list[Panel]:
+        """Return the panels of an image by its row, of which the rows of segments are known."""
+        photo, colours, panels = self._photo(row, rows[0].shape), self.colours, []
         for side, segments in zip(rows, read.segments, strict=True):
             labels = np.append(segments.label, NO_CLASS)[side]
-            seen.update(np.unique(labels).tolist())
             panels.append(_outlined(_tinted(colours.paint(labels), photo, labels != NO_CLASS), side))
         return [*panels, _outlined(_states(read, rows), rows[0], rows[1])]
 
-    def _photo(self, row: int, shape: tuple[int, int]) -> Panel | None:
+    def _photo(self, row: int, shape: tuple[int, ...]) -> Panel | None:
         opened = None if self.photos is None else self.photos.upright(row)
         if opened is None:
             return None
@@ -179,7 +195,7 @@ def _states(read: MatchedImage, rows: Sequence[IntArray]) -> Panel:
 def gallery_sections(worst: WorstSegments | None, options: ReportOptions) -> list[Section]:
     """Return the section of the worst images; none where all match, or none is asked for."""
     n = DEFAULT_IMAGES if options.gallery is None else options.gallery
-    gallery = None if worst is None or n == 0 else worst.gallery(n, LARGE if options.large else SIDE)
+    gallery = None if worst is None or n == 0 else worst.gallery(n)
     if gallery is None:
         return []
     about = Note("Ground truth, prediction, and what became of the segments; the images with the lowest PQ first.")

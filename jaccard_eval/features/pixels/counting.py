@@ -437,10 +437,9 @@ class Tally:
         order = sorted(self._worst, key=lambda row: (-row.wrong / max(row.pixels, 1), row.pair.name))
         return tuple(order[:MOST_SHOWN])
 
-    def add(self, counted: PairCount, *, kept: bool = False) -> None:
-        """Add one pair; what is `kept` can be drawn."""
-        if kept:
-            self.by_image.append((counted.pair.name, counted.counts))
+    def add(self, counted: PairCount) -> None:
+        """Add one pair."""
+        self.by_image.append((counted.pair.name, counted.counts))
         self._parts.append(counted.counts)
         if len(self._parts) == AT_ONCE:
             self._parts = [ConfusionCounts.merge(self._parts)]
@@ -515,7 +514,7 @@ class CountedMaps:
     findings: tuple[Finding, ...] = ()
     worst: tuple[MapDifference, ...] = ()
     reader: MapReader | None = None
-    by_image: tuple[tuple[str, ConfusionCounts], ...] = ()  # name and counts of each pair, where these are to be drawn
+    by_image: tuple[tuple[str, ConfusionCounts], ...] = ()  # name and counts of each pair
 
 
 def pixels_result(
@@ -549,7 +548,7 @@ def pixels_result(
         metrics=metrics.overall,
         per_class=metrics.per_class,
         confusion=confusion,
-        measured=PixelMetrics.of(by_image, names, **rules) if by_image else None,
+        measured=PixelMetrics.of(by_image, names, **rules),
         findings=(*maps.findings, *_audit(maps, protocol, metrics.overall["mIoU"].value, doubts, stops)),
     )
 
@@ -729,15 +728,14 @@ def count_label_maps(
     colors: ColorTable | None = None,
     list_file: Path | None = None,
     run: Run = map,
-    by_image: bool = False,
 ) -> CountedMaps:
-    """Count the pixels of all pairs of label maps, and keep those of each pair where they are to be drawn."""
+    """Count the pixels of all pairs of label maps, and keep those of each pair."""
     findings = FindingLog()
     pairing = pair_maps(gt, pred, list_file, findings)
     tally, reader = Tally(), MapReader(protocol, colors, {})
     done = run(partial(count_pair, protocol=protocol, colors=colors), pairing.pairs)
     for pair in tracked(done, "counting pixels", len(pairing.pairs)):
-        tally.add(pair, kept=by_image)
+        tally.add(pair)
         tally.keep_worst(reader.difference(pair))
     tally.report_to(findings)
     findings.raise_errors()

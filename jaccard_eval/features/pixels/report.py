@@ -45,7 +45,7 @@ from jaccard_eval.report.model import (
     columns,
 )
 from jaccard_eval.report.numbers import metric_text
-from jaccard_eval.report.panels import LARGE, RIGHT, SIDE, WRONG, ClassColours, Panel, side_by_side
+from jaccard_eval.report.panels import RIGHT, SIDE, WRONG, ClassColours, Panel, side_by_side
 from jaccard_eval.report.sections import findings_section, gates_section, ignored_text, sorted_rows, undefined_notes
 
 IntArray = npt.NDArray[np.int64]
@@ -62,29 +62,30 @@ class WorstMaps:
     reader: MapReader
     findings: FindingLog = field(default_factory=FindingLog)  # on what could not be drawn
 
-    def gallery(self, n: int, names: Sequence[str], classes: Sequence[int], longer: int = SIDE) -> Gallery | None:
-        """Return the first `n` pairs that differ, of panels with a `longer` side.
-
-        `classes` are numbers as in the maps, `names` their names.
-        """
+    def gallery(self, n: int, names: Sequence[str], classes: Sequence[int]) -> Gallery | None:
+        """Return the first `n` pairs that differ; `classes` are numbers as in the maps, `names` their names."""
         import PIL
 
         images, seen = [], set[int]()
         colours = ClassColours(self.reader.colours)
         for pair in tracked([pair for pair in self.pairs if pair.wrong][:n], "label maps"):
-            share = metric_text(100 * pair.wrong / pair.pixels, 1)
-            caption = f"{share} % of {pair.pixels:,} pixels differ"
+            caption = differing(pair.wrong, pair.pixels)
             try:
-                size, drawn = side_by_side(self._panels(pair, colours, seen, longer))
+                _, shown, panels = self.panels(pair, colours, SIDE)
+                seen.update(np.unique(shown).tolist())
+                size, drawn = side_by_side(panels)
             except DataError as error:
                 record_failures([error], self.findings, severity=Severity.NOTE)
-                size, drawn = (longer, longer), b""
+                size, drawn = (SIDE, SIDE), b""
             images.append(GalleryImage(pair.pair.name, size, (), drawn, caption=caption))
         named = [(name, colours.text(number)) for number, name in zip(classes, names, strict=True) if number in seen]
         legend = tuple(named[:MOST_NAMED])
         return Gallery(tuple(images), legend=legend, made_with=f"Pillow {PIL.__version__}") if images else None
 
-    def _panels(self, pair: MapDifference, colours: ClassColours, seen: set[int], longer: int) -> list[Panel]:
+    def panels(
+        self, pair: MapDifference, colours: ClassColours, longer: int
+    ) -> tuple[tuple[int, int], list[IntArray], list[Panel]]:
+        """Return width and height of a pair, the classes of both sides as they are shown, and its panels."""
         gt, pred = self.reader.read(pair.pair)
         height, width = gt.shape
         scale = max(1.0, max(height, width) / longer)
@@ -106,11 +107,15 @@ class WorstMaps:
             np.add.at(wrong, cell, np.add.reduceat(counts & (here[0] != here[1]), first_x, axis=1))
             np.add.at(cells, cell, np.add.reduceat(counts, first_x, axis=1))
             top += len(here[0])
-        for side in shown:
-            seen.update(np.unique(side).tolist())
         share = np.sqrt(np.divide(wrong, cells, out=np.zeros_like(wrong), where=cells > 0))[..., None]
         differences = np.asarray(RIGHT) * (1 - share) + np.asarray(WRONG) * share
-        return [colours.paint(shown[0]), colours.paint(shown[1]), np.round(differences).astype(np.uint8)]
+        panels = [colours.paint(shown[0]), colours.paint(shown[1]), np.round(differences).astype(np.uint8)]
+        return (width, height), shown, panels
+
+
+def differing(wrong: int, pixels: int) -> str:
+    """Return how much of a map is wrong, in words."""
+    return f"{metric_text(100 * wrong / pixels, 1) if pixels else 0} % of {pixels:,} pixels differ"
 
 
 def gallery_sections(worst: WorstMaps | None, options: ReportOptions, names: Sequence[str]) -> list[Section]:
@@ -119,7 +124,7 @@ def gallery_sections(worst: WorstMaps | None, options: ReportOptions, names: Seq
     if worst is None or n == 0:
         return []
     classes = [*range(len(names))] if worst.reader.protocol.classes is not None else [int(name) for name in names]
-    gallery = worst.gallery(n, names, classes, LARGE if options.large else SIDE)
+    gallery = worst.gallery(n, names, classes)
     if gallery is None:
         return []
     about = Note("Ground truth, prediction, and where they differ (red); the maps with the largest share first.")

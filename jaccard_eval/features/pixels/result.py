@@ -235,7 +235,7 @@ class PixelsResult(WithParts):
     )
     findings: tuple[Finding, ...]
     options: PixelOptions = field(default_factory=PixelOptions)
-    # `PixelMetrics`, where intervals or slices were asked for
+    # `PixelMetrics`; None in a saved result
     measured: Any = field(default=None, metadata=written_as(None))
     # The worst maps, `WorstMaps`; None where the files are not at hand
     images: Any = field(default=None, metadata=written_as(None))

@@ -5,12 +5,9 @@ const KEYS = [...FILTERS, "score", "show", "sort", "img", "model", "pair"];
 const readAddress = () => Object.fromEntries([...new URLSearchParams(location.hash.slice(1))].filter(([key]) => KEYS.includes(key)));
 const addressOf = picks => `#${new URLSearchParams(Object.entries(picks).filter(([, value]) => value !== undefined))}`;
 let chosen = readAddress(), selection = null;
-const ERRORS = {
-  missed: "missed", nothing: "missed: nothing near", below: "missed: below the score", off: "missed: box is off", taken: "missed: other class",
-  false: "false", background: "false: on nothing", box: "false: box is off", class: "false: wrong class", both: "false: class and box", double: "false: duplicate",
-};
-const cellWords = (object, pred) => object === pred ? `${object} found` : object === "" ? `${pred} on nothing` : pred === "" ? `${object} missed` : `${object} detected as ${pred}`;
-const boxesIn = (n, one = "box", many = "boxes") => `${count(n)} ${n === 1 ? one : many}`;
+const errors = () => Object.fromEntries(about.lists.flatMap(([side, kinds]) => [[side, side], ...kinds.map(([kind, name]) => [kind, `${side}: ${name.toLowerCase()}`])]));
+const cellWords = (object, pred) => object === pred ? `${object} found` : object === "" ? `${pred} on nothing` : pred === "" ? `${object} missed` : `${object} ${about.verb} as ${pred}`;
+const boxesIn = (n, one = about.unit[0], many = about.unit[1]) => `${count(n)} ${n === 1 ? one : many}`;
 const unknown = () => ["class", "object", "pred"].find(key => chosen[key] && !about.classes.includes(chosen[key]))
   ?? (chosen.slice === undefined || about.slices.includes(chosen.slice) ? undefined : "slice")
   ?? (chosen.suspect === undefined || about.suspects.some(([kind], i) => [kind, `${i}`].includes(chosen.suspect)) ? undefined : "suspect");
@@ -20,8 +17,9 @@ const unknown = () => ["class", "object", "pred"].find(key => chosen[key] && !ab
 const INSTEAD = {
   object: ["class", "error", "sure", "suspect", "change"], change: ["object", "pred", "error", "sure", "suspect"], error: ["object", "pred", "change", "suspect"], suspect: ["object", "pred", "change", "error"], class: ["object", "pred"],
 };
+const holds = picks => Object.entries(picks).every(([key, value]) => chosen[key] === value);
 const choose = picks => {
-  const same = Object.entries(picks).every(([key, value]) => chosen[key] === value), over = Object.keys(INSTEAD).find(key => key in picks);
+  const same = holds(picks), over = Object.keys(INSTEAD).find(key => key in picks);
   chosen = { ...chosen, ...picks };
   for (const key of [...(INSTEAD[over] ?? []), ...(same ? Object.keys(picks) : [])]) if (same || !(key in picks)) delete chosen[key];
   remember();
@@ -38,9 +36,9 @@ const saveAs = (name, rows) => {
   link.remove();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 };
-const boxRows = marks => [["image", "class", "what", "score", "x", "y", "width", "height", "why"],
+const boxRows = marks => [["image", "class", "what", store.pixels ? "pixels" : "score", "x", "y", "width", "height", "why"],
   ...[...marks.keys()].filter(place => marks[place]).map(place => [
-    store.names[store.image[place]], about.classes[store.label[place]], stateOf(place) || "found", place < store.m ? "" : scoreOf(place).toFixed(4),
+    store.names[store.image[place]], about.classes[store.label[place]], lookOf(place), store.pixels?.[place] ?? (place < store.m || about.maps ? "" : scoreOf(place).toFixed(4)),
     ...sideOf(place).map(value => `${Math.round(value * 100) / 100}`), whyOf(place),
   ])];
 

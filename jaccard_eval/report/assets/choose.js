@@ -12,7 +12,7 @@ const option = (table, text) => {
 const isNarrowed = () => FILTERS.some(key => chosen[key] !== undefined);
 const chosenWords = () => {
   const { class: name, object, pred, error, size, slice, sure, suspect } = chosen, cell = object === undefined ? "" : cellWords(object, pred);
-  return listed(slice, size, name, cell, error && (ERRORS[error] ?? error), sure && `score ≥ ${sure}`, suspect && `suspect (${about.suspects[suspect]?.[0] ?? suspect})`);
+  return listed(slice, size, name, cell, error && (errors()[error] ?? error), sure && `score ≥ ${sure}`, suspect && `suspect (${about.suspects[suspect]?.[0] ?? suspect})`);
 };
 const saves = (parent, text, name, rows) => on(add(parent, "button", text, { type: "button", class: "save no-print" }), "click", () => saveAs(name, rows()));
 
@@ -73,7 +73,7 @@ const named = names => Object.fromEntries([...names].map(name => [name, name]));
 if (chosenBar) {
   all(".gallery .tools")[0].after(chosenBar);
   on(jump, "click", () => document.getElementById("images").scrollIntoView());
-  field("error", "Error", ERRORS);
+  field("error", "Error", errors());
   if (!about.boxes[2]) field("size", "Size", named(SIZES.slice(1)));
   if (about.slices.length) field("slice", "Slice", named(about.slices));
   if (about.suspects.length) field("suspect", "Suspect", named(new Set(about.suspects.map(([kind]) => kind))));
@@ -99,7 +99,7 @@ const pressed = [
   ...choices("#slices .scroll:first-of-type tbody th", text => about.slices.includes(text) && { slice: text }),
   ...all("#review tr[data-key]").flatMap(row => about ? choices(`#review tr[data-key=${row.dataset.key}] th`, () => ({ suspect: row.dataset.key.slice(8) })) : []),
 ];
-on(document, "chosen", () => pressed.forEach(([button, picks]) => { button.ariaPressed = Object.entries(picks).every(([key, value]) => chosen[key] === value); }));
+on(document, "chosen", () => pressed.forEach(([button, picks]) => { button.ariaPressed = holds(picks); }));
 for (const table of all("table.sortable")) {
   const section = table.closest("section"), rows = [...table.rows];
   if (rows.length > 3 && section?.id) saves(table.parentElement.parentElement, "Save as CSV", `${section.id}.csv`, () => [...table.rows].filter(row => !row.hidden).map(row => [...row.cells].filter(cell => !cell.matches(".drawn")).map(cell => cell.textContent)));

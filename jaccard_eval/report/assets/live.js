@@ -178,3 +178,8 @@ curves?.charts.forEach((chart, place) => {
   tellCurves = () => (before(), line.isConnected && tell(at));
 });
 if (isNarrowed()) showPicked();
+for (const button of all("[data-copies]")) on(button, "click", () => {
+  getSelection().selectAllChildren(document.getElementById(button.dataset.copies));
+  document.execCommand("copy");
+  write(button, "Copied");
+});

@@ -17,8 +17,3 @@ const ratio = (part, whole) => {
   const exact = part / whole * 1e4, near = Math.round(exact), even = near - (near - exact === .5 && near % 2);
   return !whole ? "n/a" : ((part && part < whole ? Math.min(Math.max(even, 1), 9999) : even) / 1e4).toFixed(4);
 };
-for (const button of all("[data-copies]")) on(button, "click", () => {
-  getSelection().selectAllChildren(document.getElementById(button.dataset.copies));
-  document.execCommand("copy");
-  write(button, "Copied");
-});

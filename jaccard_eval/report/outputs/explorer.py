@@ -47,12 +47,12 @@ def render(result: Reportable, options: ReportOptions) -> Mapping[str, bytes]:
     thumbnails = _thumbnails(explorer) if options.thumbnails else {}
     head = {
         "models": list(explorer.models),
-        "pictures": _pictures(explorer, options.folder),
+        "pictures": _pictures(explorer, options.folder) if explorer.pictures is None else list(explorer.pictures),
         "thumbs": bool(thumbnails),
     }
     for name, content in {"head": head, **explorer.models}.items():
         files[f"data/{name}.js"] = _encoded(f'loaded("{name}",{html.json_text(content)})\n')
-    return files | thumbnails
+    return {**files, **thumbnails, **explorer.files}
 
 
 def _pictured(result: Reportable, options: ReportOptions) -> dict[str, bytes]:
@@ -101,6 +101,8 @@ def _page(explorer: Explorer) -> str:
         title=explorer.title,
         headline=explorer.numbers.headline.text if explorer.numbers.headline else explorer.numbers.title,
         judged=f"{first['measure']} {threshold_text(first['iou'])}",
+        one=explorer.pictures is not None,  # score for all
+        note=explorer.note,
         keys=KEYS,
     )
 

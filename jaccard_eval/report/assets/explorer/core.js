@@ -19,6 +19,7 @@ const within = (other, act) => {
   }
 };
 const rival = () => models.find(other => other !== model);
+const isTiled = () => chosen.show === "boxes";
 const scoreNow = () => chosen.score ?? about.steps[about.start];
 const asked = (picks = chosen) => ({ ...picks, error: picks.error ?? (picks.suspect === undefined ? "wrong" : undefined) });
 const suspectsAt = place => about.suspects.flatMap(([, at], i) => at === place ? [i] : []);
@@ -32,22 +33,18 @@ const codesOf = other => {
 };
 const survey = choice => select(choice, stepNow, rival() ? codesOf(rival()) : null);
 
-const el = (name, attributes = {}, ...children) => {
-  const made = document.createElement(name);
+const fill = (made, attributes = {}, ...children) => {
   for (const [key, value] of Object.entries(attributes)) {
     if (key === "text") made.textContent = value;
     else if (typeof value === "function") on(made, key, value);
-    else if (value !== null && value !== undefined && value !== false) made.setAttribute(key, value);
+    else if ((value ?? null) !== null) made.setAttribute(key, value);
   }
   made.append(...children);
   return made;
 };
-const draw = (name, attributes = {}, ...children) => {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
-};
+const soft = text => el("p", { class: "soft", text }), small = text => el("small", { text });
+const el = (name, ...more) => fill(document.createElement(name), ...more);
+const draw = (name, ...more) => fill(document.createElementNS("http://www.w3.org/2000/svg", name), ...more);
 // What is drawn anew must not take the focus from who works with keys: the button of the same key has it again.
 const renew = (root, ...children) => {
   const key = root.contains(document.activeElement) && document.activeElement.dataset.key;
@@ -56,16 +53,22 @@ const renew = (root, ...children) => {
 };
 const buttonOf = (key, text, click, more = {}) => el("button", { type: "button", "data-key": key, text, click, ...more });
 // A button that selects boxes says how many in data-n.
-const holds = picks => Object.entries(picks).every(([key, value]) => chosen[key] === value);
 const pickButton = (picks, n, attributes, ...children) => el("button", {
-  type: "button", "data-key": JSON.stringify(picks), "data-n": n, "aria-pressed": String(holds(picks)), click: () => choose(picks), ...attributes,
+  type: "button", "data-key": JSON.stringify(picks), "data-n": n, "aria-pressed": holds(picks), click: () => choose(picks), ...attributes,
 }, ...children);
 const words = key => ({
-  error: () => ERRORS[chosen.error] ?? chosen.error, object: () => cellWords(chosen.object, chosen.pred), sure: () => `score ≥ ${chosen.sure}`, suspect: () => `suspect: ${about.suspects[chosen.suspect]?.[0] ?? chosen.suspect}`,
-  change: () => `found by ${(chosen.change === "won" ? model : rival())?.about.name} alone`,
-}[key] ?? (() => chosen[key]))();
+  error: errors()[chosen.error], object: cellWords(chosen.object, chosen.pred), sure: `score ≥ ${chosen.sure}`, suspect: `suspect: ${about.suspects[chosen.suspect]?.[0] ?? chosen.suspect}`,
+  change: `found by ${(chosen.change === "won" ? model : rival())?.about.name} alone`,
+}[key] ?? chosen[key]);
+const capital = text => text[0].toUpperCase() + text.slice(1);
 const filters = () => FILTERS.filter(key => key !== "pred" && chosen[key] !== undefined);
 const without = (...keys) => Object.fromEntries(Object.entries(chosen).filter(([key]) => !keys.includes(key)));
-const total = counts => counts.reduce((sum, n) => sum + n, 0);
+const total = counts => counts.reduce((sum, n) => sum + n, 0), sizeOf = ({ counts }) => total(Object.values(counts));
 // Files are listed in the order of the first model's images.
 const fileOf = row => models[0].rowOf.get(store.names[row]);
+// Of label maps there are several pictures of an image; the last one shows where they differ.
+const pictureOf = (row, layer) => {
+  const file = head.pictures[fileOf(row)];
+  return file && about.maps ? `${file}${layer ?? about.maps.length - 1}.png` : file;
+};
+const { format: compact } = new Intl.NumberFormat("en", { notation: "compact" });

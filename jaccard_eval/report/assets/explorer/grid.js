@@ -3,11 +3,12 @@ const GAP = 10, CAPTION = 44, MANY = 12, tiles = new Map();
 let items = [], columns = 1, tileWidth = 200, tileHeight = 200, cursor = 0, unread = 0;
 const ordered = () => {
   const { marks, all: n } = selection, { m } = store;
-  if (chosen.show === "boxes") {
+  if (isTiled()) {
     const [lost, wrong] = [[], []];
     for (let place = 0; place < marks.length; place++) if (marks[place]) (place < m ? lost : wrong).push(place);
-    wrong.sort((a, b) => store.score[b] - store.score[a]);
-    // The surest first, and misses between them.
+    const most = store.pixels ?? store.score;
+    for (const places of store.pixels ? [lost, wrong] : [wrong]) places.sort((a, b) => most[b] - most[a]);
+    // The surest or the largest first, and misses between them.
     return Array.from({ length: Math.max(lost.length, wrong.length) }, (_, i) => [wrong[i], lost[i]]).flat().filter(place => place !== undefined);
   }
   const rows = [...n.keys()].filter(row => n[row]);
@@ -15,9 +16,9 @@ const ordered = () => {
   return chosen.sort === "file" ? rows : rows.sort((a, b) => weight[b] - weight[a]);
 };
 // The picture of an image, under it its small copy; a file that was turned by its camera stands as its boxes do.
-const pictures = (row, isSmall) => {
+const pictures = (row, isSmall, layer) => {
   const [width, height] = [store.width[row], store.height[row]], sides = { width, height, preserveAspectRatio: "none" };
-  const made = [draw("rect", { class: "blank", width, height })], small = head.thumbs ? `thumbs/${String(fileOf(row)).padStart(6, "0")}.jpg` : "", large = head.pictures[fileOf(row)];
+  const made = [draw("rect", { class: "blank", width, height })], small = head.thumbs ? `thumbs/${String(fileOf(row)).padStart(6, "0")}.jpg` : "", large = pictureOf(row, layer);
   for (const address of isSmall && small ? [small] : [small, large]) {
     if (!address) continue;
     const probe = new Image();
@@ -37,24 +38,24 @@ const outline = (place, look) => {
   const path = shapePath(place), [x, y, width, height] = sideOf(place), sides = path ? { d: path } : { x, y, width, height };
   return ["halo", look].map(kind => draw(path ? "path" : "rect", { class: `b ${kind} ${path ? about.shapes.form : ""}`, ...sides }));
 };
-const nameOf = place => about.classes[store.label[place]], scoreText = place => place < store.m ? "" : ` ${down(scoreOf(place))}`;
+const nameOf = place => about.classes[store.label[place]], scoreText = place => store.pixels ? ` ${count(store.pixels[place])} px` : place < store.m || about.maps ? "" : ` ${down(scoreOf(place))}`;
 const makeTile = at => {
-  const item = items[at], isBox = chosen.show === "boxes", row = isBox ? store.image[item] : item;
+  const item = items[at], isBox = isTiled(), row = isBox ? store.image[item] : item;
   const shown = isBox ? [item] : places(row).filter(place => selection.marks[place]), [width, height] = [store.width[row], store.height[row]];
   let view = [0, 0, width, height], lines;
   if (isBox) {
-    const [x, y, w, h] = sideOf(item), side = Math.max(1.8 * Math.max(w, h), Math.max(width, height) / 40);
+    const [x, y, w, h] = sideOf(item), side = Math.max(1.8 * (Math.max(w, h) || width), Math.max(width, height) / 40);
     // Within the image where it is large enough.
     const start = (middle, length, whole) => length > whole ? (whole - length) / 2 : Math.min(Math.max(middle - length / 2, 0), whole - length);
     view = [start(x + w / 2, 1.25 * side, width), start(y + h / 2, side, height), 1.25 * side, side];
-    lines = [nameOf(item) + scoreText(item), suspectsAt(item).map(i => listed(opinionOf(i)[0], `${about.suspects[i][0]}: ${review.rows[i][9]}`))[0] ?? (whyOf(item) || stateOf(item) || "found")];
+    lines = [nameOf(item) + scoreText(item), suspectsAt(item).map(i => listed(opinionOf(i)[0], `${about.suspects[i][0]}: ${review.rows[i][9]}`))[0] ?? (whyOf(item) || lookOf(item))];
   } else {
     const counts = {};
-    for (const place of shown) counts[stateOf(place) || "found"] = (counts[stateOf(place) || "found"] ?? 0) + 1;
-    lines = [store.names[row], Object.entries(counts).map(([state, n]) => `${count(n)} ${state}`).join(", ")];
+    for (const place of shown) counts[lookOf(place)] = (counts[lookOf(place)] ?? 0) + 1;
+    lines = [store.names[row], store.pixels ? boxesIn(selection.all[row]) : Object.entries(counts).map(([state, n]) => `${count(n)} ${state}`).join(", ")];
   }
   const picture = draw("svg", { viewBox: view.join(" "), preserveAspectRatio: "xMidYMid meet", "aria-hidden": "true" }, ...pictures(row, !isBox && tileWidth < 300));
-  picture.append(...shown.flatMap(place => outline(place, stateOf(place) || "found")));
+  picture.append(...shown.flatMap(place => outline(place, lookOf(place))));
   if (shown.length > MANY) picture.classList.add("many");
   const tile = el("a", {
     href: addressOf({ ...chosen, img: store.names[row] }), class: "tile", tabindex: "-1", "aria-label": lines.join(", "),
@@ -70,9 +71,9 @@ const makeTile = at => {
 };
 const layout = () => {
   const room = get("grid").clientWidth - 2 * GAP;
-  columns = Math.max(1, Math.round(room / (chosen.show === "boxes" ? 190 : 230)));
+  columns = Math.max(1, Math.round(room / (isTiled() ? 190 : 230)));
   tileWidth = Math.floor((room - GAP * (columns - 1)) / columns);
-  tileHeight = Math.round(tileWidth * (chosen.show === "boxes" ? .8 : .72)) + CAPTION;
+  tileHeight = Math.round(tileWidth * (isTiled() ? .8 : .72)) + CAPTION;
   get("space").style.height = `${Math.ceil(items.length / columns) * (tileHeight + GAP) + GAP}px`;
 };
 // Draw what is in sight; anew where the selection or the room is another.
@@ -102,8 +103,8 @@ const drawGrid = (isAnew = false) => {
 const drawEmpty = () => {
   if (items.length) return renew(get("empty"));
   const chips = filters(), key = unknown();
-  const ways = chips.map(name => [name, total(Object.values(survey(asked(without(name, name === "object" ? "pred" : name))).counts))]);
-  const text = key ? `There is no ${key.startsWith("s") ? key : "class"} “${chosen[key]}” in this folder.` : chips.length ? "No box matches all of these at this score." : "Nothing is missed and nothing is false at this score.";
+  const ways = chips.map(name => [name, sizeOf(survey(asked(without(name, name === "object" ? "pred" : name))))]);
+  const text = key ? `There is no ${key.startsWith("s") ? key : "class"} “${chosen[key]}” in this folder.` : chips.length ? "Nothing matches all of these." : "Nothing is missed and nothing is false.";
   renew(get("empty"), el("p", { text }),
     ...ways.filter(([, n]) => n && !key).map(([name, n]) => buttonOf(name, `Without “${words(name)}”: ${boxesIn(n)}`, () => drop(name))),
     chips.length ? buttonOf("all", "Clear all filters", clear) : "");
@@ -121,11 +122,11 @@ const move = by => {
   write(get("live"), tiles.get(cursor)?.getAttribute("aria-label") ?? "");
 };
 const drawSelection = () => {
-  const n = total(Object.values(selection.counts)), rows = selection.all.reduce((sum, more) => sum + (more > 0), 0);
-  write(get("what"), `${boxesIn(n)} in ${boxesIn(rows, "image", "images")}`);
-  write(get("live"), get("what").textContent);
+  document.body.classList.toggle("picked", filters().length > 0);
+  const n = sizeOf(selection), rows = selection.all.filter(Boolean).length;
+  for (const id of ["what", "live"]) write(get(id), `${boxesIn(n)} in ${boxesIn(rows, "image", "images")}`);
   renew(get("chips"), ...filters().map(key => buttonOf(key, words(key), () => drop(key), { title: words(key), "aria-label": `Remove filter: ${words(key)}` })));
-  for (const button of all("[data-show]")) button.ariaPressed = String((chosen.show ?? "images") === button.dataset.show);
+  for (const button of all("[data-show]")) button.ariaPressed = (chosen.show ?? "images") === button.dataset.show;
   get("sort").value = chosen.sort ?? "most";
-  get("sort").hidden = chosen.show === "boxes";
+  get("sort").hidden = isTiled();
 };

@@ -16,9 +16,9 @@ const render = () => {
   planned = 0;
   use(models.find(({ key }) => key === chosen.model) ?? models[0]);
   stepNow = Math.max(0, about.steps.indexOf(scoreNow()));
-  const { img } = chosen, rest = without("img", "pair"), picked = JSON.stringify(rest);
+  const { img } = chosen, rest = without("img", "pair"), picked = JSON.stringify(rest), place = JSON.stringify({ ...rest, score: 0 });
   if (picked !== seen.picked) {
-    const isElsewhere = JSON.stringify({ ...rest, score: 0 }) !== seen.place;
+    const isElsewhere = place !== seen.place;
     selection = survey(asked());
     tally = selection.tallies;
     items = ordered();
@@ -32,19 +32,19 @@ const render = () => {
     }
     cursor = Math.min(cursor, Math.max(items.length - 1, 0));
     drawGrid(true);
-    seen = { picked, place: JSON.stringify({ ...rest, score: 0 }) };
+    seen = { picked, place };
   }
   drawView();
   if (img !== undefined && rowNow() < 0) say(`There is no image “${img}” in this folder.`);
 };
 // How many boxes of each state there are, whatever is chosen.
 const countsNow = () => {
-  const n = new Uint32Array(STATE_OF.length), counts = { missed: 0, false: 0, found: 0 };
-  for (const code of codesAt(stepNow)) n[code]++;
+  const n = new Float64Array(STATE_OF.length), counts = { missed: 0, false: 0, found: 0 };
+  codesAt(stepNow).forEach((code, place) => { n[code] += store.pixels?.[place] ?? 1; });
   STATE_OF.forEach((state, code) => { if (state in counts) counts[state] += n[code]; });
   return counts;
 };
-const named = ([name, value, title]) => el("span", { title }, el("small", { text: `${name} ` }), el("b", { text: value }));
+const named = ([name, value, title]) => el("span", { title }, small(`${name} `), el("b", { text: value }));
 const drawBar = () => {
   const { missed, false: wrong, found } = countsNow(), { boxed } = about.shapes, slider = get("score");
   const [p, r, f1] = [ratio(found, found + wrong), ratio(found, found + missed), ratio(2 * found, 2 * found + wrong + missed)];
@@ -53,9 +53,9 @@ const drawBar = () => {
   slider.ariaValueText = `${about.steps[stepNow]}: precision ${p}, recall ${r}, F1 ${f1}`;
   get("counts").replaceChildren(...[["precision", p], ["recall", r], ["F1", f1], ["TP", count(found)], ["FP", count(wrong)], ["FN", count(missed)]].map(named));
   get("metrics").replaceChildren(...about.metrics.map(named),
-    el("small", { text: `${boxesIn(store.names.length, "image", "images")}, ${boxesIn(store.m, "object", "objects")}, ${boxesIn(store.label.length - store.m, "detection", "detections")}` }),
-    boxed ? el("small", { text: boxesIn(boxed, "shape is drawn by its box", "shapes are drawn by their boxes") }) : "");
-  renew(get("models"), ...(models.length > 1 ? models.map(({ key, about: { name } }) => buttonOf(key, name, () => put({ ...chosen, model: key }), { "aria-pressed": String(model.key === key) })) : []));
+    small(about.about),
+    boxed ? small(boxesIn(boxed, "shape is drawn by its box", "shapes are drawn by their boxes")) : "");
+  renew(get("models"), ...(models.length > 1 ? models.map(({ key, about: { name } }) => buttonOf(key, name, () => put({ ...chosen, model: key }), { "aria-pressed": model.key === key })) : []));
 };
 const say = text => {
   write(get("live"), text);
@@ -68,19 +68,20 @@ const KEYBOARD = {
   j: () => go(1), k: () => go(-1), ArrowRight: () => go(1), ArrowLeft: () => go(-1),
   ArrowDown: () => rowNow() < 0 && move(columns), ArrowUp: () => rowNow() < 0 && move(-columns),
   Enter: () => tiles.get(cursor)?.click(), f: nextFailure, Escape: () => rowNow() < 0 ? clear() : closeImage(),
-  g: () => stages.length && flip("object"), p: () => stages.length && flip("false"), t: () => stages.length && flip("found"),
-  "+": () => stages.length && zoomBy(1 / 1.3), "-": () => stages.length && zoomBy(1.3), 0: () => stages.length && zoomTo([0, 0, ...stages[0].size]),
-  b: () => showAs(chosen.show !== "boxes"),
+  b: () => showAs(!isTiled()),
   m: () => rival() && put({ ...chosen, model: rival().key }),
   w: () => { document.body.classList.toggle("wide"); drawGrid(true); }, a: () => judgeNow("accepted"), x: () => judgeNow("rejected"), "/": () => get("find").focus(), "?": () => get("help").showModal(),
 };
+const VIEW_KEYS = {
+  g: () => flip("objects"), p: () => flip("false"), t: () => flip("found"), "+": () => zoomBy(1 / 1.3), "-": () => zoomBy(1.3), 0: zoomOut,
+};
 const onKey = event => {
-  const { key, target } = event;
+  const { key, target } = event, keys = stages.length ? { ...KEYBOARD, ...VIEW_KEYS } : KEYBOARD;
   if (event.ctrlKey || event.metaKey || event.altKey || all("dialog[open]")[0]) return;
   if (target.matches("input, select")) return key === "Escape" && target.blur();
-  if (key.startsWith("Arrow") && target.closest("#panel, #reasons, header, #tools") || key === "Enter" && target !== get("grid") || !Object.hasOwn(KEYBOARD, key)) return;
+  if (key.startsWith("Arrow") && target.closest("#panel, #reasons, header, #tools") || key === "Enter" && target !== get("grid") || !Object.hasOwn(keys, key)) return;
   event.preventDefault();
-  KEYBOARD[key]();
+  keys[key]();
 };
 const start = async () => {
   try {

@@ -1,6 +1,7 @@
 // One image: all its boxes, each with its reason beside the picture; two models with one zoom.
-const shows = { object: true, false: true, found: true }, LOOKS = { missed: 3, false: 2, found: 1, ignored: 0, seen: 0, below: 0 };
+const shows = { objects: true, false: true, found: true }, LOOKS = { missed: 3, false: 2, found: 1, ignored: 0, seen: 0, below: 0 };
 let stages = [], frame = [0, 0, 1, 1], hot = null, failures = [], turn = -1, aim = null;
+const isWrong = ({ side }) => side === "missed" || side === "false";
 const openImage = (row, place = null) => {
   aim = place;
   chosen = { ...chosen, img: store.names[row] };
@@ -14,19 +15,20 @@ const closeImage = () => {
 const rowNow = () => chosen.img === undefined ? -1 : model.rowOf.get(chosen.img) ?? -1;
 const isPair = () => chosen.pair === "1" && models.length > 1 && rowNow() >= 0;
 const rowsNow = () => {
-  const rows = chosen.show === "boxes" ? [...new Set(items.map(place => store.image[place]))] : items;
+  const rows = isTiled() ? [...new Set(items.map(place => store.image[place]))] : items;
   return rows.length ? rows : [...store.names.keys()];
 };
-const makeStage = (own, name) => within(own, () => {
+const makeStage = (own, name, layer) => within(own, () => {
   const row = own.rowOf.get(name), isOwn = own === models.find(({ key }) => key === (chosen.model ?? "a"));
   const list = places(row).map(place => {
     const code = codeOf(place), state = STATE_OF[code];
     return { id: `${own.key}${place}`, place, box: sideOf(place), side: code === SEEN ? "seen" : state || (suspectsAt(place).length ? "below" : ""), code, text: nameOf(place) + scoreText(place), why: state === "ignored" ? "ignored" : whyOf(place), marked: isOwn && selection.marks[place] };
   }).filter(({ side }) => side);
-  const visible = list.filter(({ side }) => side === "false" || side === "found" ? shows[side] : shows.object);
-  const picture = draw("svg", { role: "img", "aria-label": own.about.name ? `${name}, ${own.about.name}` : name }), tags = draw("g");
-  picture.append(...pictures(row, false), ...[...visible].sort((a, b) => LOOKS[a.side] - LOOKS[b.side]).flatMap(({ id, place, side }) => outline(place, side).map(line => {
+  const visible = list.filter(({ side, box }) => box[2] && box[3] && (side === "false" || side === "found" ? shows[side] : shows.objects)), title = own.about.maps?.[layer] ?? own.about.name;
+  const picture = draw("svg", { role: "img", "aria-label": title ? `${name}, ${title}` : name }), tags = draw("g");
+  picture.append(...pictures(row, false, layer), ...[...visible].sort((a, b) => LOOKS[a.side] - LOOKS[b.side]).flatMap(({ id, place, side, marked }) => outline(place, side).map(line => {
     line.dataset.id = id;
+    if (marked) line.classList.add("marked");
     return line;
   })));
   // Small boxes lie on top of large ones, so that each can be pointed at.
@@ -37,33 +39,33 @@ const makeStage = (own, name) => within(own, () => {
     return hit;
   }), tags);
   drags(picture);
-  return { own, picture, tags, list, visible, size: [store.width[row], store.height[row]], figure: el("figure", {}, own.about.name ? el("figcaption", { text: own.about.name }) : "", picture) };
+  return { own, picture, tags, list, visible, size: [store.width[row], store.height[row]], figure: el("figure", {}, title ? el("figcaption", { text: title }) : "", picture) };
 });
 const verdicts = i => {
-  const made = el("div", { class: "judged" }, el("small", { text: `${about.suspects[i][0]}: ${review.rows[i][9]}` }));
+  const made = el("div", { class: "judged" }, small(`${about.suspects[i][0]}: ${review.rows[i][9]}`));
   addVerdicts(made, i, true);
   return made;
 };
 const judgeNow = verdict => {
-  const place = rowNow() >= 0 ? Number(hot?.slice(1) ?? -1) : chosen.show === "boxes" ? items[cursor] : -1, [i] = suspectsAt(place);
+  const place = rowNow() >= 0 ? Number(hot?.slice(1) ?? -1) : isTiled() ? items[cursor] : -1, [i] = suspectsAt(place);
   if (i === undefined) return;
   judge(i, verdict);
   drawGrid(true);
   write(get("live"), `${review.rows[i][0]} ${nameOf(place)}: ${opinionOf(i)[0] || "not judged"}`);
 };
 const reasonList = ({ own, list }) => {
-  const group = (side, title, isOpen) => {
-    const isSuspect = side === "suspect", of = list.filter(one => isSuspect ? suspectsAt(one.place).length : one.side === side).sort((a, b) => b.marked - a.marked || own.store.score[b.place] - own.store.score[a.place]);
+  const group = (side, isOpen, title = capital(side)) => {
+    const isSuspect = side === "suspect", rank = own.store.pixels ?? own.store.score, of = list.filter(one => isSuspect ? suspectsAt(one.place).length : one.side === side).sort((a, b) => b.marked - a.marked || rank[b.place] - rank[a.place]);
     if (!of.length) return "";
     const lines = el("ol", {}, ...of.map(({ id, place, box, text, why, marked }) => el("li", {}, el("button", {
       type: "button", class: `${side}${marked ? " marked" : ""}`, "data-id": id, "data-key": id, mouseenter: () => heat(id), focus: () => heat(id), click: () => { heat(id); zoomBox(box); },
-    }, el("b", { text }), el("small", { text: ` ${why}` })), ...isSuspect ? suspectsAt(place).map(verdicts) : [])));
+    }, el("b", { text }), small(` ${why}`)), ...isSuspect ? suspectsAt(place).map(verdicts) : [])));
     const heading = `${title} (${count(of.length)})`;
     return isOpen ? el("div", {}, el("h3", { text: heading }), lines) : el("details", {}, el("summary", { text: heading }), lines);
   };
-  const isFine = !list.some(({ side }) => side === "missed" || side === "false");
-  return [isPair() ? el("h2", { text: own.about.name }) : "", group("suspect", "Suspected labels", true), group("missed", "Missed", true), group("false", "False", true), group("found", "Found", isFine), group("ignored", "Ignored", false),
-    list.length ? "" : el("p", { class: "soft", text: "No object and no detection at this score." })];
+  const isFine = !list.some(isWrong);
+  return [isPair() ? el("h2", { text: own.about.name }) : "", group("suspect", true, "Suspected labels"), group("missed", true), group("false", true), group("found", isFine), group("ignored", false),
+    list.length ? "" : soft("Nothing is here.")];
 };
 const drawView = () => {
   const row = rowNow(), view = get("view");
@@ -74,21 +76,21 @@ const drawView = () => {
     stages = [];
     return;
   }
-  const rows = rowsNow(), place = rows.indexOf(row), toggle = (key, text, short) => buttonOf(key, text, () => flip(key), { title: `key ${short}`, "aria-pressed": String(shows[key]) });
-  stages = (isPair() ? models : [model]).map(own => makeStage(own, chosen.img));
-  view.classList.toggle("picked", filters().length > 0 && place >= 0);
+  const rows = rowsNow(), place = rows.indexOf(row), toggle = (key, short) => buttonOf(key, capital(key), () => flip(key), { title: `key ${short}`, "aria-pressed": shows[key] });
+  stages = isPair() ? models.map(own => makeStage(own, chosen.img)) : (about.maps ?? [""]).map((_, layer) => makeStage(model, chosen.img, layer));
+  const told = isPair() ? stages : stages.slice(0, 1);
   renew(view, el("header", {}, buttonOf("back", "← All images", closeImage), el("h2", { text: chosen.img }),
     el("span", { class: "soft", text: place < 0 ? "not in the selection" : `${count(place + 1)} of ${count(rows.length)}` }),
     buttonOf("previous", "‹", () => step(-1), { "aria-label": "Previous image (k)" }), buttonOf("next", "›", () => step(1), { "aria-label": "Next image (j)" }),
-    toggle("object", "Objects", "g"), toggle("false", "False", "p"), toggle("found", "Found", "t"),
-    models.length > 1 ? buttonOf("pair", "Two models", () => put(isPair() ? without("pair") : { ...chosen, pair: "1" }), { "aria-pressed": String(isPair()) }) : ""),
-  el("div", { id: "stage" }, ...stages.map(({ figure }) => figure)), el("div", { id: "reasons", tabindex: "0", role: "region", "aria-label": "Reasons" }, ...stages.flatMap(reasonList)));
+    toggle("objects", "g"), toggle("false", "p"), toggle("found", "t"),
+    models.length > 1 ? buttonOf("pair", "Two models", () => put(isPair() ? without("pair") : { ...chosen, pair: "1" }), { "aria-pressed": isPair() }) : ""),
+  el("div", { id: "stage" }, ...stages.map(({ figure }) => figure)), el("div", { id: "reasons", tabindex: "0", role: "region", "aria-label": "Reasons" }, el("p", { text: store.captions?.[row] ?? "" }), ...told.flatMap(reasonList)));
   if (review) showVerdicts();
-  failures = stages.flatMap(({ list }) => list.filter(({ side }) => side === "missed" || side === "false")).sort((a, b) => b.marked - a.marked);
+  failures = told.flatMap(({ list }) => list.filter(isWrong)).sort((a, b) => b.marked - a.marked);
   turn = -1;
   const aimed = aim === null ? null : stages[0].list.find(one => one.place === aim);
   aim = null;
-  zoomTo([0, 0, ...stages[0].size]);
+  zoomOut();
   if (aimed) {
     heat(aimed.id);
     zoomBox(aimed.box);
@@ -96,7 +98,7 @@ const drawView = () => {
   }
   // The next ones are read ahead.
   for (const next of [rows[place + 1], rows[place - 1]]) {
-    const address = next === undefined ? "" : head.pictures[fileOf(next)];
+    const address = next === undefined ? "" : pictureOf(next);
     if (address) new Image().src = address;
   }
 };
@@ -109,7 +111,7 @@ const heat = (id, isScrolled = false) => {
 // A label stands at one of eight places around its box, where it covers least of any box or label: as a share of the
 // smaller of both. Where each hides more than MOST, there is none; the list has it.
 const MOST = .3;
-const hidden = ([x, y, w, h], [u, v, k, l]) => Math.max(Math.min(x + w, u + k) - Math.max(x, u), 0) * Math.max(Math.min(y + h, v + l) - Math.max(y, v), 0) / Math.min(w * h, k * l);
+const hidden = (one, other) => common(one, other) / Math.min(one[2] * one[3], other[2] * other[3]);
 const placeTags = () => {
   for (const { picture, tags, visible, size } of stages) {
     const { width, height } = picture.getBoundingClientRect(), view = picture.viewBox.baseVal;
@@ -117,7 +119,7 @@ const placeTags = () => {
     if (!width || !view) continue;
     const unit = Math.max(view.width / width, view.height / height), tall = 17 * unit, gap = 2 * unit, taken = [];
     const room = [view.x + (view.width - unit * width) / 2, view.y + (view.height - unit * height) / 2, unit * width, unit * height];
-    const named = visible.filter(({ id, side, marked }) => id === hot || (side === "missed" || side === "false") && (marked || !filters().length)).sort((a, b) => (b.id === hot) - (a.id === hot) || b.marked - a.marked);
+    const named = visible.filter(one => one.id === hot || isWrong(one) && (filters().length ? one.marked : !about.maps)).sort((a, b) => (b.id === hot) - (a.id === hot) || b.marked - a.marked);
     for (const { text, box: [x, y, w, h] } of named) {
       const wide = (text.length * 7 + 10) * unit, right = x + w - wide, below = y + h + gap, above = y - tall - gap, low = y + h - tall;
       const spots = [[x, above], [right, above], [x, below], [right, below], [x + w + gap, y], [x - wide - gap, y], [x + w + gap, low], [x - wide - gap, low]]
@@ -142,13 +144,14 @@ const zoomTo = view => {
   for (const { picture } of stages) picture.setAttribute("viewBox", view.join(" "));
   placeTags();
 };
+const zoomOut = () => zoomTo([0, 0, ...stages[0].size]);
 const zoomBox = ([x, y, w, h]) => {
-  const [width, height] = stages[0].size, side = Math.max(3 * Math.max(w, h), Math.max(width, height) / 20);
-  zoomTo(side > .9 * Math.max(width, height) ? [0, 0, width, height] : [x + w / 2 - side / 2, y + h / 2 - side / 2, side, side]);
+  const [width, height] = stages[0].size, side = Math.max(3 * (Math.max(w, h) || width), Math.max(width, height) / 20);
+  side > .9 * Math.max(width, height) ? zoomOut() : zoomTo([x + w / 2 - side / 2, y + h / 2 - side / 2, side, side]);
 };
 const zoomBy = (by, x = frame[0] + frame[2] / 2, y = frame[1] + frame[3] / 2) => {
   const [width, height] = stages[0].size, scale = Math.max(frame[2] * by, width / 60) / frame[2];
-  zoomTo(frame[2] * scale > 1.02 * width && frame[3] * scale > 1.02 * height ? [0, 0, width, height] : [x - (x - frame[0]) * scale, y - (y - frame[1]) * scale, frame[2] * scale, frame[3] * scale]);
+  frame[2] * scale > 1.02 * width && frame[3] * scale > 1.02 * height ? zoomOut() : zoomTo([x - (x - frame[0]) * scale, y - (y - frame[1]) * scale, frame[2] * scale, frame[3] * scale]);
 };
 const drags = picture => {
   const fingers = new Map(), point = event => {
@@ -179,7 +182,7 @@ const flip = key => { shows[key] = !shows[key]; drawView(); };
 const step = by => {
   const rows = rowsNow(), next = rows[rows.indexOf(rowNow()) < 0 ? 0 : rows.indexOf(rowNow()) + by];
   if (next === undefined) return;
-  if (chosen.show !== "boxes") cursor = rows.indexOf(next);
+  if (!isTiled()) cursor = rows.indexOf(next);
   openImage(next);
   write(get("live"), store.names[next]);
 };
