@@ -70,6 +70,25 @@ def page_of(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
 def opened(browser: Any, page_of: Callable[[str], Path]) -> Opening:
     """Open a page by its name, in a context with some settings; nothing may be said, fetched or asked meanwhile."""
 
+    return opener(browser, page_of)
+
+
+@pytest.fixture(scope="module")
+def left_open(browser: Any, page_of: Callable[[str], Path], name: str) -> Iterator[Any]:
+    """Every page in turn, opened once for all tests of a module that change nothing in it."""
+    with opener(browser, page_of)(name) as page:
+        yield page
+
+
+@pytest.fixture
+def shown(left_open: Any) -> Any:
+    """The page that was left open, on the screen and in the size that `opened` gives it."""
+    left_open.emulate_media(media="screen")
+    left_open.set_viewport_size({"width": 1280, "height": 900})
+    return left_open
+
+
+def opener(browser: Any, page_of: Callable[[str], Path]) -> Opening:
     @contextmanager
     def opening(name: str, *, width: int = 1280, height: int = 900, **settings: Any) -> Iterator[Any]:
         context = browser.new_context(viewport={"width": width, "height": height}, **settings)
@@ -87,7 +106,7 @@ def opened(browser: Any, page_of: Callable[[str], Path]) -> Opening:
     return opening
 
 
-@pytest.fixture(params=PAGES)
+@pytest.fixture(scope="module", params=PAGES)
 def name(request: pytest.FixtureRequest) -> str:
     """Every page in turn."""
     return str(request.param)

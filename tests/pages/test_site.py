@@ -1,8 +1,10 @@
 """The site in a browser: nothing is cut or leaves the screen, on a desktop or a phone, and its search finds pages."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 DESKTOP, PHONE = 1440, 390
-PARTS = 50
-# What is wider than its place: code that scrolls, tables and pages that leave the window.
-WIDE = """() => {
+STYLES = re.compile(r"<link rel=\"stylesheet\"[^>]*>|<style.*?</style>", re.DOTALL)
+# What is wider than its place: code that scrolls, tables and pages that leave the window. Pages of a folder have one
+# style, so only the first is opened, and the bodies of the others stand in its place one after another.
+WIDE = """texts => texts.map(text => {
+  document.body.replaceWith(new DOMParser().parseFromString(text, "text/html").body);
   const width = document.documentElement.clientWidth, wide = [];
+  if (!document.querySelector('article')) wide.push('nothing');
   for (const code of document.querySelectorAll('article pre'))
     if (code.scrollWidth > code.clientWidth + 1) wide.push('code: ' + code.textContent.slice(0, 60));
   for (const table of document.querySelectorAll('article table')) {
@@ -24,7 +29,7 @@ WIDE = """() => {
   }
   if (document.documentElement.scrollWidth > width) wide.push('page');
   return wide;
-}"""
+})"""
 
 
 @pytest.fixture(scope="module")
@@ -42,16 +47,17 @@ def page(browser: Any) -> Iterator[Any]:
     page.close()
 
 
-# In parts, as files of many tests begin first: in one test the site would be looked at when all else is done.
-@pytest.mark.parametrize("part", range(PARTS))
-def test_no_code_is_cut_and_no_table_leaves_the_screen(part: int, site: Path, page: Any) -> None:
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_no_code_is_cut_and_no_table_leaves_the_screen(width: int, site: Path, page: Any) -> None:
     wide = {}
-    for path in sorted(site.rglob("*.html"))[part::PARTS]:
-        page.goto(path.as_uri(), wait_until="domcontentloaded")
-        for width in (DESKTOP, PHONE):
-            page.set_viewport_size({"width": width, "height": 900})
-            if found := page.evaluate(WIDE):
-                wide[path.relative_to(site).as_posix(), width] = found
+    page.set_viewport_size({"width": width, "height": 900})
+    for folder, pages in groupby(sorted(site.rglob("*.html")), key=lambda path: path.parent):
+        paths = list(pages)
+        texts = [path.read_text(encoding="utf-8") for path in paths]
+        assert len({tuple(STYLES.findall(text.partition("</head>")[0])) for text in texts}) == 1, folder
+        page.goto(paths[0].as_uri(), wait_until="domcontentloaded")
+        found = page.evaluate(WIDE, texts)
+        wide |= {path.relative_to(site).as_posix(): one for path, one in zip(paths, found, strict=True) if one}
     assert wide == {}
 
 
