@@ -182,9 +182,13 @@ def load_and_trust(gt: Source, pred: Source, options: SideOptions, rules: Protoc
         )
         # COCO's cap need not be one of what comes next.
         without_cap = replace(options, allow=(*options.allow, "max-dets"))
-        found = audit(sides.gt, sides.pred, sides.aligned, metrics, sides.prints().hashes, options=without_cap)
-        _raise_errors((*sides.findings, *found))
-    return sides
+        audited = audit(sides.gt, sides.pred, sides.aligned, metrics, sides.prints().hashes, options=without_cap)
+        _raise_errors((*sides.findings, *audited))
+    # What the rules make meaningless is not reported by what is made of the sides either.
+    gt_side, pred_side = (
+        replace(one, findings=tuple(_still_said(one.findings, (), rules))) for one in (sides.gt, sides.pred)
+    )
+    return replace(sides, gt=gt_side, pred=pred_side)
 
 
 def load_as_in_ground_truth(

@@ -148,9 +148,12 @@ def test_an_unknown_category_is_a_warning_with_its_id_and_count(write_json: Writ
 def test_categories_counted_from_0_are_a_warning_that_names_0(write_json: Writer) -> None:
     gt = write_json("gt.json", _coco((1, 1, BOX), (1, 2, OTHER)))
     pred = write_json("pred.json", _results((1, 0, BOX), (1, 1, OTHER)))
-    (warning,) = _messages(evaluate(gt, pred), Severity.WARNING)
-    assert "not in the ground truth ignored" in warning
-    assert "'0'" in warning
+    unknown, mapping = _messages(evaluate(gt, pred), Severity.WARNING)
+    assert "not in the ground truth ignored" in unknown
+    assert "'0'" in unknown
+    # Two objects of two classes are few, but there is no other word on an AP of 0.
+    assert "none of 2 overlapping pairs have the same class on both sides, all have by id+1" in mapping
+    assert evaluate(gt, pred, class_map="id+1")["AP"] == pytest.approx(1.0)
 
 
 def test_no_category_in_common_is_an_error(write_json: Writer) -> None:

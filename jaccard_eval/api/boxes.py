@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.known_protocols import MASKS
-from jaccard_eval.data.protocol import BOXES, AreaRange, Protocol, ProtocolOptions
+from jaccard_eval.data.protocol import BOXES, POINTS, AreaRange, Protocol, ProtocolOptions
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.engine import path_of, session
 from jaccard_eval.errors import UsageError
@@ -899,7 +899,8 @@ def _settled(
     found = tuple[Finding, ...]()
     if asked.protocol is None and (marked := benchmark_of(opened(gt, options.gt_format), preds, options.pred_format)):
         asked, log = replace(asked, protocol=marked), FindingLog()
-        fix = Fix.missing("Pass {protocol} for COCO's.", protocol="coco")
+        # COCO's rules compare areas, and points have none.
+        fix = "" if asked.rules().overlap in POINTS else Fix.missing("Pass {protocol} for COCO's.", protocol="coco")
         log.note("protocol-chosen", Where(str(gt)), f"rules: {marked}, by the file's marks", fix=fix)
         found = log.findings()
     rules = asked.rules()

@@ -105,3 +105,15 @@ def test_the_command_says_so_and_can_be_told_otherwise(tmp_path: Path) -> None:
     told = run_here("evaluate", *sides, "--protocol", "coco")
     assert "protocol coco" in told.stdout
     assert "by the file's marks" not in told.stdout
+
+
+@pytest.mark.parametrize("command", ["evaluate", "explain", "labels", "compare"])
+def test_points_are_no_empty_boxes_and_are_not_offered_the_rules_of_boxes(tmp_path: Path, command: str) -> None:
+    (tmp_path / "gt.txt").write_text("1 2 851 1304 15 23 3 831 1344 13 22 2\n2 1 100 100 10 12 2\n")
+    (tmp_path / "pred.txt").write_text("1 2 851 1303 832 1344\n2 2 101 100 500 500\n")
+    predictions = [str(tmp_path / "pred.txt")] * (1 + (command == "compare"))
+    said = run_here(command, str(tmp_path / "gt.txt"), *predictions)
+    text = f"{said.stdout}{said.stderr}"
+    assert "nwpu" in text
+    assert "box-empty" not in text
+    assert "--protocol coco" not in text

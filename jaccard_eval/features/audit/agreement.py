@@ -134,11 +134,12 @@ class ImageMatchTrial:
     matched: int
     total: int
     agreement: Agreement  # of the boxes on matched images
+    extra: str  # what becomes of the others: a ground truth that lists no images omits those without objects
 
     @property
     def options(self) -> Mapping[str, Value]:
         """The options that choose this way."""
-        return {"match_images": self.name} | ({"extra_images": "ignore"} if self.matched < self.total else {})
+        return {"match_images": self.name} | ({"extra_images": self.extra} if self.matched < self.total else {})
 
 
 def place_agreement(sample: Sample) -> Agreement:
@@ -314,7 +315,8 @@ def _try_way(gt: Dataset, pred: Dataset, name: str, used: BoolArray) -> ImageMat
         agreement = Agreement(0, 0, 0)
     else:
         agreement = place_agreement(take_sample(placed.gt, placed.pred, len(placed.images.table)))
-    return ImageMatchTrial(name, match.rows, matched, int(np.count_nonzero(used)), agreement)
+    extra = "ignore" if gt.images.listed else "empty"
+    return ImageMatchTrial(name, match.rows, matched, int(np.count_nonzero(used)), agreement, extra)
 
 
 def _images_of_both(sample: Sample) -> IntArray:

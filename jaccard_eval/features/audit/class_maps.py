@@ -127,6 +127,7 @@ def check_classes(context: AuditContext, findings: FindingLog) -> None:
     gt, pred = context.gt.labels, context.pred.labels
     verdict = judge(gt, pred, Confusion.of(context.sample), context.aligned.classes.rows)
     if verdict.better is None:
+        _report_none(context, verdict, findings)
         return
     detail = f"classes differ between the sides: {verdict.evidence()}"
     fix = repair(context.gt, context.pred, verdict.better, verdict.given)
@@ -142,6 +143,23 @@ def check_classes(context: AuditContext, findings: FindingLog) -> None:
         findings.error("class-mapping", where, detail, fix=replace(fix, allow="class-mapping"), table=table)
     else:
         findings.warning("class-mapping", where, detail, fix=fix, table=table)
+
+
+def _report_none(context: AuditContext, verdict: Verdict, findings: FindingLog) -> None:
+    """Report few pairs of which none has one class: an AP of 0 is not left without a word."""
+    if verdict.given or not verdict.pairs:
+        return
+    pairs = pluralise(verdict.pairs, "overlapping pair has", "overlapping pairs have")
+    detail = f"none of {pairs} the same class on both sides"
+    best = max(verdict.candidates, key=lambda candidate: candidate.agreement, default=None)
+    fix = Fix.missing("Check that classes count and mean the same on both sides.")
+    # A way to count that several classes confirm, without an exception.
+    used = 0 if best is None else len(np.unique(Confusion.of(context.sample).pred))
+    if best is not None and best.agreement == 1 and used > 1 and isinstance(best.class_map, str):
+        detail += f", all have by {best.class_map}"
+        fix = rerun_with(best, 0.0)
+    where = Where(context.pred.path, field="class")
+    findings.warning("class-mapping", where, detail, fix=fix, table=verdict.table() if verdict.candidates else ())
 
 
 def _named_by_option(options: SideOptions | None) -> list[str]:

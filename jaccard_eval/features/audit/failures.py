@@ -168,6 +168,8 @@ def _with_repair(
         metric, before, after = OVERLAPPED, own, best.agreement.share
         as_given = "" if present is None else f", on {own:.0%} as matched by {present.name}"
         proof += f"; predictions then overlap {after:.0%} of the objects they could find{as_given}"
+    if best.options.get("extra_images") == "empty":
+        proof += "; the others count as images without objects, which this ground truth does not list"
     words = f"Rerun {{changes}}: {proof}."
     fix = Fix.reading(best.options, metric=metric, before=before, after=after, words=words)
     return _extended(finding, f"{why}: {pair}" if why else pair, fix)

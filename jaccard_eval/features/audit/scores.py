@@ -222,7 +222,7 @@ def _report_threshold(context: AuditContext, metrics: DetectionMetrics, lowest: 
     now = metrics.value(MetricRef(name="AP")).value
     if np.isnan(now):
         return
-    text = f"no score is below {lowest:.4g}: lower scores were cut off, which lowers AP"
+    text = f"no score is below {lowest:.4g}: lower ones were probably cut off, which lowers AP"
     # Objects of images that were not predicted could all be hits: the bound would be near 1, whatever the threshold.
     # Where boxes were read wrongly, it is not about the right ones; by straight lines, no bound is known.
     by_lines = metrics.protocol.interpolation not in ("grid", "area")

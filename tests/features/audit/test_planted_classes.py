@@ -277,3 +277,33 @@ def test_names_count_from_one_only_where_every_id_has_a_name_then(
     labels = load(path, role="pred", options=ReadOptions(names=("a", "b", "c"))).labels
     called = dict(zip(labels.keys, labels.names, strict=True))
     assert tuple(called[one] for one in ids) == names
+
+
+@pytest.mark.parametrize(
+    ("found", "advice"),
+    [(["dog", "car", "cat"], []), (["other", "car", "dog", "cat"], ["--class-map", "id-1"])],
+    ids=["mixed up", "one too high"],
+)
+def test_few_overlapping_pairs_of_which_none_has_one_class_are_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], found: list[str], advice: list[str]
+) -> None:
+    # Two objects of each: less than the five pairs that would be evidence. As given all have another class: AP 0.
+    names, classes = ["car", "dog", "cat"], ["car", "dog", "car", "dog"]
+    gt, pred = _write_named(tmp_path, classes, found)
+    boxes = [one["bbox"] for one in json.loads(Path(pred).read_text())]
+    truth = {
+        "images": [{"id": 0, "file_name": "0.jpg"}, {"id": 1, "file_name": "1.jpg"}],
+        "categories": [{"id": at + 1, "name": name} for at, name in enumerate(names)],
+        "annotations": [
+            {"id": at + 1, "image_id": at // 3, "category_id": names.index(name) + 1, "bbox": box, "area": 3500}
+            for at, (name, box) in enumerate(zip(classes, boxes, strict=True))
+        ],
+    }
+    Path(gt).with_suffix(".json").write_text(json.dumps(truth))
+    ran = run_evaluate(capsys, str(Path(gt).with_suffix(".json")), pred)
+    (warning,) = ran.warnings("class-mapping")
+    told = suggested_flags(warning["message"]) if "Rerun" in warning["message"] else []
+    assert (ran.ap, told) == (0.0, advice)
+    assert "class: none of 4 overlapping pairs have the same class on both sides" in warning["message"]
+    if advice:
+        assert run_evaluate(capsys, str(Path(gt).with_suffix(".json")), pred, *advice).ap == pytest.approx(1.0)

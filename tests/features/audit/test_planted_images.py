@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
+from planting import run_evaluate, suggested_flags
 
 from jaccard_eval import DataError, EvaluationResult, evaluate
 from jaccard_eval.findings import Finding, Severity
@@ -302,3 +303,20 @@ def _options_of(finding: Finding) -> dict[str, str]:
     """The options that a fix names, as the call takes them."""
     found = re.findall(r"--(match-images|extra-images) ([a-z]+(?:[+-]1)?)", str(finding.fix))
     return {name.replace("-", "_"): value for name, value in found}
+
+
+def test_images_that_a_ground_truth_does_not_list_count_where_others_are_matched_by_another_way(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # A table names no image without objects. The detection on c has the best score: without it AP would be 1.
+    gt, pred = tmp_path / "gt.csv", tmp_path / "pred.csv"
+    gt.write_text("image,class,xmin,ymin,xmax,ymax\na,dog,10,10,60,60\nb,dog,20,20,80,90\n")
+    rows = ["c.jpg,dog,10,10,60,60,0.9", "a.jpg,dog,10,10,60,60,0.8", "b.jpg,dog,20,20,80,90,0.7"]
+    pred.write_text("\n".join(["image,class,xmin,ymin,xmax,ymax,score", *rows]))
+    stopped = run_evaluate(capsys, str(gt), str(pred))
+    message = stopped.errors["image-unknown"]
+    assert "the others count as images without objects, which this ground truth does not list" in message
+    flags = [flag.rstrip(":") for flag in suggested_flags(message)[:4]]
+    assert flags == ["--match-images", "stem", "--extra-images", "empty"]
+    # Precision is at best 2/3 at every recall.
+    assert run_evaluate(capsys, str(gt), str(pred), *flags).ap == pytest.approx(2 / 3)

@@ -80,7 +80,7 @@ def test_a_cut_is_told_with_the_most_that_it_can_cost() -> None:
     (warning,) = _said(evaluate(truth, detections), "score-thresholded")
     now, most = 84 / 101, 84 / 101 + 17 / 101 * 6 / 11
     assert warning.severity is Severity.WARNING
-    assert "no score is below 0.25: lower scores were cut off" in warning.message
+    assert "no score is below 0.25: lower ones were probably cut off" in warning.message
     assert f"{now:.4f} as given, at most {most:.4f} if every further detection were correct" in warning.message
 
 
