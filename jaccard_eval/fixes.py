@@ -336,4 +336,9 @@ def _quoted(value: str | Mapping[str, Any]) -> str:
 IMAGE_FOLDER = Fix.missing("Pass the image folder with {images}.", images=None)
 IMAGES_OF = {role: Fix.of_side(role, IMAGE_FOLDER.words, images=None) for role in ("gt", "pred")}
 SIZE_OR_FOLDER = Fix.missing("Write the true size, or remove it and pass {images}.", images=None)
+NO_MASK_SCORES = Fix.missing(
+    "Export the scores, or pass {protocol}, which needs none, or {assume_score} to rank all equally.",
+    protocol="cells",
+    assume_score="1.0",
+)
 NO_SCORES = Fix.missing("Export the scores, or pass {assume_score} to rank all equally.", assume_score="1.0")

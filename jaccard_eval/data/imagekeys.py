@@ -34,7 +34,7 @@ _ROLES = (
 _CITYSCAPES = "labelids|labeltrainids|instanceids|instancetrainids|gtfine_polygons|(?:gtfine_)?color|leftimg8bit|gtfine"
 _CELLS = "man_seg|man_track"  # of the Cell Tracking Challenge, whose results are mask000
 _BEFORE = pattern(rf"^(?:(?:{_ROLES})s?|{_CELLS})(?:_+(?=.)|(?=\d+$))")
-_FEW = "cp_masks|l|test|training|1stho|2ndho|rgb"  # of Cellpose, CamVid, DRIVE, CHASE, Potsdam
+_FEW = "cp_masks|img|l|test|training|1stho|2ndho|rgb"  # of Cellpose, CamVid, DRIVE, CHASE, Potsdam
 _BEHIND = pattern(rf"(?<=.)(?:_+|(?:\.(?:jpe?g|png))?\.|(?<=\d))(?:(?:{_ROLES})s?|{_FEW}|{_CITYSCAPES})$")
 
 

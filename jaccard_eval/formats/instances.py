@@ -1,12 +1,12 @@
 """Instance masks as images: a map per image whose values are objects, or a file per object.
 
-Seven layouts: Cityscapes' maps (``*_instanceIds.png``: 1,000 times the class plus a number; below 1,000 a group that
+Eight layouts: Cityscapes' maps (``*_instanceIds.png``: 1,000 times the class plus a number; below 1,000 a group that
 nobody separated), Pascal VOC's (``SegmentationObject``, with the classes in ``SegmentationClass`` next to it), any
 other map or folder of maps (PNG, TIFF, ``.npy``), with classes and scores in ``instances.csv`` or of one class, in
 numbers or with a colour for each object on black, arrays of the maps of many images (``reading/mapstacks.py``),
 BDD100K's bitmasks (red is the class, blue and alpha the object), Cityscapes' results (text files of
-``mask.png class score``, the class by its number), and the folders of the Data Science Bowl (``image/masks/*.png``, a
-file per object).
+``mask.png class score``, the class by its number), the folders of the Data Science Bowl (``image/masks/*.png``, a file
+per object), and files of MATLAB (``inst_map``, with types in ``inst_type`` or ``class``, as HoVer-Net and Lizard have).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from jaccard_eval.patterns import pattern
 from jaccard_eval.progress import tracked
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.mask_pixels import count_pieces
+from jaccard_eval.reading.matlab import read_variables
 from jaccard_eval.reading.peek import FIRST, Likeness, Peek
 from jaccard_eval.reading.records import RecordCollector
 from jaccard_eval.text import example_keys, is_numeral, pluralise, quoted_value
@@ -54,10 +56,11 @@ FORMAT = Format(
     shapes=("segm",),
     reads={
         "bbox": "bounds of the masks",
-        "segm": "a map with a value or colour per object, a file per object, arrays of maps",
+        "segm": "a map with a value or colour per object, a file per object, arrays of maps, inst_map of MATLAB",
     },
 )
 
+_MATLAB, _MAP = ".mat", "inst_map"
 TABLE = "instances.csv"  # with these columns, of which the last two may be missing
 COLUMNS = ("image", "id", "class", "score")
 ONE_CLASS = 0
@@ -99,7 +102,7 @@ _MOST_RUNS = 3.0  # of one value in a row; an object is in one piece, or few, an
 
 def looks_like(peek: Peek) -> Likeness | None:
     """Rate a folder by the names that Cityscapes and VOC give, a folder of maps by their pixels."""
-    return _rate_names(peek) or _rate_maps(peek)
+    return _rate_names(peek) or _rate_maps(peek) or _rate_matlab(peek)
 
 
 def _rate_names(peek: Peek) -> Likeness | None:
@@ -132,6 +135,16 @@ def _rate_maps(peek: Peek) -> Likeness | None:
     names = {folder.path: _maps_of(folder.files) for folder in folders}
     images = [image for folder in folders for image in folder.first_files(names[folder.path].__contains__)]
     return Likeness.SUFFIX if _are_maps(images[:FIRST]) else None
+
+
+def _rate_matlab(peek: Peek) -> Likeness | None:
+    """Rate files of MATLAB by the map that they hold, as HoVer-Net and Lizard have it."""
+    found = peek.first_files(lambda name: name.endswith(_MATLAB)) if peek.is_folder else [peek]
+    try:
+        are_maps = all(file.suffix == _MATLAB and _MAP in read_variables(file.path) for file in found[:1])
+    except (DataError, OSError):
+        return None
+    return Likeness.STRUCTURE if found and are_maps else None
 
 
 def _with_maps(peek: Peek) -> Peek:
@@ -225,7 +238,7 @@ def _may_be_colored(file: Path) -> bool:
     except (DataError, OSError):
         return False
     n = len(np.unique(values)) - 1  # without black
-    return n > 0 and _count_pieces(values) < COMPONENTS * n
+    return n > 0 and count_pieces(values) < COMPONENTS * n
 
 
 def _may_be_map(file: Path) -> bool:
@@ -278,7 +291,7 @@ def hold_classes(gt: Path, pred: Path) -> bool:
             seen |= given
             if root == gt:
                 n_values += len(given)
-                n_pieces += _count_pieces(np.where(ids == _VOID, 0, ids))
+                n_pieces += count_pieces(np.where(ids == _VOID, 0, ids))
         values.append(seen)
     used = values[0] | values[1]
     are_shared = len(values[0] & values[1]) >= max(SHARED * len(used), 1) and len(used) <= MOST_CLASSES
@@ -294,11 +307,15 @@ def holds_no_scores(peek: Peek, gt: Path | None) -> bool:
     if _holds_objects(peek):
         return True
     root = peek if peek.is_folder else peek.at(peek.path.parent)
-    names = [name for folder in (root, *root.first_folders()) for name in folder.files]
-    if TABLE in names or any(name.lower().endswith(".txt") for name in names):
+    if any(name.endswith(_MATLAB) for name in root.files):
+        return True
+    texts = root.first_files(lambda name: name.lower().endswith(".txt"))
+    has_scores = TABLE in root.files or files.is_there(peek.path.with_name(f"{peek.path.name}.json"))
+    if has_scores or any(text.lines and _RESULT.fullmatch(text.lines[0].strip()) for text in texts):
         return False
-    if files.is_there(peek.path.with_name(f"{peek.path.name}.json")):
-        return False
+    maps = root.first_files(lambda name: name.lower().endswith(".png")) if peek.is_folder else [peek]
+    if maps and maps[0].head[_COLOR_TYPE : _COLOR_TYPE + 1] == _RGBA and _bdd100k(maps[0].path) is not None:
+        return True
     truth = gt or peek.path
     return any(map(_has_several, (peek.path, truth))) and not hold_classes(truth, peek.path)
 
@@ -314,36 +331,6 @@ def _has_several(path: Path) -> bool:
         if len({*np.unique(_numbers(root / name)[1]).tolist()} - {0, _VOID}) > 1:
             return True
     return False
-
-
-def _count_pieces(ids: npt.NDArray[np.generic]) -> int:
-    """Count connected pieces of one value, by their runs in each row."""
-    above: list[tuple[int, int, Any, int]] = []  # first and last column, value, and the first run of the piece
-    parent: list[int] = []
-    pieces = 0
-
-    def root(run: int) -> int:
-        while parent[run] != run:
-            run = parent[run]
-        return run
-
-    for row in ids:
-        starts = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
-        runs = []
-        for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(row)], strict=True):
-            value = row[start]
-            if not value:
-                continue
-            run = len(parent)
-            parent.append(run)
-            pieces += 1
-            for other_start, other_stop, other, number in above:
-                if other == value and other_start < stop and start < other_stop and root(number) != root(run):
-                    parent[root(number)] = root(run)
-                    pieces -= 1
-            runs.append((start, stop, value, run))
-        above = runs
-    return pieces
 
 
 def iou_types(_: Peek) -> set[str]:
@@ -425,11 +412,14 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     maps = [name for name in found if name.endswith(_CITYSCAPES)]
     texts = [name for name in found if name.lower().endswith(".txt")]
     images = _maps_of(found)
-    if not images and not texts:
+    matlab = [name for name in found if name.endswith(_MATLAB)]
+    if not images and not texts and not matlab:
         detail = f"no {MAP_SUFFIXES[0]} files, nor {', '.join(MAP_SUFFIXES[1:])}"
         raise DataError.single("labels-missing", Where(str(path)), detail, fix="Pass the folder of the maps.")
     if maps:
         _read_cityscapes(path, maps, side, draft)
+    elif matlab and not images:
+        _read_matlab(path, matlab, side, draft)
     elif path.name == _OBJECTS or any(name.startswith(f"{_OBJECTS}/") for name in found):
         _read_voc(path if path.name == _OBJECTS else path / _OBJECTS, side, draft)
     elif texts and any(_RESULT.fullmatch(files.first_line(path / name).strip()) for name in texts):
@@ -521,6 +511,40 @@ def _read_bdd100k(path: Path, names: Sequence[str], side: RecordCollector, draft
         side.add_map(_stem(name), masks, image.shape, labels=labels, places=places, crowd=crowd, scores=listed)
 
     _read_each(names, read_one, draft)
+
+
+def _read_matlab(path: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:
+    """Add the objects of MATLAB's files: a map, and where types are known, that of each of its numbers, in their order.
+
+    Lizard lists the numbers as well, as ``id``.
+    """
+    from jaccard_eval.similarity.runs import runs_of_labels
+
+    classed = []
+
+    def read_one(name: str) -> None:
+        where = Where(str(path / name))
+        found = read_variables(path / name)
+        values = found.get(_MAP)
+        if not isinstance(values, np.ndarray) or values.ndim != 2 or not np.array_equal(values, np.floor(values)):
+            detail = f"has no {_MAP} of whole numbers, (height, width)"
+            raise DataError.single("map-shape", where, detail, fix="Save the map of the objects by that name.")
+        ids, masks = runs_of_labels(values.astype(np.int64))
+        types = np.ravel(next((found[key] for key in ("inst_type", "class") if key in found), []))
+        numbers = np.ravel(found["id"]) if "id" in found else ids
+        is_known = len(types) == len(numbers) and set(ids.tolist()) <= set(numbers.tolist())
+        if len(types) and not is_known:
+            detail = f"has {len(types):,} types of {len(ids):,} objects"
+            raise DataError.single("map-value", where, detail, fix="Save a type for each number of the map, or none.")
+        type_of = dict(zip(numbers.tolist(), types.astype(np.int64).tolist(), strict=True)) if len(types) else {}
+        classed.append(bool(type_of) or not len(ids))
+        places = [Where(str(path / name), record=f"instance {key}") for key in ids.tolist()]
+        labels = [type_of.get(key, ONE_CLASS) for key in ids.tolist()]
+        side.add_map(_stem(name), masks, (values.shape[0], values.shape[1]), labels=labels, places=places)
+
+    _read_each(names, read_one, draft)
+    if not all(classed):
+        _note_one_class(path, draft)
 
 
 def _scores_beside(path: Path, draft: Draft) -> dict[str, dict[int, float]]:

@@ -233,6 +233,17 @@ def _of_kili(image: Mapping[str, Any]) -> list[Any]:
     return objects
 
 
+def _of_detectron2(image: Mapping[str, Any]) -> list[Any]:
+    """Return the objects of an image of detectron2's data sets, each box as two corners, which is its mode 0."""
+    objects = []
+    for entry in _listed_at(image, "annotations"):
+        box = _at(entry, "bbox")
+        is_sized = _at(entry, "bbox_mode") == 1 and isinstance(box, list) and len(box) == 4 and all(map(is_number, box))
+        corners = {"bbox": [*box[:2], box[0] + box[2], box[1] + box[3]]} if is_sized else {}
+        objects.append({**entry, **corners} if isinstance(entry, Mapping) else entry)
+    return objects
+
+
 _UNLABELLED = 3
 _OF_BATCH = 6
 _FOUND_POINT = 0.2  # the least score of a point that is found: vis_thr of MMPose's data sets
@@ -255,6 +266,11 @@ CARRIERS = {
     "mmocr, a list": Carrier(
         keys=frozenset({"img_info", "annotations"}), objects=("annotations", "anno_info"), name=_IMAGE,
         size=("img_info.width", "img_info.height"), one_class=_TEXT, likeness=Likeness.NAMED,
+    ),
+    "detectron2": Carrier(
+        keys=frozenset({"file_name", "height", "width", "annotations"}), objects=("found",), name=("file_name",),
+        labels=("category_id",), encoding="xyxy", likeness=Likeness.NAMED, mark=b'"bbox_mode"', has_ids=True,
+        rows=_of_detectron2,
     ),
     "mmocr, lines": Carrier(
         keys=frozenset({"file_name", "height", "width", "annotations"}), objects=("annotations",), name=_IMAGE,
@@ -478,6 +494,7 @@ _LISTS = [
     for name in (
         "mmocr, a list",
         "mmocr, lines",
+        "detectron2",
         "sam",
         "mmpose",
         "openpifpaf",
@@ -691,11 +708,13 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     has_class = False
     # The bounds of shapes without a box are written as boxes are.
     given = options.box if options.box in ("xywh", "xyxy") else ""
+    unnamed: list[Where] = []
     numbered: dict[int, str] = {}  # classes that are called by their numbers elsewhere
     for carrier, name, record, names in _images(path, draft):
         used.append(carrier)
-        own = record.values.get("id")
-        image: Key = int(own) if carrier.has_ids and isinstance(own, str) and own.isdecimal() else name
+        own = _value(record.values, ("id", "image_id"))
+        is_id = carrier.has_ids and str(own).isdecimal() and isinstance(own, int | str)
+        image: Key = int(own) if is_id else name
         if image not in seen:
             seen.add(image)
             collector.add_image(image, file_name=name, size=_size(record, carrier))
@@ -707,6 +726,8 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             if carrier.has_ids and isinstance(number := _value(entry.values, carrier.labels), int):
                 label, numbered[number] = number, str(label)
             has_class = has_class or label is not None
+            if label is None and not carrier.one_class:
+                unnamed.append(entry.where)
             pixels = entry.values.get("pixels")  # of a service
             outlined = _outlined(entry, carrier) if carrier.outline else entry
             drawn = Drawn(pixels=pixels) if isinstance(pixels, tuple) else _drawn(outlined, given or carrier.encoding)
@@ -726,6 +747,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     if not used:
         draft.findings.raise_errors()
         raise DataError.single("layout", Where(str(path)), "no images with lists of objects", fix="Export it again.")
+    for where in unnamed if has_class else ():
+        detail = "names no class, and others do"
+        draft.findings.error("class-invalid", where, detail, fix="Name its class, or remove it.")
     if not has_class and not used[0].one_class and collector.n_boxes:
         from jaccard_eval.reading.tabular.boxes import note_no_class
 
@@ -856,7 +880,7 @@ def _listed(
     """Yield the images of a list, which is one of them where its records do not name any."""
     first = next((entry for entry in values if isinstance(entry, dict)), {})
     other = CARRIERS["sam"] if frozenset(first).isdisjoint(_SCRIPTED.name) else _SCRIPTED
-    carrier = _carrier_of(frozenset(first), b"") or other
+    carrier = _carrier_of(frozenset(first), files.head(Path(where.path))) or other
     if "keypoints" in carrier.keys and not _NAMING.isdisjoint(first):  # each names its image
         carrier = _SCRIPTED_POSES if carrier.encoding == "xyxy" else _SCRIPTED
     if carrier is CARRIERS["mmpose 0"]:

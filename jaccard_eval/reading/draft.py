@@ -33,10 +33,11 @@ from jaccard_eval.data.dataset import (
     Reading,
     unknown_sizes,
 )
+from jaccard_eval.data.known_protocols import MASKS
 from jaccard_eval.data.resizing import Resizing
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
-from jaccard_eval.fixes import NO_SCORES, Fix
+from jaccard_eval.fixes import NO_MASK_SCORES, NO_SCORES, Fix
 from jaccard_eval.options import AS_WRITTEN, MASK_AXES, ReadOptions
 from jaccard_eval.reading.rawboxes import (
     MOST_INVERTED,
@@ -447,7 +448,7 @@ class Draft:
             return
         assumed = self.options.assume_score
         if assumed is None:
-            why, fix = raw.no_score or ("", NO_SCORES)
+            why, fix = raw.no_score or ("", NO_MASK_SCORES if self.options.iou_type in MASKS else NO_SCORES)
             detail = "predictions have no score; average precision ranks boxes by their score" + why
             found = DataError.single("score-missing", raw.place(0), detail, fix=fix).findings
             # What none has is not a fault of a record.

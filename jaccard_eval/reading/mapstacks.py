@@ -19,6 +19,7 @@ from jaccard_eval.findings import DataError, Where
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.labelmaps import MAX_PIXELS
+from jaccard_eval.reading.mask_pixels import count_pieces
 from jaccard_eval.reading.npz import opened_entries, read_header
 from jaccard_eval.reading.records import RecordCollector
 from jaccard_eval.reading.tabular.boxes import note_no_class
@@ -33,6 +34,8 @@ _CHANNELS = (1, _NUMBER_AND_CLASS, _TYPES)
 _LOOKED_INTO = 8  # maps, by which two channels are distinguished
 _ONE_CLASS = 0
 _SHIFT = 1 << 32  # a class, above the number of an object
+_PIECES = 1.5  # of a plane, from which it is a map and not an object
+_FIX_BOOLEANS = "Save a file for each image, or an array of the numbers of objects, 0 where there is none."
 _FIX = "Save maps as (n, height, width), with the numbers of objects; what channels mean is in 'formats instances'."
 
 AnyArray = npt.NDArray[Any]
@@ -52,19 +55,26 @@ def add_stacks(stacks: Sequence[tuple[Path, str, str]], draft: Draft) -> None:
     """Add the objects of files, or of arrays of archives by name; images are called by their place behind a prefix."""
     side, are_classed = RecordCollector(draft), []
     for path, name, prefix in stacks:
-        are_classed.append(_add_stack(path, name, prefix, side, draft))
+        are_classed.append(_add_stack(path, name, prefix, side, draft, is_alone=len(stacks) == 1))
     draft.findings.raise_errors()
     if not all(are_classed):
         note_no_class(draft)
     side.to_draft(encoding="xywh", listed=True)
 
 
-def _add_stack(path: Path, name: str, prefix: str, side: RecordCollector, draft: Draft) -> bool:
+def _add_stack(path: Path, name: str, prefix: str, side: RecordCollector, draft: Draft, *, is_alone: bool) -> bool:
     """Add the objects of an array; return whether these have classes."""
     with opened_entries(path, name) as (shape, dtype, entries):
         where = Where(str(path), record=name or None)
         if dtype.kind == "b" and len(shape) == 3:
-            _add_objects(np.stack(list(entries)), prefix.rstrip("/") or path.stem, side, where)
+            masks = np.stack(list(entries))  # or (height, width, n), as Matterport's Mask R-CNN has them
+            if masks.shape[2] < min(masks.shape[:2]):
+                masks = np.moveaxis(masks, 2, 0)
+            looked = [plane for plane in masks[:_LOOKED_INTO] if plane.any()]
+            if is_alone and sum(map(count_pieces, looked)) >= _PIECES * max(len(looked), 1):
+                detail = f"has {len(masks):,} planes of booleans in several pieces each: images, or objects of one"
+                raise DataError.single("map-shape", where, detail, fix=_FIX_BOOLEANS)
+            _add_objects(masks, prefix.rstrip("/") or path.stem, side, where)
             return False
         is_one = len(shape) == 3 and shape[-1] in _CHANNELS
         if not 3 <= len(shape) <= 4 or dtype.kind not in "biuf" or 0 in shape:
@@ -143,9 +153,7 @@ def _add_map(
 
 
 def _add_objects(masks: AnyArray, key: str, side: RecordCollector, where: Where) -> None:
-    """Add the objects of one image: (n, height, width), or (height, width, n) as Matterport's Mask R-CNN has them."""
-    if masks.shape[2] < min(masks.shape[:2]):
-        masks = np.moveaxis(masks, 2, 0)
+    """Add the objects of one image: (n, height, width)."""
     size = (masks.shape[1], masks.shape[2])
     side.add_image(key, size=(size[1], size[0]))
     for at, pixels in enumerate(masks):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -79,3 +80,33 @@ def _leaving(left: int, top: int, width: int, height: int, size: tuple[int, int]
     if left >= 0 and top >= 0 and width >= 0 and height >= 0 and left + width <= size[1] and top + height <= size[0]:
         return ""
     return f"{width} x {height} pixels from ({left}, {top}) leave the image of {size[1]} x {size[0]} (width x height)"
+
+
+def count_pieces(ids: npt.NDArray[np.generic]) -> int:
+    """Count connected pieces of one value, by their runs in each row."""
+    above: list[tuple[int, int, Any, int]] = []  # first and last column, value, and the first run of the piece
+    parent: list[int] = []
+    pieces = 0
+
+    def root(run: int) -> int:
+        while parent[run] != run:
+            run = parent[run]
+        return run
+
+    for row in ids:
+        starts = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
+        runs = []
+        for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(row)], strict=True):
+            value = row[start]
+            if not value:
+                continue
+            run = len(parent)
+            parent.append(run)
+            pieces += 1
+            for other_start, other_stop, other, number in above:
+                if other == value and other_start < stop and start < other_stop and root(number) != root(run):
+                    parent[root(number)] = root(run)
+                    pieces -= 1
+            runs.append((start, stop, value, run))
+        above = runs
+    return pieces

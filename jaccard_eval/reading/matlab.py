@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 import zlib
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ _CELL, _CHAR = 1, 4
 
 
 def read_variables(path: Path) -> dict[str, Any]:
-    """Return the variables by name: lists of what cells hold, column by column, texts, and flat arrays of numbers."""
+    """Return the variables by name: lists of what cells hold, column by column, texts, arrays and maps of numbers."""
     with files.open_regular(path) as file:
         data = file.read(LARGEST)
     try:
@@ -70,10 +71,15 @@ def _matrix(data: bytes, order: str, depth: int) -> tuple[str, Any]:
         return "", np.zeros(0)
     if depth > DEEPEST:
         raise ValueError(depth)
-    (_, flags), _, (_, name), *parts = _elements(data, order)
+    (_, flags), (_, shape), (_, name), *parts = _elements(data, order)
     kind = struct.unpack_from(f"{order}I", flags)[0] & 0xFF
     text = name.decode("ascii", "replace")
     if kind == _CELL:
         return text, [_matrix(content, order, depth + 1)[1] for _, content in parts]
     values = np.frombuffer(parts[0][1], dtype=f"{order}{_NUMBERS[parts[0][0]]}") if parts else np.zeros(0)
-    return text, "".join(map(chr, values.tolist())) if kind == _CHAR else values.astype(np.float64)
+    if kind == _CHAR:
+        return text, "".join(map(chr, values.tolist()))
+    sides = np.frombuffer(shape, dtype=f"{order}i4").tolist()
+    # Columns and rows are lists here. What structures hold is not looked at.
+    is_map = min(sides) > 1 and math.prod(sides) == len(values)
+    return text, values.astype(np.float64).reshape(sides if is_map else -1, order="F")

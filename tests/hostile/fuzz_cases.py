@@ -67,7 +67,7 @@ NUMBERS = ("0", "0.3", "0.5", "1")
 COUNTS = ("1", "2", "20")
 NAMES = ("settings/names.txt", "dog,cat", "yolo/data.yaml")
 PLAUSIBLE: dict[str, tuple[str, ...]] = {
-    "--protocol": ("coco", "voc2007", "voc2012", "points", "points=4,8", "nwpu"),
+    "--protocol": ("coco", "voc2007", "voc2012", "points", "points=4,8", "nwpu", "cells", "dsb2018"),
     "--against": ("voc2007", "voc2012", "coco", "panoptic/better.json"),
     "--iou": ("0.5", "0.5,0.75", "0.5:0.95:0.05"),
     "--max-dets": ("1,10,100", "none", "5"),
