@@ -20,7 +20,7 @@ from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.fixes import IMAGES_OF, Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import IMAGE_WAYS, SideOptions
-from jaccard_eval.text import did_you_mean, example_keys, pluralise, quoted_value
+from jaccard_eval.text import did_you_mean, example_keys, is_numeral, pluralise, quoted_value
 
 NOWHERE = -1
 AUTO = "auto"  # the map that the boxes support; not a map itself
@@ -218,7 +218,7 @@ def rows_of_pairs(gt: LabelMap, pred: LabelMap, class_map: Mapping[str, str]) ->
     """Return the ground-truth row of each prediction class under a map of names (or ids as text), -1 for none.
 
     Classes that the map does not name keep their name; one that it names and neither side has is a UsageError, as is a
-    map of which the predictions have no class.
+    map of which the predictions have no class. Numbers may be missing on either side.
     """
     before, merged = former(gt)
     # What classes were goes behind what they are, and ids behind names.
@@ -227,9 +227,15 @@ def rows_of_pairs(gt: LabelMap, pred: LabelMap, class_map: Mapping[str, str]) ->
     named = {text for key, name in zip(pred.keys, pred.names, strict=True) for text in (str(key), name)}
     # A class of the ground truth that is never predicted may stand in the map, as long as others are.
     sources = {*named, *texts} if named & class_map.keys() else named
+    # Of classes that are numbers, a map may be the whole list of a detector: results have the numbers that were found,
+    # and ground truth the classes that occur. What is nearly the name of one that no number has is a mistake.
+    are_numbers = all(name == str(key) and is_numeral(name) for key, name in zip(pred.keys, pred.names, strict=True))
+    is_list = are_numbers and bool(named & class_map.keys()) and not known.keys().isdisjoint(class_map.values())
+    unused = known.keys() - {*class_map.values()}
     for source, target in class_map.items():
-        _require(source, sources, "predictions")
-        if target not in known:
+        if not (is_list and is_numeral(source)):
+            _require(source, sources, "predictions")
+        if target not in known and not (is_list and is_numeral(source) and not did_you_mean(target, unused)):
             merged_there = ",".join(f"{name}={goal}" for name, goal in class_map.items() if name in known)
             words = "To give classes of the ground truth this name, pass {gt_class_map}."
             fix = Fix.missing(words, gt_class_map=merged_there or f"CLASS={target}")

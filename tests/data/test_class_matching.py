@@ -78,6 +78,18 @@ def test_a_map_that_names_an_unknown_class_is_refused_with_a_suggestion() -> Non
         _match(classes("1=dog"), classes("0=hound"), hound="dgo")
 
 
+def test_a_map_of_numbers_may_be_the_whole_list_of_a_detector() -> None:
+    # Numbers 1 to 4 are known to the detector; 2 and 3 were found, and no object is a fox.
+    ours, found = classes("1=dog 2=horse 3=cart"), classes("2=2 3=3")
+    whole = {"1": "dog", "2": "horse", "3": "fox", "4": "zebra"}
+    assert _match(ours, found, **whole)[:2] == ("map", [1, -1])
+    for wrong, told in (({"3": "crat"}, "Did you mean 'cart'"), ({"fox": "dog"}, "no class 'fox' in the predictions")):
+        with pytest.raises(UsageError, match=told):
+            _match(ours, found, **whole | wrong)
+    with pytest.raises(UsageError, match="no class 'fox' in the ground truth"):
+        _match(ours, found, **{"2": "fox", "3": "zebra"})
+
+
 def test_numbers_are_places_in_the_order_in_which_the_other_side_lists_its_classes() -> None:
     names = ("apple", "mango", "zebra")
     listed = LabelMap(names, names, named=True, order=(2, -1, 0, 1))  # zebra, one without boxes, apple, mango
