@@ -6,6 +6,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -103,7 +104,9 @@ def rivals_of(peek: Peek, found: Path, reads: Callable[[str], bool], recognise: 
     used = [name for name in peek.folders if name.lower() in _OWN_FOLDERS]
     # Folders below label files are read with these, as is a tree without any; a description names what is read.
     used = used if used and not own else [*peek.folders]
-    return inputs_below(peek, recognise, [peek.path / name for name in (*own, *used)])
+    # Texts are inputs by themselves where they are few.
+    texts = islice((name for name in own if name.lower().endswith(".txt")), _FEW)
+    return inputs_below(peek, recognise, [peek.path / name for name in (*texts, *used)])
 
 
 def are_splits(folder: Path, inputs: Sequence[Input]) -> bool:

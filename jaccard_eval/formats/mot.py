@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,12 +57,12 @@ _FIX = "Write frame,id,left,top,width,height,confidence and perhaps class and vi
 
 def looks_like(peek: Peek) -> Likeness | None:
     """Rate the first lines of a file, or of the first sequences in a folder."""
-    sequences = _sequences(peek, "gt", peek.first_folders(), _lists) if peek.is_folder else {"": peek.path}
+    sequences = _sequences(peek, "gt", peek.first_folders(), _lists) if peek.is_folder else {"": ""}
     # One sequence among folders of other things does not make sequences of them.
     n_inner = sum(name in peek.folders for name in sequences)
     if 0 < n_inner * 2 < len(peek.first_folders()):
         return None
-    found = [peek.at(file) for file in [*sequences.values()][:FIRST]]
+    found = [peek.at(peek.path / file) for file in islice(sequences.values(), FIRST)]
     lines = [file.lines[0] for file in found if file.lines]
     if not lines or not all(map(_is_row, lines)):
         return None
@@ -120,18 +120,20 @@ def _holds(folder: Peek, name: str) -> bool:
     return files.is_there(folder.path / name / f"{name}.txt")
 
 
-def _sequences(
-    peek: Peek, role: str, folders: Sequence[Peek], has_file: Callable[[Peek, str], bool]
-) -> dict[str, Path]:
-    """Return the file of each sequence by name, in a folder and `folders`: of the role where a sequence has both."""
+def _sequences(peek: Peek, role: str, folders: Sequence[Peek], has_file: Callable[[Peek, str], bool]) -> dict[str, str]:
+    """Return the file of each sequence by name, in a folder and `folders`: of the role where a sequence has both.
+
+    Files are named as from the folder.
+    """
     wanted = _FOLDERS if role == "gt" else _FOLDERS[::-1]
-    found: dict[str, Path] = {}
+    found: dict[str, str] = {}
     for folder in (peek, *folders):
         for name in wanted:
             if name in folder.folders and has_file(folder, name):
-                found.setdefault(folder.path.name, folder.path / name / f"{name}.txt")
+                inner = "" if folder is peek else f"{folder.path.name}/"
+                found.setdefault(folder.path.name, f"{inner}{name}/{name}.txt")
     texts = [name for name in peek.files if name.lower().endswith(".txt")]
-    return found or {name.rpartition(".")[0]: peek.path / name for name in texts}
+    return found or {name.rpartition(".")[0]: name for name in texts}
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
@@ -141,7 +143,8 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     found = {path.stem: path}
     if files.is_folder(path):
         peek = Peek(path)
-        found = _sequences(peek, options.role, [peek.at(path / name) for name in peek.folders], _holds)
+        named = _sequences(peek, options.role, [peek.at(path / name) for name in peek.folders], _holds)
+        found = {sequence: path / file for sequence, file in named.items()}
         if not found:
             raise DataError.single(
                 "labels-missing", Where(str(path)), "no .txt files of sequences", fix="Pass their folder."

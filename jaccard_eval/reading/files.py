@@ -550,7 +550,11 @@ def list_folder(folder: Path) -> tuple[list[str], list[str]]:
     list_names(folder)
     with os.scandir(folder) as entries:
         for entry in entries:
-            (folders if is_folder_entry(entry) else names).append(entry.name)
+            try:
+                is_inner = entry.is_dir()
+            except OSError:  # a link that leads nowhere or to itself is a file that cannot be opened
+                is_inner = False
+            (folders if is_inner else names).append(entry.name)
     return folders, names
 
 

@@ -7,6 +7,7 @@ import enum
 import re
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 from jaccard_eval.reading import files
@@ -154,9 +155,14 @@ class Peek:
                 folders, names = files.list_folder(self.path)
         return sorted(folders), sorted(names)
 
+    @cached_property
+    def _endings(self) -> frozenset[str]:
+        """What stands behind the last dot of the names of files, in lower case: several formats ask each name."""
+        return frozenset(name.rpartition(".")[2].lower() for name in self.files)
+
     def first_files(self, is_wanted: Callable[[str], bool]) -> list[Peek]:
         """Look at the first 20 files in a folder that are wanted by their names."""
-        return [self.at(self.path / name) for name in [*filter(is_wanted, self.files)][:FIRST]]
+        return [self.at(self.path / name) for name in islice(filter(is_wanted, self.files), FIRST)]
 
     def first_folders(self) -> list[Peek]:
         """Look at the first 20 folders in a folder."""
@@ -173,9 +179,10 @@ class Peek:
         def is_document(name: str) -> bool:
             return name.lower().endswith(suffixes) and not name.startswith(".") and name not in {PROJECT, *besides}
 
-        level = [self]
+        level, endings = [self], {suffix.rpartition(".")[2] for suffix in suffixes}
         for _ in range(LEVELS):
             places = [folder for folder in level if folder is self or f"{folder.path.name}/" not in besides]
+            places = [folder for folder in places if not folder._endings.isdisjoint(endings)]
             found = [document for folder in places for document in folder.first_files(is_document)][:FIRST]
             if found:
                 # An image without objects is an empty list in several formats, and evidence for none of them.
@@ -222,9 +229,9 @@ class Peek:
         Where most of its text files are called something else, they may be of another format with equal right.
         """
         n_named = sum(name.fullmatch(file) is not None for file in self.files)
-        n_others = sum(files.is_label_name(file) for file in self.files) - n_named
         if not n_named:
             return None
+        n_others = sum(files.is_label_name(file) for file in self.files) - n_named
         return Likeness.NAMED if n_named >= n_others else Likeness.STRUCTURE
 
 

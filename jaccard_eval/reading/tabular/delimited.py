@@ -35,7 +35,15 @@ from jaccard_eval.reading.tabular.columns import (
     resolve_columns,
     split_packed,
 )
-from jaccard_eval.reading.tabular.rows import Sheet, TextFile, is_rectangular, open_table, parse_table, read_sheet
+from jaccard_eval.reading.tabular.rows import (
+    PIECE,
+    Sheet,
+    TextFile,
+    is_rectangular,
+    open_table,
+    parse_table,
+    read_sheet,
+)
 from jaccard_eval.reading.tabular.table import (
     BoxCells,
     Column,
@@ -329,9 +337,12 @@ def _parse(file: TextFile, numbers: list[int], texts: set[int]) -> pd.DataFrame 
 
 def _has_leading_blanks(table: bytes, delimiter: str) -> bool:
     """Whether a cell may start with a blank."""
+    if b"\t" in table or table.startswith(b" "):
+        return True
     text = np.frombuffer(table, dtype=np.uint8)
-    before = text[np.flatnonzero(text[1:] == ord(" "))]
-    return b"\t" in table or table.startswith(b" ") or bool(((before == ord(delimiter)) | (before == ord("\n"))).any())
+    pieces = (text[at : at + PIECE + 1] for at in range(0, len(text), PIECE))
+    before = (piece[:-1][piece[1:] == ord(" ")] for piece in pieces)
+    return any(bool(((marks == ord(delimiter)) | (marks == ord("\n"))).any()) for marks in before)
 
 
 def end_of_line(data: bytes, number: int) -> int:

@@ -133,9 +133,9 @@ class TextColumn(Column):
         # Of all rows the codes are in order already, which is most tables' case and saves a sort.
         taken = self.values if len(rows) == len(self.values) else self.values.take(rows)
         # pandas writes the ids 1 and 2 as 1.0 and 2.0 when a cell of their column was ever missing.
-        whole = [str(text).rstrip("0").removesuffix(".") for text in taken.distinct if is_whole_decimal(text)]
-        if len(whole) == len(taken.distinct) == len(set(whole)):
-            taken = CodedKeys(whole, taken.codes)
+        if all(map(is_whole_decimal, taken.distinct)):
+            whole = [str(text).rstrip("0").removesuffix(".") for text in taken.distinct]
+            taken = CodedKeys(whole, taken.codes) if len(whole) == len(set(whole)) else taken
         return taken, np.empty(0, dtype=np.int64)
 
     def shown(self, row: int) -> str:
