@@ -345,3 +345,13 @@ def test_a_saved_result_has_a_page_of_its_numbers(tmp_path: Path) -> None:
     done = run_here("report", saved, "-q", "-o", f"{tmp_path}/out/")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out" / "index.html").is_file() and not (tmp_path / "out" / "maps").exists()
+
+
+def test_paper_has_the_image_that_is_open(scene: tuple[str, Path, Path], opened: Opened) -> None:
+    with opened(scene[2]) as page:
+        page.evaluate("openImage(0); render()")
+        page.emulate_media(media="print")
+        assert page.locator("#panel").is_hidden() and page.locator("#grid").is_hidden()
+        stage, reasons = (page.locator(of).bounding_box() for of in ("#stage", "#reasons"))
+        assert stage["y"] + stage["height"] <= reasons["y"] + 1
+        assert page.locator("#stage svg").count() == 3
