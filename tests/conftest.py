@@ -11,7 +11,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 from planting import SETS, Pair
-from slow_list import listed
+from slow_list import left_out, listed
 
 from jaccard_eval import native
 from jaccard_eval.engine import disk
@@ -48,13 +48,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what the list of slow tests names, and skip what needs an optional package that is not installed.
+    """Mark what the list of slow tests names, and what fast runs leave out of many parameters.
 
-    The latter by its name or parameters, or marked `needs`.
+    Skip what needs an optional package that is not installed, by its name or parameters, or marked `needs`.
     """
-    slow = listed()
+    slow, beyond = listed(), left_out(item.nodeid for item in items)
     for item in items:
-        if item.nodeid.partition("[")[0] in slow:
+        if item.nodeid.partition("[")[0] in slow or item.nodeid in beyond:
             item.add_marker(pytest.mark.slow)
     for package, words in OPTIONAL.items():
         if importlib.util.find_spec(package) is not None:
@@ -130,7 +130,7 @@ def good_pair(
     def load(name: str) -> Pair:
         folder = sample_data if name == "sample" else request.getfixturevalue("shared_data")
         gt, pred = (json.loads((folder / path).read_text()) for path in SETS[name])
-        return Pair(gt, pred, tmp_path, capsys)
+        return Pair(gt, pred, tmp_path, capsys, name)
 
     return load
 

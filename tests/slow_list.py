@@ -2,21 +2,34 @@
 
 A test of more than 50 ms (the mean of its parameters) comes onto the list, one of less than 30 ms leaves it. Between
 the two it stays as it was, so that the list does not change with the machine.
+
+Of a test with many sets of parameters, such as a hundred seeds, fast runs take every seventh; `make full` takes all.
 """
 
 import re
 import sys
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 LIST = Path(__file__).with_name("slow_tests.txt")
 IN, OUT = 0.05, 0.03  # seconds
+MANY, EVERY = 90, 7  # sets of parameters
 LINE = re.compile(r"^\s*([\d.]+)s (?:setup|call|teardown)\s+(\S+?)(?:\[.*)?$")
 
 
 def listed() -> frozenset[str]:
     """Return the tests of the list, without parameters: `file::function`."""
     return frozenset(LIST.read_text(encoding="utf-8").splitlines()) if LIST.is_file() else frozenset()
+
+
+def left_out(items: Iterable[str]) -> frozenset[str]:
+    """Return what fast runs leave out of tests with many sets of parameters, the same whatever the order is."""
+    sets: dict[str, list[str]] = defaultdict(list)
+    for item in items:
+        sets[item.partition("[")[0]].append(item)
+    many = (sorted(one) for one in sets.values() if len(one) >= MANY)
+    return frozenset(item for one in many for place, item in enumerate(one) if place % EVERY)
 
 
 def rewritten(durations: str, known: frozenset[str]) -> list[str]:

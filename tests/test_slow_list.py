@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from slow_list import listed, rewritten
+from slow_list import EVERY, MANY, left_out, listed, rewritten
 
 PRINTED = """
 0.40s call     tests/a.py::test_slow[one]
@@ -17,6 +17,14 @@ PRINTED = """
 def test_slow_tests_come_onto_the_list_and_quick_ones_leave_it() -> None:
     known = frozenset({"tests/a.py::test_between_and_known", "tests/a.py::test_quick", "tests/a.py::test_gone"})
     assert rewritten(PRINTED, known) == ["tests/a.py::test_between_and_known", "tests/a.py::test_slow"]
+
+
+def test_fast_runs_take_every_seventh_of_many_parameters_whatever_their_order() -> None:
+    many = [f"tests/a.py::test_many[{i:03}]" for i in range(MANY)]
+    few = [f"tests/a.py::test_few[{i}]" for i in range(MANY - 1)]
+    left = left_out([*reversed(many), "tests/a.py::test_one", *few])
+    assert sorted(set(many) - left) == many[::EVERY]
+    assert left < set(many)
 
 
 def test_the_list_names_files_that_exist() -> None:

@@ -46,10 +46,10 @@ def shuffle(path: Path, rng: random.Random) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::jaccard_eval.JaccardEvalWarning")
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(9))
 @pytest.mark.parametrize("name", RULES)
 def test_orders_with_one_signature_have_the_same_metrics(tmp_path: Path, name: str, seed: int) -> None:
-    """300 scenes with scores of one digit, each in three orders."""
+    """108 scenes with scores of one digit, each in three orders."""
     (options, shape), rng = RULES[name], random.Random(seed)
     write = write_open_images if "openimages" in name else write_lvis
     sides = write(tmp_path, seed, (12, 40, 120)[seed % 3], 1)

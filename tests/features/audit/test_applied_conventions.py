@@ -38,7 +38,7 @@ def test_classes_counted_from_another_number_are_read_so_and_it_is_said_and_sign
 ) -> None:
     plant, name, rule = PLANTED[mistake]
     pair = good_pair(name)
-    true = pair.evaluate()
+    true = pair.as_it_came()
     assert _notes(true, "class-counting") == []
     pair.change_classes(plant(pair))
     outcome = pair.evaluate()

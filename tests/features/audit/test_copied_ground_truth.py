@@ -20,7 +20,7 @@ def _as_predictions(pair: Pair) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name", ["sample", "medwaste"])
 def test_labels_among_the_predictions_are_counted(name: str, good_pair: Loader) -> None:
     pair = good_pair(name)
-    true = pair.evaluate()
+    true = pair.as_it_came()
     assert true.warnings("pred-copies-gt") == []
     labels, n = _as_predictions(pair), len(pair.pred)
     predicted = {one["image_id"] for one in pair.pred}

@@ -65,7 +65,7 @@ def test_boxes_read_wrongly_are_named_with_ap50_as_given_and_as_read_rightly(
     mistake: str, side: str, name: str, good_pair: Callable[[str], Pair]
 ) -> None:
     pair = good_pair(name)
-    true = pair.evaluate()
+    true = pair.as_it_came()
     plant, code, reading, flags = READINGS[mistake]
     pair.change_boxes(side, plant)
     stopped = pair.evaluate()
@@ -93,7 +93,7 @@ def test_both_sides_read_wrongly_alike_are_named_though_they_agree(
     mistake: Callable[[Box, Size], Box], code: str, name: str, good_pair: Callable[[str], Pair]
 ) -> None:
     pair = good_pair(name)
-    true = pair.evaluate()
+    true = pair.as_it_came()
     for side in ("gt", "pred"):
         pair.change_boxes(side, mistake)
     warnings = pair.evaluate().warnings(*CODES)
@@ -106,7 +106,7 @@ def test_both_sides_read_wrongly_alike_are_named_though_they_agree(
 @pytest.mark.parametrize("name", SETS)
 def test_pixels_read_as_fractions_are_named(name: str, good_pair: Callable[[str], Pair]) -> None:
     pair = good_pair(name)
-    true = pair.evaluate()
+    true = pair.as_it_came()
     (warning,) = pair.evaluate("--pred-units", "norm").warnings(*CODES)
     assert warning["code"] == "box-units"
     assert re.search(r"boxes look like pixels: AP50 0\.000 as given, 0\.\d+ as pixels", warning["message"])
@@ -116,7 +116,7 @@ def test_pixels_read_as_fractions_are_named(name: str, good_pair: Callable[[str]
 @pytest.mark.parametrize("name", SETS)
 def test_an_encoding_that_was_asked_for_wrongly_is_named(name: str, good_pair: Callable[[str], Pair]) -> None:
     pair = good_pair(name)
-    true = pair.evaluate()
+    true = pair.as_it_came()
     (warning,) = pair.evaluate("--pred-box", "cxcywh").warnings(*CODES)
     assert (warning["code"], suggested_flags(warning["message"])) == ("box-encoding", ["--pred-box", "xywh"])
     assert pair.evaluate(*suggested_flags(warning["message"])).ap == true.ap
@@ -124,7 +124,7 @@ def test_an_encoding_that_was_asked_for_wrongly_is_named(name: str, good_pair: C
 
 def test_boxes_read_wrongly_are_named_though_the_classes_are_wrong_as_well(good_pair: Callable[[str], Pair]) -> None:
     pair = good_pair("cocoapi")
-    true = pair.evaluate()
+    true = pair.as_it_came()
     pair.change_boxes("pred", _xyxy)
     pair.change_classes(lambda number: number - 1)
     boxes = pair.evaluate().errors
@@ -154,7 +154,7 @@ def test_a_constant_offset_is_named_with_the_ap_that_it_costs_and_its_repair(
     mistake: str, good_pair: Callable[[str], Pair]
 ) -> None:
     pair = good_pair("cocoapi")
-    true = pair.evaluate()
+    true = pair.as_it_came()
     offset, told, repair = OFFSETS[mistake]
     pair.change_boxes("pred", lambda box, _: [value + by for value, by in zip(box, offset, strict=True)])
     wrong = pair.evaluate()
@@ -173,7 +173,7 @@ def test_the_flag_that_an_offset_names_restores_ap_where_one_side_counts_from_on
     side: str, good_pair: Callable[[str], Pair]
 ) -> None:
     pair = good_pair("cocoapi")
-    true = pair.evaluate()
+    true = pair.as_it_came()
     pair.change_boxes(side, _from_one)
     (found,) = _offsets(pair.evaluate())
     assert suggested_flags(found["message"]) == [f"--{side}-origin", "1"]

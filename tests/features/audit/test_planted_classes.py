@@ -49,7 +49,7 @@ RENUMBERED = {  # mistake: how ids are changed, the set, the rule that undoes it
 def test_renumbered_classes_are_named_with_the_rule_that_undoes_it(mistake: str, good_pair: Loader) -> None:
     plant, name, rule = RENUMBERED[mistake]
     pair = good_pair(name)
-    true = pair.evaluate()
+    true = pair.as_it_came()
     pair.change_classes(plant(pair))
     wrong = pair.evaluate("--class-map", "id")
     assert (wrong.code, wrong.ap < 0.2 * true.ap) == (0, True)
@@ -82,7 +82,7 @@ def test_ids_that_are_a_subset_and_yet_wrong_are_named(good_pair: Loader) -> Non
 
 def test_two_classes_that_changed_places_are_named_and_changed_back(good_pair: Loader) -> None:
     pair = good_pair("cocoapi")
-    true = pair.evaluate()
+    true = pair.as_it_came()
     pair.change_classes(lambda number: {1: 3, 3: 1}.get(number, number))
     (warning,) = pair.evaluate().warnings("class-mapping")
     assert suggested_flags(warning["message"]) == ["--class-map", "1=car,3=person"]
@@ -104,7 +104,7 @@ def test_classes_in_no_order_at_all_are_paired_one_to_one(good_pair: Loader) -> 
 
 def test_ids_of_which_the_ground_truth_has_none_are_an_error_with_the_flag_that_maps_them(good_pair: Loader) -> None:
     pair = good_pair("sample")
-    true = pair.evaluate()
+    true = pair.as_it_came()
     pair.change_classes(lambda number: number + 100)
     wrong = pair.evaluate()
     assert wrong.code == 3

@@ -65,7 +65,7 @@ def test_boxes_of_resized_images_are_named_and_the_flag_maps_them_back(
     planted: str, name: str, good_pair: Loader
 ) -> None:
     pair = good_pair(name)
-    true = pair.evaluate()
+    true = pair.as_it_came()
     change, option = PLANTED[planted]
     if all(change(box, size) == pytest.approx(box) for box, size in _boxes_in(pair)):
         pytest.skip("images have the size that they are resized to")
@@ -100,11 +100,14 @@ WAYS = [
 ]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("encoding", ["xywh", "xyxy", "cxcywh"])
+ENCODINGS = ("xywh", "xyxy", "cxcywh")
+
+
+# Ways of one kind stand together, and meet every encoding in turn.
+@pytest.mark.parametrize(("way", "encoding"), [(way, ENCODINGS[i % 3]) for i, way in enumerate(WAYS)])
 def test_every_way_on_real_detections_is_named_and_the_flags_end_it(way: str, encoding: str, good_pair: Loader) -> None:
     pair = good_pair("cocoapi")
-    true = pair.evaluate()
+    true = pair.as_it_came()
     turn, _, form = way.partition("+") if ":" not in way.split("+", maxsplit=1)[0] else ("", "", way)
 
     def change(box: Box, size: Size) -> Box:
@@ -293,7 +296,7 @@ def _scene(folder: Path, sizes: list[Size], change: Change, *, side: str = "pred
     return list(map(str, paths))
 
 
-def _scene(folder: Path, change: Change, *, loose: float, sized: bool) -> tuple[float, tuple[str, str]]:
+def _loose_scene(folder: Path, change: Change, *, loose: float, sized: bool) -> tuple[float, tuple[str, str]]:
     """Four objects on each of six images, found loosely; return the AP and both files, predictions changed."""
     rng = np.random.default_rng(5)
     sizes = [(640, 480), (1280, 720), (500, 375)] * 2
@@ -331,7 +334,7 @@ def _scene(folder: Path, change: Change, *, loose: float, sized: bool) -> tuple[
 def test_of_few_loose_boxes_the_more_probable_number_is_named_with_its_flag(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    true, paths = _scene(tmp_path, stretch(300, 300), loose=0.05, sized=True)
+    true, paths = _loose_scene(tmp_path, stretch(300, 300), loose=0.05, sized=True)
     said = run_evaluate(capsys, *paths, "--allow", "box-resized").warnings("box-resized")[0]["message"]
     assert "too few or too loose to choose between stretch:300 and " in said
     assert "If that is what was done, rerun with --pred-resized stretch:300, else with the exact numbers." in said
@@ -342,7 +345,7 @@ def test_of_few_loose_boxes_the_more_probable_number_is_named_with_its_flag(
 def test_fractions_among_pixels_of_unknown_images_are_no_resizing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _, paths = _scene(tmp_path, stretch(1, 1), loose=0.02, sized=False)
+    _, paths = _loose_scene(tmp_path, stretch(1, 1), loose=0.02, sized=False)
     ran = run_evaluate(capsys, *paths)
     assert [ran.warnings("box-resized"), len(ran.warnings("box-units"))] == [[], 1]
     assert suggested_flags(ran.warnings("box-units")[0]["message"]) == ["--pred-units", "norm"]

@@ -1,5 +1,6 @@
 """Gates that know the noise: intervals by brute force, both kinds of significance, and what cannot be asked."""
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -134,10 +135,16 @@ def brute_force(seed: int, ref: str, method: str, images: Sequence[int] = range(
     """Evaluate the images of every draw as plain pictures, for both models, and subtract."""
     deltas = []
     for i in range(FEW.n_resamples):
-        weights = drawn_weights(i, method, images)
-        base, run = (repeat_images(scene, weights)[ref] for scene in (draw_scene(seed, N), _less(seed)))
-        deltas.append(run - base)
+        base, run = drawn_results(seed, method, tuple(images), i)
+        deltas.append(run[ref] - base[ref])
     return deltas
+
+
+@functools.cache
+def drawn_results(seed: int, method: str, images: tuple[int, ...], i: int) -> list[EvaluationResult]:
+    """One draw of both models, which all metrics are looked up in."""
+    weights = drawn_weights(i, method, images)
+    return [repeat_images(scene, weights) for scene in (draw_scene(seed, N), _less(seed))]
 
 
 AT_SCORE = "iou=0.5,score=0.4"
@@ -180,8 +187,7 @@ def test_an_aggregate_is_made_of_the_classes_at_each_resample(aggregate: str, su
     assert verdict.spread is not None
     deltas = []
     for i in range(FEW.n_resamples):
-        weights = drawn_weights(i, verdict.spread.drawn["method"])
-        sides = [repeat_images(scene, weights) for scene in (draw_scene(5, N), _less(5))]
+        sides = drawn_results(5, verdict.spread.drawn["method"], tuple(range(N)), i)
         values = [[side[f"AP[class={name}]"] for name in ("cat", "dog", "fox")] for side in sides]
         defined = [[value for value in side if not math.isnan(value)] for side in values]
         deltas.append(summary(defined[1]) - summary(defined[0]))
@@ -285,7 +291,7 @@ def test_when_resamples_are_asked_for_every_rule_is_told_with_its_interval() -> 
     assert floor.spread is not None
     assert drop.spread.paired is not None
     assert floor.spread.paired is None
-    values = [repeat_images(_less(5), drawn_weights(i, HALVES))["AP"] for i in range(20)]
+    values = [drawn_results(5, HALVES, tuple(range(N)), i)[1]["AP"] for i in range(20)]
     assert floor.spread.interval == pytest.approx(value_interval(values, floor.value, is_share=True), abs=1e-12)
     assert recall.spread is None
 
@@ -304,7 +310,7 @@ def test_values_below_the_least_support_are_not_resampled() -> None:
 def test_false_positives_per_image_are_those_of_as_many_images_as_there_are() -> None:
     _, run = pair_of(5)
     (verdict,) = judged(run, run, Rule(metric="FPPI", iou=0.5, score=0.4, max=9.0))
-    values = [repeat_images(_less(5), drawn_weights(i, HALVES))["FPPI[iou=0.5,score=0.4]"] for i in range(20)]
+    values = [drawn_results(5, HALVES, tuple(range(N)), i)[1]["FPPI[iou=0.5,score=0.4]"] for i in range(20)]
     assert verdict.spread is not None
     assert verdict.spread.interval == pytest.approx(value_interval(values, verdict.value, is_share=False), abs=1e-12)
 
@@ -312,7 +318,7 @@ def test_false_positives_per_image_are_those_of_as_many_images_as_there_are() ->
 def test_a_weighted_f1_is_resampled_over_all_thresholds() -> None:
     _, run = pair_of(5)
     (verdict,) = judged(run, run, Rule(metric="wF1", score=0.4, min=0.01))
-    values = [repeat_images(_less(5), drawn_weights(i, HALVES))["wF1[score=0.4]"] for i in range(20)]
+    values = [drawn_results(5, HALVES, tuple(range(N)), i)[1]["wF1[score=0.4]"] for i in range(20)]
     assert verdict.spread is not None
     assert verdict.spread.interval == pytest.approx(value_interval(values, verdict.value, is_share=True), abs=1e-12)
 
