@@ -323,6 +323,8 @@ def _nearest(peek: Peek) -> str:
     elif peek.kind is Kind.TEXT and peek.lines:
         wanted = {name: _words_and_numbers(text) for name, text in examples.items() if not kinds[name]}
         words, numbers = _words_and_numbers(peek.lines[0])
+        if not numbers:
+            return ""  # prose is like none of them
         away = {name: abs(pair[0] - words) + abs(pair[1] - numbers) for name, pair in wanted.items() if pair[1]}
         best = sorted(away, key=lambda name: away[name])[:_NEAREST]
         lacks = {

@@ -324,6 +324,7 @@ def test_one_damaged_label_file_does_not_hide_what_a_folder_is(tmp_path: Path) -
         ("a.txt", "a.jpg 1 2 3\n", "it starts with 'a.jpg 1 2 3'", "text (lacks 1 word, 1 number), "),
         ("a.json", '[{"coordinates": 1}]', "fields are 'coordinates'", "createml (lacks image, annotations, label), "),
         ("a.json", '[{"foo": 1}]', "fields are 'foo'", ""),
+        ("a.txt", "# A title without numbers\n", "it starts with '# A title without numbers'", ""),
     ],
 )
 def test_what_nobody_knows_is_shown_with_the_nearest_formats(
