@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from command_line import run_here
 
 from jaccard_eval import DataError, Dataset, ReadOptions, evaluate
 from jaccard_eval.formats import read_dataset
@@ -130,3 +131,17 @@ def test_points_are_compared_by_no_area(tmp_path: Path) -> None:
     assert "points=4,8" in str(caught.value)
     with pytest.raises(DataError, match=r"holds points, which have no size for protocol nwpu to compare"):
         evaluate(tmp_path / "gt.csv", tmp_path / "gt.csv", protocol="nwpu", pred_options=ReadOptions(assume_score=1.0))
+
+
+def test_a_summary_with_precision_counts_in_a_column_that_is_not_called_objects(tmp_path: Path) -> None:
+    # Three of four detections are on the three objects: precision is of 4, recall of 3.
+    (tmp_path / "gt.txt").write_text("1 2 851 1304 15 23 3 831 1344 13 22 2\n2 1 100 100 10 12 2\n")
+    (tmp_path / "pred.txt").write_text("1 2 851 1303 832 1344\n2 2 101 100 500 500\n")
+    lines = run_here(tmp_path / "gt.txt", tmp_path / "pred.txt").stdout.splitlines()
+    summary = [line.split() for line in lines[lines.index("Summary") + 1 :]]
+    assert summary[0] == ["metric", "value", "n"]
+    assert [row[1:] for row in summary if len(row) == 3 and row[0] in ("precision", "recall")] == [
+        ["0.7500", "4"],
+        ["1.0000", "3"],
+    ]
+    assert "  n: objects, of precision detections" in lines

@@ -256,8 +256,12 @@ def summary_section(result: EvaluationResult, *, verbose: bool) -> Section:
     if result.ties is not None:
         low, high = map(metric_text, result.ties)
         notes.insert(0, Note(f"predictions have no scores: AP is between {low} and {high}, by their order"))
+    # A precision is of detections, everything else of objects.
+    is_mixed = any(metric.ref.name == "precision" for metric in result.metrics.values())
+    if is_mixed:
+        notes.append(Note("n: objects, of precision detections"))
     # Without a single number, only the notes describe what there would be.
-    tables = [Table((*heads, Column("gt", "count")), tuple(rows), foldable=True)] if rows else []
+    tables = [Table((*heads, Column("n" if is_mixed else "gt", "count")), tuple(rows), foldable=True)] if rows else []
     return Section("Summary", (*tables, *notes))
 
 
