@@ -80,7 +80,7 @@ docs: $(VENV)/.installed-for-tests
 browser: $(VENV)/.installed-for-tests
 	$(RUN) $(BIN)/$(PARALLEL) -rs tests/pages
 
-# Only the files that say the word are collected: all of them take a processor ten seconds.
+# Only the files that contain the word are collected: all of them take a processor ten seconds.
 cluster: $(VENV)/.installed-for-tests
 	$(RUN) $(BIN)/$(PARALLEL) -m cluster $$(grep -rl --include='test_*.py' 'pytest\.mark\.cluster' tests)
 
