@@ -589,6 +589,10 @@ def _summaries(maps: CountedMaps, protocol: PixelProtocol) -> tuple[MapsSummary,
 def _audit(maps: CountedMaps, protocol: PixelProtocol, given: float, doubts: bool, stops: bool) -> tuple[Finding, ...]:
     findings = FindingLog()
     gt, pred = (Where(path) for path in maps.paths)
+    # A folder may have the maps of both sides; arrays have no path.
+    if maps.paths[0] == maps.paths[1] and not maps.paths[0].startswith("<"):
+        detail = "is given as ground truth and as predictions: each map is compared with itself"
+        findings.warning("pred-copies-gt", pred, detail, fix="Pass the predictions of a model.")
     counts = maps.counts.take(maps.counts.gt != NO_CLASS)
     if doubts and protocol.reduce_zero != "gt":
         _check_numbering(counts, protocol, given, pred, findings, stops=stops)

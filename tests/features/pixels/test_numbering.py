@@ -157,6 +157,13 @@ def test_a_rule_by_name_is_its_pairs_and_stays_when_an_image_has_few_classes() -
     assert [f.code for f in shifted.findings] == []
 
 
+def test_one_folder_for_both_sides_is_compared_with_itself(tmp_path: Path) -> None:
+    Image.fromarray(np.eye(4, dtype=np.uint8)).save(tmp_path / "a.png")
+    result = pixels(tmp_path, tmp_path)
+    assert result["mIoU"] == 1.0
+    assert [finding.code for finding in result.findings if finding.severity == "warning"] == ["pred-copies-gt"]
+
+
 def test_values_of_the_ground_truth_are_merged() -> None:
     # By hand: 24 and 25 are one class of four pixels, of which three are found; 0 has two, and one false alarm.
     gt, pred = [[24, 24, 25, 25, 0, 0]], [[24, 24, 24, 0, 0, 0]]
