@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser_pages import MAPS, until
-from command_line import run_here
+from browser_pages import HOSTILE, MAPS, until, write_coco
+from command_line import box, run_here
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 MAPS_PAIR = ("pixels", MAPS / "gt", MAPS / "pred", "--classes", "sky,road,car", "--ignore", "9")
+SVG = "<svg onload=window.pwned=1>"
 LABELS = ("labels", SAMPLE / "coco" / "gt.json", SAMPLE / "coco" / "better.json")
 
 
@@ -45,3 +46,39 @@ def test_options_and_folders_that_do_not_fit_are_refused(tmp_path: Path) -> None
     done = run_here(*MAPS_PAIR, "-q", "-o", f"{tmp_path}/mine/")
     assert done.returncode == 2 and "another program wrote: 'notes.txt'" in done.stderr
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+
+
+def test_names_of_suspects_are_text_and_no_markup_acts(browser: Any, tmp_path: Path) -> None:
+    import axe_playwright_python
+
+    # One object is surely found as another class, which is what a suspect is.
+    boxes = [box(1 + i, 1 + i, [10, 10, 40 + i, 30]) for i in range(len(HOSTILE))]
+    found = [dict(box(1 + i, 1 + i, [11, 12, 40 + i, 30]), score=0.99 - i / 50) for i in range(len(HOSTILE))]
+    found[HOSTILE.index(SVG)]["category_id"] = 1
+    files = [f"{name.replace('/', '')[:60]}.jpg" for name in HOSTILE]
+    sides = write_coco(tmp_path / "in", HOSTILE, files, boxes, found)
+    done = run_here("labels", *sides, "-q", "-o", f"{tmp_path}/out/")
+    assert done.returncode == 0, done.stderr
+    index = tmp_path / "out" / "index.html"
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(index.as_uri())
+    text = page.locator("body").inner_text()
+    assert SVG in text and page.evaluate("window.pwned === undefined")
+    page.evaluate((Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8"))
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        found = page.evaluate("axe.run(document)")
+        assert [(one["id"], one["nodes"][0]["html"][:150]) for one in found["violations"]] == []
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    (tmp_path / "out" / "evil.js").write_text("window.pwned = 1")
+    bad = "<script>window.pwned=1</script><script src=evil.js></script><img src=x onerror='window.pwned=1'>"
+    index.write_text(index.read_text().replace("<body>", f"<body>{bad}", 1).replace("<main", f"{bad}<main", 1))
+    page.goto(index.as_uri())
+    assert bad in index.read_text() and page.evaluate("window.pwned === undefined")
+    page.close()
+    # The file of somebody else is left alone, and so is all else.
+    before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    done = run_here("labels", *sides, "-q", "-o", f"{tmp_path}/out/")
+    assert done.returncode == 2 and "another program wrote: 'evil.js'" in done.stderr
+    assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
