@@ -355,3 +355,21 @@ def test_paper_has_the_image_that_is_open(scene: tuple[str, Path, Path], opened:
         stage, reasons = (page.locator(of).bounding_box() for of in ("#stage", "#reasons"))
         assert stage["y"] + stage["height"] <= reasons["y"] + 1
         assert page.locator("#stage svg").count() == 3
+
+
+def test_nothing_to_find_and_nothing_that_counts_are_folders_too(opened: Opened, tmp_path: Path) -> None:
+    write_segments(tmp_path)
+    gt = json.loads((tmp_path / "gt.json").read_text())
+    for one in gt["annotations"]:
+        one["segments_info"] = []
+        Image.fromarray(np.zeros((SIDE, SIDE, 3), dtype=np.uint8)).save(tmp_path / "gt" / one["file_name"])
+    write_json(tmp_path / "gt.json", gt)
+    with opened(folder_of(["panoptic", tmp_path / "gt.json", tmp_path / "pred.json"], tmp_path)) as page:
+        # All lies on void, and is ignored.
+        assert page.locator("#empty").inner_text() == "Nothing is missed and nothing is false."
+    for side in ("void", "found"):
+        (tmp_path / side).mkdir()
+        Image.fromarray(np.full((8, 8), VOID if side == "void" else 1, dtype=np.uint8)).save(tmp_path / side / "a.png")
+    words = ["pixels", tmp_path / "void", tmp_path / "found", "--classes", "road,car", "--ignore", VOID]
+    with opened(folder_of(words, tmp_path / "none")) as page:
+        assert page.evaluate("sizeOf(selection)") == 0

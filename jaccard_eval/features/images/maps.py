@@ -165,7 +165,7 @@ def map_model(
     kinds[detections.ignored] = IGNORED
     for kind, chosen in false.items():
         kinds[chosen] = ERRORS.index(kind)
-    matched = np.where(detections.is_seen, objects.label[detections.partner] + OTHERS, ON_NOTHING)
+    matched = np.where(detections.is_seen, np.append(objects.label, NOBODY)[detections.partner] + OTHERS, ON_NOTHING)
     matched[detections.found], matched[detections.ignored] = AS_LABELLED, AS_LABELLED + 2
     bounds = np.concatenate([part.bounds for part in outlines])
     label = np.concatenate([side.label for side in sides])
