@@ -27,6 +27,7 @@ from jaccard_eval.matching.matchtable import SLOT_COUNT, SLOTS, ignored_objects
 from jaccard_eval.matching.order import (
     IntArray,
     class_and_score_order,
+    distinct,
     group_ranks,
     labels_of,
     lengths_of_runs,
@@ -551,8 +552,8 @@ def federated(objects: IntArray, facts: ClassFacts, n_labels: int) -> Judged:
     absent, not_exhaustive = (image_class_keys(*labels.of(fact), n_labels) for fact in (ABSENT, NOT_EXHAUSTIVE))
     return Judged(
         n_labels=n_labels,
-        keys=np.union1d(objects, absent),
-        spared=np.unique(not_exhaustive),
+        keys=distinct(np.concatenate((objects, absent))),
+        spared=distinct(not_exhaustive),
         removed="of classes that are not judged on their image",
     )
 
@@ -592,7 +593,7 @@ def verified(objects: IntArray, facts: ClassFacts, n_labels: int) -> Judged:
         )
     return replace(
         with_ancestors(objects, facts, n_labels),
-        keys=np.union1d(objects, image_class_keys(facts.images.image, facts.images.label, n_labels)),
+        keys=distinct(np.concatenate((objects, image_class_keys(facts.images.image, facts.images.label, n_labels)))),
         removed="of classes that were not verified on their image",
     )
 
@@ -619,8 +620,8 @@ def _copied(boxes: BoxTable, *, lists: Sequence[RowArray]) -> BoxTable:
 
 def object_keys(gt: Boxes, n_labels: int) -> IntArray:
     """Return on which images which classes have objects, ascending."""
-    keys = [np.unique(image_class_keys(table.image, table.label, n_labels)) for table in gt.tables()]
-    return keys[0] if len(keys) == 1 else np.unique(np.concatenate(keys))
+    keys = [distinct(image_class_keys(table.image, table.label, n_labels)) for table in gt.tables()]
+    return keys[0] if len(keys) == 1 else distinct(np.concatenate(keys))
 
 
 def image_class_keys(image: RowArray, label: RowArray, n_labels: int) -> IntArray:

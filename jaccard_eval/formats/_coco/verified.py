@@ -59,7 +59,7 @@ def _add_lists(
     draft: Draft, fact: int, field: str, images: Sequence[ImageRecord], lists: Sequence[Sequence[Key]]
 ) -> None:
     image_of = np.repeat(np.arange(len(lists)), [len(ids) for ids in lists])
-    keys: list[Key] = [images[row].id for row in image_of.tolist()]
+    keys: list[Key] = [image.id for image, ids in zip(images, lists, strict=True) for _ in ids]
     classes: list[Key] = [key for ids in lists for key in ids]
     draft.add_image_labels(
         fact,
@@ -70,4 +70,4 @@ def _add_lists(
 
 
 def _as_keys(keys: list[Key]) -> Keys:
-    return np.array(keys, dtype=np.int64) if all(isinstance(key, int) for key in keys) else keys
+    return np.array(keys, dtype=np.int64) if {*map(type, keys)} <= {int, bool} else keys
