@@ -14,7 +14,7 @@ from pathlib import Path
 import processes
 
 from jaccard_eval import load
-from jaccard_eval.features.nms.compute import METHODS, Suppression, suppress
+from jaccard_eval.features.nms import METHODS, Suppression, suppress
 
 
 def main() -> None:

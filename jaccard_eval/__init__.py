@@ -37,22 +37,22 @@ if TYPE_CHECKING:
     from jaccard_eval.data.protocol import AreaRange, Protocol, get_protocol
     from jaccard_eval.data.result import EvaluationResult, GateResult, GateVerdict
     from jaccard_eval.errors import JaccardEvalError, UsageError
+    from jaccard_eval.features.compare import ComparisonResult
     from jaccard_eval.features.compare.comparison import CompareOptions
-    from jaccard_eval.features.compare.result import ComparisonResult
-    from jaccard_eval.features.errors.result import ErrorReport
-    from jaccard_eval.features.explain.result import ExplanationResult
+    from jaccard_eval.features.errors import ErrorReport
+    from jaccard_eval.features.explain import ExplanationResult
     from jaccard_eval.features.gates.rules import Gates, Rule
-    from jaccard_eval.features.history.result import HistoryResult
-    from jaccard_eval.features.inspect.result import Inspection
-    from jaccard_eval.features.labels.result import LabelsResult
-    from jaccard_eval.features.nms.compute import soft_nms, weighted_nms
-    from jaccard_eval.features.panoptic.result import PanopticResult
+    from jaccard_eval.features.history import HistoryResult
+    from jaccard_eval.features.inspect import Inspection
+    from jaccard_eval.features.labels import LabelsResult
+    from jaccard_eval.features.nms import soft_nms, weighted_nms
+    from jaccard_eval.features.panoptic import PanopticResult
+    from jaccard_eval.features.pixels import PixelsResult
     from jaccard_eval.features.pixels.compute import pixel_metrics
-    from jaccard_eval.features.pixels.result import PixelsResult
+    from jaccard_eval.features.scale import ScaleOptions
     from jaccard_eval.features.scale.compute import exchange_rate, jaccard_from_error
-    from jaccard_eval.features.scale.result import ScaleOptions
-    from jaccard_eval.features.suite.result import SuiteResult
-    from jaccard_eval.features.verify.result import Verification
+    from jaccard_eval.features.suite import SuiteResult
+    from jaccard_eval.features.verify import Verification
     from jaccard_eval.findings import DataError, JaccardEvalWarning
     from jaccard_eval.frames import to_frame
     from jaccard_eval.metrics.pixel_counts import ConfusionCounts
@@ -81,34 +81,34 @@ _HOMES = {
     "Bootstrap": "options",
     "BoxTable": "data.boxtable",
     "CompareOptions": "features.compare.comparison",
-    "ComparisonResult": "features.compare.result",
+    "ComparisonResult": "features.compare",
     "ConfusionCounts": "metrics.pixel_counts",
     "DataError": "findings",
     "Dataset": "data.dataset",
-    "ErrorReport": "features.errors.result",
+    "ErrorReport": "features.errors",
     "EvaluationResult": "data.result",
     "Evaluator": "api.streaming",
-    "ExplanationResult": "features.explain.result",
+    "ExplanationResult": "features.explain",
     "GateResult": "data.result",
     "GateVerdict": "data.result",
     "Gates": "features.gates.rules",
-    "Inspection": "features.inspect.result",
-    "LabelsResult": "features.labels.result",
+    "Inspection": "features.inspect",
+    "LabelsResult": "features.labels",
     "JaccardEvalError": "errors",
     "JaccardEvalWarning": "findings",
     "MeanAveragePrecision": "compat.torchmetrics",
     "MetricRef": "data.metricref",
-    "PanopticResult": "features.panoptic.result",
-    "PixelsResult": "features.pixels.result",
+    "PanopticResult": "features.panoptic",
+    "PixelsResult": "features.pixels",
     "Protocol": "data.protocol",
     "ReadOptions": "options",
     "Rule": "features.gates.rules",
-    "ScaleOptions": "features.scale.result",
+    "ScaleOptions": "features.scale",
     "Slice": "options",
-    "HistoryResult": "features.history.result",
-    "SuiteResult": "features.suite.result",
+    "HistoryResult": "features.history",
+    "SuiteResult": "features.suite",
     "UsageError": "errors",
-    "Verification": "features.verify.result",
+    "Verification": "features.verify",
     "box_ciou": "similarity.iou",
     "box_diou": "similarity.iou",
     "box_giou": "similarity.iou",
@@ -141,12 +141,12 @@ _HOMES = {
     "pixels": "api.library",
     "scale": "similarity.encoding",
     "sensitivity": "api.library",
-    "soft_nms": "features.nms.compute",
+    "soft_nms": "features.nms",
     "history": "api.histories",
     "suite": "api.suites",
     "to_frame": "frames",
     "verify": "api.library",
-    "weighted_nms": "features.nms.compute",
+    "weighted_nms": "features.nms",
 }
 
 __all__ = [

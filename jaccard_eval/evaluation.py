@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from jaccard_eval.engine.disk import DiskEngine
+    from jaccard_eval.features.explain import ExplanationResult
     from jaccard_eval.features.explain.compute import Question
-    from jaccard_eval.features.explain.result import ExplanationResult
     from jaccard_eval.inputs import Source
     from jaccard_eval.options import PathText
 

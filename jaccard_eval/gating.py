@@ -31,8 +31,8 @@ from jaccard_eval.features.gates.judging import (
     weigh_noise,
 )
 from jaccard_eval.features.gates.rules import Gates
-from jaccard_eval.features.panoptic.result import PanopticResult
-from jaccard_eval.features.pixels.result import PixelsResult
+from jaccard_eval.features.panoptic import PanopticResult
+from jaccard_eval.features.pixels import PixelsResult
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where, as_settings
 from jaccard_eval.fixes import ON, Fix
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics

@@ -226,7 +226,7 @@ def _rows_above(table: BoxTable, *, score_min: float) -> BoxTable:
 
 def _without_rivals(pred: Dataset, iou: float) -> Dataset:
     """Remove predictions that a better one of their image and class overlaps by more than `iou`, counted."""
-    from jaccard_eval.features.nms.compute import Suppression, suppress
+    from jaccard_eval.features.nms import Suppression, suppress
 
     boxes = pred.boxes.mapped(partial(suppress, rule=Suppression(iou=iou)))
     return replace(pred, boxes=boxes, ignored={**pred.ignored, "nms": len(pred.boxes) - len(boxes)})

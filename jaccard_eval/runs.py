@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import os
 import pkgutil
 from collections.abc import Iterable, Mapping, Sequence
@@ -212,8 +212,8 @@ def classes_of(document: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
 
 def _result_classes(within: str | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the classes of results, and those of their parts, by kind: they are found by listing the features."""
-    listed = [info.name for info in pkgutil.iter_modules(features.__path__) if within in (None, info.name)]
-    found = filter(importlib.util.find_spec, (f"{features.__name__}.{name}.result" for name in listed))
+    rooms = [f"{features.__name__}.{info.name}" for info in pkgutil.iter_modules(features.__path__) if info.ispkg]
+    found = [room for room in rooms if within is None or room.endswith(f".{within}")]
     modules = [importlib.import_module(name) for name in ("jaccard_eval.data.result", *found)]
     classes: list[Any] = [kind for module in modules for kind in vars(module).values() if is_dataclass(kind)]
     by_kind = {kind.kind: kind for kind in classes if isinstance(getattr(kind, "kind", None), str)}

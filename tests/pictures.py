@@ -13,8 +13,8 @@ from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, unknown_sizes
 from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.features.inspect.result import Inspection
-from jaccard_eval.features.scale.result import ScaleOptions, SensitivityResult
+from jaccard_eval.features.inspect import Inspection
+from jaccard_eval.features.scale import ScaleOptions, SensitivityResult
 from jaccard_eval.matching.matchtable import MatchTable, Ranking, match_boxes
 from jaccard_eval.metrics.curves import Curves
 from jaccard_eval.metrics.detection import DetectionMetrics

@@ -16,9 +16,9 @@ from jaccard_eval.data.from_document import find_faults, json_schema
 from jaccard_eval.data.result import EvaluationResult, Resamples
 from jaccard_eval.features.gates.rules import build_schema
 from jaccard_eval.features.images.result import WorstImages
-from jaccard_eval.features.labels.result import LabelsResult
-from jaccard_eval.features.panoptic.result import PanopticResult
-from jaccard_eval.features.pixels.result import PixelsResult
+from jaccard_eval.features.labels import LabelsResult
+from jaccard_eval.features.panoptic import PanopticResult
+from jaccard_eval.features.pixels import PixelsResult
 from jaccard_eval.options import Bootstrap, Slice
 
 ROOT = Path(__file__).parents[1]

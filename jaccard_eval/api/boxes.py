@@ -60,12 +60,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from jaccard_eval.data.result import EvaluationResult
+    from jaccard_eval.features.compare import ComparisonResult
     from jaccard_eval.features.compare.comparison import CompareOptions
-    from jaccard_eval.features.compare.result import ComparisonResult
-    from jaccard_eval.features.explain.result import ExplanationResult
-    from jaccard_eval.features.inspect.result import Inspection
-    from jaccard_eval.features.labels.result import LabelsResult
-    from jaccard_eval.features.scale.result import ScaleOptions, SensitivityResult
+    from jaccard_eval.features.explain import ExplanationResult
+    from jaccard_eval.features.inspect import Inspection
+    from jaccard_eval.features.labels import LabelsResult
+    from jaccard_eval.features.scale import ScaleOptions, SensitivityResult
     from jaccard_eval.inputs import Source
     from jaccard_eval.matching.order import IntArray
     from jaccard_eval.options import Slice
@@ -155,8 +155,8 @@ def nms(
     >>> nms([{"boxes": [[0, 0, 10, 10], [1, 0, 11, 10]], "labels": [0, 0], "scores": [0.8, 0.9]}]).tolist()
     [1]
     """
-    from jaccard_eval.features.nms.compute import Suppression, suppress
-    from jaccard_eval.features.nms.compute import nms as suppress_arrays
+    from jaccard_eval.features.nms import Suppression, suppress
+    from jaccard_eval.features.nms import nms as suppress_arrays
 
     if scores is not None:
         if class_agnostic or format_name is not None or options is not None:
@@ -638,8 +638,8 @@ def sensitivity(
     """
     gt_options, pred_options = skipping(skip_invalid, gt_options, pred_options)
     keywords = locals()
+    from jaccard_eval.features.scale import ScaleOptions
     from jaccard_eval.features.scale.compute import analyse_sides
-    from jaccard_eval.features.scale.result import ScaleOptions
 
     rules = _asked(ProtocolOptions, keywords).rules()
     if rules.iou_type != BOXES:
@@ -845,8 +845,8 @@ def labels(
     """
     gt_options, pred_options = skipping(skip_invalid, gt_options, pred_options)
     keywords = locals()
+    from jaccard_eval.features.labels import LISTED
     from jaccard_eval.features.labels.compute import suspect_labels
-    from jaccard_eval.features.labels.result import LISTED
 
     asked, how = _asked(ProtocolOptions, keywords), _asked(SideOptions, keywords)
     asked.rules()  # a slip is reported before anything is read

@@ -19,13 +19,13 @@ from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import evaluate_inputs, in_every, load_as_in_ground_truth
 from jaccard_eval.features.bootstrap.intervals import resampled, sliced
+from jaccard_eval.features.compare import ComparisonResult
 from jaccard_eval.features.compare.comparison import CompareOptions, compare_results, side_names
-from jaccard_eval.features.compare.result import ComparisonResult
 from jaccard_eval.features.gates.judging import gate_findings
 from jaccard_eval.features.gates.rules import Gates, parse_rule
-from jaccard_eval.features.panoptic.result import PanopticOptions, PanopticProtocol
-from jaccard_eval.features.pixels.result import PixelOptions, PixelProtocol
-from jaccard_eval.features.verify.compute import compare_again, judged_again
+from jaccard_eval.features.panoptic import PanopticOptions, PanopticProtocol
+from jaccard_eval.features.pixels import PixelOptions, PixelProtocol
+from jaccard_eval.features.verify import compare_again, judged_again
 from jaccard_eval.findings import Finding, FindingLog, Where
 from jaccard_eval.formats import format_module
 from jaccard_eval.frozen import dataclass
@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from jaccard_eval.data.result import EvaluationResult
     from jaccard_eval.features.convert.write import Conversion
     from jaccard_eval.features.gates.rules import Gates
-    from jaccard_eval.features.panoptic.result import PanopticResult
-    from jaccard_eval.features.pixels.result import PixelsResult
-    from jaccard_eval.features.verify.result import Verification
+    from jaccard_eval.features.panoptic import PanopticResult
+    from jaccard_eval.features.pixels import PixelsResult
+    from jaccard_eval.features.verify import Verification
     from jaccard_eval.inputs import Source
     from jaccard_eval.options import Bootstrap, ReadOptions, Slice
 

@@ -11,8 +11,8 @@ from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.engine import path_of, session
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.compare.comparison import AUTO
+from jaccard_eval.features.history import HistoryResult
 from jaccard_eval.features.history.following import GIVEN, history_of, in_order
-from jaccard_eval.features.history.result import HistoryResult
 from jaccard_eval.findings import DataError, Finding
 from jaccard_eval.options import Bootstrap, PathText
 from jaccard_eval.progress import tracked

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from jaccard_eval.features.compare.result import ComparisonResult
-    from jaccard_eval.features.panoptic.result import PanopticResult
-    from jaccard_eval.features.pixels.result import PixelsResult
+    from jaccard_eval.features.compare import ComparisonResult
+    from jaccard_eval.features.panoptic import PanopticResult
+    from jaccard_eval.features.pixels import PixelsResult
 
 
 # Trackers draw a chart for each name: beyond the first number, only as many classes as the second get one.

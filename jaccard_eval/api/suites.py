@@ -31,8 +31,8 @@ from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import JaccardEvalError, UsageError
 from jaccard_eval.features.gates.judging import judge
 from jaccard_eval.features.gates.rules import Gates, parse_rule
+from jaccard_eval.features.suite import DONE, FAILED, MISSING, SuiteCell, SuiteResult
 from jaccard_eval.features.suite.compute import gate_names, gate_values, group_means, standings_of
-from jaccard_eval.features.suite.result import DONE, FAILED, MISSING, SuiteCell, SuiteResult
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.formats import Opened, format_module, leads_to
 from jaccard_eval.frozen import dataclass

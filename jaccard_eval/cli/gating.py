@@ -40,8 +40,8 @@ except ImportError:  # not on Windows
 if TYPE_CHECKING:
     from jaccard_eval.data.result import EvaluationResult, GateVerdict
     from jaccard_eval.features.gates.rules import Gates, Rule
-    from jaccard_eval.features.panoptic.result import PanopticResult
-    from jaccard_eval.features.pixels.result import PixelsResult
+    from jaccard_eval.features.panoptic import PanopticResult
+    from jaccard_eval.features.pixels import PixelsResult
     from jaccard_eval.report.write import Output
 
     Judged = TypeVar("Judged", EvaluationResult, PixelsResult, PanopticResult)

@@ -1,4 +1,4 @@
-"""What can be asked of boxes and label maps, a room each; `report` of a room writes its results for people."""
+"""What can be asked of boxes and label maps, a room each: itself it is its result, and `report` writes that down."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def report_of(name: str) -> Any:
     return importlib.import_module(f"{__name__}.{name}")
 
 
-def page_of(name: str, module: str = "page") -> Any:
-    """Return the module `page` of the same room, or another; None where it has none."""
-    page = f"{__name__}.{name.rpartition('.')[0]}.{module}"
-    return None if importlib.util.find_spec(page) is None else importlib.import_module(page)
+def page_of(name: str) -> Any:
+    """Return what draws pages of the same results: the module `page` of the room where it has one, else the report."""
+    page = f"{__name__}.{name.rpartition('.')[0]}.page"
+    return report_of(name) if importlib.util.find_spec(page) is None else importlib.import_module(page)

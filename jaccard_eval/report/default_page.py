@@ -14,9 +14,9 @@ PLACES = {GATES: 0, FINDINGS: 1, NOTES: 2, PROVENANCE: 4}  # of sections; all ot
 
 
 def build_page(result: Reportable, options: ReportOptions) -> Report:
-    """Return the report of `result` as a page has it: by the module `page` of its feature, else that for people."""
-    page = provided("features").page_of(result.reported_by)
-    report: Report = default_page(result, options) if page is None else page.build_page(result, options)
+    """Return the report of `result` as a page has it: by the `build_page` of its feature, else that for people."""
+    build = getattr(provided("features").page_of(result.reported_by), "build_page", default_page)
+    report: Report = build(result, options)
     return report
 
 

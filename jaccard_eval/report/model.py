@@ -478,9 +478,9 @@ def has_folder(result: Reportable) -> bool:
 
 
 def build_explorer(result: Reportable, options: ReportOptions) -> Explorer | None:
-    """Return all images of `result` for a folder, None of what has none: by the module `explorer` of its feature."""
-    feature = provided("features").page_of(result.reported_by, "explorer")
-    explorer: Explorer | None = None if feature is None else feature.build_explorer(result, options)
+    """Return all images of `result` for a folder; None where its feature shows none."""
+    page = provided("features").page_of(result.reported_by)
+    explorer: Explorer | None = page.build_explorer(result, options) if hasattr(page, "build_explorer") else None
     return explorer
 
 

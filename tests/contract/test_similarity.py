@@ -10,7 +10,7 @@ import pytest
 from jaccard_eval import BoxTable, DataError, UsageError, compare, evaluate, load
 from jaccard_eval.data.boxtable import Shapes
 from jaccard_eval.data.protocol import COCO
-from jaccard_eval.features.nms.compute import Suppression, suppress
+from jaccard_eval.features.nms import Suppression, suppress
 from jaccard_eval.formats import ReadOptions
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.outputs.npz import render

@@ -9,8 +9,8 @@ import pytest
 from browser_pages import until
 from command_line import run_here
 
+from jaccard_eval.features.labels import SUSPICIONS
 from jaccard_eval.features.labels.report import COLUMNS
-from jaccard_eval.features.labels.result import SUSPICIONS
 
 SAMPLE = Path(__file__).parents[2] / "sample_data/coco"
 PAIR = (SAMPLE / "gt.json", SAMPLE / "better.json")

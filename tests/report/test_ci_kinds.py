@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
 
 import jaccard_eval
-from jaccard_eval.features.nms.result import ClassCounts, SuppressionResult
+from jaccard_eval.features.nms import ClassCounts, SuppressionResult
 from jaccard_eval.report import Reportable, ReportOptions, reporter_for
 from jaccard_eval.report.numbers import measures_of
 from jaccard_eval.report.outputs.github import job_summary, output_lines

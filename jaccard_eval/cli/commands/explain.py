@@ -34,7 +34,7 @@ from jaccard_eval.text import quoted_value
 from jaccard_eval.version import __version__
 
 if TYPE_CHECKING:
-    from jaccard_eval.features.explain.result import ExplanationResult
+    from jaccard_eval.features.explain import ExplanationResult
     from jaccard_eval.runs import Saved
 
 DEFAULT_METRIC = "AP"

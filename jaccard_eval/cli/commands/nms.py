@@ -40,7 +40,7 @@ def nms(
     force: bool,
 ) -> None:
     """Run the command: what is wrong with the output is reported before anything is read."""
-    from jaccard_eval.features.nms.compute import Suppression, suppress_side
+    from jaccard_eval.features.nms import Suppression, suppress_side
     from jaccard_eval.inputs import Input, needing_boxes, read_alone, read_to_write, with_shapes
 
     refuse_overwriting([("-o", output)])

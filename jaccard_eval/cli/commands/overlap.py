@@ -28,7 +28,7 @@ from jaccard_eval.text import quoted_value
 from jaccard_eval.version import __version__
 
 if TYPE_CHECKING:
-    from jaccard_eval.features.scale.result import Measure, OverlapMatrix, OverlapResult
+    from jaccard_eval.features.scale import Measure, OverlapMatrix, OverlapResult
 
 ENCODINGS = ("xyxy", "xywh", "cxcywh")  # those of the kernels, in pixels
 MEASURES = ("iou", "ioa", "ioa-pred", "giou")  # those of `scale.overlap`, which loads NumPy
@@ -98,8 +98,8 @@ def _of_lists(paths: Sequence[str], by: Measure, encoding: str, window: Sequence
 
 
 def _of_two(boxes: Sequence[str], encoding: str, window: Sequence[float] | None) -> OverlapResult:
+    from jaccard_eval.features.scale import OverlapResult
     from jaccard_eval.features.scale.overlap import measure_overlap
-    from jaccard_eval.features.scale.result import OverlapResult
 
     if len(boxes) != 2:
         raise click.UsageError(

@@ -44,7 +44,7 @@ def sensitivity(
     exchange: tuple[tuple[float, float, float], ...],
 ) -> None:
     """Run the command."""
-    from jaccard_eval.features.scale.result import ExchangeResult, ScaleOptions
+    from jaccard_eval.features.scale import ExchangeResult, ScaleOptions
 
     if exchange:
         if paths or options.gt or options.pred:

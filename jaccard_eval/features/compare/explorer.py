@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from jaccard_eval.errors import UsageError
+from jaccard_eval.features.compare import ComparisonResult
 from jaccard_eval.features.compare.page import build_page, sides_of, with_names_of_files
-from jaccard_eval.features.compare.result import ComparisonResult
 from jaccard_eval.features.evaluate.explorer import explorer_model
 from jaccard_eval.features.evaluate.page import explained_of
 from jaccard_eval.report import ReportOptions

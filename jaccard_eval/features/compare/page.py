@@ -13,9 +13,9 @@ import numpy as np
 
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import overlap_name
+from jaccard_eval.features.compare import ChangeKind, ComparisonResult, Contender, Delta, Versus
 from jaccard_eval.features.compare.comparison import box_threshold, side_names
 from jaccard_eval.features.compare.report import build_report, interval_title
-from jaccard_eval.features.compare.result import ChangeKind, ComparisonResult, Contender, Delta, Versus
 from jaccard_eval.features.images.compute import box_outcomes
 from jaccard_eval.features.images.gallery import DEFAULT_IMAGES, Part, file_notes, gallery_images, thumbnail_maker
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics

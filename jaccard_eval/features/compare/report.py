@@ -16,7 +16,7 @@ from jaccard_eval.data.result import Resamples
 from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.features.bootstrap.compute import HALVES
 from jaccard_eval.features.bootstrap.intervals import FEW_UNITS
-from jaccard_eval.features.compare.result import (
+from jaccard_eval.features.compare import (
     BoxState,
     Change,
     ChangeKind,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import BoolArray, Boxes, BoxTable, FloatArray, RowArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import Protocol
-from jaccard_eval.features.errors.result import (
+from jaccard_eval.features.errors import (
     ClassErrors,
     ConfidenceCurve,
     ConfusionMatrix,

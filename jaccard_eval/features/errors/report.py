@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from jaccard_eval.features.errors.result import ALL_CLASSES, BACKGROUND, ClassErrors, ConfusionMatrix, ErrorReport
+from jaccard_eval.features.errors import ALL_CLASSES, BACKGROUND, ClassErrors, ConfusionMatrix, ErrorReport
 from jaccard_eval.metrics.detection import Calibration
 from jaccard_eval.report.model import (
     Axis,

@@ -17,8 +17,8 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import ClassRow, EvaluationResult, InputSummary
 from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.features.bootstrap.report import interval_text, slices_section
+from jaccard_eval.features.errors import BACKGROUND
 from jaccard_eval.features.errors.report import confidence_chart, detail_sections, types_section
-from jaccard_eval.features.errors.result import BACKGROUND
 from jaccard_eval.features.evaluate.report import (
     class_metrics,
     frequency_cells,
@@ -40,6 +40,7 @@ from jaccard_eval.features.images.reasons import (
 )
 from jaccard_eval.features.images.report import gallery_section
 from jaccard_eval.features.labels.page import places_of, suspects_section
+from jaccard_eval.features.operating import OperatingSteps
 from jaccard_eval.features.operating.page import (
     MOST_LIVE,
     POINT_COLUMNS,
@@ -54,7 +55,6 @@ from jaccard_eval.features.operating.page import (
 from jaccard_eval.features.operating.page import (
     PART as STEPS,
 )
-from jaccard_eval.features.operating.result import OperatingSteps
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.checks import WORST

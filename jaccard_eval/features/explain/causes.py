@@ -20,7 +20,7 @@ from jaccard_eval.data.protocol import BOXES, COCO, Protocol
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.data.signature import RowHasher
 from jaccard_eval.features.audit.duplicates import Repeats
-from jaccard_eval.features.nms.compute import Suppression, suppress
+from jaccard_eval.features.nms import Suppression, suppress
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import group_ranks
 

@@ -30,9 +30,9 @@ from jaccard_eval.features.errors.compute import (
     Errors,
     find_errors,
 )
+from jaccard_eval.features.explain import MISSED, CurvePoint, ExplanationResult, Fix, Group, Printed, Step
 from jaccard_eval.features.explain.causes import Cause, causes
 from jaccard_eval.features.explain.printed import Search, find_printed
-from jaccard_eval.features.explain.result import MISSED, CurvePoint, ExplanationResult, Fix, Group, Printed, Step
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.judging import choose_alike, judge
 from jaccard_eval.matching.matchtable import ALL_SIZES, SLOT_COUNT, SLOTS, Ranking, match_boxes

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
+from jaccard_eval.features.explain import Fit, Printed
 from jaccard_eval.features.explain.causes import Cause
-from jaccard_eval.features.explain.result import Fit, Printed
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.progress import tracked
 from jaccard_eval.text import pluralise

@@ -9,7 +9,7 @@ from jaccard_eval.data.document import DataTable, MetricValue
 from jaccard_eval.data.metricref import METRICS
 from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.explain.result import MISSED, ExplanationResult, Fix
+from jaccard_eval.features.explain import MISSED, ExplanationResult, Fix
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import (
     Album,

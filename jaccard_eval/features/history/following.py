@@ -15,6 +15,7 @@ from jaccard_eval.data.signature import signature_fields
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.bootstrap.compute import estimates, paired_deltas, resample
+from jaccard_eval.features.compare import Delta
 from jaccard_eval.features.compare.comparison import (
     AUTO,
     PER_RUN_FIELDS,
@@ -24,8 +25,7 @@ from jaccard_eval.features.compare.comparison import (
     with_intervals,
     work_of,
 )
-from jaccard_eval.features.compare.result import Delta
-from jaccard_eval.features.history.result import ClassHistory, HistoryResult, HistoryRun
+from jaccard_eval.features.history import ClassHistory, HistoryResult, HistoryRun
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass

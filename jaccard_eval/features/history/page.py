@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from jaccard_eval.features.history import HistoryResult
 from jaccard_eval.features.history.report import RUNS, build_charts, build_report
-from jaccard_eval.features.history.result import HistoryResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Linked, Report, Table
 from jaccard_eval.report.outputs.html import linked_pages

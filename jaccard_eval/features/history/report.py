@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from jaccard_eval.data.document import DataTable, Interval
 from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.features.history import HistoryResult, HistoryRun
 from jaccard_eval.features.history.following import NATURAL
-from jaccard_eval.features.history.result import HistoryResult, HistoryRun
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.headlines import warned_spans
 from jaccard_eval.report.model import (

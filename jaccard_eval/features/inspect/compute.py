@@ -16,7 +16,7 @@ from jaccard_eval.data.signature import RowHasher, fingerprint
 from jaccard_eval.features.audit.agreement import take_sample
 from jaccard_eval.features.audit.boxes import leaving
 from jaccard_eval.features.audit.compute import audit, audit_alone
-from jaccard_eval.features.inspect.result import (
+from jaccard_eval.features.inspect import (
     BoxCounts,
     ClassCount,
     Description,

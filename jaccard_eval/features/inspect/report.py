@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from jaccard_eval.data.document import DataTable
-from jaccard_eval.features.inspect.result import ClassCount, Description, Inspection, Pairing
+from jaccard_eval.features.inspect import ClassCount, Description, Inspection, Pairing
 from jaccard_eval.findings import Severity
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.classes import Listed, list_classes

@@ -18,7 +18,7 @@ from jaccard_eval.data.alignment import common_sizes, only_images
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.labels.result import MISSING, Suspect
+from jaccard_eval.features.labels import MISSING, Suspect
 from jaccard_eval.features.labels.review import corrected, rows_of, truth_of
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.formats import cvat, labelstudio, write_dataset

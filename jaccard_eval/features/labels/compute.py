@@ -15,6 +15,18 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.protocol import POINTS, Protocol
 from jaccard_eval.data.sides import Sides
+from jaccard_eval.features.labels import (
+    BOX,
+    CLASS,
+    DUPLICATE,
+    LISTED,
+    MISSING,
+    SIDES,
+    SPURIOUS,
+    SUSPICIONS,
+    LabelsResult,
+    Suspect,
+)
 from jaccard_eval.features.labels.evidence import (
     LEAST_PAIRS,
     LOOSE_IOU,
@@ -34,18 +46,6 @@ from jaccard_eval.features.labels.evidence import (
     miss_rates,
     overlapping,
     with_images,
-)
-from jaccard_eval.features.labels.result import (
-    BOX,
-    CLASS,
-    DUPLICATE,
-    LISTED,
-    MISSING,
-    SIDES,
-    SPURIOUS,
-    SUSPICIONS,
-    LabelsResult,
-    Suspect,
 )
 from jaccard_eval.findings import Finding, FindingLog, Where
 from jaccard_eval.frozen import dataclass

@@ -10,8 +10,8 @@ import numpy as np
 
 from jaccard_eval.features.images.compute import BoxOutcomes
 from jaccard_eval.features.images.reasons import Explained
+from jaccard_eval.features.labels import MISSING, LabelsResult, Suspect
 from jaccard_eval.features.labels.report import COLUMNS, TITLES, cells_of
-from jaccard_eval.features.labels.result import MISSING, LabelsResult, Suspect
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.default_page import default_page
 from jaccard_eval.report.model import Column, Live, Note, Report, Rows, Section, Table

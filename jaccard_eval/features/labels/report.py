@@ -10,7 +10,7 @@ from itertools import zip_longest
 
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.data.result import ImageSource
-from jaccard_eval.features.labels.result import CLASS, PROBABLE, SUSPICIONS, Gain, LabelsResult, Suspect
+from jaccard_eval.features.labels import CLASS, PROBABLE, SUSPICIONS, Gain, LabelsResult, Suspect
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.headlines import gates_headline, warned_spans
 from jaccard_eval.report.model import (

@@ -20,7 +20,7 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import BOXES, Protocol
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.labels.result import (
+from jaccard_eval.features.labels import (
     BOX,
     CLASS,
     DUPLICATE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jaccard_eval.data.document import DataTable
-from jaccard_eval.features.nms.result import ClassCounts, SuppressionResult
+from jaccard_eval.features.nms import ClassCounts, SuppressionResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.headlines import warned_spans
 from jaccard_eval.report.model import Column, Headline, KeyValues, Report, Section, Span, Table, columns

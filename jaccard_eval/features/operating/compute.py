@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
-from jaccard_eval.features.operating.result import N_STOPS, OperatingSteps
+from jaccard_eval.features.operating import N_STOPS, OperatingSteps
 from jaccard_eval.matching.order import IntArray, WholeArray
 from jaccard_eval.metrics.detection import AnyClassMatches, DetectionMetrics
 from jaccard_eval.progress import staged

@@ -17,8 +17,9 @@ from jaccard_eval.data.metricref import SEGMENT_METRICS, MetricRef
 from jaccard_eval.data.signature import FINGERPRINT, FINGERPRINT_DIGITS, with_choices
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.features.bootstrap.intervals import sliced
+from jaccard_eval.features.compare import Contender, Versus
 from jaccard_eval.features.compare.comparison import metric_deltas, slice_deltas, with_noise
-from jaccard_eval.features.compare.result import Contender, Versus
+from jaccard_eval.features.panoptic import Against, PanopticClassRow, PanopticProtocol, PanopticResult, SegmentsSummary
 from jaccard_eval.features.panoptic.compute import (
     QUALITIES,
     Counted,
@@ -28,13 +29,6 @@ from jaccard_eval.features.panoptic.compute import (
     SegmentMatches,
     Segments,
     match_segments,
-)
-from jaccard_eval.features.panoptic.result import (
-    Against,
-    PanopticClassRow,
-    PanopticProtocol,
-    PanopticResult,
-    SegmentsSummary,
 )
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.data.document import DataTable, MetricValue
 from jaccard_eval.data.result import TARGET_COLUMN
+from jaccard_eval.features.panoptic import Against, PanopticClassRow, PanopticProtocol, PanopticResult
 from jaccard_eval.features.panoptic.compute import COUNTS, QUALITIES, VOID, IntArray, Segments
 from jaccard_eval.features.panoptic.counting import (
     CountedImages,
@@ -20,7 +21,6 @@ from jaccard_eval.features.panoptic.counting import (
     MatchedImage,
     PanopticReader,
 )
-from jaccard_eval.features.panoptic.result import Against, PanopticClassRow, PanopticProtocol, PanopticResult
 from jaccard_eval.findings import DataError, FindingLog, Severity
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.pixel_counts import NO_CLASS

@@ -12,7 +12,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS, MAP_METRICS, MetricRef
-from jaccard_eval.features.pixels.result import PixelClassRow
+from jaccard_eval.features.pixels import PixelClassRow
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.pixel_counts import NO_CLASS, ConfusionCounts, IntArray
 

@@ -21,8 +21,8 @@ from jaccard_eval.features.bootstrap.report import (
     target_cells,
     with_slices,
 )
+from jaccard_eval.features.pixels import PixelClassRow, PixelProtocol, PixelsResult
 from jaccard_eval.features.pixels.counting import MapDifference, MapReader
-from jaccard_eval.features.pixels.result import PixelClassRow, PixelProtocol, PixelsResult
 from jaccard_eval.findings import DataError, FindingLog, Severity
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.pixel_counts import NO_CLASS

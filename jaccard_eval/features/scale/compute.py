@@ -16,14 +16,7 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import AreaRange, Protocol
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.scale.result import (
-    ExchangeRow,
-    LossRow,
-    PlacementRow,
-    ScaleOptions,
-    SensitivityResult,
-    ascends,
-)
+from jaccard_eval.features.scale import ExchangeRow, LossRow, PlacementRow, ScaleOptions, SensitivityResult, ascends
 from jaccard_eval.findings import DataError, Where
 from jaccard_eval.fixes import IMAGE_FOLDER
 from jaccard_eval.frozen import dataclass

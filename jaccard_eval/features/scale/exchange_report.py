@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from jaccard_eval.data.document import DataTable
-from jaccard_eval.features.scale.result import ExchangeResult
+from jaccard_eval.features.scale import ExchangeResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Headline, Note, Report, Rows, Section, Span, Table, columns
 from jaccard_eval.report.numbers import UNDEFINED, metric_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from jaccard_eval.data.document import DataTable
-from jaccard_eval.features.scale.result import OverlapMatrix
+from jaccard_eval.features.scale import OverlapMatrix
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Column, Headline, Note, Report, Section, Span, Table, columns
 from jaccard_eval.report.numbers import metric_text

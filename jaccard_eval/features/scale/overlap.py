@@ -14,8 +14,8 @@ from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.data.sides import Sides
 from jaccard_eval.errors import UsageError
+from jaccard_eval.features.scale import Measure, OverlapMatrix, OverlapResult
 from jaccard_eval.features.scale.compute import exchange_rate, require_pixels
-from jaccard_eval.features.scale.result import Measure, OverlapMatrix, OverlapResult
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.similarity.encoding import Floats, clip, edges_of

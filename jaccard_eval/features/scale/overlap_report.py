@@ -6,7 +6,7 @@ import math
 from itertools import groupby
 
 from jaccard_eval.data.document import DataTable
-from jaccard_eval.features.scale.result import Box, OverlapResult
+from jaccard_eval.features.scale import Box, OverlapResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.headlines import warned_spans
 from jaccard_eval.report.model import Column, Drawing, Headline, Report, Section, Span, Table, columns

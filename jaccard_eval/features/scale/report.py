@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from jaccard_eval.data.document import DataTable
-from jaccard_eval.features.scale.result import ALL, LossRow, PlacementRow, SensitivityResult
+from jaccard_eval.features.scale import ALL, LossRow, PlacementRow, SensitivityResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.classes import list_classes
 from jaccard_eval.report.headlines import warned_spans

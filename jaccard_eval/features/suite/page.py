@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from jaccard_eval.features.suite import SuiteResult, is_plain
 from jaccard_eval.features.suite.report import SETS, build_charts, build_report
-from jaccard_eval.features.suite.result import SuiteResult, is_plain
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Block, Live, Report
 from jaccard_eval.report.outputs.html import linked_pages

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.features.suite import MISSING, Standing, SuiteCell, SuiteResult
 from jaccard_eval.features.suite.compute import FEWEST_SETS
-from jaccard_eval.features.suite.result import MISSING, Standing, SuiteCell, SuiteResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.headlines import gates_headline, warned_spans
 from jaccard_eval.report.model import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jaccard_eval.data.document import DataTable
-from jaccard_eval.features.verify.result import Difference, Verification
+from jaccard_eval.features.verify import Difference, Verification
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Headline, KeyValues, Note, Report, Section, Span, Table, columns
 from jaccard_eval.report.numbers import UNDEFINED

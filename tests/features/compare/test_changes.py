@@ -5,8 +5,8 @@ import math
 import pytest
 from pictures import Picture, det, evaluate, gt
 
+from jaccard_eval.features.compare import BoxState, Change
 from jaccard_eval.features.compare.comparison import Judged, box_changes
-from jaccard_eval.features.compare.result import BoxState, Change
 
 AT_50 = 0  # the first threshold of COCO
 CLASSES = ("cat", "dog")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from jaccard_eval import BoxTable, compare
 from jaccard_eval.cli import run
+from jaccard_eval.features.compare import ChangeKind
 from jaccard_eval.features.compare.page import build_gallery, gallery_sections
-from jaccard_eval.features.compare.result import ChangeKind
 from jaccard_eval.report import ReportOptions
 
 SAMPLE = Path(__file__).parents[3] / "sample_data"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from pictures import det, evaluate, gt
 
+from jaccard_eval.features.compare import ComparisonResult
 from jaccard_eval.features.compare.comparison import CompareOptions, compare_results
-from jaccard_eval.features.compare.result import ComparisonResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.default_page import build_page
 from jaccard_eval.report.model import Chart, Drawn, Section, Table

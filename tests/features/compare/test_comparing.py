@@ -15,6 +15,7 @@ from jaccard_eval import BoxTable, DataError, Slice, UsageError, compare
 from jaccard_eval.data.document import to_document
 from jaccard_eval.data.result import Resamples, Shown
 from jaccard_eval.features.bootstrap.compute import paired_deltas
+from jaccard_eval.features.compare import ComparisonResult, Delta, Verdict
 from jaccard_eval.features.compare.comparison import (
     CompareOptions,
     _affordable,
@@ -24,7 +25,6 @@ from jaccard_eval.features.compare.comparison import (
     with_intervals,
 )
 from jaccard_eval.features.compare.report import build_report
-from jaccard_eval.features.compare.result import ComparisonResult, Delta, Verdict
 from jaccard_eval.options import Bootstrap
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.outputs.plain import lay_out

@@ -3,7 +3,7 @@ import pytest
 from pictures import Picture, det, evaluate, gt
 
 from jaccard_eval.data.document import to_document
-from jaccard_eval.features.errors.result import ConfusionMatrix
+from jaccard_eval.features.errors import ConfusionMatrix
 from jaccard_eval.metrics import detection
 
 TRUTH = [gt("cat 0 0 10 10"), gt("dog 50 0 10 10"), gt("dog 0 50 10 10")]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from pictures import Picture, det, evaluate, gt
 
-from jaccard_eval.features.errors.result import ErrorReport, ErrorType
+from jaccard_eval.features.errors import ErrorReport, ErrorType
 
 HALF = 51 / 101  # one of two objects found first: precision 1 at the 51 recall points up to 1/2
 

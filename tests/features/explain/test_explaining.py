@@ -13,8 +13,8 @@ import jaccard_eval
 from jaccard_eval import AreaRange, BoxTable, explain
 from jaccard_eval.data.protocol import COCO, PROTOCOLS
 from jaccard_eval.errors import UsageError
+from jaccard_eval.features.explain import ExplanationResult, Fix
 from jaccard_eval.features.explain.compute import protocol_steps
-from jaccard_eval.features.explain.result import ExplanationResult, Fix
 
 Sides = tuple[BoxTable, BoxTable]
 

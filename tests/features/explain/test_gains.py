@@ -9,7 +9,7 @@ import pytest
 
 import jaccard_eval
 from jaccard_eval import BoxTable, explain
-from jaccard_eval.features.explain.result import ExplanationResult, Fix
+from jaccard_eval.features.explain import ExplanationResult, Fix
 from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.similarity.masks import Masks
 from jaccard_eval.similarity.obb import Quads

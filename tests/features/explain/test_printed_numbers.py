@@ -11,8 +11,8 @@ import pytest
 from drawn_boxes import columns, drawn_images
 
 from jaccard_eval import BoxTable, ExplanationResult, UsageError, evaluate, explain, get_protocol
+from jaccard_eval.features.explain import Printed
 from jaccard_eval.features.explain.compute import RULES, Question
-from jaccard_eval.features.explain.result import Printed
 
 SAMPLE = Path(__file__).parents[3] / "sample_data" / "coco"
 pytestmark = pytest.mark.filterwarnings("ignore::jaccard_eval.JaccardEvalWarning")

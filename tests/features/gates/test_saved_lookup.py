@@ -10,8 +10,8 @@ from pictures import det, evaluate, gt
 from jaccard_eval import EvaluationResult, Gates, Rule, Slice, UsageError, gate
 from jaccard_eval.data.metricref import COCO_SUMMARY
 from jaccard_eval.features.gates.judging import SavedAnswers, answers_of
+from jaccard_eval.features.pixels import PixelProtocol, PixelsResult
 from jaccard_eval.features.pixels.counting import CountedMaps, pixels_result
-from jaccard_eval.features.pixels.result import PixelProtocol, PixelsResult
 from jaccard_eval.metrics.pixel_counts import ConfusionCounts
 
 TRUTH = [gt("cat 0 0 10 10"), gt("dog 0 50 10 10", "b")]

@@ -8,6 +8,7 @@ import pytest
 
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading
+from jaccard_eval.features.inspect import BoxCounts, ClassCount
 from jaccard_eval.features.inspect.compute import (
     BoxView,
     count_boxes,
@@ -17,7 +18,6 @@ from jaccard_eval.features.inspect.compute import (
     decimals,
     spread,
 )
-from jaccard_eval.features.inspect.result import BoxCounts, ClassCount
 
 SIZES = np.array([[100.0, 100.0], [100.0, 100.0], [50.0, 40.0]])
 

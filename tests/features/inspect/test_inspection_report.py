@@ -6,7 +6,7 @@ import io
 import pytest
 from pictures import det, gt, inspect
 
-from jaccard_eval.features.inspect.result import Inspection
+from jaccard_eval.features.inspect import Inspection
 from jaccard_eval.report import ReportOptions, reporter_for, terminal
 from jaccard_eval.report.model import Note, Section, Table, build_report
 

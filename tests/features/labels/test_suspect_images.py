@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from jaccard_eval import labels
+from jaccard_eval.features.labels import SUSPICIONS, LabelsResult
 from jaccard_eval.features.labels.report import page_sections
-from jaccard_eval.features.labels.result import SUSPICIONS, LabelsResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Gallery
 from jaccard_eval.report.outputs.html import render

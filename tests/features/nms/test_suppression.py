@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pictures import Picture, det
 
 from jaccard_eval import BoxTable, UsageError, box_ioa, box_iou, nms, soft_nms, weighted_nms
-from jaccard_eval.features.nms import compute
-from jaccard_eval.features.nms.compute import Suppression, suppress
+from jaccard_eval.features import nms as suppression
+from jaccard_eval.features.nms import Suppression, suppress
 
 SQUARE = [0, 0, 10, 10]
 SHIFTED = [2, 0, 12, 10]  # IoU with the square 80 / 120 = 2/3
@@ -135,7 +135,7 @@ def test_a_box_of_negative_size_has_no_rivals() -> None:
     boxes = table(det("cat 5 5 -5 5", 0.9), det("cat 0 0 10 10", 0.8), det("cat 0 0 10 10", 0.7))
     for limit in (200, 0):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(compute, "SWEEP_PAIRS_PER_BOX", limit)
+            patch.setattr(suppression, "SWEEP_PAIRS_PER_BOX", limit)
             assert suppress(boxes, Suppression()).source.tolist() == [0, 1]
 
 
@@ -145,7 +145,7 @@ def test_hard_suppression_is_that_of_serving_one_by_one(rows: list, iou: float, 
     expected = serve_hard(boxes, scores, labels, iou, by)
     assert nms(boxes, scores, labels=labels, iou=iou, by=by).tolist() == expected
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compute, "SWEEP_PAIRS_PER_BOX", 0)
+        patch.setattr(suppression, "SWEEP_PAIRS_PER_BOX", 0)
         assert nms(boxes, scores, labels=labels, iou=iou, by=by).tolist() == expected
 
 

@@ -13,7 +13,7 @@ from pictures import Picture, det, gt, sensitivity
 
 import jaccard_eval
 from jaccard_eval import BoxTable, DataError, ScaleOptions, UsageError
-from jaccard_eval.features.scale.result import LossRow, PlacementRow, SensitivityResult
+from jaccard_eval.features.scale import LossRow, PlacementRow, SensitivityResult
 
 AP_HALF = 51 / 101  # half of the objects found, nothing else: precision 1 at the 51 recall points up to 1/2
 

@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
+from jaccard_eval.features.scale import LossRow, PlacementRow
 from jaccard_eval.features.scale.report import loss_text, placement_text
-from jaccard_eval.features.scale.result import LossRow, PlacementRow
 
 AT_PLACE = PlacementRow(
     class_name="person",

@@ -17,8 +17,8 @@ from jaccard_eval import verify
 from jaccard_eval.api import files
 from jaccard_eval.data.document import document_digest
 from jaccard_eval.errors import JaccardEvalError
+from jaccard_eval.features import verify as verifying
 from jaccard_eval.features.gates.judging import ResultAnswers
-from jaccard_eval.features.verify import compute
 
 # What no evaluation of the inputs can tell, and why.
 UNVERIFIED = {
@@ -144,7 +144,7 @@ def test_an_edit_of_any_leaf_is_found(kind: str, tmp_path: Path, monkeypatch: py
     document = json.loads((tmp_path / "result.json").read_text())
     once(monkeypatch, files, "evaluate_inputs")
     once(monkeypatch, ResultAnswers, "on")
-    once(monkeypatch, compute, "find_ties")
+    once(monkeypatch, verifying, "find_ties")
     assert missed_edits(tmp_path, document, tmp_path / "result.json", gt, pred) == []
 
 

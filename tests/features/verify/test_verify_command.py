@@ -14,8 +14,7 @@ from jaccard_eval import evaluate, verify
 from jaccard_eval.data.document import RUN_ENTRY, document_digest
 from jaccard_eval.data.protocol import LATER_RULES, PROTOCOLS, RULES_OF, Protocol
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.verify.compute import differences
-from jaccard_eval.features.verify.result import Difference
+from jaccard_eval.features.verify import Difference, differences
 from jaccard_eval.findings import DataError
 from jaccard_eval.report.outputs.npz import digest_run
 from jaccard_eval.runs import saved_protocol
