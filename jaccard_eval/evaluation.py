@@ -198,7 +198,7 @@ def load_as_in_ground_truth(
 
     Shapes are read as well where an `iou_type` names them, as the files have them.
     """
-    from jaccard_eval.features.convert.write import as_in_ground_truth
+    from jaccard_eval.features.convert import as_in_ground_truth
 
     if iou_type != BOXES:
         options = replace(options, pred_options=with_shapes(options.pred_options, iou_type))

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from jaccard_eval.data.result import EvaluationResult
-    from jaccard_eval.features.convert.write import Conversion
+    from jaccard_eval.features.convert import Conversion
     from jaccard_eval.features.gates.rules import Gates
     from jaccard_eval.features.panoptic import PanopticResult
     from jaccard_eval.features.pixels import PixelsResult
@@ -247,7 +247,7 @@ def convert(
     Traceback (most recent call last):
     jaccard_eval.findings.DataError: error[write-loss]: labels: crowd: boxes with crowd set: 1; ...
     """
-    from jaccard_eval.features.convert.write import convert_input, require_ground_truth, target_format, with_ids_of
+    from jaccard_eval.features.convert import convert_input, require_ground_truth, target_format, with_ids_of
 
     of_pairs = {
         "gt_format": gt_format,

@@ -37,7 +37,7 @@ from jaccard_eval.options import SideOptions
 from jaccard_eval.text import printable
 
 if TYPE_CHECKING:
-    from jaccard_eval.features.convert.write import Conversion
+    from jaccard_eval.features.convert import Conversion
 
 EPILOG = """\b
 Examples:
@@ -100,7 +100,7 @@ def convert(
 ) -> None:
     """Run the command: what is wrong with the target is reported before anything is read."""
     from jaccard_eval.evaluation import load_as_in_ground_truth
-    from jaccard_eval.features.convert.write import convert_input, require_ground_truth, target_format, with_ids_of
+    from jaccard_eval.features.convert import convert_input, require_ground_truth, target_format, with_ids_of
     from jaccard_eval.inputs import Input, load, needing_boxes, read_alone, read_to_write, with_shapes
 
     _require_ground_truth(options, gt, role)

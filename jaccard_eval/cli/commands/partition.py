@@ -49,7 +49,7 @@ def partition(
     from jaccard_eval.data.protocol import BOXES
     from jaccard_eval.engine.disk import DiskEngine
     from jaccard_eval.engine.scratch import explained
-    from jaccard_eval.features.partition.write import partition_sides, require_target
+    from jaccard_eval.features.partition import partition_sides, require_target
     from jaccard_eval.inputs import (
         Input,
         needing_boxes,

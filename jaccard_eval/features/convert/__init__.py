@@ -1,1 +1,0 @@
-"""An input of any format, written in another."""

@@ -1,1 +1,0 @@
-"""Both sides in parts by image, in one folder that is evaluated as they are."""
