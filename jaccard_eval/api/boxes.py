@@ -737,7 +737,7 @@ def explain(
 
     rules, how = _asked(ProtocolOptions, keywords), _asked(SideOptions, keywords)
     if isinstance(gt, EvaluationResult):
-        from jaccard_eval.features.explain.again import sides_again
+        from jaccard_eval.features.explain.compute import sides_again
 
         given = sorted(changed(rules) | changed(how))
         if pred is not None or given:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from functools import partial
 from heapq import heapify, heappop, heappush
-from itertools import islice
+from itertools import combinations, islice, product
 from typing import Any
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Alignment
+from jaccard_eval.data.alignment import Alignment, align, common_sizes
 from jaccard_eval.data.boxtable import FLAGS, BoolArray, BoxTable, FloatArray, freeze
+from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.known_tools import TOOLS
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.data.protocol import PROTOCOLS, Protocol, get_protocol
-from jaccard_eval.data.sides import Sides
-from jaccard_eval.data.signature import quoted
+from jaccard_eval.data.protocol import BOXES, COCO, PROTOCOLS, Protocol, get_protocol
+from jaccard_eval.data.result import EvaluationResult, InputSummary
+from jaccard_eval.data.sides import Prints, Sides
+from jaccard_eval.data.signature import BESIDE_METRICS, ORDERS, RowHasher, quoted, signature, without_fields
 from jaccard_eval.errors import UsageError
+from jaccard_eval.features.audit.duplicates import Repeats
 from jaccard_eval.features.errors.compute import (
     CLASSIFICATION,
     LOCALISATION,
@@ -30,19 +34,369 @@ from jaccard_eval.features.errors.compute import (
     Errors,
     find_errors,
 )
-from jaccard_eval.features.explain import MISSED, CurvePoint, ExplanationResult, Fix, Group, Printed, Step
-from jaccard_eval.features.explain.causes import Cause, causes
-from jaccard_eval.features.explain.printed import Search, find_printed
+from jaccard_eval.features.explain import MISSED, CurvePoint, ExplanationResult, Fit, Fix, Group, Printed, Step
+from jaccard_eval.features.nms import Suppression, suppress
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching.judging import choose_alike, judge
 from jaccard_eval.matching.matchtable import ALL_SIZES, SLOT_COUNT, SLOTS, Ranking, match_boxes
 from jaccard_eval.matching.order import IntArray, WholeArray, group_ranks
 from jaccard_eval.metrics.curves import ScoredHits
-from jaccard_eval.metrics.detection import DetectionMetrics, match_sides
+from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics, match_sides
+from jaccard_eval.options import SideOptions
 from jaccard_eval.progress import staged, tracked
 from jaccard_eval.similarity import KINDS
 from jaccard_eval.similarity.obb import areas_of
-from jaccard_eval.text import is_numeral, quoted_value
+from jaccard_eval.text import is_numeral, pluralise, quoted_value
+
+# Where tools cut by default, or where users do.
+SCORE_CUTS = (0.001, 0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5)
+CAPS = (1, 10, 100, 300, 500, 1000)
+NMS_OVERLAPS = (0.3, 0.45, 0.5, 0.6, 0.65, 0.7)
+MOST_CLASSES = 20  # of more classes, none is removed alone
+WHOLE_PIXELS: tuple[tuple[str, Callable[[FloatArray], FloatArray]], ...] = (("rounded", np.round), ("cut", np.trunc))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cause:
+    """Something that may have been otherwise where the number was printed; of one subject one cause holds at a time."""
+
+    subject: str
+    name: str
+    change: Callable[[BoxTable, BoxTable], tuple[BoxTable, BoxTable]] | None = None
+    rules: dict[str, Any] = field(default_factory=dict)
+    every_iou: bool = False  # the metric is then the mean over the thresholds of its rules
+    limits: tuple[str, ...] = ()  # that do the same, where it is one of a row of such
+
+    @property
+    def text(self) -> str:
+        """What it is, in words."""
+        return f"{self.name} {' or '.join(self.limits)}".strip()
+
+    def of(self, sides: Sides) -> Sides:
+        """Return the sides as they were there."""
+        if self.change is None:
+            return sides
+        aligned = sides.aligned
+        gt, pred = self.change(aligned.gt_table, aligned.pred_table)
+        # Caps over all classes look at what was placed, which has classes that are not evaluated as well.
+        placed = aligned.placement.pred.whole()
+        gone = np.setdiff1d(aligned.pred_table.source, pred.source)
+        placed = placed.take(~np.isin(placed.source, gone))
+        placement = replace(aligned.placement, pred=placed)
+        return replace(sides, aligned=replace(aligned, gt=gt, pred=pred, placement=placement))
+
+    def metric(self, ref: MetricRef) -> MetricRef:
+        """Return the metric as it was there."""
+        return replace(ref, iou=None) if self.every_iou else ref
+
+
+def causes(sides: Sides, rules: Protocol, goal: Protocol, ref: MetricRef) -> Iterator[Cause]:
+    """Yield the causes that two sides give evidence of, besides the rules that two protocols differ in."""
+    gt, pred = sides.aligned.gt_table, sides.aligned.pred_table
+    if not len(gt) or not len(pred):
+        return
+    yield from _of_scores(pred)
+    yield from _of_caps(pred, rules, goal, ref)
+    yield from _of_flags(gt)
+    yield from _of_images(gt, pred)
+    yield from _of_rows(sides, gt, pred)
+    if ref.class_name is None:
+        yield from _of_classes(sides, gt, pred)
+    if sides.aligned.units == "px" and rules.iou_type == BOXES:
+        yield from _of_pixels(sides, gt, pred, rules, goal)
+    if ref.name in ("AP", "AR"):
+        yield from _of_metric(gt, rules, ref)
+
+
+def _where(
+    gt: BoxTable, pred: BoxTable, *, side: str, kept: Callable[[BoxTable], BoolArray]
+) -> tuple[BoxTable, BoxTable]:
+    """Remove rows of a side, whatever was removed before."""
+    return (gt.take(kept(gt)), pred) if side == "gt" else (gt, pred.take(kept(pred)))
+
+
+def _except(rows: BoxTable) -> Callable[[BoxTable], BoolArray]:
+    return lambda boxes: ~np.isin(boxes.source, rows.source)
+
+
+def _of_scores(pred: BoxTable) -> Iterator[Cause]:
+    last = len(pred)
+    for cut in SCORE_CUTS:
+        low = pred.take(np.zeros(len(pred)) > 0 if pred.score is None else pred.score < cut)
+        # Each removes more than the one before, and something is left.
+        if len(pred) - last < len(low) < len(pred):
+            change = partial(_where, side="pred", kept=_except(low))
+            yield Cause("scores", "without scores below", change, limits=(f"{cut:g}",))
+            last = len(pred) - len(low)
+
+
+def _of_caps(pred: BoxTable, rules: Protocol, goal: Protocol, ref: MetricRef) -> Iterator[Cause]:
+    if ref.max_dets is not None:
+        return
+    of_image = int(np.bincount(pred.image).max())
+    n_labels = int(pred.label.max()) + 1
+    of_class = int(group_ranks(pred.image.astype(np.int64) * n_labels + pred.label).max()) + 1
+    known = {(each.max_dets_per, each.max_dets[-1:]) for each in (rules, goal)}
+    if any(each.max_dets and each.max_dets[-1] < of_image for each in (rules, goal)):
+        yield Cause("caps per image", "no cap on detections", rules={"max_dets": (), "max_dets_per": "image and class"})
+    for per, most in (("image and class", of_class), ("image", of_image)):
+        for cap in CAPS:
+            if cap < most and (per, (cap,)) not in known:
+                rule = {"max_dets": (cap,), "max_dets_per": per}
+                yield Cause(f"caps per {per}", f"cap on detections of an {per}:", rules=rule, limits=(f"{cap:,}",))
+
+
+def _of_flags(gt: BoxTable) -> Iterator[Cause]:
+    alike: dict[bytes, list[str]] = {}
+    for flag in FLAGS:
+        if (marked := getattr(gt, flag)).any():
+            alike.setdefault(marked.tobytes(), []).append(flag)
+
+    def counted(gt: BoxTable, pred: BoxTable, *, flags: list[str]) -> tuple[BoxTable, BoxTable]:
+        unset: dict[str, Any] = {flag: np.zeros(len(gt), dtype=np.bool_) for flag in flags}
+        return freeze(replace(gt, **unset)), pred
+
+    for flags in alike.values():
+        named = f"objects marked {' and '.join(flags)}"
+        yield Cause("marked objects", f"{named} counted", partial(counted, flags=flags))
+        left_out = partial(_where, side="gt", kept=_except(gt.take(getattr(gt, flags[0]))))
+        yield Cause("marked objects", f"{named} removed", left_out)
+
+
+def _of_images(gt: BoxTable, pred: BoxTable) -> Iterator[Cause]:
+    def shared(gt: BoxTable, pred: BoxTable, *, side: str) -> tuple[BoxTable, BoxTable]:
+        other = pred if side == "gt" else gt
+        return _where(gt, pred, side=side, kept=lambda boxes: np.isin(boxes.image, other.image))
+
+    for side, lacking in (("gt", "predictions"), ("pred", "objects")):
+        is_shared = np.isin(gt.image, pred.image) if side == "gt" else np.isin(pred.image, gt.image)
+        if is_shared.any() and not is_shared.all():
+            yield Cause("images", f"images without {lacking} removed", partial(shared, side=side))
+
+
+def _of_rows(sides: Sides, gt: BoxTable, pred: BoxTable) -> Iterator[Cause]:
+    hasher = RowHasher.of(sides.aligned.image_names, sides.aligned.class_names)
+    for side, name, boxes in (("gt", "objects", gt), ("pred", "predictions", pred)):
+        if len(repeated := Repeats.of(boxes, hasher(boxes)).rows):
+            change = partial(_where, side=side, kept=_except(boxes.take(np.asarray(repeated))))
+            yield Cause(f"repeated {name}", f"repeated {name} removed", change)
+    last = len(pred)
+    # From the loosest on, each removes more.
+    for overlap in NMS_OVERLAPS[::-1] if pred.score is not None else ():
+        left = suppress(pred, Suppression(iou=overlap))
+        if len(left) < last:
+            change = partial(_where, side="pred", kept=_except(pred.take(_except(left)(pred))))
+            yield Cause("NMS", "NMS at IoU", change, limits=(f"{overlap:g}",))
+            last = len(left)
+
+
+def _of_classes(sides: Sides, gt: BoxTable, pred: BoxTable) -> Iterator[Cause]:
+    names, found = sides.aligned.class_names, np.unique(gt.label)
+    if len(names) < 2:
+        return
+
+    def chosen(gt: BoxTable, pred: BoxTable, *, labels: list[int], kept: bool) -> tuple[BoxTable, BoxTable]:
+        return gt.take(np.isin(gt.label, labels) == kept), pred.take(np.isin(pred.label, labels) == kept)
+
+    def shifted(gt: BoxTable, pred: BoxTable, *, by: int) -> tuple[BoxTable, BoxTable]:
+        inside = pred.take((pred.label + by >= 0) & (pred.label + by < len(names)))
+        return gt, freeze(replace(inside, label=(inside.label + by).astype(np.int32)))
+
+    yield Cause("classes", "all classes as one", rules={"class_agnostic": True})
+    if not (sides.gt.labels.named and sides.pred.labels.named):
+        # Numbers may have been read from 0 or from 1 there.
+        for by, way in ((1, "up"), (-1, "down")):
+            yield Cause("classes", f"class numbers of predictions one {way}", partial(shifted, by=by))
+    lacking = np.setdiff1d(found, pred.label).tolist()
+    if 0 < len(lacking) < len(found):
+        yield Cause("classes", "classes without predictions removed", partial(chosen, labels=lacking, kept=False))
+    for k in found.tolist() if 1 < len(found) <= MOST_CLASSES else ():
+        yield Cause("classes", f"class {names[k]} alone", partial(chosen, labels=[k], kept=True))
+        if [k] != lacking and len(found) > 2:
+            yield Cause("classes", f"class {names[k]} removed", partial(chosen, labels=[k], kept=False))
+
+
+def _of_pixels(sides: Sides, gt: BoxTable, pred: BoxTable, rules: Protocol, goal: Protocol) -> Iterator[Cause]:
+    def moved(gt: BoxTable, pred: BoxTable, *, by: float) -> tuple[BoxTable, BoxTable]:
+        return gt, freeze(replace(pred, xywh=pred.xywh + np.array([by, by, 0, 0])))
+
+    def whole(
+        gt: BoxTable, pred: BoxTable, *, how: Callable[[FloatArray], FloatArray], both: bool
+    ) -> tuple[BoxTable, BoxTable]:
+        return _in_whole_pixels(gt, how) if both else gt, _in_whole_pixels(pred, how)
+
+    are_whole = [not np.any(boxes.xywh % 1) for boxes in (gt, pred)]
+    sizes = common_sizes(sides.pred, sides.aligned.placement.images)
+    if not (rules.clipped or goal.clipped) and any(
+        (boxes.xywh[:, :2] + boxes.xywh[:, 2:] > sizes[boxes.image]).any() or (boxes.xywh[:, :2] < 0).any()
+        for boxes in (gt, pred)
+    ):
+        yield Cause("boxes beyond the image", "boxes cut at the image", rules={"clipped": True})
+    if not are_whole[1]:
+        for name, how in WHOLE_PIXELS:
+            yield Cause("whole pixels", f"predictions {name} to whole pixels", partial(whole, how=how, both=False))
+            if not are_whole[0]:
+                yield Cause("whole pixels", f"boxes {name} to whole pixels", partial(whole, how=how, both=True))
+    if any(are_whole):
+        # Only whole numbers are pixels, of which the first may be 0 or 1, and the last inside or outside.
+        if rules.pixel_offset == goal.pixel_offset:
+            other = 1.0 - rules.pixel_offset
+            name = "a pixel added to sides" if other else "no pixel added to sides"
+            yield Cause("first and last pixel", name, rules={"pixel_offset": other})
+        for by in (1.0, -1.0):
+            name = f"predictions moved by {by:+g} pixel in x and y"
+            yield Cause("first and last pixel", name, partial(moved, by=by))
+
+
+def _in_whole_pixels(boxes: BoxTable, how: Callable[[FloatArray], FloatArray]) -> BoxTable:
+    """Return boxes with corners of whole pixels; areas of files, which may be those of masks, stay."""
+    near, far = how(boxes.xywh[:, :2]), how(boxes.xywh[:, :2] + boxes.xywh[:, 2:])
+    xywh = np.concatenate((near, far - near), axis=1)
+    is_box = boxes.area == boxes.xywh[:, 2] * boxes.xywh[:, 3]
+    return freeze(replace(boxes, xywh=xywh, area=np.where(is_box, xywh[:, 2] * xywh[:, 3], boxes.area)))
+
+
+def _of_metric(gt: BoxTable, rules: Protocol, ref: MetricRef) -> Iterator[Cause]:
+    now = rules.iou_thresholds if ref.iou is None else (ref.iou,)
+    for name, thresholds in (
+        ("IoU .5 alone", (0.5,)),
+        ("IoU .75 alone", (0.75,)),
+        ("IoU .5 to .95", COCO.iou_thresholds),
+    ):
+        if now != thresholds:
+            yield Cause("IoU", name, rules={"iou_thresholds": thresholds}, every_iou=True)
+    for area in (rules.areas[1:] or COCO.areas[1:]) if ref.subset is None else ():
+        inside = (rules.object_areas(gt) >= area.low) & (rules.object_areas(gt) <= area.high)
+        if inside.any() and not inside.all():
+            yield Cause("sizes", f"{area.name} objects alone", rules={"areas": (area,)})
+
+
+LEAST_DIGITS = 4  # decimals of a share: with fewer, other combinations fit by chance
+LIKELY_CHANCE = 0.02  # that one of so many values lies within the last digit of the number; of two causes a fourth
+NEIGHBOURS = 10  # values around the number, whose distance shows how dense all lie
+SAME = 1e-9  # values that are no further apart are one: a cause without effect
+# Each combination is a matching: of many boxes fewer are tried.
+MOST_TRIED, LEAST_TRIED, BOXES_TRIED = 2000, 64, 20_000_000
+
+Changes = Mapping[str, Any]
+Combination = tuple[tuple[str, ...], tuple[Cause, ...]]
+Key = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Search:
+    """Measures combinations of rules of the other protocol and of causes, each once."""
+
+    steps: Mapping[str, Changes]  # of each rule that differs by its name, the fields of the other protocol
+    measured: Callable[[Changes, tuple[Cause, ...]], float]
+    known: dict[Key, float] = field(default_factory=dict)
+
+    def value(self, rules: Iterable[str], causes: tuple[Cause, ...] = ()) -> float:
+        """Return the metric by some rules of the other protocol, with some causes."""
+        key = _key((tuple(rules), causes))
+        if key not in self.known:
+            changes = {name: new for rule in self.steps if rule in key for name, new in self.steps[rule].items()}
+            for cause in causes:
+                changes |= cause.rules
+            self.known[key] = self.measured(changes, causes)
+        return self.known[key]
+
+    def mattering_rules(self) -> list[str]:
+        """Return the rules that change the metric, alone or together with all others."""
+        every = [*self.steps]
+        return [
+            rule
+            for rule in every
+            if _differ(self.value([rule]), self.value([]))
+            or _differ(self.value(every), self.value(other for other in every if other != rule))
+        ]
+
+    def mattering(self, causes: Iterable[Cause]) -> list[Cause]:
+        """Return the causes that change the metric by the rules of either protocol; limits that do the same are one."""
+        found: dict[tuple[str, float, float], Cause] = {}
+        ends = [self.value([]), self.value(self.steps)]
+        for cause in causes:
+            values = [self.value([], (cause,)), self.value(self.steps, (cause,))]
+            if not any(map(_differ, values, ends)):
+                continue
+            key = cause.subject if cause.limits else cause.name, values[0], values[1]
+            if key in found:
+                found[key] = replace(found[key], limits=(*found[key].limits, *cause.limits))
+            else:
+                found[key] = cause
+        return [*found.values()]
+
+    def has_idle(self, chosen: Combination) -> bool:
+        """Whether one of several changes nothing: the combination without it has the same value."""
+        rules, causes = chosen
+        fewer = [*(([other for other in rules if other != rule], causes) for rule in rules)]
+        fewer += [([*rules], tuple(other for other in causes if other is not cause)) for cause in causes]
+        return any(not _differ(self.value(*chosen), self.value(*others)) for others in fewer)
+
+
+def find_printed(text: str, search: Search, causes: Iterable[Cause], n_boxes: int) -> Printed:
+    """Try which rules and causes, of those that change the metric here, give the number that was printed.
+
+    Two causes at once are tried where none with fewer fits.
+    """
+    rules, mattering = search.mattering_rules(), search.mattering(tracked([*causes], "trying causes"))
+    subsets = [chosen for n in range(len(rules) + 1) for chosen in combinations(rules, n)]
+    most = max(LEAST_TRIED, min(MOST_TRIED, BOXES_TRIED // max(n_boxes, 1)))
+    pairs = [pair for pair in combinations(mattering, 2) if pair[0].subject != pair[1].subject]
+    # Rules alone are tried in any case.
+    tried: list[Combination] = [(chosen, ()) for chosen in subsets]
+    printed = Printed(text, 0, (), None)
+    for stage in ([(cause,) for cause in mattering], pairs):
+        # With any of the rules, or where that would be too many, with those of either protocol.
+        ends = [(), tuple(rules)] if rules else [()]
+        given = subsets if len(stage) * len(subsets) <= most else ends
+        if len(stage) * len(given) > most:
+            printed = replace(printed, untried=printed.untried + len(stage) * len(given))
+            continue
+        tried += product(given, stage)
+        if _fits(printed, search, tried):
+            break
+    values, fits = np.array([search.value(*chosen) for chosen in tried]), _fits(printed, search, tried)
+    named = (Fit((*names, *(cause.text for cause in given)), search.value(names, given)) for names, given in fits)
+    printed = replace(printed, tried=len(tried), fits=tuple(named))
+    # What a fit competes with are combinations of no more causes.
+    rivals = [not fits or len(given) <= len(fits[0][1]) for _, given in tried]
+    return replace(printed, undecided=_undecided(printed, values[rivals], len(fits[0][1]) if fits else 0))
+
+
+def _fits(printed: Printed, search: Search, tried: Sequence[Combination]) -> list[Combination]:
+    """Return the combinations that give the number; what rules alone give needs no cause that does the same."""
+    found = [chosen for chosen in tracked([*tried], "trying causes") if printed.has(search.value(*chosen))]
+    fits = [chosen for chosen in found if not search.has_idle(chosen)]
+    by_rules = [search.value(*chosen) for chosen in fits if not chosen[1]]
+    return [fit for fit in fits if not fit[1] or all(_differ(search.value(*fit), value) for value in by_rules)]
+
+
+def _undecided(printed: Printed, values: FloatArray, n_causes: int) -> str | None:
+    """Return why no single combination is named, if that is so; `values` are those that were tried."""
+    if len(printed.fits) != 1:
+        return "no combination fits" if not printed.fits else f"{len(printed.fits)} combinations fit"
+    if printed.digits < LEAST_DIGITS:
+        return f"{pluralise(printed.digits, 'decimal')} of a share may fit by chance"
+    # How dense other values lie around the number: so likely is one of them within its last digit.
+    others = np.unique(values[~np.isnan(values) & (np.abs(values - printed.fits[0].value) > SAME)])
+    near = np.sort(np.abs(others - printed.value))[:NEIGHBOURS]
+    chance = len(near) * 10.0**-printed.digits / (2 * near[-1]) if len(near) else 0.0
+    return (
+        f"of {len(values):,} combinations one may fit by chance"
+        if chance * max(n_causes, 1) ** 2 > LIKELY_CHANCE
+        else None
+    )
+
+
+def _differ(value: float, other: float) -> bool:
+    return not (abs(value - other) <= SAME or (np.isnan(value) and np.isnan(other)))
+
+
+def _key(chosen: Combination) -> Key:
+    rules, causes = chosen
+    return frozenset((*rules, *(cause.text for cause in causes)))
+
 
 SPARE = 3  # fixes that are measured for each that is shown: estimates skip caps and what is ignored
 LEAST_MEASURED = 100  # fixes, so that small data is searched whole
@@ -743,3 +1097,49 @@ def _curve(metrics: DetectionMetrics, ref: MetricRef) -> tuple[CurvePoint, ...]:
         )
         for i in places
     )
+
+
+def sides_again(result: EvaluationResult) -> Sides:
+    """Return the sides that were matched, in the same rows and with the same fingerprints."""
+    metrics = detection_metrics(result)
+    if result.boxes is None or result.protocol.class_agnostic:
+        raise UsageError(
+            "explain needs the boxes of this evaluation and their classes, which its result does not have; "
+            "pass ground truth and predictions with the same options"
+        )
+    units = "px" if metrics.area_known else "norm"
+
+    def side(role: str, summary: InputSummary, boxes: BoxTable) -> Dataset:
+        images, classes = tuple(metrics.image_names), metrics.class_names
+        return Dataset(
+            path=summary.path,
+            format=summary.format,
+            role=role,
+            # Rows are the keys: names need not be unique.
+            images=ImageTable(tuple(range(len(images))), images, unknown_sizes(len(images)), listed=True),
+            labels=LabelMap(tuple(range(len(classes))), classes, named=False),
+            boxes=boxes,
+            units=units,
+            reading=Reading("xywh", units, named=("box", "units")),
+        )
+
+    gt, pred = (
+        side(role, summary, boxes)
+        for role, summary, boxes in zip(("gt", "pred"), (result.gt, result.pred), result.boxes, strict=True)
+    )
+    aligned = replace(
+        align(gt, pred, SideOptions(match_images="id")), correspondence=result.correspondence, findings=()
+    )
+    hasher = RowHasher.of(aligned.image_names, aligned.class_names)
+    fingerprints = result.gt.fingerprint, result.pred.fingerprint
+    prints = Prints((hasher(aligned.gt_table), hasher(aligned.pred_table)), fingerprints)
+    # What was found is part of the result; the ground truth's findings come first among those of the sides.
+    found = replace(gt, findings=result.findings)
+    return Sides(found, pred, aligned, _selection(result), lambda: prints, judged_by=result.protocol)
+
+
+def _selection(result: EvaluationResult) -> tuple[str, ...]:
+    """Return what was chosen of the data: the fields of the signature that are neither rules, inputs nor additions."""
+    rules = signature(result.protocol, selection=(), gt="", pred="", version="").split("|")
+    given = without_fields(result.signature, (*BESIDE_METRICS, *ORDERS, "images", "gt", "pred", "v")).split("|")
+    return tuple(part for part in given if part not in rules)
