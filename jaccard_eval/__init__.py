@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from jaccard_eval.features.compare.comparison import CompareOptions
     from jaccard_eval.features.errors import ErrorReport
     from jaccard_eval.features.explain import ExplanationResult
-    from jaccard_eval.features.gates.rules import Gates, Rule
+    from jaccard_eval.features.gates import Gates, Rule
     from jaccard_eval.features.history import HistoryResult
     from jaccard_eval.features.inspect import Inspection
     from jaccard_eval.features.labels import LabelsResult
@@ -91,7 +91,7 @@ _HOMES = {
     "ExplanationResult": "features.explain",
     "GateResult": "data.result",
     "GateVerdict": "data.result",
-    "Gates": "features.gates.rules",
+    "Gates": "features.gates",
     "Inspection": "features.inspect",
     "LabelsResult": "features.labels",
     "JaccardEvalError": "errors",
@@ -102,7 +102,7 @@ _HOMES = {
     "PixelsResult": "features.pixels",
     "Protocol": "data.protocol",
     "ReadOptions": "options",
-    "Rule": "features.gates.rules",
+    "Rule": "features.gates",
     "ScaleOptions": "features.scale",
     "Slice": "options",
     "HistoryResult": "features.history",

@@ -18,6 +18,7 @@ from jaccard_eval.engine import path_of
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.bootstrap.intervals import resample_alike, warn_if_few
+from jaccard_eval.features.gates import Gates
 from jaccard_eval.features.gates.judging import (
     KINDS,
     Answers,
@@ -30,7 +31,6 @@ from jaccard_eval.features.gates.judging import (
     require_comparable,
     weigh_noise,
 )
-from jaccard_eval.features.gates.rules import Gates
 from jaccard_eval.features.panoptic import PanopticResult
 from jaccard_eval.features.pixels import PixelsResult
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where, as_settings

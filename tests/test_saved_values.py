@@ -14,7 +14,7 @@ from command_line import repeat_images, run_here, write_json, write_pair
 from jaccard_eval import DataError, UsageError, evaluate, gate
 from jaccard_eval.data.document import RUN_ENTRY
 from jaccard_eval.data.from_document import Fault, find_faults
-from jaccard_eval.features.gates.rules import Gates, Rule
+from jaccard_eval.features.gates import Gates, Rule
 from jaccard_eval.runs import classes_of
 
 Document = dict[str, Any]

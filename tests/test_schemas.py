@@ -14,7 +14,7 @@ import pytest
 from jaccard_eval import evaluate, pixels
 from jaccard_eval.data.from_document import find_faults, json_schema
 from jaccard_eval.data.result import EvaluationResult, Resamples
-from jaccard_eval.features.gates.rules import build_schema
+from jaccard_eval.features.gates import build_schema
 from jaccard_eval.features.images.result import WorstImages
 from jaccard_eval.features.labels import LabelsResult
 from jaccard_eval.features.panoptic import PanopticResult

@@ -21,8 +21,8 @@ from jaccard_eval.evaluation import evaluate_inputs, in_every, load_as_in_ground
 from jaccard_eval.features.bootstrap.intervals import resampled, sliced
 from jaccard_eval.features.compare import ComparisonResult
 from jaccard_eval.features.compare.comparison import CompareOptions, compare_results, side_names
+from jaccard_eval.features.gates import Gates, parse_rule
 from jaccard_eval.features.gates.judging import gate_findings
-from jaccard_eval.features.gates.rules import Gates, parse_rule
 from jaccard_eval.features.panoptic import PanopticOptions, PanopticProtocol
 from jaccard_eval.features.pixels import PixelOptions, PixelProtocol
 from jaccard_eval.features.verify import compare_again, judged_again
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from jaccard_eval.data.result import EvaluationResult
     from jaccard_eval.features.convert import Conversion
-    from jaccard_eval.features.gates.rules import Gates
+    from jaccard_eval.features.gates import Gates
     from jaccard_eval.features.panoptic import PanopticResult
     from jaccard_eval.features.pixels import PixelsResult
     from jaccard_eval.features.verify import Verification

@@ -29,8 +29,8 @@ from jaccard_eval.engine import session
 from jaccard_eval.engine.meanwhile import usable_processors
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import JaccardEvalError, UsageError
+from jaccard_eval.features.gates import Gates, parse_rule
 from jaccard_eval.features.gates.judging import judge
-from jaccard_eval.features.gates.rules import Gates, parse_rule
 from jaccard_eval.features.suite import DONE, FAILED, MISSING, SuiteCell, SuiteResult
 from jaccard_eval.features.suite.compute import gate_names, gate_values, group_means, standings_of
 from jaccard_eval.findings import DataError, FindingLog, Severity, Where

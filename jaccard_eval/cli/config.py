@@ -280,7 +280,7 @@ def configured(ctx: click.Context | None) -> tuple[Finding, ...]:
 
 def config_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a configuration: gates, and a table of options for each command."""
-    from jaccard_eval.features.gates.rules import build_schema
+    from jaccard_eval.features.gates import build_schema
 
     schema = build_schema()
     context = click.Context(COMMAND_TABLE)

@@ -39,7 +39,7 @@ except ImportError:  # not on Windows
 
 if TYPE_CHECKING:
     from jaccard_eval.data.result import EvaluationResult, GateVerdict
-    from jaccard_eval.features.gates.rules import Gates, Rule
+    from jaccard_eval.features.gates import Gates, Rule
     from jaccard_eval.features.panoptic import PanopticResult
     from jaccard_eval.features.pixels import PixelsResult
     from jaccard_eval.report.write import Output
@@ -252,7 +252,7 @@ def configured_gates(options: RunOptions) -> tuple[Gates | None, Path | None]:
     elif not rules:
         return None, None
     else:
-        from jaccard_eval.features.gates.rules import Gates
+        from jaccard_eval.features.gates import Gates
 
         gates = Gates(rules=rules)
     # A baseline may be missing where that is allowed, or where this run is about to make it.
@@ -276,7 +276,7 @@ def most_suspects() -> int | None:
 
 def load_gates(config: Config, *, further: Sequence[Rule] = ()) -> Gates | None:
     """Return the gates that a configuration has, with `further` rules behind its own; None when it has none."""
-    from jaccard_eval.features.gates.rules import ConfigText, parse_config
+    from jaccard_eval.features.gates import ConfigText, parse_config
 
     gates = config.tables.get("gates")
     rules = gates.get("rules") if isinstance(gates, Mapping) else None
@@ -303,7 +303,7 @@ def load_gates(config: Config, *, further: Sequence[Rule] = ()) -> Gates | None:
 def _parsed_rules(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> tuple[Rule, ...]:
     if not texts or ctx.resilient_parsing:  # every option comes by here, and most runs have no rules
         return ()
-    from jaccard_eval.features.gates.rules import Rule
+    from jaccard_eval.features.gates import Rule
 
     limit, significance = RULE_OPTIONS[str(param.name)]
     rules = []

@@ -60,7 +60,7 @@ from jaccard_eval.text import did_you_mean, quoted_value, shown_json
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from jaccard_eval.features.gates.rules import Gates
+    from jaccard_eval.features.gates import Gates
     from jaccard_eval.options import Bootstrap, Slice
     from jaccard_eval.report.write import Output
 

@@ -19,7 +19,7 @@ from jaccard_eval.text import did_you_mean, is_numeral, quoted_value, shown_json
 
 if TYPE_CHECKING:
     from jaccard_eval.data.protocol import AreaRange
-    from jaccard_eval.features.gates.rules import Rule
+    from jaccard_eval.features.gates import Rule
 
 SORT_KEYS = ("name", "gt", "pred")
 MAX_THRESHOLDS = 1001  # a step of 0.001 over the whole range; a finer one is a slip

@@ -23,7 +23,7 @@ OTHER_WORK = (
         f"jaccard_eval.reading.{name}"
         for name in ("tabular.columns", "lines", "names", "images", "yaml", "npz", "writing")
     ),
-    *(f"jaccard_eval.features.{name}" for name in ("audit.failures", "gates.rules", "gates.judging")),
+    *(f"jaccard_eval.features.{name}" for name in ("audit.failures", "gates", "gates.judging")),
     *("jaccard_eval.similarity.runs", "jaccard_eval.engine.scratch"),
     *("jaccard_eval.features.bootstrap.intervals", "jaccard_eval.gating", "jaccard_eval.report.checks"),
 )

@@ -15,7 +15,7 @@ from jaccard_eval.cli import COMMAND_TABLE
 from jaccard_eval.cli.options import FIELDS, SectionedCommand
 from jaccard_eval.cli.parse import RunOptions
 from jaccard_eval.data.protocol import ProtocolOptions
-from jaccard_eval.features.gates.rules import build_schema
+from jaccard_eval.features.gates import build_schema
 from jaccard_eval.options import EngineOptions, EvaluateOptions, SideOptions, changed, to_document
 from jaccard_eval.runs import converted
 

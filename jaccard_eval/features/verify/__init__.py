@@ -17,8 +17,8 @@ from jaccard_eval.data.metricref import EXTERNAL
 from jaccard_eval.data.result import EvaluationResult, GateResult, GateVerdict, Result
 from jaccard_eval.data.signature import other_signatures
 from jaccard_eval.errors import UsageError
+from jaccard_eval.features.gates import gates_of
 from jaccard_eval.features.gates.judging import Answers, Bench, answers_of, find_ties, gate_findings, weighed_again
-from jaccard_eval.features.gates.rules import gates_of
 from jaccard_eval.findings import Finding, FindingLog, Severity, Where, parse_finding
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import DetectionMetrics

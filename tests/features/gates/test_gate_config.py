@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from jaccard_eval import Gates, UsageError
-from jaccard_eval.features.gates.rules import (
+from jaccard_eval.features.gates import (
     BOOTSTRAP_KEYS,
     GATES_KEYS,
     RULE_KEYS,

@@ -7,7 +7,7 @@ import pytest
 
 from jaccard_eval.cli.config import read_config
 from jaccard_eval.cli.gating import load_gates
-from jaccard_eval.features.gates.rules import GATES_KEYS, RULE_KEYS
+from jaccard_eval.features.gates import GATES_KEYS, RULE_KEYS
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "gates.md").read_text(encoding="utf-8")
