@@ -11,8 +11,7 @@ import numpy.typing as npt
 from jaccard_eval.data.document import Rows
 from jaccard_eval.data.protocol import USUAL_IOU
 from jaccard_eval.data.result import EvaluationResult, Measured
-from jaccard_eval.features.operating import OperatingSteps, StepCounts
-from jaccard_eval.features.operating.compute import last_steps, operating_steps, pack, per_step
+from jaccard_eval.features.operating import OperatingSteps, StepCounts, last_steps, operating_steps, pack, per_step
 from jaccard_eval.matching.matchtable import ALL_SIZES
 from jaccard_eval.matching.order import IntArray, descending_order
 from jaccard_eval.metrics.detection import DetectionMetrics, match_any_class

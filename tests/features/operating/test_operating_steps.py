@@ -16,8 +16,14 @@ import jaccard_eval
 from jaccard_eval.data.protocol import COCO, VOC2007, VOC2012, Protocol
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.features.images.compute import box_outcomes
-from jaccard_eval.features.operating import N_STOPS, OperatingSteps
-from jaccard_eval.features.operating.compute import last_steps, operating_steps, score_steps, shortest_between
+from jaccard_eval.features.operating import (
+    N_STOPS,
+    OperatingSteps,
+    last_steps,
+    operating_steps,
+    score_steps,
+    shortest_between,
+)
 from jaccard_eval.metrics.detection import detection_metrics
 
 PROTOCOLS = (COCO, VOC2007, VOC2012, COCO.with_options(class_agnostic=True), VOC2012.with_options(max_dets=(2,)))

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaccard_eval.features.operating.compute import pack, per_step
+from jaccard_eval.features.operating import pack, per_step
 
 LETTERS = "".join(map(chr, range(63, 127)))
 
