@@ -19,15 +19,19 @@ from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.features.bootstrap.intervals import sliced
 from jaccard_eval.features.compare import Contender, Versus
 from jaccard_eval.features.compare.comparison import metric_deltas, slice_deltas, with_noise
-from jaccard_eval.features.panoptic import Against, PanopticClassRow, PanopticProtocol, PanopticResult, SegmentsSummary
-from jaccard_eval.features.panoptic.compute import (
+from jaccard_eval.features.panoptic import (
     QUALITIES,
+    Against,
     Counted,
     IntArray,
     MapCounts,
+    PanopticClassRow,
     PanopticMetrics,
+    PanopticProtocol,
+    PanopticResult,
     SegmentMatches,
     Segments,
+    SegmentsSummary,
     match_segments,
 )
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where

@@ -12,8 +12,17 @@ import numpy.typing as npt
 from jaccard_eval.data.dataset import unknown_sizes
 from jaccard_eval.data.document import DataTable, MetricValue
 from jaccard_eval.data.result import TARGET_COLUMN
-from jaccard_eval.features.panoptic import Against, PanopticClassRow, PanopticProtocol, PanopticResult
-from jaccard_eval.features.panoptic.compute import COUNTS, QUALITIES, VOID, IntArray, Segments
+from jaccard_eval.features.panoptic import (
+    COUNTS,
+    QUALITIES,
+    VOID,
+    Against,
+    IntArray,
+    PanopticClassRow,
+    PanopticProtocol,
+    PanopticResult,
+    Segments,
+)
 from jaccard_eval.features.panoptic.counting import (
     CountedImages,
     ImageCount,
