@@ -884,7 +884,7 @@ def labels(
         if apply is not None:
             write_corrected(path_of(apply), sides[0], said.accepted)
     if annotate:
-        from jaccard_eval.features.labels.annotators import annotate as write_for_annotators
+        from jaccard_eval.features.labels.review import annotate as write_for_annotators
 
         written = write_for_annotators(annotate, sides[0], result.suspects, image_root=image_root)
         result = replace(result, findings=(*result.findings, *written.findings()))

@@ -35,7 +35,7 @@ def labels(
     fail_suspects: int | None,
 ) -> ExitCode:
     """Run the command."""
-    from jaccard_eval.features.labels.annotators import target_of
+    from jaccard_eval.features.labels.review import target_of
 
     context = click.get_current_context()
     if len(options.gt) > 1:

@@ -12,7 +12,7 @@ from labels import DETECTORS, KINDS, Boxes, damage, detect, draw_truth, right_am
 
 from jaccard_eval import BoxTable, Dataset, Gates, UsageError, evaluate, gate, labels, load, to_frame
 from jaccard_eval.features.labels import LabelsResult
-from jaccard_eval.features.labels.evidence import Company, Truth, isotonic
+from jaccard_eval.features.labels.compute import Company, Truth, isotonic
 
 N_CLASSES = 24
 NAMES = [f"class {k}" for k in range(N_CLASSES)]
