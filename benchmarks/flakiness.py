@@ -24,7 +24,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO
-from jaccard_eval.features.bootstrap.compute import REPEATS, paired_deltas, resample, significant_drop
+from jaccard_eval.features.bootstrap import REPEATS, paired_deltas, resample, significant_drop
 from jaccard_eval.features.bootstrap.intervals import beside_rest, resample_alike, with_verdicts
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics, measure_slices

@@ -47,8 +47,7 @@ if TYPE_CHECKING:
     from jaccard_eval.features.labels import LabelsResult
     from jaccard_eval.features.nms import soft_nms, weighted_nms
     from jaccard_eval.features.panoptic import PanopticResult
-    from jaccard_eval.features.pixels import PixelsResult
-    from jaccard_eval.features.pixels.compute import pixel_metrics
+    from jaccard_eval.features.pixels import PixelsResult, pixel_metrics
     from jaccard_eval.features.scale import ScaleOptions
     from jaccard_eval.features.scale.compute import exchange_rate, jaccard_from_error
     from jaccard_eval.features.suite import SuiteResult
@@ -137,7 +136,7 @@ _HOMES = {
     "log_metrics": "api.results",
     "nms": "api.library",
     "panoptic": "api.library",
-    "pixel_metrics": "features.pixels.compute",
+    "pixel_metrics": "features.pixels",
     "pixels": "api.library",
     "scale": "similarity.encoding",
     "sensitivity": "api.library",

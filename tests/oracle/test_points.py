@@ -31,7 +31,7 @@ from jaccard_eval import (
     load_result,
 )
 from jaccard_eval.data.signature import overlap_name
-from jaccard_eval.features.bootstrap.compute import half_weights
+from jaccard_eval.features.bootstrap import half_weights
 
 RECORDED: list[dict[str, list[Any]]] = json.loads(Path(__file__).with_name("nwpu.json").read_text(encoding="utf-8"))
 COUNTS = ("count_MAE", "count_RMSE", "count_NAE")

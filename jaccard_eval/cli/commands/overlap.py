@@ -75,7 +75,7 @@ def overlap(
         raise click.UsageError("with --gt and --pred, name the image with --image", context)
     else:
         from jaccard_eval.evaluation import load_and_align
-        from jaccard_eval.features.scale.overlap import overlap_in_image
+        from jaccard_eval.features.scale.compute import overlap_in_image
 
         log = FindingLog()
         sides = load_and_align(*inputs, SideOptions(**side_arguments(options, log)))
@@ -90,7 +90,7 @@ def _is_file(text: str) -> bool:
 
 
 def _of_lists(paths: Sequence[str], by: Measure, encoding: str, window: Sequence[float] | None) -> OverlapMatrix:
-    from jaccard_eval.features.scale.overlap import overlap_matrix
+    from jaccard_eval.features.scale.compute import overlap_matrix
     from jaccard_eval.reading.boxlist import read_box_list
 
     pred, gt = (read_box_list(input_path(path), encoding) for path in paths)
@@ -99,7 +99,7 @@ def _of_lists(paths: Sequence[str], by: Measure, encoding: str, window: Sequence
 
 def _of_two(boxes: Sequence[str], encoding: str, window: Sequence[float] | None) -> OverlapResult:
     from jaccard_eval.features.scale import OverlapResult
-    from jaccard_eval.features.scale.overlap import measure_overlap
+    from jaccard_eval.features.scale.compute import measure_overlap
 
     if len(boxes) != 2:
         raise click.UsageError(

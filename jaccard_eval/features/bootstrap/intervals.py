@@ -19,7 +19,7 @@ from jaccard_eval.data.signature import quoted, with_choices
 from jaccard_eval.engine import path_of
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.bootstrap.compute import (
+from jaccard_eval.features.bootstrap import (
     HALVES,
     MIN_UNITS,
     Resampled,

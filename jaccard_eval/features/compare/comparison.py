@@ -19,7 +19,7 @@ from jaccard_eval.data.metricref import SEGMENT_METRICS, MetricRef
 from jaccard_eval.data.result import EvaluationResult, PairedDelta, Resamples
 from jaccard_eval.data.signature import BESIDE_METRICS, ORDERS, signature_fields, without_fields
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.bootstrap.compute import REPEATS, Run, paired_deltas
+from jaccard_eval.features.bootstrap import REPEATS, Run, paired_deltas
 from jaccard_eval.features.bootstrap.intervals import count_units, remarks, resample_alike, slices_choice, warn_of_few
 from jaccard_eval.features.compare import (
     BoxState,

@@ -14,7 +14,7 @@ from functools import partial
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.data.result import Resamples
 from jaccard_eval.data.signature import overlap_name
-from jaccard_eval.features.bootstrap.compute import HALVES
+from jaccard_eval.features.bootstrap import HALVES
 from jaccard_eval.features.bootstrap.intervals import FEW_UNITS
 from jaccard_eval.features.compare import (
     BoxState,

@@ -22,7 +22,7 @@ from jaccard_eval.features.evaluate.page import (
 from jaccard_eval.features.images.columns import columns_of, placed
 from jaccard_eval.features.images.reasons import Explained
 from jaccard_eval.features.labels import Suspect
-from jaccard_eval.features.labels.page import places_of, review_data
+from jaccard_eval.features.labels.report import places_of, review_data
 from jaccard_eval.features.operating.page import score_text
 from jaccard_eval.fixes import Fix
 from jaccard_eval.metrics.detection import DetectionMetrics

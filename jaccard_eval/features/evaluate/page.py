@@ -39,7 +39,7 @@ from jaccard_eval.features.images.reasons import (
     images_of,
 )
 from jaccard_eval.features.images.report import gallery_section
-from jaccard_eval.features.labels.page import places_of, suspects_section
+from jaccard_eval.features.labels.report import places_of, suspects_section
 from jaccard_eval.features.operating import OperatingSteps
 from jaccard_eval.features.operating.page import (
     MOST_LIVE,

@@ -1,4 +1,9 @@
-"""Which boxes cost a metric most, each error repaired alone, and the way from one protocol to another."""
+"""Which boxes cost a metric most, each error repaired alone, and the way to another protocol, or to a printed number.
+
+Of a number that another tool printed, rules of its protocol are tried, and causes besides rules that the boxes
+themselves give evidence of. A cause changes what is evaluated, or a rule that neither protocol differs in. It is tried
+where the files show that it could have changed anything: a cut of scores only where some scores are below it.
+"""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ from jaccard_eval.data.result import (
 )
 from jaccard_eval.data.signature import BESIDE_METRICS, ORDERS, signature_fields
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.bootstrap.compute import estimates, non_inferior, paired_deltas, significant_drop
+from jaccard_eval.features.bootstrap import estimates, non_inferior, paired_deltas, significant_drop
 from jaccard_eval.features.gates import AGAINST_BASELINE, DROPS, NON_INFERIOR, Gates, Limit, Rule, asked_of, refuse
 from jaccard_eval.findings import Finding, FindingLog, Where, parse_finding
 from jaccard_eval.fixes import ON, Fix

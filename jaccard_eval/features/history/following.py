@@ -14,7 +14,7 @@ from jaccard_eval.data.result import Estimate, EvaluationResult, PairedDelta, Re
 from jaccard_eval.data.signature import signature_fields
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.bootstrap.compute import estimates, paired_deltas, resample
+from jaccard_eval.features.bootstrap import estimates, paired_deltas, resample
 from jaccard_eval.features.compare import Delta
 from jaccard_eval.features.compare.comparison import (
     AUTO,

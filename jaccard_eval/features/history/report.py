@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from jaccard_eval.data.document import DataTable, Interval
 from jaccard_eval.data.metricref import MetricRef
@@ -18,6 +19,7 @@ from jaccard_eval.report.model import (
     Column,
     DataCell,
     Headline,
+    Linked,
     Look,
     Marked,
     Note,
@@ -193,3 +195,23 @@ def build_data(result: HistoryResult, options: ReportOptions) -> DataTable:
             rows.append((*place, value, *noise, *(math.nan for _ in names), run.path, run.signature))
         before[run.part] = at
     return DataTable(header, tuple(rows))
+
+
+def build_page(result: HistoryResult, options: ReportOptions) -> Report:
+    """Return the report with a chart, and runs that are links where their pages lie next to it."""
+    report = build_report(result, options)
+    sections = list(report.sections)
+    [at] = [row for row, section in enumerate(sections) if section.key == RUNS]
+    table, *notes = sections[at].blocks
+    if isinstance(table, Table):
+        cells = zip(result.runs, table.rows, strict=True)
+        table = replace(table, rows=tuple((Linked(run.name, run.place), *row[1:]) for run, row in cells))
+    sections[at] = replace(sections[at], blocks=(*build_charts(result), table, *notes))
+    return replace(report, sections=tuple(sections))
+
+
+def build_folder(result: HistoryResult, options: ReportOptions) -> Mapping[str, bytes]:
+    """Return the page of the history, and one for each run."""
+    from jaccard_eval.report.outputs.html import linked_pages  # draws, which few reports need
+
+    return linked_pages(result, "runs", options)

@@ -1,4 +1,9 @@
-"""Which annotations are probably wrong: what predictions and annotations say of each other, and suspects made of it."""
+"""Suspects: which annotations predictions contradict, and how surely; each kind of error with a ranking of its own.
+
+A score is a log likelihood ratio of "the label is wrong" to "the label is right", with one label in fifty taken to be
+wrong beforehand, so that kinds can stand in one list. Its evidence is what stands first: matches, how often the like of
+a detection is right, what is usual.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What people judged of suspects: read from a file, taken out of the list, and written into a new ground truth."""
+"""What people judged of suspects: read from a file, taken out of the list, and written into a new ground truth.
+
+Suspects are also written for the tools of annotators, each with its reason, among all objects of their images.
+Sources: CVAT's XML format 1.1; Label Studio's "Import pre-annotated data"; COCO with `attributes`, as CVAT writes it.
+"""
 
 from __future__ import annotations
 

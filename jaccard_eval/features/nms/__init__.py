@@ -1,4 +1,4 @@
-"""What a suppression gives: how it was done, and the boxes of each class before and after. Nothing is computed here."""
+"""Non-maximum suppression by IoU or coverage: of whole tables, with what it gives; of arrays also soft or merged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Counts at every step of a score threshold, at one IoU threshold, over all sizes."""
+"""Counts at every step of a score threshold, at one IoU threshold, over all sizes.
+
+Matches are made once, as no better detection looks at a worse one.
+"""
 
 from __future__ import annotations
 

@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.signature import FINGERPRINT, FINGERPRINT_DIGITS
-from jaccard_eval.features.pixels import MapsSummary, PixelProtocol, PixelsResult, map_text
-from jaccard_eval.features.pixels.compute import PixelMetrics, pixel_metrics
+from jaccard_eval.features.pixels import MapsSummary, PixelMetrics, PixelProtocol, PixelsResult, map_text, pixel_metrics
 from jaccard_eval.findings import DataError, Example, Finding, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass

@@ -171,7 +171,7 @@ class OverlapResult(Result):
     """Two boxes, and how they overlap."""
 
     kind: ClassVar[str] = "overlap"
-    reported_by: ClassVar[str] = "scale.overlap_report"
+    reported_by: ClassVar[str] = "scale.report"
 
     version: str
     # pred, gt: left, top, right and bottom of the prediction and of the ground truth
@@ -219,7 +219,7 @@ class OverlapMatrix(Result):
     """The overlap of every prediction (rows) with every ground truth (columns)."""
 
     kind: ClassVar[str] = "overlap-matrix"
-    reported_by: ClassVar[str] = "scale.matrix_report"
+    reported_by: ClassVar[str] = "scale.report"
 
     version: str
     by: Measure
@@ -253,7 +253,7 @@ class ExchangeResult(Result):
     """What errors cost objects of given sizes."""
 
     kind: ClassVar[str] = "exchange"
-    reported_by: ClassVar[str] = "scale.exchange_report"
+    reported_by: ClassVar[str] = "scale.report"
 
     version: str
     rows: tuple[ExchangeRow, ...]

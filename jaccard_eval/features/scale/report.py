@@ -1,12 +1,24 @@
-"""Reports of scale: what each size loses to what, and how boxes are off."""
+"""Reports of scale: what each size loses to what, how boxes are off, what an error costs, how boxes overlap."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import singledispatch
+from itertools import groupby
+from typing import Any
 
 from jaccard_eval.data.document import DataTable
-from jaccard_eval.features.scale import ALL, LossRow, PlacementRow, SensitivityResult
+from jaccard_eval.features.scale import (
+    ALL,
+    Box,
+    ExchangeResult,
+    LossRow,
+    OverlapMatrix,
+    OverlapResult,
+    PlacementRow,
+    SensitivityResult,
+)
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.classes import list_classes
 from jaccard_eval.report.headlines import warned_spans
@@ -16,6 +28,7 @@ from jaccard_eval.report.model import (
     Chart,
     Column,
     DataCell,
+    Drawing,
     Headline,
     KeyValues,
     Note,
@@ -27,7 +40,7 @@ from jaccard_eval.report.model import (
     Table,
     columns,
 )
-from jaccard_eval.report.numbers import metric_text, threshold_text
+from jaccard_eval.report.numbers import UNDEFINED, metric_text, threshold_text
 from jaccard_eval.report.sections import findings_section, inputs_section
 
 SIZE = "size px"
@@ -47,8 +60,9 @@ PIXEL_ERRORS = ("dx", "dy", "width_error", "height_error", "edge_error")
 RATIOS = ("dx_relative", "dy_relative", "width_ratio", "height_ratio")
 
 
-def build_report(result: SensitivityResult, options: ReportOptions) -> Report:
-    """Return the report for people; `options.per_class` adds the table of classes."""
+@singledispatch
+def build_report(result: Any, options: ReportOptions) -> Report:
+    """Return the report for people, of sensitivity unless another is registered; `per_class` adds a table of classes."""
     sides = (("ground truth", result.gt), ("predictions", result.pred))
     sections = [
         inputs_section(sides, result.correspondence, verbose=options.verbose),
@@ -64,7 +78,8 @@ def build_report(result: SensitivityResult, options: ReportOptions) -> Report:
     return Report(title, tuple(sections), result.signature, headline=headline)
 
 
-def build_data(result: SensitivityResult, options: ReportOptions) -> DataTable:
+@singledispatch
+def build_data(result: Any, options: ReportOptions) -> DataTable:
     """Return one row for all sizes and one per size, then one per class, then one per class and size with pairs."""
     losses: dict[str, dict[str, DataCell]] = {}
     for row in result.losses:
@@ -207,3 +222,181 @@ def _offset_text(offset: float, positive: str, negative: str) -> str:
     if not abs(offset) >= TOLD_PIXELS:
         return ""
     return f"{f'{abs(offset):.1f}'.removesuffix('.0')} px {positive if offset > 0 else negative}"
+
+
+@build_report.register(ExchangeResult)
+def _exchange_report(result: ExchangeResult, options: ReportOptions) -> Report:
+    """Return the report for people."""
+    heads = (
+        *columns("size", "|B|", "p, missing", "q, extra"),
+        *columns("metric", "J"),
+        *columns("size", "rate", "points"),
+    )
+    rows: Rows = tuple(
+        (
+            *(f"{size:.12g}" for size in (row.gt_area, row.missing, row.extra)),
+            row.jaccard,
+            *(UNDEFINED if math.isnan(rate) else f"{rate:.6g}" for rate in (row.exchange_rate, row.points)),
+        )
+        for row in result.rows
+    )
+    notes = (
+        Note("J = (|B| - p) / (|B| + q)"),
+        Note("rate = (|B| + q) / (|B| - p + 1): how much q must shrink to gain as much as one unit of p"),
+    )
+    title = f"jaccard-eval {result.version}, what an error costs"
+    last = result.rows[-1]
+    rate = UNDEFINED if math.isnan(last.exchange_rate) else f"{last.exchange_rate:.6g}"
+    headline = Headline((Span(f"J {metric_text(last.jaccard)}  exchange rate {rate}"),))
+    return Report(title, (Section("Exchange rate", (Table(heads, rows), *notes)),), headline=headline)
+
+
+@build_data.register(ExchangeResult)
+def _exchange_data(result: ExchangeResult, options: ReportOptions) -> DataTable:
+    """Return one row for each object."""
+    header = ("gt_area", "missing", "extra", "jaccard", "exchange_rate", "points")
+    return DataTable(header, tuple(tuple(getattr(row, name) for name in header) for row in result.rows))
+
+
+TITLES = {
+    "iou": "IoU: intersection over union",
+    "ioa": "IoA: intersection over the area of the ground truth",
+    "ioa-pred": "IoA: intersection over the area of the prediction",
+    "giou": "GIoU: generalised IoU",
+}
+MAX_COLUMNS = 12  # of a table that people read
+
+
+@build_report.register(OverlapMatrix)
+def _matrix_report(result: OverlapMatrix, options: ReportOptions) -> Report:
+    """Return the report for people."""
+    n_gt = len(result.matrix[0]) if result.matrix else 0
+    heads = (Column("prediction", "count"), *columns("metric", *map(str, range(min(n_gt, MAX_COLUMNS)))))
+    rows = tuple((i, *row[:MAX_COLUMNS]) for i, row in enumerate(result.matrix))
+    notes = [Note("rows are predictions, columns are ground truth, both numbered from 0")]
+    if n_gt > MAX_COLUMNS:
+        notes.append(Note(f"{n_gt - MAX_COLUMNS:,} more columns; for all, use --json or -o matrix.csv"))
+    title = f"jaccard-eval {result.version}, overlap of {len(result.matrix):,} with {n_gt:,} boxes"
+    best = max((value for row in result.matrix for value in row), default=math.nan)
+    headline = Headline(
+        (Span(f"{TITLES[result.by].partition(':')[0]} of {len(rows):,} x {n_gt:,} boxes, largest {metric_text(best)}"),)
+    )
+    return Report(title, (Section(TITLES[result.by], (Table(heads, rows), *notes)),), headline=headline)
+
+
+@build_data.register(OverlapMatrix)
+def _matrix_data(result: OverlapMatrix, options: ReportOptions) -> DataTable:
+    """Return one row for each prediction, with a column for each ground truth."""
+    n_gt = len(result.matrix[0]) if result.matrix else 0
+    rows = tuple((i, *row) for i, row in enumerate(result.matrix))
+    return DataTable(("pred", *(f"gt_{j}" for j in range(n_gt))), rows)
+
+
+MAX_ROWS, MAX_UNITS = 16, 30  # lines, and pairs of columns, that the boxes take at most
+GLYPHS = {"TP": "█", "FP": "░", "FN": "▒", "TN": "·"}
+ASCII_GLYPHS = {"TP": "#", "FP": "+", "FN": "-", "TN": "."}
+
+Cells = list[list[str]]  # rows of areas: "TP", "FP", "FN" or "TN"
+
+
+def draw_boxes(result: OverlapResult) -> Drawing:
+    """Return the drawing with its areas labelled, and a legend below."""
+    cells = rasterise(result.pred, result.gt)
+    areas = {"TP": result.tp, "FP": result.fp, "FN": result.fn}
+    return Drawing(_lines(cells, GLYPHS, areas), _lines(cells, ASCII_GLYPHS, areas))
+
+
+def rasterise(pred: Box, gt: Box) -> Cells:
+    """Return the areas at the centres of cells that cover both boxes and a margin."""
+    left, top = min(pred[0], gt[0]), min(pred[1], gt[1])
+    width, height = max(pred[2], gt[2]) - left, max(pred[3], gt[3]) - top
+    # A cell is one px high where the boxes fit, else so high that they do. It is half as wide: characters of a terminal
+    # are about twice as high as wide.
+    unit = max(width / MAX_UNITS, height / MAX_ROWS, 1.0)
+    n_rows, n_columns = math.ceil(height / unit) + 2, 2 * (math.ceil(width / unit) + 2)
+    ys = [top + (i - 0.5) * unit for i in range(n_rows)]
+    xs = [left + (j - 1.5) * unit / 2 for j in range(n_columns)]
+    return [[_area(x, y, pred, gt) for x in xs] for y in ys]
+
+
+def _area(x: float, y: float, pred: Box, gt: Box) -> str:
+    in_pred, in_gt = (box[0] <= x < box[2] and box[1] <= y < box[3] for box in (pred, gt))
+    if in_pred:
+        return "TP" if in_gt else "FP"
+    return "FN" if in_gt else "TN"
+
+
+def _lines(cells: Cells, glyphs: dict[str, str], areas: dict[str, float]) -> tuple[str, ...]:
+    rows = [[glyphs[area] for area in row] for row in cells]
+    runs: dict[str, list[tuple[int, int, int]]] = {}  # of each area: row, first cell, how many cells
+    for i, row in enumerate(cells):
+        start = 0
+        for area, group in groupby(row):
+            length = len(list(group))
+            runs.setdefault(area, []).append((i, start, length))
+            start += length
+    for area, found in runs.items():
+        longest = max(length for *_, length in found)
+        if longest < len(area):
+            continue
+        # The name of an area stands in its longest run, the middle one of several.
+        candidates = [run for run in found if run[2] == longest]
+        i, start, length = candidates[len(candidates) // 2]
+        text = f" {area} " if length >= len(area) + 2 else area
+        at = start + (length - len(text)) // 2
+        rows[i][at : at + len(text)] = text
+    legend = [f"{glyphs[area]} {area} {size:.6g}" for area, size in areas.items()]
+    return (*("".join(row) for row in rows), "", "   ".join([*legend, f"{glyphs['TN']} TN   (areas in square px)"]))
+
+
+CORNERS = ("x1", "y1", "x2", "y2")
+
+
+@build_report.register(OverlapResult)
+def _overlap_report(result: OverlapResult, options: ReportOptions) -> Report:
+    """Return the report for people."""
+    boxes = []
+    for side, box, name in (("prediction", result.pred, result.pred_name), ("ground truth", result.gt, result.gt_name)):
+        width, height = box[2] - box[0], box[3] - box[1]
+        boxes.append((side, *(f"{value:.7g}" for value in (*box, width, height, width * height)), name))
+    heads = (Column("box"), *columns("size", *CORNERS, "width", "height", "area"), Column("what"))
+    title = f"jaccard-eval {result.version}, overlap of two boxes"
+    title += f" on {result.image}" if result.image else ""
+    sections = (
+        Section("Boxes", (Table(heads, tuple(boxes)),)),
+        Section("Overlap", (_measures(result),)),
+        Section("Picture", (draw_boxes(result),)),
+        *findings_section(result.findings),
+    )
+    headline = Headline((Span(f"IoU {metric_text(result.iou)}"), *warned_spans(result.findings)))
+    return Report(title, sections, headline=headline)
+
+
+@build_data.register(OverlapResult)
+def _overlap_data(result: OverlapResult, options: ReportOptions) -> DataTable:
+    """Return one row: the boxes and all measures."""
+    areas = {"TP": result.tp, "FP": result.fp, "FN": result.fn}
+    corners = {
+        f"{side}_{corner}": value
+        for side, box in (("pred", result.pred), ("gt", result.gt))
+        for corner, value in zip(CORNERS, box, strict=True)
+    }
+    cells = corners | areas | dict(result.metrics)
+    return DataTable(tuple(cells), (tuple(cells.values()),))
+
+
+def _measures(result: OverlapResult) -> Table:
+    rate = UNDEFINED if math.isnan(result.exchange_rate) else f"{result.exchange_rate:.4g}"
+    rows = (
+        ("IoU", metric_text(result.iou), "intersection over union, 1 - (p + q) / (|B| + q)"),
+        ("distance", metric_text(result.distance), "1 - IoU, the Jaccard distance"),
+        ("IoA of B", metric_text(result.ioa_gt), "share of the ground truth that is covered"),
+        ("IoA of A", metric_text(result.ioa_pred), "share of the prediction inside the ground truth"),
+        ("GIoU", metric_text(result.giou), "IoU minus the empty share of the box around both"),
+        ("p, FN", f"{result.fn:.7g}", "missing part of the ground truth, in square px"),
+        ("q, FP", f"{result.fp:.7g}", "extra part of the prediction, in square px"),
+        ("exchange", rate, "how much q must shrink to gain as much as one unit of p"),
+        ("centres", f"{result.centre_distance:.7g}", "distance of the centres in px"),
+        ("edges", f"{result.edge_error:.7g}", "largest error of an edge in px"),
+    )
+    return Table((Column("measure"), Column("value", "metric"), Column("meaning")), rows)

@@ -12,7 +12,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.document import Interval
 from jaccard_eval.data.metricref import MetricRef
-from jaccard_eval.features.bootstrap.compute import holm, t_probability, t_quantile
+from jaccard_eval.features.bootstrap import holm, t_probability, t_quantile
 from jaccard_eval.features.suite import CORRUPTION, SEED, GroupMean, Standing, SuiteCell, is_plain
 
 FEWEST_SETS = 5  # for an interval or a test over sets: of fewer, no order of signs is rare

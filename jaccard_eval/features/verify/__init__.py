@@ -1,4 +1,4 @@
-"""What running an evaluation again gives: the saved and the new value of everything that is not the same."""
+"""What of a saved result is not the same after its evaluation was run again: the saved value, and the new one."""
 
 from __future__ import annotations
 

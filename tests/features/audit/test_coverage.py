@@ -11,7 +11,7 @@ import pytest
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import VOC2012
-from jaccard_eval.features.bootstrap.compute import estimates, resample
+from jaccard_eval.features.bootstrap import estimates, resample
 from jaccard_eval.matching.matchtable import match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.options import Bootstrap

@@ -17,7 +17,7 @@ from jaccard_eval import CompareOptions, compare, evaluate, to_frame, verify
 from jaccard_eval.cli import run
 from jaccard_eval.data.result import Resamples, Shown
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.bootstrap.compute import estimates
+from jaccard_eval.features.bootstrap import estimates
 from jaccard_eval.features.bootstrap.intervals import (
     image_groups,
     interval_remarks,

@@ -8,7 +8,7 @@ import pytest
 from drawn_boxes import drawn_tables, drawn_words
 
 from jaccard_eval import Bootstrap, EvaluationResult, evaluate, load_result
-from jaccard_eval.features.bootstrap.compute import half_weights
+from jaccard_eval.features.bootstrap import half_weights
 
 DRAWN = Bootstrap(n_resamples=8, rng=3)
 KINDS: dict[str, tuple[Any, tuple[str, str], tuple[str, ...]]] = {

@@ -14,7 +14,7 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import Resamples, Shown
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.bootstrap.compute import (
+from jaccard_eval.features.bootstrap import (
     HALVES,
     REPEATS,
     draw_weights,

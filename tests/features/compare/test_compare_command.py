@@ -10,7 +10,7 @@ from command_line import box, write_json, write_pair
 
 from jaccard_eval.cli import run as _run
 from jaccard_eval.cli import streams
-from jaccard_eval.features.bootstrap.compute import t_probability, t_quantile
+from jaccard_eval.features.bootstrap import t_probability, t_quantile
 
 SAMPLE = Path(__file__).parents[3] / "sample_data" / "coco"
 COMMENT_LIMIT = 65_536  # characters that GitHub takes in a comment

@@ -14,7 +14,7 @@ import jaccard_eval
 from jaccard_eval import BoxTable, DataError, Slice, UsageError, compare
 from jaccard_eval.data.document import to_document
 from jaccard_eval.data.result import Resamples, Shown
-from jaccard_eval.features.bootstrap.compute import paired_deltas
+from jaccard_eval.features.bootstrap import paired_deltas
 from jaccard_eval.features.compare import ComparisonResult, Delta, Verdict
 from jaccard_eval.features.compare.comparison import (
     CompareOptions,

@@ -18,14 +18,7 @@ from jaccard_eval import EvaluationResult, Gates, GateVerdict, Rule, Slice, Usag
 from jaccard_eval.data.document import SIGNIFICANCES
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import Resamples, Shown, Status
-from jaccard_eval.features.bootstrap.compute import (
-    HALVES,
-    REPEATS,
-    draw_weights,
-    half_weights,
-    percentile_interval,
-    t_quantile,
-)
+from jaccard_eval.features.bootstrap import HALVES, REPEATS, draw_weights, half_weights, percentile_interval, t_quantile
 from jaccard_eval.features.bootstrap.intervals import with_intervals
 from jaccard_eval.features.gates.judging import PairedRuns, answers_of, drop_breaks, drop_margin, judge, weigh_noise
 from jaccard_eval.metrics.detection import DetectionMetrics

@@ -12,8 +12,7 @@ from label_map_builder import label_map
 
 import jaccard_eval.metrics.pixel_counts as module
 from jaccard_eval import Bootstrap, Slice, UsageError, pixels
-from jaccard_eval.features.pixels import PixelProtocol
-from jaccard_eval.features.pixels.compute import PixelScores, pixel_metrics
+from jaccard_eval.features.pixels import PixelProtocol, PixelScores, pixel_metrics
 from jaccard_eval.metrics.pixel_counts import NO_CLASS, ConfusionCounts
 
 NAMES = ("zero", "one", "two")

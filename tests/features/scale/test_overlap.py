@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.errors import UsageError
 from jaccard_eval.evaluation import load_and_align
-from jaccard_eval.features.scale.overlap import choose_pair, measure_overlap
+from jaccard_eval.features.scale.compute import choose_pair, measure_overlap
 from jaccard_eval.options import SideOptions
 
 corner, side = st.integers(0, 9), st.integers(1, 9)

@@ -6,7 +6,7 @@ from command_line import run_process, write_pair
 
 from jaccard_eval.cli import run as _run
 from jaccard_eval.cli.commands.overlap import ENCODINGS, MEASURES
-from jaccard_eval.features.scale.overlap import MEASURES as KERNELS
+from jaccard_eval.features.scale.compute import MEASURES as KERNELS
 from jaccard_eval.findings import DataError
 from jaccard_eval.reading.boxlist import read_box_list
 

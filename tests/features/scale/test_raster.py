@@ -2,8 +2,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaccard_eval.features.scale import Box, OverlapResult
-from jaccard_eval.features.scale.overlap import measure_overlap
-from jaccard_eval.features.scale.overlap_report import MAX_ROWS, MAX_UNITS, draw_boxes, rasterise
+from jaccard_eval.features.scale.compute import measure_overlap
+from jaccard_eval.features.scale.report import MAX_ROWS, MAX_UNITS, draw_boxes, rasterise
 
 
 def overlap(pred: Box, gt: Box) -> OverlapResult:

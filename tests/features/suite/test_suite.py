@@ -13,7 +13,7 @@ import pytest
 
 from jaccard_eval import UsageError, evaluate, suite
 from jaccard_eval.cli.run import run
-from jaccard_eval.features.bootstrap.compute import holm
+from jaccard_eval.features.bootstrap import holm
 from jaccard_eval.features.suite import SuiteCell, SuiteResult
 from jaccard_eval.features.suite.compute import standings_of
 from jaccard_eval.features.suite.report import models_section, sets_section
