@@ -1,4 +1,4 @@
-"""What scale does to the score: what AP is lost to by size, how boxes are off, what errors cost, how two boxes overlap."""
+"""What scale does to the score: what AP is lost to by size, how boxes are off, what errors cost, how boxes overlap."""
 
 from __future__ import annotations
 

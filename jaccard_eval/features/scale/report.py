@@ -62,7 +62,7 @@ RATIOS = ("dx_relative", "dy_relative", "width_ratio", "height_ratio")
 
 @singledispatch
 def build_report(result: Any, options: ReportOptions) -> Report:
-    """Return the report for people, of sensitivity unless another is registered; `per_class` adds a table of classes."""
+    """Return the report for people, of sensitivity unless registered otherwise; `per_class` adds the classes."""
     sides = (("ground truth", result.gt), ("predictions", result.pred))
     sections = [
         inputs_section(sides, result.correspondence, verbose=options.verbose),
