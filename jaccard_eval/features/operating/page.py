@@ -15,10 +15,10 @@ from jaccard_eval.features.operating import OperatingSteps, StepCounts, last_ste
 from jaccard_eval.matching.matchtable import ALL_SIZES
 from jaccard_eval.matching.order import IntArray, descending_order
 from jaccard_eval.metrics.detection import DetectionMetrics, match_any_class
+from jaccard_eval.report.markup import HEIGHT, LEFT, TOP, WIDTH
 from jaccard_eval.report.model import Cell, Chart, Column, Live, Section, Table
 from jaccard_eval.report.numbers import threshold_text
 from jaccard_eval.report.recall_charts import PRECISION, STRICT_IOU
-from jaccard_eval.report.svg import HEIGHT, LEFT, TOP, WIDTH
 
 MOST_POINTS = 1001  # of recall: more are finer than a pointer
 UNITS = 10_000  # of precision, which is shown with four decimals

@@ -24,7 +24,7 @@ from jaccard_eval.data.document import to_document
 from jaccard_eval.errors import MachineError, UsageError
 from jaccard_eval.fixes import Fix
 from jaccard_eval.patterns import pattern
-from jaccard_eval.report import Reportable, Reporter, ReportOptions, boxes_svg, html_rows, svg
+from jaccard_eval.report import Reportable, Reporter, ReportOptions, svg
 from jaccard_eval.report.default_page import build_page
 from jaccard_eval.report.model import (
     TEXT_KINDS,
@@ -192,10 +192,10 @@ def _environment() -> Environment:
         "look": look_of,
         "json": lambda data: Markup(json_text(data)),  # noqa: S704 - escaped by it
         "svg": lambda chart: Markup(svg.draw(chart)),  # noqa: S704 - escaped by the module
-        "boxes": lambda image, *how: Markup(boxes_svg.draw_image(image, *how)),  # noqa: S704 - escaped by the module
+        "boxes": lambda image, *how: Markup(svg.draw_image(image, *how)),  # noqa: S704 - escaped by the module
         "numbered": lambda names: {name: row for row, name in enumerate(names)},
-        "undrawn": boxes_svg.hidden_boxes,
-        "rows": lambda table: Markup(html_rows.rows(table)),  # noqa: S704 - escaped by the module
+        "undrawn": svg.hidden_boxes,
+        "rows": lambda table: Markup(svg.rows(table)),  # noqa: S704 - escaped by the module
         "legend": svg.legend,
         # A name may go on in the next line behind a separator; browsers break it anywhere else first.
         "breakable": lambda name: Markup("<wbr>").join(re.split(r"(?<=[/_-])(?=.)", printable(name))),

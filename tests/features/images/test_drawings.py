@@ -14,7 +14,7 @@ import pytest
 from jaccard_eval import evaluate
 from jaccard_eval.features.images.gallery import COCO_EDGES, drawing_of, outlines
 from jaccard_eval.reading.image_boxes import shapes_of
-from jaccard_eval.report.boxes_svg import MOST_PATH_BYTES
+from jaccard_eval.report.markup import MOST_PATH_BYTES
 from jaccard_eval.report.outputs.annotated import CANVAS, STYLES
 from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.similarity.masks import Masks
