@@ -138,7 +138,7 @@ class Gatekeeper:
         lines: list[str] = []
         if gates and not is_told:
             from jaccard_eval.report.checks import verdict_text
-            from jaccard_eval.report.headlines import LOOKS
+            from jaccard_eval.report.sections import LOOKS
 
             loud = [gate for gate in gates if gate.status in _WORDS and not (quiet and gate.status == "skip")]
             tags = (streams.tagged(f"gate {_WORDS[gate.status]}", LOOKS[gate.status]) for gate in loud)

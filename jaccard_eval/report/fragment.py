@@ -15,7 +15,6 @@ from pathlib import Path
 
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.report import Reportable, ReportOptions
-from jaccard_eval.report.default_page import MADE
 from jaccard_eval.report.markup import draw, draw_image, legend
 from jaccard_eval.report.model import (
     STATE_TITLES,
@@ -31,6 +30,7 @@ from jaccard_eval.report.model import (
     cell_text,
 )
 from jaccard_eval.report.numbers import threshold_text
+from jaccard_eval.report.sections import MADE
 from jaccard_eval.text import printable
 
 SHOWN_ROWS = 100  # of a table; a cell is looked at, not searched

@@ -1,4 +1,4 @@
-"""What a page draws itself: charts and images as SVG, and rows of tables as HTML, without looks, which the style sheet has.
+"""What a page draws itself, without looks, which its style sheet has: charts and images as SVG, rows of tables as HTML.
 
 Coordinates are rounded to a tenth of a unit, and those of the many faint lines to a unit: nobody sees a quarter of a
 percent, and a page may have hundreds of curves. A box that does not show at the score of the page is there as well, for

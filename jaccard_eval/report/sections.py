@@ -1,31 +1,40 @@
-"""Sections that reports of several kinds have in common: inputs, how they correspond, gates, findings."""
+"""What reports of several kinds have in common: headlines, inputs, gates, findings, listed classes, order of pages."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from jaccard_eval.data.document import MetricValue
-from jaccard_eval.data.result import Correspondence, GateVerdict, InputSummary, Status
+from jaccard_eval.data.metricref import METRICS, MetricRef
+from jaccard_eval.data.result import Correspondence, GateVerdict, InputSummary, Status, counted_statuses
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, Severity, in_text_report
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.registry import provided
+from jaccard_eval.report import Reportable, ReportOptions
 from jaccard_eval.report.model import (
     Cell,
     Column,
+    Headline,
     KeyValues,
     Kind,
     Look,
     Marked,
     Note,
     Remark,
+    Report,
     Section,
+    Span,
     Table,
+    build_report,
     columns,
     delta_look,
+    feature_of,
 )
-from jaccard_eval.report.numbers import signed_text, value_text
+from jaccard_eval.report.numbers import metric_text, signed_text, threshold_text, value_text
 from jaccard_eval.text import did_you_mean, is_numeric, pluralise, quoted_value
 
 
@@ -212,7 +221,6 @@ def gates_section(gates: Sequence[GateVerdict]) -> list[Section]:
         return []
     # Loaded where there are gates: most runs have none.
     from jaccard_eval.report.checks import WORST, bare_limit, count_text, spread_texts, support_text
-    from jaccard_eval.report.headlines import LOOKS
 
     chosen, hidden = _nearest_passes(gates)
     compared = any(not math.isnan(verdict.baseline) for verdict in gates)
@@ -256,3 +264,156 @@ def _nearest_passes(gates: Sequence[GateVerdict]) -> tuple[list[GateVerdict], li
         if far:
             notes.append(Note(f"{rule}: {len(far):,} more passed, further from the limit; the JSON report lists all"))
     return [verdict for i, verdict in enumerate(gates) if i not in hidden], notes
+
+
+SHOWN_METRICS = 3
+NON_INFERIOR = "non-inferior"
+LOOKS: Mapping[Status, Look] = {
+    Status.PASS: "good",
+    Status.WARN: "warn",
+    Status.FAIL: "bad",
+    Status.INFO: "dim",
+    Status.SKIP: "dim",
+}
+OTHERS = {Status.WARN: "warned", Status.INFO: "missed, for information", Status.SKIP: "skipped"}
+
+
+def metrics_headline(
+    values: Mapping[str, float], findings: Iterable[Finding], at: Mapping[str, float] | None = None
+) -> Headline:
+    """Return the first metrics, as in ``AP 0.3463  AP50 0.6915  AP75 0.2658  (2 warnings)``, and those `at` a score."""
+    shown = dict([*values.items()][:SHOWN_METRICS]) | dict(at or {})
+    texts = [f"{name} {metric_text(value)}" for name, value in shown.items()]
+    spans = [Span(f"  {text}" if row else text) for row, text in enumerate(texts)]
+    return Headline((*spans, *warned_spans(findings)))
+
+
+def warned_spans(findings: Iterable[Finding]) -> tuple[Span, ...]:
+    """Return how many warnings there are, as the end of a line; nothing without any."""
+    n = sum(finding.severity is Severity.WARNING for finding in findings)
+    return (Span("  "), Span(f"({pluralise(n, 'warning')})", "warn")) if n else ()
+
+
+def gates_headline(gates: Sequence[GateVerdict]) -> Headline:
+    """Return the first requirement that failed, as in ``FAILED  AP50 0.6915 < 0.80``, or how many passed."""
+    failed = [verdict for verdict in gates if verdict.failed]
+    if failed:
+        more = f"  (and {len(failed) - 1:,} more)" if len(failed) > 1 else ""
+        return Headline((Span("FAILED", "bad"), Span(f"  {broken_text(failed[0])}{more}")))
+    counts = counted_statuses(gates)
+    passed = counts.pop(Status.PASS, 0)
+    others = ", ".join(f"{count:,} {OTHERS[status]}" for status, count in counts.items())
+    if not passed:
+        return Headline((Span(f"gates: {others or 'none'}", LOOKS[next(iter(counts), Status.SKIP)]),))
+    spans = [Span(f"passed {pluralise(passed, 'gate')}", "good")]
+    if counts:
+        spans += [Span("  "), Span(f"({others})", LOOKS[next(iter(counts))])]
+    return Headline(tuple(spans))
+
+
+def broken_text(verdict: GateVerdict) -> str:
+    """Return what a verdict found in place of what its rule asks, as in ``AP50 0.6915 < 0.80``."""
+    from jaccard_eval.report.checks import bare_limit  # most runs have no gates
+
+    subject = f"{verdict.metric} on {verdict.slice}" if verdict.slice else verdict.metric
+    if math.isnan(verdict.margin):  # nothing was compared: a value or its interval is undefined
+        return f"{subject} {value_text(verdict.value)}, required {bare_limit(verdict)}"
+    if verdict.check in ("min", "max"):
+        limit = threshold_text(verdict.limit) if 0 <= verdict.limit <= 1 else f"{verdict.limit:.12g}"
+        sign = "<" if verdict.check == "min" else ">"
+        return f"{subject} {value_text(verdict.value, verdict.limit)} {sign} {limit}"
+    verb = "dropped" if verdict.check.startswith("max-drop") else "rose"
+    change, allowed = value_text(abs(verdict.delta), verdict.limit), f"{verdict.limit:.12g}"
+    if verdict.check.endswith("-relative"):
+        change, allowed = f"{100 * abs(verdict.delta / verdict.baseline):.3g} %", f"{100 * verdict.limit:.12g} %"
+    if verdict.significance == NON_INFERIOR and verdict.spread is not None:
+        low, high = map(signed_text, verdict.spread.interval)
+        return f"{subject} may have {verb} by more than {allowed}: {signed_text(verdict.delta)}, {low} to {high}"
+    return f"{subject} {verb} by {change}, more than {allowed}"
+
+
+ClassRow = TypeVar("ClassRow")
+Measured = TypeVar("Measured", bound=SortableRow)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed(Generic[ClassRow]):
+    """Rows of classes below a title, and a note on those that are in no list, behind the last one."""
+
+    title: str
+    rows: tuple[ClassRow, ...]
+    more: tuple[Note, ...] = ()
+
+
+def list_classes(
+    ordered: Sequence[ClassRow],
+    options: ReportOptions,
+    *,
+    by: str,
+    is_defined: Callable[[ClassRow], bool] = lambda _: True,
+    ends: tuple[str, str] = ("best", "worst"),
+) -> list[Listed[ClassRow]]:
+    """Return the `top` first and the `worst` last of classes, which are given from the best to the worst.
+
+    The second list begins with the very worst. Where what they are ordered `by` is undefined, classes come last in
+    either list; `ends` are the words for its two ends.
+    """
+    undefined = [row for row in ordered if not is_defined(row)]
+    best = [row for row in ordered if is_defined(row)]
+    asked = ((ends[0], options.top, [*best, *undefined]), (ends[1], options.worst, [*best[::-1], *undefined]))
+    lists = [
+        Listed(f"Classes, {end} {min(n, len(rows)):,} of {len(rows):,} by {by}", tuple(rows[:n]))
+        for end, n, rows in asked
+        if n is not None
+    ]
+    shown = {id(row) for listed in lists for row in listed.rows}
+    if hidden := len(ordered) - len(shown):
+        note = Note(f"and {hidden:,} more; -o classes.csv writes all")
+        lists[-1] = Listed(lists[-1].title, lists[-1].rows, (note,))
+    return lists
+
+
+def listed_rows(
+    rows: Sequence[Measured], options: ReportOptions, counts: Mapping[str, str], metrics: Sequence[str]
+) -> list[Listed[Measured]]:
+    """Return the lists of classes that have metrics, by `options.sort`; the best and worst by the first metric else."""
+    if not options.chooses_classes:
+        return [Listed("Classes", sorted_rows(rows, options.sort, counts, metrics))]
+    by = options.sort or next(iter(metrics), "name")  # without classes there are no metrics either
+    ordered = sorted_rows(rows, by, counts, metrics)
+    if by not in metrics:
+        ends = ("largest", "smallest") if by in counts else ("first", "last")
+        return list_classes(ordered, options, by=by, ends=ends)
+
+    def is_defined(row: Measured) -> bool:
+        return by in row.values and not math.isnan(row.values[by].value)
+
+    # Rows descend, so that those of false positives and the like begin with the worst.
+    name = by if by in METRICS else MetricRef.parse(by).name
+    best_first = ordered if METRICS[name].higher_is_better else ordered[::-1]
+    return list_classes(best_first, options, by=by, is_defined=is_defined)
+
+
+MADE = ("Inputs", "Rules")  # titles of what a page has at its end
+PLACES = {GATES: 0, FINDINGS: 1, NOTES: 2, PROVENANCE: 4}  # of sections; all others stand between, as they came
+
+
+def build_page(result: Reportable, options: ReportOptions) -> Report:
+    """Return the report of `result` as a page has it: by the `build_page` of its feature, else that for people."""
+    build = getattr(provided("features").page_of(result.reported_by), "build_page", default_page)
+    report: Report = build(result, options)
+    return report
+
+
+def default_page(result: Reportable, options: ReportOptions) -> Report:
+    """Return the report of `result` with what is broken first and its inputs last."""
+    report = build_report(result, options)
+    feature = feature_of(result)
+    made = [section for section in report.sections if section.title in MADE]
+    sections = [section for section in report.sections if section.key != FINDINGS and section not in made]
+    sections += remarks_sections(getattr(result, "findings", ()))
+    # What only a page has, such as images.
+    sections += feature.page_sections(result, options) if hasattr(feature, "page_sections") else []
+    blocks = tuple(block for section in made for block in section.blocks)
+    sections.append(Section("How it was made", blocks, key=PROVENANCE))
+    return replace(report, sections=tuple(sorted(sections, key=lambda section: PLACES.get(section.key, 3))))

@@ -19,12 +19,18 @@ from rich.text import Text
 
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.report import Reportable, ReportOptions
-from jaccard_eval.report.model import TEXT_KINDS, Drawing, Note, Report, Table, TextBlock, build_report
-from jaccard_eval.report.text_layout import (
+from jaccard_eval.report.model import (
     GAP,
     GIVING,
     INDENT,
+    TEXT_KINDS,
+    Drawing,
+    Note,
+    Report,
+    Table,
+    TextBlock,
     TextColumn,
+    build_report,
     inert,
     is_unicode,
     parts,

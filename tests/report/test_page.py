@@ -11,7 +11,7 @@ import pytest
 
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Example, Finding, Severity, Where
-from jaccard_eval.report import ReportOptions, svg
+from jaccard_eval.report import ReportOptions, markup
 from jaccard_eval.report.model import (
     Axis,
     Chart,
@@ -127,7 +127,7 @@ def test_a_page_of_more_than_8_megabytes_is_refused_with_the_option_that_helps()
 def test_curves_are_drawn_where_their_values_are() -> None:
     # A chart of 400 by 240 units whose lower left corner is at (46, 250).
     series = Series("line", (0.0, 0.5, 0.5, 1.0), (0.0, 0.5, 0.75, 1.0), "curve")
-    text = svg.draw(Chart("line", "t", (series,), Axis("x", ends=(0, 1)), Axis("y", ends=(0, 1))))
+    text = markup.draw(Chart("line", "t", (series,), Axis("x", ends=(0, 1)), Axis("y", ends=(0, 1))))
     assert 'd="M46 250l200 -120h100l100 -120"' in text
     assert ">x</text>" in text
     assert ">y</text>" in text
@@ -135,15 +135,15 @@ def test_curves_are_drawn_where_their_values_are() -> None:
 
 def test_steps_hold_the_value_of_the_place_that_ends_them() -> None:
     series = Series("line", (0.0, 1.0, 0.5), (0.0, 0.5, 1.0), "steps")
-    text = svg.draw(Chart("line", "t", (series,), Axis("x", ends=(0, 1)), Axis("y", ends=(0, 1))))
+    text = markup.draw(Chart("line", "t", (series,), Axis("x", ends=(0, 1)), Axis("y", ends=(0, 1))))
     assert 'd="M46 250v-240h200v120h200"' in text
 
 
 def test_lines_of_a_group_share_a_colour_from_faint_to_full() -> None:
     lines = [Series(name, (0, 1), look=look, group=group) for name, look, group in GROUPED]
-    text = svg.draw(Chart("line", "t", tuple(lines), Axis(), Axis()))
+    text = markup.draw(Chart("line", "t", tuple(lines), Axis(), Axis()))
     assert re.findall(r'class="line ([^"]+)"', text) == ["c1", "c2 f2", "c2 f1", "c2", "c3 dashes", "guide"]
-    assert [name for _, name in svg.legend(Chart("line", "t", tuple(lines), Axis(), Axis()))] == list("abcdef")
+    assert [name for _, name in markup.legend(Chart("line", "t", tuple(lines), Axis(), Axis()))] == list("abcdef")
 
 
 GROUPED = [("a", "", ""), ("b", "", "g"), ("c", "", "g"), ("d", "", "g"), ("e", "dashes", ""), ("f", "guide", "")]
@@ -176,7 +176,7 @@ def test_what_counts_most_is_large_and_the_rest_of_a_headline_stands_next_to_it(
 
 
 def test_what_was_read_and_by_which_rules_stands_at_the_end_of_every_page() -> None:
-    from jaccard_eval.report.default_page import default_page
+    from jaccard_eval.report.sections import default_page
 
     with_inputs = Report(
         "t",
@@ -194,7 +194,7 @@ def test_what_was_read_and_by_which_rules_stands_at_the_end_of_every_page() -> N
         findings = (Finding(Severity.NOTE, "b", 1, (Example(Where("p"), "d"),)),)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("jaccard_eval.report.default_page.build_report", lambda *_: with_inputs)
+        patch.setattr("jaccard_eval.report.sections.build_report", lambda *_: with_inputs)
         sections = default_page(Result(), ReportOptions()).sections  # type: ignore[arg-type]
     assert [section.title for section in sections] == ["Gates", "Notes", "Classes", "How it was made"]
     assert sections[-1].blocks == (Note("paths"), Note("rules"))

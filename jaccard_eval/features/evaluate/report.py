@@ -13,8 +13,6 @@ from jaccard_eval.data.result import TARGET_COLUMN, ClassRow, EvaluationResult, 
 from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.metrics.detection import UNRANKED
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.classes import listed_rows
-from jaccard_eval.report.headlines import gates_headline, metrics_headline, warned_spans
 from jaccard_eval.report.model import (
     Album,
     Cell,
@@ -33,10 +31,14 @@ from jaccard_eval.report.model import (
 from jaccard_eval.report.numbers import metric_text, threshold_text, thresholds_text
 from jaccard_eval.report.sections import (
     findings_section,
+    gates_headline,
     gates_section,
     inputs_section,
+    listed_rows,
+    metrics_headline,
     sorted_rows,
     undefined_notes,
+    warned_spans,
 )
 
 FEW_THRESHOLDS = 4  # up to this many, operating points are shown at every IoU threshold, else at the lowest

@@ -7,9 +7,8 @@ import math
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.data.result import GateResult
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.headlines import gates_headline
 from jaccard_eval.report.model import Chart, DataCell, KeyValues, Report, Section, bars_by_name
-from jaccard_eval.report.sections import findings_section, gates_section
+from jaccard_eval.report.sections import findings_section, gates_headline, gates_section
 
 _FIELDS = (
     *("rule", "metric", "slice", "check", "status", "severity"),

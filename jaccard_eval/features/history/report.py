@@ -11,7 +11,6 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.features.history import HistoryResult, HistoryRun
 from jaccard_eval.features.history.following import NATURAL
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.headlines import warned_spans
 from jaccard_eval.report.model import (
     Axis,
     Cell,
@@ -32,7 +31,7 @@ from jaccard_eval.report.model import (
     delta_look,
 )
 from jaccard_eval.report.numbers import delta_text, metric_text
-from jaccard_eval.report.sections import findings_section
+from jaccard_eval.report.sections import findings_section, warned_spans
 from jaccard_eval.text import pluralise
 
 SHOWN_CLASSES = 10  # of those that moved, for people who do not ask for all

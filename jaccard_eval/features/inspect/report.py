@@ -10,7 +10,6 @@ from jaccard_eval.data.document import DataTable
 from jaccard_eval.features.inspect import ClassCount, Description, Inspection, Pairing
 from jaccard_eval.findings import Severity
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.classes import Listed, list_classes
 from jaccard_eval.report.model import (
     Chart,
     Column,
@@ -27,7 +26,7 @@ from jaccard_eval.report.model import (
     columns,
 )
 from jaccard_eval.report.numbers import UNDEFINED
-from jaccard_eval.report.sections import findings_section, inputs_section, joined_names
+from jaccard_eval.report.sections import Listed, findings_section, inputs_section, joined_names, list_classes
 from jaccard_eval.text import pluralise
 
 SIDES = {"gt": "ground truth", "pred": "predictions"}

@@ -15,8 +15,6 @@ from jaccard_eval.data.document import DataTable
 from jaccard_eval.data.result import ImageSource
 from jaccard_eval.features.labels import CLASS, MISSING, PROBABLE, SUSPICIONS, Gain, LabelsResult, Suspect
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.default_page import default_page
-from jaccard_eval.report.headlines import gates_headline, warned_spans
 from jaccard_eval.report.model import (
     Column,
     Gallery,
@@ -33,7 +31,14 @@ from jaccard_eval.report.model import (
     Table,
 )
 from jaccard_eval.report.numbers import side_text
-from jaccard_eval.report.sections import findings_section, gates_section, inputs_section
+from jaccard_eval.report.sections import (
+    default_page,
+    findings_section,
+    gates_headline,
+    gates_section,
+    inputs_section,
+    warned_spans,
+)
 from jaccard_eval.text import pluralise
 
 if TYPE_CHECKING:

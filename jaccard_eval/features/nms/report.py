@@ -5,9 +5,8 @@ from __future__ import annotations
 from jaccard_eval.data.document import DataTable
 from jaccard_eval.features.nms import ClassCounts, SuppressionResult
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.headlines import warned_spans
 from jaccard_eval.report.model import Column, Headline, KeyValues, Report, Section, Span, Table, columns
-from jaccard_eval.report.sections import findings_section
+from jaccard_eval.report.sections import findings_section, warned_spans
 
 OVERLAPS = {"iou": "IoU", "ioa": "intersection over the smaller area"}
 

@@ -37,8 +37,6 @@ from jaccard_eval.progress import tracked
 from jaccard_eval.reading.files import record_failures
 from jaccard_eval.reading.thumbnails import ImageFiles
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.classes import listed_rows
-from jaccard_eval.report.headlines import gates_headline, metrics_headline
 from jaccard_eval.report.model import (
     Cell,
     Column,
@@ -56,7 +54,16 @@ from jaccard_eval.report.model import (
 )
 from jaccard_eval.report.numbers import metric_text
 from jaccard_eval.report.panels import SIDE, ClassColours, Colour, Panel, side_by_side
-from jaccard_eval.report.sections import findings_section, gates_section, ignored_text, sorted_rows, undefined_notes
+from jaccard_eval.report.sections import (
+    findings_section,
+    gates_headline,
+    gates_section,
+    ignored_text,
+    listed_rows,
+    metrics_headline,
+    sorted_rows,
+    undefined_notes,
+)
 
 DEFAULT_IMAGES = 24
 MOST_NAMED = 40  # classes of a legend

@@ -20,8 +20,6 @@ from jaccard_eval.features.scale import (
     SensitivityResult,
 )
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.classes import list_classes
-from jaccard_eval.report.headlines import warned_spans
 from jaccard_eval.report.model import (
     Axis,
     Cell,
@@ -41,7 +39,7 @@ from jaccard_eval.report.model import (
     columns,
 )
 from jaccard_eval.report.numbers import UNDEFINED, metric_text, threshold_text
-from jaccard_eval.report.sections import findings_section, inputs_section
+from jaccard_eval.report.sections import findings_section, inputs_section, list_classes, warned_spans
 
 SIZE = "size px"
 PARTS = {  # of 1: field of a row, and what a chart calls it

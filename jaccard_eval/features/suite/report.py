@@ -11,7 +11,6 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.features.suite import MISSING, Standing, SuiteCell, SuiteResult, is_plain
 from jaccard_eval.features.suite.compute import FEWEST_SETS
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.headlines import gates_headline, warned_spans
 from jaccard_eval.report.model import (
     Block,
     Cell,
@@ -33,7 +32,7 @@ from jaccard_eval.report.model import (
     delta_look,
 )
 from jaccard_eval.report.numbers import metric_text
-from jaccard_eval.report.sections import findings_section, gates_section
+from jaccard_eval.report.sections import findings_section, gates_headline, gates_section, warned_spans
 from jaccard_eval.text import pluralise
 
 SHOWN = 30  # sets, for people who do not ask for all

@@ -12,10 +12,10 @@ from typing import Any
 
 from jaccard_eval.progress import tracked
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
-from jaccard_eval.report.default_page import build_page
 from jaccard_eval.report.model import Block, Explorer, Gallery, GalleryImage, build_explorer, has_folder
 from jaccard_eval.report.numbers import threshold_text
 from jaccard_eval.report.outputs import annotated, html
+from jaccard_eval.report.sections import build_page
 
 PAGE, NUMBERS = "index.html", "numbers.html"
 SHARED = ("page.js", "boxes.js", "choice.js", "shapes.js", "review.js")  # with the page in one file

@@ -24,8 +24,7 @@ from jaccard_eval.data.document import to_document
 from jaccard_eval.errors import MachineError, UsageError
 from jaccard_eval.fixes import Fix
 from jaccard_eval.patterns import pattern
-from jaccard_eval.report import Reportable, Reporter, ReportOptions, svg
-from jaccard_eval.report.default_page import build_page
+from jaccard_eval.report import Reportable, Reporter, ReportOptions, markup
 from jaccard_eval.report.model import (
     TEXT_KINDS,
     Chart,
@@ -40,6 +39,7 @@ from jaccard_eval.report.model import (
     cell_text,
     look_of,
 )
+from jaccard_eval.report.sections import build_page
 from jaccard_eval.text import printable
 
 if TYPE_CHECKING:
@@ -191,12 +191,12 @@ def _environment() -> Environment:
         "cell": cell_text,
         "look": look_of,
         "json": lambda data: Markup(json_text(data)),  # noqa: S704 - escaped by it
-        "svg": lambda chart: Markup(svg.draw(chart)),  # noqa: S704 - escaped by the module
-        "boxes": lambda image, *how: Markup(svg.draw_image(image, *how)),  # noqa: S704 - escaped by the module
+        "svg": lambda chart: Markup(markup.draw(chart)),  # noqa: S704 - escaped by the module
+        "boxes": lambda image, *how: Markup(markup.draw_image(image, *how)),  # noqa: S704 - escaped by the module
         "numbered": lambda names: {name: row for row, name in enumerate(names)},
-        "undrawn": svg.hidden_boxes,
-        "rows": lambda table: Markup(svg.rows(table)),  # noqa: S704 - escaped by the module
-        "legend": svg.legend,
+        "undrawn": markup.hidden_boxes,
+        "rows": lambda table: Markup(markup.rows(table)),  # noqa: S704 - escaped by the module
+        "legend": markup.legend,
         # A name may go on in the next line behind a separator; browsers break it anywhere else first.
         "breakable": lambda name: Markup("<wbr>").join(re.split(r"(?<=[/_-])(?=.)", printable(name))),
         "asset": Markup,  # a file of ours

@@ -8,6 +8,9 @@ from typing import Literal
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.model import (
+    GAP,
+    INDENT,
+    LEAST,
     TEXT_KINDS,
     Drawing,
     Look,
@@ -15,13 +18,8 @@ from jaccard_eval.report.model import (
     Report,
     Table,
     TextBlock,
-    build_report,
-)
-from jaccard_eval.report.text_layout import (
-    GAP,
-    INDENT,
-    LEAST,
     TextColumn,
+    build_report,
     inert,
     is_unicode,
     parts,

@@ -7,8 +7,8 @@ from pictures import det, evaluate, gt
 from jaccard_eval.features.compare import ComparisonResult
 from jaccard_eval.features.compare.comparison import CompareOptions, compare_results
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.default_page import build_page
 from jaccard_eval.report.model import Chart, Drawn, Section, Table
+from jaccard_eval.report.sections import build_page
 
 TRUTH = [gt("dog 0 0 10 10"), gt("dog 50 50 10 10"), gt("cat 20 20 10 10", "b")]
 DOG, OTHER_DOG = det("dog 0 0 10 10", 0.9), det("dog 50 50 10 10", 0.8)

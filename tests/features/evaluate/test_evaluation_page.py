@@ -7,10 +7,10 @@ from pictures import det, evaluate, gt
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.options import Bootstrap
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.default_page import build_page
 from jaccard_eval.report.model import Chart, Drawn, Section, Table
 from jaccard_eval.report.numbers import metric_text
 from jaccard_eval.report.outputs import html
+from jaccard_eval.report.sections import build_page
 
 NAMESPACE = "{http://www.w3.org/1999/xhtml}"
 ORDER = ["headline", "score", "next", "metrics", "errors", "classes", "confusion", "curves", "provenance"]
