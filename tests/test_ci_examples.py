@@ -382,9 +382,9 @@ def test_make_builds_the_target_and_fails_with_the_gate(project: Project) -> Non
 
 
 def test_the_page_names_every_output_that_is_known_by_name() -> None:
-    from jaccard_eval.report.outputs import badge, gitlab, openmetrics
+    from jaccard_eval.report.outputs import ci, openmetrics
 
-    reporters = (*badge.REPORTERS, *gitlab.REPORTERS, *openmetrics.REPORTERS)
+    reporters = (*ci.REPORTERS, *openmetrics.REPORTERS)
     assert [name for reporter in reporters for name in reporter.names if f"`{name}`" not in PAGE] == []
 
 

@@ -35,7 +35,7 @@ def announce(result: Reportable, options: RunOptions) -> None:
 
     _tell_checks(checks_of(result), system, options)
     if system == "github":
-        from jaccard_eval.report.outputs.github import MAX_BYTES, job_summary, output_lines
+        from jaccard_eval.report.outputs.ci import MAX_BYTES, job_summary, output_lines
 
         summary, outputs = os.environ.get("GITHUB_STEP_SUMMARY"), os.environ.get("GITHUB_OUTPUT")
         if summary:
@@ -79,7 +79,7 @@ def _system(options: RunOptions) -> str:
 def _tell_checks(checks: Sequence[Check], system: str, options: RunOptions) -> None:
     """Annotate the change on GitHub; for GitLab, write the report that it looks for."""
     if system == "github":
-        from jaccard_eval.report.outputs.github import annotation_lines
+        from jaccard_eval.report.outputs.ci import annotation_lines
 
         workspace = os.environ.get("GITHUB_WORKSPACE")
         # On the standard error, which the runner reads too: the standard output is the result's.
@@ -87,7 +87,7 @@ def _tell_checks(checks: Sequence[Check], system: str, options: RunOptions) -> N
             streams.command(line)
     elif not any(path.name == CODE_QUALITY for path in options.output):  # else it was asked for by name
         from jaccard_eval.atomic import replace_file
-        from jaccard_eval.report.outputs.gitlab import render_checks
+        from jaccard_eval.report.outputs.ci import render_checks
 
         path = Path(os.environ.get("CI_PROJECT_DIR", "."), CODE_QUALITY)
         try:

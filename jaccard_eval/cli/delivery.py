@@ -119,7 +119,7 @@ def deliver(
     elif width is not None:
         from jaccard_eval.report.terminal import render
     else:
-        from jaccard_eval.report.outputs.plain import render
+        from jaccard_eval.report.outputs.text import render_text as render
     # Files must not depend on the terminal that the command happens to run in.
     shape = replace(
         shape,

@@ -12,7 +12,7 @@ from jaccard_eval import evaluate
 from jaccard_eval.cli.run import run
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.fragment import render
-from jaccard_eval.report.outputs.github import job_summary
+from jaccard_eval.report.outputs.ci import job_summary
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 

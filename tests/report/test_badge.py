@@ -6,7 +6,7 @@ from judged import CLOSE, DROP, FEW, FLOOR, judged
 
 from jaccard_eval.data.result import GateResult, GateVerdict
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.outputs.badge import render
+from jaccard_eval.report.outputs.ci import render_badge as render
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,7 @@ from jaccard_eval.report.model import (
     cell_text,
     columns,
 )
-from jaccard_eval.report.outputs.markdown import render_report
-from jaccard_eval.report.outputs.plain import lay_out
+from jaccard_eval.report.outputs.text import lay_out, render_report
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import jaccard_eval
 from jaccard_eval.features.nms import ClassCounts, SuppressionResult
 from jaccard_eval.report import Reportable, ReportOptions, reporter_for
 from jaccard_eval.report.numbers import measures_of
-from jaccard_eval.report.outputs.github import job_summary, output_lines
+from jaccard_eval.report.outputs.ci import job_summary, output_lines
 
 
 @pytest.fixture(params=["inspection", "pixels", "sensitivity", "evaluation", "comparison", "suppression"])

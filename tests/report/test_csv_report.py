@@ -6,7 +6,7 @@ import pytest
 from result_builder import make_result
 
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.outputs.csv_ import render
+from jaccard_eval.report.outputs.tables import render_csv as render
 
 
 def test_all_classes_come_first_and_undefined_is_empty() -> None:

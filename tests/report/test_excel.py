@@ -13,7 +13,7 @@ from result_builder import make_result
 
 from jaccard_eval import UsageError, compare, evaluate, explain, inspect
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.outputs import excel
+from jaccard_eval.report.outputs import tables
 
 pd = pytest.importorskip("pandas")
 openpyxl = pytest.importorskip("openpyxl")
@@ -45,7 +45,7 @@ def test_every_kind_of_result_makes_a_workbook(tmp_path: Path) -> None:
 
 
 def test_equal_results_make_equal_workbooks_whatever_the_time() -> None:
-    book = excel.render(make_result(), ReportOptions())
+    book = tables.render_workbook(make_result(), ReportOptions())
     with zipfile.ZipFile(io.BytesIO(book)) as archive:
         assert {member.date_time[0] for member in archive.infolist()} == {1980}
         assert archive.read("docProps/core.xml").count(b">1980-01-01T00:00:00Z<") == 2
@@ -53,7 +53,9 @@ def test_equal_results_make_equal_workbooks_whatever_the_time() -> None:
 
 @pytest.mark.parametrize("name", ["=1+2", "+1", "@SUM(A1)", "=HYPERLINK()", "a\x1b[31mb", "two\nlines", "\ud800"])
 def test_a_name_is_a_text_and_never_a_formula(name: str) -> None:
-    book = openpyxl.load_workbook(io.BytesIO(excel.render(make_result(classes={name: {"AP": 0.5}}), ReportOptions())))
+    book = openpyxl.load_workbook(
+        io.BytesIO(tables.render_workbook(make_result(classes={name: {"AP": 0.5}}), ReportOptions()))
+    )
     cell = book["evaluation"]["A3"]
     assert cell.data_type == "s"
     assert cell.value == name or "\\" in cell.value  # what no file holds is escaped
@@ -61,16 +63,16 @@ def test_a_name_is_a_text_and_never_a_formula(name: str) -> None:
 
 def test_what_is_undefined_is_empty_and_numbers_have_sixteen_digits() -> None:
     result = make_result(metrics={"AP": 0.1 + 0.2, "AP_small": math.nan})
-    sheet = openpyxl.load_workbook(io.BytesIO(excel.render(result, ReportOptions())))["evaluation"]
+    sheet = openpyxl.load_workbook(io.BytesIO(tables.render_workbook(result, ReportOptions())))["evaluation"]
     cells = dict(zip((cell.value for cell in sheet[1]), (cell.value for cell in sheet[2]), strict=True))
     assert cells["AP"] == 0.3
     assert cells["AP_small"] is None
 
 
 def test_more_rows_than_a_sheet_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(excel, "MOST_ROWS", 3)  # the header and two rows; there are those of all and of two classes
+    monkeypatch.setattr(tables, "MOST_ROWS", 3)  # the header and two rows; there are those of all and of two classes
     with pytest.raises(UsageError, match=r"evaluation has 3 rows, more than a sheet holds\. Write \.csv"):
-        excel.render(make_result(), ReportOptions())
+        tables.render_workbook(make_result(), ReportOptions())
 
 
 def test_without_the_library_the_error_names_the_extra(tmp_path: Path) -> None:

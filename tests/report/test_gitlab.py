@@ -7,7 +7,7 @@ from judged import CLOSE, FLOOR, VERDICTS, finding, judged
 from jaccard_eval.data.result import EvaluationResult, Status
 from jaccard_eval.findings import Where
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.outputs.gitlab import render
+from jaccard_eval.report.outputs.ci import render_code_quality as render
 
 
 def issues(result: EvaluationResult) -> list[dict[str, Any]]:

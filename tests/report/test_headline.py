@@ -7,8 +7,7 @@ from command_line import run_here, write_pair
 
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Headline, Note, Report, Section, Span
-from jaccard_eval.report.outputs.markdown import render_report
-from jaccard_eval.report.outputs.plain import lay_out
+from jaccard_eval.report.outputs.text import lay_out, render_report
 
 LINE = Headline((Span("FAILED", "bad"), Span("  AP50 0.6915 < 0.80"), Span(" (1 warning)", "warn")))
 REPORT = Report("title", (Section("Gates", (Note("note"),)),), "coco|v=1", headline=LINE)

@@ -2,7 +2,7 @@ import pytest
 from judged import FLOOR, VERDICTS, finding, judged, verdict
 
 from jaccard_eval.data.result import GateResult, Status
-from jaccard_eval.report.outputs.github import LEFT_OUT, MAX_BYTES, job_summary
+from jaccard_eval.report.outputs.ci import LEFT_OUT, MAX_BYTES, job_summary
 
 
 def test_the_verdict_comes_first_and_broken_rules_before_others() -> None:

@@ -8,7 +8,7 @@ from judged import CLOSE, DROP, FEW, FLOOR, MISSING, VERDICTS, finding, judged, 
 from jaccard_eval.data.result import EvaluationResult, GateResult, Status
 from jaccard_eval.findings import Severity
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.outputs.junit import render
+from jaccard_eval.report.outputs.ci import render_junit as render
 
 SCHEMA = xmlschema.XMLSchema10(Path(__file__).with_name("junit.xsd"))
 

@@ -4,7 +4,8 @@ from result_builder import make_result
 from jaccard_eval.findings import Example, Finding, Severity, Where
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Report
-from jaccard_eval.report.outputs.markdown import render, render_report
+from jaccard_eval.report.outputs.text import render_markdown as render
+from jaccard_eval.report.outputs.text import render_report
 
 
 def class_cell(name: str) -> str:

@@ -9,7 +9,8 @@ from jaccard_eval.data.metricref import COCO_SUMMARY
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Cell, Column, KeyValues, Kind, Marked, Note, Report, Section, Table, delta_look
-from jaccard_eval.report.outputs.plain import lay_out, render
+from jaccard_eval.report.outputs.text import lay_out
+from jaccard_eval.report.outputs.text import render_text as render
 from jaccard_eval.text import columns_of
 
 HOSTILE = {

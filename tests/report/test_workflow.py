@@ -9,7 +9,7 @@ from workflow_parser import Command, parse_command, parse_log
 from jaccard_eval.data.result import GateVerdict, Status
 from jaccard_eval.findings import Severity, Where
 from jaccard_eval.report.checks import checks_of
-from jaccard_eval.report.outputs.github import annotation_lines, output_lines, workflow_command
+from jaccard_eval.report.outputs.ci import annotation_lines, output_lines, workflow_command
 
 
 def annotations(*gates: GateVerdict) -> list[Command]:

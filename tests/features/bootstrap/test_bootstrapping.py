@@ -27,7 +27,8 @@ from jaccard_eval.features.bootstrap.intervals import (
 from jaccard_eval.findings import DataError
 from jaccard_eval.options import Bootstrap
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.outputs import csv_, markdown
+from jaccard_eval.report.outputs import tables
+from jaccard_eval.report.outputs.text import render_markdown
 
 N = 24
 FEW = Bootstrap(n_resamples=20, rng=1)
@@ -221,7 +222,7 @@ def test_a_row_is_an_image_and_its_only_group(tmp_path: Path, row: str) -> None:
 
 
 def test_markdown_shows_the_bounds_of_each_metric() -> None:
-    text = markdown.render(with_intervals(as_drawn(draw_scene(3, N), N), FEW), ReportOptions(per_class=True))
+    text = render_markdown(with_intervals(as_drawn(draw_scene(3, N), N), FEW), ReportOptions(per_class=True))
     assert "Intervals (95 %)" in text
     assert "20 halves of 24 images, seed 1" in text
     assert "interval of the expected value on sets of 24 such images" in text
@@ -230,7 +231,7 @@ def test_markdown_shows_the_bounds_of_each_metric() -> None:
 
 def test_csv_has_two_columns_for_the_bounds_of_each_metric() -> None:
     result = with_intervals(as_drawn(draw_scene(3, N), N), FEW)
-    header, pooled, *_ = csv.reader(csv_.render(result, ReportOptions()).splitlines())
+    header, pooled, *_ = csv.reader(tables.render_csv(result, ReportOptions()).splitlines())
     low, high = (float(pooled[header.index(name)]) for name in ("AP50_low", "AP50_high"))
     assert (low, high) == result.metrics["AP50"].interval
 

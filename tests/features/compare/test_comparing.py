@@ -27,7 +27,7 @@ from jaccard_eval.features.compare.comparison import (
 from jaccard_eval.features.compare.report import build_report
 from jaccard_eval.options import Bootstrap
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.outputs.plain import lay_out
+from jaccard_eval.report.outputs.text import lay_out
 
 ASKED = CompareOptions(bootstrap=Bootstrap())
 

@@ -10,10 +10,9 @@ from pictures import det, evaluate, gt
 
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.report import ReportOptions, reporter_for, terminal
-from jaccard_eval.report.outputs.csv_ import render as render_csv
 from jaccard_eval.report.outputs.json_ import render as render_json
-from jaccard_eval.report.outputs.plain import render as render_text
-from jaccard_eval.report.outputs.thresholds import yaml_text
+from jaccard_eval.report.outputs.tables import render_csv, yaml_text
+from jaccard_eval.report.outputs.text import render_text
 
 OPTIONS = ReportOptions(per_class=True)
 

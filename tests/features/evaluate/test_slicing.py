@@ -16,7 +16,8 @@ from jaccard_eval.data.document import document_digest
 from jaccard_eval.data.result import EvaluationResult, RestDifference, SliceRow
 from jaccard_eval.features.bootstrap.intervals import with_verdicts
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.outputs import csv_, json_, markdown
+from jaccard_eval.report.outputs import json_, tables
+from jaccard_eval.report.outputs.text import render_markdown
 
 FEW = Bootstrap(n_resamples=20, rng=1)
 DOGS, ALL = Slice(name="dogs", patterns=("a.*",)), Slice(name="all", patterns=("*",))
@@ -98,7 +99,7 @@ def test_a_result_with_slices_and_intervals_is_the_same_when_it_is_run_again(tmp
 
 def test_csv_has_a_row_for_each_slice() -> None:
     result = alternating(60)
-    rows = list(csv.DictReader(csv_.render(result, ReportOptions()).splitlines()))
+    rows = list(csv.DictReader(tables.render_csv(result, ReportOptions()).splitlines()))
     assert [(row["class"], row["slice"], row["gt"]) for row in rows] == [
         ("all", "", "60"),
         ("cat", "", "60"),
@@ -112,11 +113,11 @@ def test_csv_has_a_row_for_each_slice() -> None:
 
 
 def test_csv_without_slices_has_no_column_for_them() -> None:
-    assert "slice" not in csv_.render(as_drawn(draw_scene(3)), ReportOptions()).splitlines()[0].split(",")
+    assert "slice" not in tables.render_csv(as_drawn(draw_scene(3)), ReportOptions()).splitlines()[0].split(",")
 
 
 def test_markdown_shows_the_bounds_of_slices() -> None:
-    text = markdown.render(alternating(60), ReportOptions())
+    text = render_markdown(alternating(60), ReportOptions())
     assert "| slice | images | gt | AP | AP50 | AP_low | AP_high | AP50_low | AP50_high |" in " ".join(text.split())
     assert "| misses | 30 | 30 | 0.0000 | 0.0000 | n/a | n/a | n/a | n/a |" in " ".join(text.split())
 
@@ -148,7 +149,7 @@ def test_a_slice_is_compared_with_the_rest_at_as_many_images_each() -> None:
 def test_slices_of_one_population_do_not_differ() -> None:
     result = half_found(30, 120, found_at_night=2)
     assert [row.rest["AP"].verdict for row in result.slices] == ["no different", "no different"]
-    assert "night is" not in markdown.render(result, ReportOptions())
+    assert "night is" not in render_markdown(result, ReportOptions())
 
 
 def test_p_values_allow_for_how_many_slices_are_looked_at() -> None:
@@ -171,10 +172,10 @@ def test_p_values_allow_for_how_many_slices_are_looked_at() -> None:
 
 def test_every_output_says_how_a_slice_differs_from_the_rest() -> None:
     result = half_found(30, 120, found_at_night=1)
-    text = " ".join(markdown.render(result, ReportOptions()).split())
+    text = " ".join(render_markdown(result, ReportOptions()).split())
     assert "night is worse: AP -0.3" in text
     assert re.search(r"p = 0\.0\d+ \(at 30 images each\)", text)
-    night = list(csv.DictReader(csv_.render(result, ReportOptions()).splitlines()))[2]
+    night = list(csv.DictReader(tables.render_csv(result, ReportOptions()).splitlines()))[2]
     assert (night["AP_verdict"], night["AP_n_each"], night["intervals_for"]) == (
         "worse",
         "30",

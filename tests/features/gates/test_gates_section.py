@@ -14,7 +14,8 @@ from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import GateResult, GateVerdict, Spread, Status, counted_statuses
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.checks import limit_text, verdict_text
-from jaccard_eval.report.outputs import csv_, json_, markdown, plain
+from jaccard_eval.report.outputs import json_, tables
+from jaccard_eval.report.outputs.text import render_markdown, render_text
 
 PASSED = GateVerdict(
     rule="floor",
@@ -41,13 +42,13 @@ SKIPPED = replace(PASSED, rule="few", status=Status.SKIP, value=math.nan, margin
 
 def lines(*gates: GateVerdict) -> list[str]:
     """The section of a text report, without indentation."""
-    text = plain.render(make_result().with_part(Rows("gates", gates)), ReportOptions(width=100))
+    text = render_text(make_result().with_part(Rows("gates", gates)), ReportOptions(width=100))
     _, _, section = text.partition("\nGates\n")
     return [line.strip() for line in section.partition("\n\n")[0].splitlines()]
 
 
 def test_a_result_without_gates_says_nothing_of_them() -> None:
-    assert "Gates" not in plain.render(make_result(), ReportOptions())
+    assert "Gates" not in render_text(make_result(), ReportOptions())
 
 
 def test_the_section_begins_with_how_many_checks_ended_how() -> None:
@@ -101,7 +102,7 @@ def test_passes_far_from_the_limit_are_counted_where_a_rule_has_many_classes() -
 
 
 def test_markdown_has_the_same_table_made_inert() -> None:
-    text = markdown.render(make_result().with_part(Rows("gates", (replace(PASSED, rule="<b>|x"),))), ReportOptions())
+    text = render_markdown(make_result().with_part(Rows("gates", (replace(PASSED, rule="<b>|x"),))), ReportOptions())
     assert "| pass | &lt;b&gt;\\|x: AP50 | 0.7500 | &gt;= 0.5 | +0.2500 | 30 |" in text
 
 
@@ -135,9 +136,9 @@ def test_a_judged_file_is_a_report_and_a_table_of_its_own() -> None:
     result = GateResult(
         version="0.1.0", path="r.json", signature="coco|v=1", baseline="b.json", gates=(PASSED, SKIPPED)
     )
-    text = plain.render(result, ReportOptions())
+    text = render_text(result, ReportOptions())
     assert "baseline  b.json" in text
     assert text.endswith("\nsignature  coco|v=1\npassed 1 gate  (1 skipped)\n")
-    first, second = csv.DictReader(io.StringIO(csv_.render(result, ReportOptions())))
+    first, second = csv.DictReader(io.StringIO(tables.render_csv(result, ReportOptions())))
     assert (first["rule"], first["status"], first["value"], first["n"]) == ("floor", "pass", "0.75", "30")
     assert (second["value"], second["reason"]) == ("", "support 2 is below min-support 30")

@@ -1,11 +1,17 @@
-"""The text report of whole lines, for pipes, logs and files: a table is as wide as its texts, and only prose breaks."""
+"""The report as text: whole lines for pipes, logs and files, and Markdown for pull requests and job summaries.
+
+Tables of lines are as wide as their texts, and only prose breaks; in Markdown, users' strings are made inert.
+"""
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.patterns import pattern
 from jaccard_eval.report import Reportable, Reporter, ReportOptions
 from jaccard_eval.report.model import (
     GAP,
@@ -20,23 +26,68 @@ from jaccard_eval.report.model import (
     TextBlock,
     TextColumn,
     build_report,
+    cell_text,
     inert,
     is_unicode,
     parts,
     signature_lines,
     text_columns,
 )
-from jaccard_eval.text import broken, columns_of, painted
+from jaccard_eval.text import broken, columns_of, painted, printable
+
+SIGNATURE_LINE = 150  # characters, with which escapes leave a line below 200
+_SPECIAL = pattern(r"([\\`*\[\]|~$#]|(?<![^\W_])_|_(?![^\W_]))")  # an underscore within a word is none
+_LINKED = pattern(r"\b(?:https?|ftp)(?=://)|\bwww(?=\.)|@(?=\w)", re.IGNORECASE)  # what GitHub links by itself
+_PARTED = "<!-- -->"  # an empty comment shows nothing, and parts what would be linked
+
+
+def render_markdown(result: Reportable, options: ReportOptions) -> str:
+    """Return the report with a heading per section, the signature and the headline last."""
+    return render_report(build_report(result, options), verbose=options.verbose)
+
+
+def render_report(report: Report, *, verbose: bool = False) -> str:
+    """Return what `render` does of a report that is put together already."""
+    parts = [f"<!-- {report.marker} -->"] if report.marker else []
+    parts.append(f"## {_escape(report.title)}")
+    for section in report.sections:
+        parts.append(f"### {_escape(section.title)}")
+        parts += map(_block, section.in_text(verbose=verbose))
+    if report.signature:
+        lines = broken(report.signature, SIGNATURE_LINE, "|")
+        parts.append("\n".join(map(_escape, [f"Signature: {lines[0]}", *lines[1:]])))
+    parts += [_escape(report.headline.text)] if report.headline else []
+    return "\n\n".join(parts) + "\n"
+
+
+def _block(block: TextBlock) -> str:
+    if isinstance(block, Table):
+        lines = [[_escape(column.title) for column in block.columns]]
+        lines.append(["---" if column.kind in TEXT_KINDS else "---:" for column in block.columns])
+        for row in block.rows:
+            texts = (cell_text(cell, column.kind) for cell, column in zip(row, block.columns, strict=True))
+            lines.append(list(map(_escape, texts)))
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    if isinstance(block, Note):
+        return _escape(block.text)
+    if isinstance(block, Drawing):
+        return "\n".join(["```text", *block.lines, "```"])
+    return "\n".join(f"- {_escape(f'{term}: {text}')}" for term, text in block.pairs)
+
+
+def _escape(text: str) -> str:
+    """Make text literal: it gives no control characters, HTML, table cells, emphasis, links or mentions."""
+    # HTML first: the entities that it makes have none of Markdown's characters in them.
+    escaped = _SPECIAL.sub(r"\\\1", html.escape(printable(text), quote=False))
+    return _LINKED.sub(rf"\g<0>{_PARTED}", escaped)
+
 
 MAX_LINE = 200  # characters; more are hard to read in a log
 
 
-def render(result: Reportable, options: ReportOptions) -> str:
+def render_text(result: Reportable, options: ReportOptions) -> str:
     """Return the report of a result; see `lay_out`."""
     return lay_out(build_report(result, options), options)
-
-
-REPORTERS = (Reporter(suffixes=(".txt",), about="text report", render=render),)
 
 
 def lay_out(report: Report, options: ReportOptions) -> str:
@@ -101,3 +152,9 @@ class _Page:
         for text, look in zip((column.title, *column.texts), ("plain", *column.looks), strict=True):
             blanks, shown = " " * (column.width - columns_of(text)), self.shown(text, look)
             yield shown + blanks if column.kind in TEXT_KINDS else blanks + shown
+
+
+REPORTERS = (
+    Reporter(suffixes=(".txt",), about="text report", render=render_text),
+    Reporter(suffixes=(".md", ".markdown"), about="Markdown report", render=render_markdown),
+)
