@@ -136,7 +136,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
         return
     click.echo(f"{PROGRAM} {__version__}")
     if ctx.params.get(VERBOSE.name or ""):
-        from jaccard_eval.cli.environment import describe_environment
+        from jaccard_eval.cli.topics import describe_environment
 
         click.echo("\n".join(describe_environment()))
     ctx.exit()

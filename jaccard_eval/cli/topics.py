@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import locale
 import math
+import platform
 import re
+import sys
 import textwrap
 from collections.abc import Callable, Sequence
+from importlib import metadata
 
 import click
 
@@ -15,6 +19,9 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.extensions import METRICS as ADDED_METRICS
 from jaccard_eval.extensions import PROTOCOLS, REPORTERS, SIMILARITIES, extension_packages
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.native import describe_core
+from jaccard_eval.patterns import pattern
+from jaccard_eval.text import aligned, printable
 
 EXIT_CODES = (
     ("0", "Computed, and every gate passed."),
@@ -221,3 +228,38 @@ def _filled(text: str, width: int, first: str = "", rest: str = "") -> str:
     return textwrap.fill(
         text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
     )
+
+
+DISTRIBUTION = "jaccard-eval"
+_NEEDED = pattern(r"""(?P<name>[\w.-]+)[^;]*(?:;.*extra == ["'](?P<extra>[\w-]+)["'])?""")
+_TESTS = "test"
+
+
+def describe_environment() -> list[str]:
+    """Return lines with Python, system, locale, the compiled core, and the version of each library that can be used."""
+    rows = [
+        ("python", f"{platform.python_version()} ({platform.python_implementation()})"),
+        ("platform", platform.platform()),
+        ("locale", f"{locale.setlocale(locale.LC_CTYPE)}, output {sys.stdout.encoding}"),
+        ("native", describe_core()),
+        *_libraries(),
+    ]
+    return aligned(tuple((name, printable(value)) for name, value in rows))
+
+
+def _libraries() -> list[tuple[str, str]]:
+    try:
+        needed = metadata.requires(DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:  # run from a copy of the files
+        needed = []
+    found: list[tuple[str, str]] = []
+    for requirement in needed:
+        match = _NEEDED.match(requirement)
+        if match is None or match["extra"] == _TESTS or match["name"] in dict(found):  # several extras may need one
+            continue
+        try:
+            version = metadata.version(match["name"])
+        except metadata.PackageNotFoundError:
+            version = f"not installed (extra {match['extra']})" if match["extra"] else "not installed"
+        found.append((match["name"], version))
+    return found
