@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaccard_eval.cli import COMMAND_TABLE, WORDING
-from jaccard_eval.cli.inputs import AnyPath, InputText, input_path, note_inputs
-from jaccard_eval.cli.parse import parse_toml, read_settings
+from jaccard_eval.cli.parse import AnyPath, InputText, input_path, note_inputs, parse_toml, read_settings
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where, is_address
 from jaccard_eval.fixes import Keys

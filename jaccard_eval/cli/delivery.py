@@ -16,7 +16,7 @@ import click
 from jaccard_eval.atomic import FolderPath
 from jaccard_eval.cli import GIVEN, PROGRAM, streams
 from jaccard_eval.cli.config import configured
-from jaccard_eval.cli.inputs import find_clashes, note_inputs, refuse_overwriting
+from jaccard_eval.cli.parse import find_clashes, note_inputs, refuse_overwriting
 from jaccard_eval.cli.run import say_findings
 from jaccard_eval.errors import JaccardEvalError
 from jaccard_eval.findings import DataError, Severity, reason_of

@@ -13,7 +13,6 @@ import click
 
 from jaccard_eval.cli import streams
 from jaccard_eval.cli.config import CONFIG, Config
-from jaccard_eval.cli.inputs import InputPath, input_path, note_inputs
 from jaccard_eval.cli.options import (
     PATH,
     SectionOption,
@@ -26,7 +25,7 @@ from jaccard_eval.cli.options import (
     require_resamples,
     section,
 )
-from jaccard_eval.cli.parse import RunOptions, parse_number, read_settings
+from jaccard_eval.cli.parse import InputPath, RunOptions, input_path, note_inputs, parse_number, read_settings
 from jaccard_eval.errors import ExitCode, UsageError
 from jaccard_eval.findings import as_settings, is_address
 from jaccard_eval.options import EXEMPT, Bootstrap

@@ -15,10 +15,15 @@ from click.core import ParameterSource
 from jaccard_eval.cli import HelpContext, streams
 from jaccard_eval.cli.config import apply_config, configured
 from jaccard_eval.cli.delivery import SYSTEMS, announce_failure
-from jaccard_eval.cli.inputs import IMAGES, LABELS, AnyPath, InputPath, InputText, OutputPath, refuse_results
 from jaccard_eval.cli.parse import (
+    IMAGES,
+    LABELS,
     SORT_KEYS,
+    AnyPath,
+    InputPath,
+    InputText,
     OneOf,
+    OutputPath,
     RunOptions,
     WholeNumber,
     is_map_file,
@@ -36,6 +41,7 @@ from jaccard_eval.cli.parse import (
     parse_whole,
     parsed_by,
     read_settings,
+    refuse_results,
 )
 from jaccard_eval.cli.progress import CHOICES, shown_progress
 from jaccard_eval.cli.streams import choose_color

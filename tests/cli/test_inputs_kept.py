@@ -13,7 +13,7 @@ from command_line import run_here, write_pair
 from PIL import Image
 
 from jaccard_eval.cli import COMMAND_TABLE
-from jaccard_eval.cli.inputs import InputPath
+from jaccard_eval.cli.parse import InputPath
 
 YOLO_LINE = "0 0.5 0.5 0.2 0.2"
 LABELME = {

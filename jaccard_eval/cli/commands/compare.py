@@ -12,7 +12,6 @@ import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gating import RULE_SOURCES
-from jaccard_eval.cli.inputs import LABELS, InputPath, note_inputs, note_inputs_of
 from jaccard_eval.cli.options import (
     CONF,
     FIELDS,
@@ -30,7 +29,7 @@ from jaccard_eval.cli.options import (
     run_on_sides,
     section,
 )
-from jaccard_eval.cli.parse import RunOptions
+from jaccard_eval.cli.parse import LABELS, InputPath, RunOptions, note_inputs, note_inputs_of
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import UsageError
 from jaccard_eval.options import Bootstrap

@@ -14,7 +14,6 @@ import click
 
 from jaccard_eval.atomic import require_free
 from jaccard_eval.cli import GIVEN, PROGRAM, streams
-from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
 from jaccard_eval.cli.options import (
     INPUT,
     PAIR_OPTIONS,
@@ -27,7 +26,7 @@ from jaccard_eval.cli.options import (
     section,
     side_arguments,
 )
-from jaccard_eval.cli.parse import OneOf, RunOptions
+from jaccard_eval.cli.parse import LABELS, InputPath, OneOf, RunOptions, refuse_overwriting
 from jaccard_eval.cli.run import report_findings, say_findings
 from jaccard_eval.data.document import to_document
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity

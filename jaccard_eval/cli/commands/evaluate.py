@@ -8,7 +8,6 @@ import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
-from jaccard_eval.cli.inputs import LABELS, InputPath
 from jaccard_eval.cli.options import (
     CONF,
     THUMBNAILS,
@@ -26,7 +25,7 @@ from jaccard_eval.cli.options import (
     section,
     two_sides,
 )
-from jaccard_eval.cli.parse import RunOptions, WholeNumber
+from jaccard_eval.cli.parse import LABELS, InputPath, RunOptions, WholeNumber
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import ExitCode
 from jaccard_eval.options import EvaluateOptions

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.inputs import LABELS, input_path, note_inputs
 from jaccard_eval.cli.options import (
     PROTOCOL,
     ROLES,
@@ -24,7 +23,7 @@ from jaccard_eval.cli.options import (
     section,
     two_sides,
 )
-from jaccard_eval.cli.parse import RunOptions, WholeNumber
+from jaccard_eval.cli.parse import LABELS, RunOptions, WholeNumber, input_path, note_inputs
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.errors import UsageError

@@ -10,9 +10,8 @@ from jaccard_eval.cli import streams
 from jaccard_eval.cli.config import config_schema
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gating import BASELINE_OPTIONS, RULE_SOURCES, SECTION, VALUE_OPTIONS, Gatekeeper
-from jaccard_eval.cli.inputs import InputPath, note_inputs
 from jaccard_eval.cli.options import SectionedCommand, section
-from jaccard_eval.cli.parse import RunOptions
+from jaccard_eval.cli.parse import InputPath, RunOptions, note_inputs
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import ExitCode, UsageError
 from jaccard_eval.version import __version__

@@ -8,14 +8,13 @@ from pathlib import Path
 import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.inputs import LABELS, InputPath
 from jaccard_eval.cli.options import (
     ROLES,
     SectionedCommand,
     side_arguments,
     with_findings,
 )
-from jaccard_eval.cli.parse import RunOptions
+from jaccard_eval.cli.parse import LABELS, InputPath, RunOptions
 from jaccard_eval.cli.run import as_errors, is_said, say_findings
 from jaccard_eval.findings import DataError, FindingLog, Severity
 

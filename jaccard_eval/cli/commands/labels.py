@@ -8,9 +8,8 @@ import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gating import most_suspects
-from jaccard_eval.cli.inputs import LABELS, InputPath, OutputPath, refuse_overwriting
 from jaccard_eval.cli.options import SectionedCommand, rule_arguments, run_on_sides, section
-from jaccard_eval.cli.parse import RunOptions
+from jaccard_eval.cli.parse import LABELS, InputPath, OutputPath, RunOptions, refuse_overwriting
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import ExitCode, UsageError
 

@@ -9,7 +9,6 @@ import click
 
 from jaccard_eval.atomic import require_free
 from jaccard_eval.cli.delivery import deliver
-from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
 from jaccard_eval.cli.options import (
     NUMBER,
     PATH,
@@ -17,7 +16,7 @@ from jaccard_eval.cli.options import (
     read_options,
     section,
 )
-from jaccard_eval.cli.parse import OneOf, RunOptions
+from jaccard_eval.cli.parse import LABELS, InputPath, OneOf, RunOptions, refuse_overwriting
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.formats import detect_format, format_module, format_writer, write_dataset

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.inputs import InputText, input_path
 from jaccard_eval.cli.options import (
     WHOLE,
     SectionedCommand,
@@ -19,7 +18,7 @@ from jaccard_eval.cli.options import (
     typed_options,
     with_findings,
 )
-from jaccard_eval.cli.parse import OneOf, RunOptions, parse_numbers, parsed_by
+from jaccard_eval.cli.parse import InputText, OneOf, RunOptions, input_path, parse_numbers, parsed_by
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import FindingLog

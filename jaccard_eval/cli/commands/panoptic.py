@@ -8,7 +8,6 @@ import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
-from jaccard_eval.cli.inputs import IMAGES, SEGMENTS, InputPath, InputText, note_inputs
 from jaccard_eval.cli.options import (
     SectionedCommand,
     class_table_options,
@@ -17,7 +16,18 @@ from jaccard_eval.cli.options import (
     read_slices,
     section,
 )
-from jaccard_eval.cli.parse import OneOf, RunOptions, is_map_file, parse_class_map, parsed_by
+from jaccard_eval.cli.parse import (
+    IMAGES,
+    SEGMENTS,
+    InputPath,
+    InputText,
+    OneOf,
+    RunOptions,
+    is_map_file,
+    note_inputs,
+    parse_class_map,
+    parsed_by,
+)
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.data.metricref import SEGMENT_CLASS_METRICS
 from jaccard_eval.errors import ExitCode

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jaccard_eval.cli import streams
-from jaccard_eval.cli.inputs import LABELS, InputPath, refuse_overwriting
 from jaccard_eval.cli.options import (
     PATH,
     SectionedCommand,
@@ -18,7 +17,7 @@ from jaccard_eval.cli.options import (
     side_arguments,
     two_sides,
 )
-from jaccard_eval.cli.parse import OneOf, RunOptions, parse_whole, parsed_by
+from jaccard_eval.cli.parse import LABELS, InputPath, OneOf, RunOptions, parse_whole, parsed_by, refuse_overwriting
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.data.known_protocols import IOU_TYPES
 from jaccard_eval.errors import UsageError

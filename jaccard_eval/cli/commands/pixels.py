@@ -8,7 +8,6 @@ import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
 from jaccard_eval.cli.gating import GATE_OPTIONS, Gatekeeper
-from jaccard_eval.cli.inputs import MAPS, InputPath, InputText
 from jaccard_eval.cli.options import (
     NAMES,
     SectionedCommand,
@@ -19,7 +18,17 @@ from jaccard_eval.cli.options import (
     section,
     with_findings,
 )
-from jaccard_eval.cli.parse import OneOf, RunOptions, WholeNumber, is_map_file, parse_class_map, parsed_by
+from jaccard_eval.cli.parse import (
+    MAPS,
+    InputPath,
+    InputText,
+    OneOf,
+    RunOptions,
+    WholeNumber,
+    is_map_file,
+    parse_class_map,
+    parsed_by,
+)
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.data.metricref import MAP_CLASS_METRICS
 from jaccard_eval.errors import ExitCode

@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.inputs import IMAGES, InputPath, note_inputs, note_inputs_of
 from jaccard_eval.cli.options import THUMBNAILS, WHOLE, SectionedCommand, section
-from jaccard_eval.cli.parse import RunOptions
+from jaccard_eval.cli.parse import IMAGES, InputPath, RunOptions, note_inputs, note_inputs_of
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Severity

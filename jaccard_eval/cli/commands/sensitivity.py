@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.inputs import LABELS, InputPath
 from jaccard_eval.cli.options import (
     WHOLE,
     SectionedCommand,
@@ -18,7 +17,7 @@ from jaccard_eval.cli.options import (
     section,
     two_sides,
 )
-from jaccard_eval.cli.parse import RunOptions, parse_number, parse_numbers, parsed_by
+from jaccard_eval.cli.parse import LABELS, InputPath, RunOptions, parse_number, parse_numbers, parsed_by
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import UsageError
 from jaccard_eval.text import quoted_value

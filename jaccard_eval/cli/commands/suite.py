@@ -12,7 +12,6 @@ import click
 from jaccard_eval.cli import streams
 from jaccard_eval.cli.config import Config, texts_of
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.inputs import InputPath, note_inputs
 from jaccard_eval.cli.options import (
     ListedCommand,
     SectionedCommand,
@@ -21,7 +20,7 @@ from jaccard_eval.cli.options import (
     section,
     side_arguments,
 )
-from jaccard_eval.cli.parse import RunOptions, WholeNumber, parse_toml, read_settings
+from jaccard_eval.cli.parse import InputPath, RunOptions, WholeNumber, note_inputs, parse_toml, read_settings
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.errors import ExitCode, UsageError
 from jaccard_eval.findings import FindingLog

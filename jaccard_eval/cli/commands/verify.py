@@ -7,9 +7,8 @@ from pathlib import Path
 import click
 
 from jaccard_eval.cli.delivery import deliver, plan_files
-from jaccard_eval.cli.inputs import LABELS, InputPath
 from jaccard_eval.cli.options import SectionedCommand
-from jaccard_eval.cli.parse import RunOptions
+from jaccard_eval.cli.parse import LABELS, InputPath, RunOptions
 from jaccard_eval.cli.run import as_errors, say_findings
 from jaccard_eval.findings import DataError, Severity
 from jaccard_eval.formats import in_parts
