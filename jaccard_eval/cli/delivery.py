@@ -1,4 +1,7 @@
-"""Writing a result where it was asked to go: files of ``-o``, standard output, and what CI systems pick up by themselves."""
+"""Bringing a result to its readers: files first, checked before anything is computed, then the standard output.
+
+What the CI system of a run picks up by itself is written here too; nothing else looks for one in the environment.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a command line means: texts as thresholds, areas, lists and mappings, and the options that commands share."""
+"""What a command line means: texts as thresholds, areas, lists, mappings and paths, and options that commands share.
+
+Paths that it reads are noted as it is parsed: no output may lie on them or where the next run would read it.
+"""
 
 from __future__ import annotations
 
