@@ -20,17 +20,16 @@ from jaccard_eval.features.images.maps import (
     outlined,
     wrong_of,
 )
-from jaccard_eval.features.panoptic import VOID, IntArray, PanopticMetrics
+from jaccard_eval.features.panoptic import VOID, IntArray, PanopticMetrics, PanopticResult
 from jaccard_eval.features.panoptic.counting import MatchedImage, names_of
 from jaccard_eval.features.panoptic.report import MOST_SHOWN
-from jaccard_eval.features.panoptic import PanopticResult
 from jaccard_eval.progress import tracked
 from jaccard_eval.reading.images import silent_pillow
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.sections import build_page
 from jaccard_eval.report.model import Explorer
 from jaccard_eval.report.numbers import metric_text
 from jaccard_eval.report.panels import LARGE, Panel
+from jaccard_eval.report.sections import build_page
 from jaccard_eval.text import pluralise
 
 MATCHES, NEAR = 0.5, 0.1  # IoU above which segments match, and from which one is near another: as of boxes

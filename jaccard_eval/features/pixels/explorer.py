@@ -20,19 +20,18 @@ from jaccard_eval.features.images.maps import (
     next_of,
     outlined,
 )
-from jaccard_eval.features.pixels import PixelMetrics
+from jaccard_eval.features.pixels import PixelMetrics, PixelsResult
 from jaccard_eval.features.pixels.report import differing
-from jaccard_eval.features.pixels import PixelsResult
 from jaccard_eval.findings import DataError, Severity
 from jaccard_eval.matching.order import IntArray
 from jaccard_eval.metrics.pixel_counts import NO_CLASS
 from jaccard_eval.progress import tracked
 from jaccard_eval.reading.files import record_failures
 from jaccard_eval.report import ReportOptions
-from jaccard_eval.report.sections import build_page
 from jaccard_eval.report.model import Explorer
 from jaccard_eval.report.numbers import metric_text
 from jaccard_eval.report.panels import LARGE, ClassColours, Panel
+from jaccard_eval.report.sections import build_page
 from jaccard_eval.text import pluralise
 
 LISTS = (("missed", (("taken", "Other class"), ("nothing", "No class"))), ("false", (("class", "Wrong class"),)))
