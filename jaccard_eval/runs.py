@@ -39,8 +39,8 @@ from jaccard_eval.features.images.compute import count_images
 from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching import rank_detections
 from jaccard_eval.matching.matchtable import MatchTable, Pairs, match_boxes
-from jaccard_eval.matching.order import rank_detections
 from jaccard_eval.metrics.detection import DetectionMetrics, class_refs, summary_refs
 from jaccard_eval.options import Bootstrap, EvaluateOptions, ReadOptions, Slice
 from jaccard_eval.patterns import pattern

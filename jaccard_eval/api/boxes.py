@@ -38,7 +38,7 @@ from jaccard_eval.inputs import (
     usual_iou_type,
     with_shapes,
 )
-from jaccard_eval.matching.order import descending_order
+from jaccard_eval.matching import descending_order
 from jaccard_eval.options import (
     Bootstrap,
     EngineOptions,
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from jaccard_eval.features.labels import LabelsResult
     from jaccard_eval.features.scale import ScaleOptions, SensitivityResult
     from jaccard_eval.inputs import Source
-    from jaccard_eval.matching.order import IntArray
+    from jaccard_eval.matching import IntArray
     from jaccard_eval.options import Slice
 
 

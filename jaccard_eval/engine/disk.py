@@ -22,7 +22,7 @@ from jaccard_eval.engine.stored import Found, Item, Tables, on_disk
 from jaccard_eval.engine.tasks import CountConfusion, MatchPart, TableChange
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.order import IntArray
+from jaccard_eval.matching import IntArray
 from jaccard_eval.options import EngineOptions
 from jaccard_eval.progress import Stage
 

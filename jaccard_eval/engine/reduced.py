@@ -40,8 +40,8 @@ from jaccard_eval.engine.tasks import (
 )
 from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching import IntArray
 from jaccard_eval.matching.matchtable import ALL_SIZES, EVERY
-from jaccard_eval.matching.order import IntArray
 from jaccard_eval.metrics.curves import BETWEEN, Steps
 from jaccard_eval.metrics.detection import NO_TABLE
 from jaccard_eval.options import BEST_F1

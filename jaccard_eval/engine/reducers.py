@@ -14,8 +14,8 @@ from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.engine.scratch import ScratchPlace, gathered, read_array, read_bytes, write_whole
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching import IntArray, WholeArray, class_and_score_order, lengths_of_runs, starts_of_runs
 from jaccard_eval.matching.matchtable import Ranking
-from jaccard_eval.matching.order import IntArray, WholeArray, class_and_score_order, lengths_of_runs, starts_of_runs
 from jaccard_eval.metrics.curves import Hits, TieOrder, late_misses, late_of_hits, merits, required_hits
 
 # Columns stand one behind the other: those of detections, of candidates, and of objects.

@@ -16,7 +16,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import FLAGS, Boxes, BoxTable, RowArray, Shapes, freeze, joined_shapes
 from jaccard_eval.engine.scratch import ScratchPlace, StorePlace, explained, read_bytes
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.order import IntArray, stable_order
+from jaccard_eval.matching import IntArray, stable_order
 from jaccard_eval.progress import Stage
 
 # As they lie in a file, block after block: a count of rows, the columns, and the shapes if there are any. The flags are

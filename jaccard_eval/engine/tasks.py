@@ -30,8 +30,8 @@ from jaccard_eval.engine.reducers import (
 from jaccard_eval.engine.scratch import ScratchPlace, read_bytes, write_whole
 from jaccard_eval.engine.stored import Tables
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching import IntArray, rank_detections, starts_of_runs
 from jaccard_eval.matching.matchtable import ALL_SIZES, MatchTable, Ranking, match_boxes
-from jaccard_eval.matching.order import IntArray, rank_detections, starts_of_runs
 from jaccard_eval.metrics.curves import Hits, is_behind, misses_of, required_hits
 from jaccard_eval.metrics.detection import match_part
 from jaccard_eval.text import pluralise

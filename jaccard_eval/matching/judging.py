@@ -23,8 +23,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, FindingLog, Severity, Where
 from jaccard_eval.fixes import IMAGE_FOLDER, Fix
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.matchtable import SLOT_COUNT, SLOTS, ignored_objects
-from jaccard_eval.matching.order import (
+from jaccard_eval.matching import (
     IntArray,
     class_and_score_order,
     distinct,
@@ -35,6 +34,7 @@ from jaccard_eval.matching.order import (
     stable_order,
     starts_of_runs,
 )
+from jaccard_eval.matching.matchtable import SLOT_COUNT, SLOTS, ignored_objects
 from jaccard_eval.progress import staged
 from jaccard_eval.text import pluralise, quoted_value
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray
 from jaccard_eval.data.protocol import BOXES, BYSTANDER, EVERY_CLASS, Protocol
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.order import (
+from jaccard_eval.matching import (
     Blocks,
     IntArray,
     WholeArray,

@@ -18,15 +18,8 @@ from jaccard_eval.data.boxtable import BoolArray, FloatArray, RowArray, Words
 from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.errors import UsageError
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching import IntArray, WholeArray, descending_order, distinct, lengths_of_runs, starts_of_runs
 from jaccard_eval.matching.matchtable import ALL_SIZES, SLOT_COUNT, SLOTS, Ranking
-from jaccard_eval.matching.order import (
-    IntArray,
-    WholeArray,
-    descending_order,
-    distinct,
-    lengths_of_runs,
-    starts_of_runs,
-)
 from jaccard_eval.metrics.pairing_share import pairing_shares
 from jaccard_eval.metrics.slots import Matched, chosen_places, match_anew
 from jaccard_eval.native.calls import HitLists, find_hits, interpolate, weigh_curves

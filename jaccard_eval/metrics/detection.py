@@ -40,6 +40,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.fixes import IMAGE_FOLDER, Fix
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching import IntArray, WholeArray, stable_order
 from jaccard_eval.matching.judging import EXPANDING
 from jaccard_eval.matching.matchtable import (
     ALL_SIZES,
@@ -50,7 +51,6 @@ from jaccard_eval.matching.matchtable import (
     Ranking,
     match_boxes,
 )
-from jaccard_eval.matching.order import IntArray, WholeArray, stable_order
 from jaccard_eval.metrics.curves import BETWEEN, Curves, CurveSource
 from jaccard_eval.options import BEST_F1, Slice
 from jaccard_eval.progress import staged, tracked

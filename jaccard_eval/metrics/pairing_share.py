@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
+from jaccard_eval.matching import IntArray, lengths_of_runs, stable_order, starts_of_runs
 from jaccard_eval.matching.matchtable import ALL_SIZES, MatchTable, least_overlaps
-from jaccard_eval.matching.order import IntArray, lengths_of_runs, stable_order, starts_of_runs
 
 SCORE_CUTS: FloatArray = np.multiply(0.1, np.arange(10), dtype=np.float64)  # detections with more than these are paired
 _EPSILON = 1e-6

@@ -6,8 +6,8 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching import IntArray, lengths_of_runs, stable_order, starts_of_runs
 from jaccard_eval.matching.matchtable import SLOT_COUNT, MatchTable, is_bystander, least_overlaps, outside_of
-from jaccard_eval.matching.order import IntArray, lengths_of_runs, stable_order, starts_of_runs
 
 
 @dataclass(frozen=True, slots=True, eq=False)

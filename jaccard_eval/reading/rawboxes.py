@@ -23,7 +23,7 @@ from jaccard_eval.data.dataset import IntegerKeys, Key
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import ON, Fix, Value
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.order import distinct, starts_of_runs
+from jaccard_eval.matching import distinct, starts_of_runs
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.text import pluralise, quoted_value
 

@@ -12,8 +12,8 @@ from jaccard_eval.data.protocol import USUAL_IOU
 from jaccard_eval.data.result import Measured
 from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching import IntArray, descending_order
 from jaccard_eval.matching.matchtable import ALL_SIZES
-from jaccard_eval.matching.order import IntArray, descending_order
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.report.model import Axis, Chart, Series
 from jaccard_eval.report.numbers import metric_text, threshold_text, thresholds_text

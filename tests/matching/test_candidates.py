@@ -8,8 +8,7 @@ import pytest
 
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import COCO
-from jaccard_eval.matching import matchtable
-from jaccard_eval.matching.order import Blocks
+from jaccard_eval.matching import Blocks, matchtable
 
 MEGABYTE = 1 << 20
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaccard_eval.data.boxtable import BoolArray
-from jaccard_eval.matching import matchtable
+from jaccard_eval.matching import IntArray, matchtable
 from jaccard_eval.matching.matchtable import (
     NO_PLACE,
     MatchProblem,
@@ -19,7 +19,6 @@ from jaccard_eval.matching.matchtable import (
     assign_best_free,
     assign_objects_first,
 )
-from jaccard_eval.matching.order import IntArray
 
 THRESHOLDS = np.array([0.3, 0.5, 0.7])
 

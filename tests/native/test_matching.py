@@ -11,8 +11,8 @@ from jaccard_eval import native
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import COCO, VOC2007, VOC2012, Protocol
 from jaccard_eval.data.signature import fingerprint
+from jaccard_eval.matching import rank_detections
 from jaccard_eval.matching.matchtable import MatchTable, Ranking, match_boxes
-from jaccard_eval.matching.order import rank_detections
 from jaccard_eval.metrics.curves import Curves, Steps
 from jaccard_eval.native.calls import CHUNK_PAIRS, first_come, rank
 

@@ -18,8 +18,8 @@ from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.findings import DataError, FindingLog
 from jaccard_eval.fixes import Fix, Value
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching import Blocks, lengths_of_runs, stable_order, starts_of_runs
 from jaccard_eval.matching.matchtable import candidate_pairs
-from jaccard_eval.matching.order import Blocks, lengths_of_runs, stable_order, starts_of_runs
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.options import SideOptions
 

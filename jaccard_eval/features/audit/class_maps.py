@@ -38,7 +38,7 @@ from jaccard_eval.features.audit.agreement import (
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.order import lengths_of_runs, starts_of_runs
+from jaccard_eval.matching import lengths_of_runs, starts_of_runs
 from jaccard_eval.options import SideOptions
 from jaccard_eval.patterns import pattern
 from jaccard_eval.text import example_keys, pluralise

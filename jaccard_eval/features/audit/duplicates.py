@@ -19,8 +19,8 @@ from jaccard_eval.features.audit.agreement import MISREAD, AuditContext, unflagg
 from jaccard_eval.findings import MAX_EXAMPLES, FindingLog, Severity, Where
 from jaccard_eval.fixes import ON, Fix
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching import stable_order
 from jaccard_eval.matching.matchtable import NO_PLACE, MatchTable, any_flag, ignored_objects, match_boxes
-from jaccard_eval.matching.order import stable_order
 from jaccard_eval.similarity.boxes import Corners, overlapping_pairs
 from jaccard_eval.text import pluralise, quoted_value
 

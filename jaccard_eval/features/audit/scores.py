@@ -16,7 +16,7 @@ from jaccard_eval.features.audit.agreement import MISREAD, SAMPLE_BOXES, AuditCo
 from jaccard_eval.features.audit.images import uncovered_images
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
-from jaccard_eval.matching.order import IntArray, labels_of, lengths_of_runs, starts_of_runs
+from jaccard_eval.matching import IntArray, labels_of, lengths_of_runs, starts_of_runs
 from jaccard_eval.metrics.curves import Curves
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.text import pluralise

@@ -18,8 +18,8 @@ from jaccard_eval.data.metricref import METRICS, MetricRef, metric_bounds
 from jaccard_eval.data.result import Estimate, PairedDelta, Resamples, Shown
 from jaccard_eval.data.signature import FINGERPRINT_DIGITS
 from jaccard_eval.errors import UsageError
+from jaccard_eval.matching import IntArray
 from jaccard_eval.matching.matchtable import ALL_SIZES
-from jaccard_eval.matching.order import IntArray
 from jaccard_eval.metrics.detection import Averages, DetectionMetrics, class_refs, counted_value, point_of, summary_refs
 from jaccard_eval.options import Bootstrap
 from jaccard_eval.text import pluralise, quoted_value

@@ -35,8 +35,8 @@ from jaccard_eval.features.compare import (
 from jaccard_eval.findings import Finding, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching import Blocks, IntArray, stable_order, starts_of_runs
 from jaccard_eval.matching.matchtable import ALL_SIZES, NO_PAIR, MatchTable, candidate_pairs, least_overlaps
-from jaccard_eval.matching.order import Blocks, IntArray, stable_order, starts_of_runs
 from jaccard_eval.metrics.detection import (
     DetectionMetrics,
     Divisible,

@@ -23,8 +23,8 @@ from jaccard_eval.features.errors import (
     LocalisationRecallPrecision,
 )
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching import IntArray, WholeArray, descending_order, lengths_of_runs, starts_of_runs
 from jaccard_eval.matching.matchtable import ALL_SIZES, Pairs, least_overlaps, pairs_of_any_class
-from jaccard_eval.matching.order import IntArray, WholeArray, descending_order, lengths_of_runs, starts_of_runs
 from jaccard_eval.metrics.curves import ScoredHits
 from jaccard_eval.metrics.detection import DetectionMetrics, calibration, match_any_class, summary_refs
 from jaccard_eval.options import BEST_F1

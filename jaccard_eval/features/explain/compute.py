@@ -42,9 +42,9 @@ from jaccard_eval.features.errors.compute import (
 from jaccard_eval.features.explain import MISSED, CurvePoint, ExplanationResult, Fit, Fix, Group, Printed, Step
 from jaccard_eval.features.nms import Suppression, suppress
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching import IntArray, WholeArray, group_ranks
 from jaccard_eval.matching.judging import choose_alike, judge
 from jaccard_eval.matching.matchtable import ALL_SIZES, SLOT_COUNT, SLOTS, Ranking, match_boxes
-from jaccard_eval.matching.order import IntArray, WholeArray, group_ranks
 from jaccard_eval.metrics.curves import ScoredHits
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics, match_sides
 from jaccard_eval.options import SideOptions

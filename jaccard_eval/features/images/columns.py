@@ -31,7 +31,7 @@ from jaccard_eval.features.images.reasons import ERRORS, Explained
 from jaccard_eval.features.images.shapes import shape_columns
 from jaccard_eval.features.operating import last_steps
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.order import IntArray, stable_order
+from jaccard_eval.matching import IntArray, stable_order
 from jaccard_eval.report.model import GalleryImage
 from jaccard_eval.text import printable
 

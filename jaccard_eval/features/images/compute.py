@@ -9,8 +9,8 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Shapes
 from jaccard_eval.features.images.result import WorstImages
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching import IntArray
 from jaccard_eval.matching.matchtable import ALL_SIZES, NO_PAIR
-from jaccard_eval.matching.order import IntArray
 from jaccard_eval.metrics.curves import ScoredHits
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.options import BEST_F1

@@ -31,7 +31,7 @@ from jaccard_eval.features.images.columns import (
 from jaccard_eval.features.images.reasons import ERRORS
 from jaccard_eval.features.images.shapes import CELLS
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.order import IntArray
+from jaccard_eval.matching import IntArray
 from jaccard_eval.report.numbers import metric_text
 from jaccard_eval.report.panels import Panel, encoded
 from jaccard_eval.text import printable

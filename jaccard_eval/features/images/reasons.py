@@ -18,7 +18,7 @@ from jaccard_eval.features.errors.compute import Errors, find_errors
 from jaccard_eval.features.images.compute import BoxOutcomes, box_outcomes
 from jaccard_eval.features.operating import OperatingSteps
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.order import IntArray
+from jaccard_eval.matching import IntArray
 from jaccard_eval.metrics.detection import AnyClassMatches, DetectionMetrics
 from jaccard_eval.text import pluralise
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.document import Also, Beside, Count, DataTable, Form, Known, KnownShare, Share, dig, written_as
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.order import IntArray, descending_order
+from jaccard_eval.matching import IntArray, descending_order
 
 # Why a ratio of an image is undefined.
 REASONS = {

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray, Shapes
 from jaccard_eval.features.images.gallery import COCO_EDGES, COCO_POINTS, seen_points
-from jaccard_eval.matching.order import IntArray
+from jaccard_eval.matching import IntArray
 from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.similarity.masks import Masks
 from jaccard_eval.similarity.obb import Quads

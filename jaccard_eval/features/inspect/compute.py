@@ -28,8 +28,8 @@ from jaccard_eval.features.inspect import (
 )
 from jaccard_eval.findings import Finding, Severity
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching import stable_order, starts_of_runs
 from jaccard_eval.matching.matchtable import MatchTable, match_boxes
-from jaccard_eval.matching.order import stable_order, starts_of_runs
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.progress import staged
 

@@ -30,6 +30,7 @@ from jaccard_eval.features.labels import (
 )
 from jaccard_eval.findings import Finding, FindingLog, Where
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching import Blocks, IntArray, stable_order, starts_of_runs
 from jaccard_eval.matching.matchtable import (
     NO_PLACE,
     MatchProblem,
@@ -39,7 +40,6 @@ from jaccard_eval.matching.matchtable import (
     candidate_pairs,
     pairs_of_any_class,
 )
-from jaccard_eval.matching.order import Blocks, IntArray, stable_order, starts_of_runs
 from jaccard_eval.progress import staged
 from jaccard_eval.similarity.keypoints import Keypoints, other_sides
 from jaccard_eval.text import pluralise, quoted_value

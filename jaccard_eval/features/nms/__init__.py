@@ -17,8 +17,8 @@ from jaccard_eval.data.result import Result
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching import Blocks, IntArray, descending_order, stable_order
 from jaccard_eval.matching.matchtable import expand
-from jaccard_eval.matching.order import Blocks, IntArray, descending_order, stable_order
 from jaccard_eval.progress import staged
 from jaccard_eval.similarity.boxes import (
     Corners,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching.order import IntArray, WholeArray
+from jaccard_eval.matching import IntArray, WholeArray
 from jaccard_eval.metrics.detection import AnyClassMatches, DetectionMetrics
 from jaccard_eval.progress import staged
 

@@ -12,8 +12,8 @@ from jaccard_eval.data.document import Rows
 from jaccard_eval.data.protocol import USUAL_IOU
 from jaccard_eval.data.result import EvaluationResult, Measured
 from jaccard_eval.features.operating import OperatingSteps, StepCounts, last_steps, operating_steps, pack, per_step
+from jaccard_eval.matching import IntArray, descending_order
 from jaccard_eval.matching.matchtable import ALL_SIZES
-from jaccard_eval.matching.order import IntArray, descending_order
 from jaccard_eval.metrics.detection import DetectionMetrics, match_any_class
 from jaccard_eval.report.markup import HEIGHT, LEFT, TOP, WIDTH
 from jaccard_eval.report.model import Cell, Chart, Column, Live, Section, Table

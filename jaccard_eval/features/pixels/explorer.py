@@ -23,7 +23,7 @@ from jaccard_eval.features.images.maps import (
 from jaccard_eval.features.pixels import PixelMetrics, PixelsResult
 from jaccard_eval.features.pixels.report import differing
 from jaccard_eval.findings import DataError, Severity
-from jaccard_eval.matching.order import IntArray
+from jaccard_eval.matching import IntArray
 from jaccard_eval.metrics.pixel_counts import NO_CLASS
 from jaccard_eval.progress import tracked
 from jaccard_eval.reading.files import record_failures

@@ -33,9 +33,9 @@ from jaccard_eval.features.scale import (
 from jaccard_eval.findings import DataError, Where
 from jaccard_eval.fixes import IMAGE_FOLDER
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.matching import IntArray
 from jaccard_eval.matching.judging import judge
 from jaccard_eval.matching.matchtable import MatchTable, any_flag, match_boxes
-from jaccard_eval.matching.order import IntArray
 from jaccard_eval.metrics.curves import ScoredHits, required_hits
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.progress import staged

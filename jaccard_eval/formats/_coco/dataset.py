@@ -37,7 +37,7 @@ from jaccard_eval.formats._coco.strict import (
     truth_columns,
 )
 from jaccard_eval.formats._coco.verified import add_verified
-from jaccard_eval.matching.order import starts_of_runs
+from jaccard_eval.matching import starts_of_runs
 from jaccard_eval.native.calls import RecordColumns
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.patterns import pattern

@@ -22,7 +22,7 @@ from jaccard_eval.engine.disk import SHAPE_ROWS
 from jaccard_eval.engine.memory import release_memory
 from jaccard_eval.errors import require
 from jaccard_eval.findings import DataError, Finding, Where
-from jaccard_eval.matching.order import IntArray, stable_order
+from jaccard_eval.matching import IntArray, stable_order
 from jaccard_eval.options import EvaluateOptions, SideOptions
 from jaccard_eval.options import to_document as options_document
 from jaccard_eval.progress import Stage
