@@ -15,7 +15,7 @@ import pytest
 from drawn_boxes import drawn_crowds
 
 from jaccard_eval import Bootstrap, BoxTable, EvaluationResult, UsageError, evaluate, get_protocol
-from jaccard_eval.metrics.pairing_share import heaviest_assignment
+from jaccard_eval.metrics.curves import heaviest_assignment
 
 RECORDED: list[dict[str, float]] = json.loads(Path(__file__).with_name("crowdhuman.json").read_text(encoding="utf-8"))
 SAMPLE = Path(__file__).parents[2] / "sample_data" / "crowdhuman"
