@@ -57,8 +57,7 @@ if TYPE_CHECKING:
     from jaccard_eval.metrics.pixel_counts import ConfusionCounts
     from jaccard_eval.options import Bootstrap, ReadOptions, Slice
     from jaccard_eval.runs import load_result
-    from jaccard_eval.similarity.encoding import clip, scale
-    from jaccard_eval.similarity.grid import decode_grid
+    from jaccard_eval.similarity.encoding import clip, decode_grid, scale
     from jaccard_eval.similarity.iou import (
         box_ciou,
         box_diou,
@@ -117,7 +116,7 @@ _HOMES = {
     "clip": "similarity.encoding",
     "compare": "api.library",
     "convert": "api.library",
-    "decode_grid": "similarity.grid",
+    "decode_grid": "similarity.encoding",
     "diou_loss": "similarity.iou",
     "evaluate": "api.library",
     "exchange_rate": "features.scale.compute",

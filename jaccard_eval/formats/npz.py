@@ -342,7 +342,7 @@ def _add_raw(archive: Archive, heads: list[str], draft: Draft, options: ReadOpti
 
 def _decode(archive: Archive, head: str, n_images: int | None) -> _Head | None:
     """Decode one head: the best class of every box whose score is worth keeping."""
-    from jaccard_eval.similarity.grid import GRID_FORMULAS, decode_grid
+    from jaccard_eval.similarity.encoding import GRID_FORMULAS, decode_grid
 
     names = [f"{name}{head}" for name in _RAW_ARRAYS]
     raw = archive.numbers(names[0], (n_images, None, None, None, None))
