@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from jaccard_eval.registry import provide
 
 if TYPE_CHECKING:
-    from jaccard_eval.api.histories import history
     from jaccard_eval.api.library import (
         compare,
         convert,
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     )
     from jaccard_eval.api.results import log_metrics
     from jaccard_eval.api.streaming import Evaluator
-    from jaccard_eval.api.suites import suite
+    from jaccard_eval.api.suites import history, suite
     from jaccard_eval.compat.torchmetrics import MeanAveragePrecision
     from jaccard_eval.data.boxtable import BoxTable
     from jaccard_eval.data.dataset import Dataset
@@ -140,7 +139,7 @@ _HOMES = {
     "scale": "similarity.encoding",
     "sensitivity": "api.library",
     "soft_nms": "features.nms",
-    "history": "api.histories",
+    "history": "api.suites",
     "suite": "api.suites",
     "to_frame": "frames",
     "verify": "api.library",

@@ -1,4 +1,8 @@
-"""Orders and blocks: detections by class and score, ground truth by image and class, all with explicit tie rules."""
+"""Pairing detections with ground truth, once, into one match table.
+
+Here are the orders and blocks of rows: detections by class and score, ground truth by image and class, all with
+explicit tie rules.
+"""
 
 from __future__ import annotations
 

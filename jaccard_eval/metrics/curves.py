@@ -1,6 +1,8 @@
 """Curves of all classes and thresholds at once, from a ranking: hits, precision, recall, ties.
 
-A resample shares what a ranking prepares once: it has other weights, not another ranking.
+A resample shares what a ranking prepares once: it has other weights, not another ranking. KITTI's curve has precision
+at 41 numbers of hits, each of detections that are matched anew from a score on. The Jaccard index of a set of
+detections is how many pairs a best one-to-one assignment finds, of all that is there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Boxes in any encoding to their edges and back, clipped to their image or scaled with it; no overlap."""
+"""Boxes in any encoding to their edges and back, clipped to their image or scaled with it; no overlap.
+
+Raw outputs of a YOLO head, one grid cell and anchor each, are an encoding too. No suppression happens here.
+"""
 
 from __future__ import annotations
 

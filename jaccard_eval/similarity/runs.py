@@ -1,4 +1,4 @@
-"""Masks as runs of pixels: compressed strings, polygons and unions to runs and back, without a dense mask.
+"""Masks as runs of pixels: compressed strings, polygons, unions and outlines, to runs and back, without a dense mask.
 
 A mask is where it changes: the ascending numbers of the pixels at which background becomes foreground or the reverse.
 Pixels are numbered down the columns, ``x * height + y``. Many masks are one array of `edges` and `offsets` into it; a

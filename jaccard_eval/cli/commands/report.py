@@ -57,7 +57,7 @@ def _follow(results: tuple[Path, ...], options: RunOptions) -> None:
     idle = [name for name in OF_ONE if getattr(options, name) is not None]
     if idle:
         raise UsageError(f"--{idle[0]} is for a single result, and these are {len(results)}. Remove it.")
-    from jaccard_eval.api.histories import follow
+    from jaccard_eval.api.suites import follow
     from jaccard_eval.features.compare.comparison import AUTO
     from jaccard_eval.report.write import is_folder_output
     from jaccard_eval.runs import read_document

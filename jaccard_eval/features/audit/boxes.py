@@ -14,7 +14,7 @@ import numpy.typing as npt
 from jaccard_eval.data.alignment import common_sizes
 from jaccard_eval.data.boxtable import BoolArray, Boxes, BoxTable, Chosen, FloatArray, freeze, from_xywh, to_xywh
 from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Dataset, Reading
-from jaccard_eval.features.audit.agreement import (
+from jaccard_eval.features.audit import (
     MISREAD,
     Agreement,
     AuditContext,

@@ -22,7 +22,7 @@ from jaccard_eval.data.alignment import (
 )
 from jaccard_eval.data.boxtable import RowArray
 from jaccard_eval.data.dataset import Dataset, LabelMap
-from jaccard_eval.features.audit.agreement import (
+from jaccard_eval.features.audit import (
     LOW_AGREEMENT,
     MISREAD,
     STOP_GIVEN,

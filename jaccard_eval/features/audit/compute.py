@@ -13,14 +13,7 @@ from jaccard_eval.data.alignment import Alignment
 from jaccard_eval.data.boxtable import Words
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.protocol import BOXES, COCO, POINTS
-from jaccard_eval.features.audit.agreement import (
-    FEWEST_MATCHED,
-    STOP_GIVEN,
-    AuditContext,
-    Measure,
-    place_agreement,
-    take_sample,
-)
+from jaccard_eval.features.audit import FEWEST_MATCHED, STOP_GIVEN, AuditContext, Measure, place_agreement, take_sample
 from jaccard_eval.features.audit.boxes import DOUBTED, check_offsets, check_outside, check_readings, check_rounding
 from jaccard_eval.features.audit.class_maps import Confusion, check_classes
 from jaccard_eval.features.audit.duplicates import (

@@ -15,7 +15,7 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO
 from jaccard_eval.data.signature import RowHasher
-from jaccard_eval.features.audit.agreement import MISREAD, AuditContext, unflagged
+from jaccard_eval.features.audit import MISREAD, AuditContext, unflagged
 from jaccard_eval.findings import MAX_EXAMPLES, FindingLog, Severity, Where
 from jaccard_eval.fixes import ON, Fix
 from jaccard_eval.frozen import dataclass

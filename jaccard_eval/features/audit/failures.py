@@ -11,7 +11,7 @@ from jaccard_eval.data.alignment import align_images, match_classes, place
 from jaccard_eval.data.boxtable import BoxTable, FloatArray, freeze, from_xywh, to_xywh
 from jaccard_eval.data.dataset import Dataset, ImageTable
 from jaccard_eval.data.imagekeys import OVERLOOKED, match_by, posix, stem_of
-from jaccard_eval.features.audit.agreement import (
+from jaccard_eval.features.audit import (
     LOW_AGREEMENT,
     OVERLAPPED,
     ImageMatchTrial,

@@ -11,7 +11,7 @@ from jaccard_eval.data.alignment import Placement, place
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import match_by, number_text, posix, shared_suffix, without_suffix
-from jaccard_eval.features.audit.agreement import (
+from jaccard_eval.features.audit import (
     LOW_AGREEMENT,
     MISREAD,
     OVERLAPPED,

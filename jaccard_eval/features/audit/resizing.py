@@ -14,7 +14,7 @@ from jaccard_eval.data.dataset import Reading
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.data.resizing import STRIDE, TURNS, Resizing, Step, geometry_of
-from jaccard_eval.features.audit.agreement import (
+from jaccard_eval.features.audit import (
     FEWEST_MATCHED,
     AuditContext,
     IntArray,

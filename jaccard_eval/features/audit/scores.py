@@ -12,7 +12,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import Boxes, FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import PROTOCOLS
-from jaccard_eval.features.audit.agreement import MISREAD, SAMPLE_BOXES, AuditContext, unflagged
+from jaccard_eval.features.audit import MISREAD, SAMPLE_BOXES, AuditContext, unflagged
 from jaccard_eval.features.audit.images import uncovered_images
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix

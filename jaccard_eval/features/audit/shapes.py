@@ -18,7 +18,7 @@ from jaccard_eval.data.known_protocols import MASKS, ORIENTED
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import COCO
 from jaccard_eval.data.resizing import MIRROR, Resizing
-from jaccard_eval.features.audit.agreement import (
+from jaccard_eval.features.audit import (
     OVERLAPPED,
     Agreement,
     AuditContext,

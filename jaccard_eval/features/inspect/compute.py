@@ -13,7 +13,7 @@ from jaccard_eval.data.dataset import Dataset, ImageTable, Reading
 from jaccard_eval.data.protocol import COCO, Protocol
 from jaccard_eval.data.sides import summarise
 from jaccard_eval.data.signature import RowHasher, fingerprint
-from jaccard_eval.features.audit.agreement import take_sample
+from jaccard_eval.features.audit import take_sample
 from jaccard_eval.features.audit.boxes import leaving
 from jaccard_eval.features.audit.compute import audit, audit_alone
 from jaccard_eval.features.inspect import (

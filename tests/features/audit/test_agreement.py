@@ -3,7 +3,7 @@ import pytest
 
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap, unknown_sizes
-from jaccard_eval.features.audit.agreement import (
+from jaccard_eval.features.audit import (
     Agreement,
     Sample,
     advised,

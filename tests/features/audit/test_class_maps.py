@@ -8,7 +8,7 @@ import pytest
 from jaccard_eval.data.alignment import match_classes
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.dataset import LabelMap
-from jaccard_eval.features.audit.agreement import pair_by_place
+from jaccard_eval.features.audit import pair_by_place
 from jaccard_eval.features.audit.class_maps import Candidate, Confusion, judge, rerun_with
 from jaccard_eval.findings import FindingLog, Where
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.features.audit.agreement import Sample, pair_by_place, take_sample
+from jaccard_eval.features.audit import Sample, pair_by_place, take_sample
 
 HERE, THERE = [0.0, 0.0, 10.0, 10.0], [50.0, 50.0, 10.0, 10.0]
 NEAR = [0.0, 0.0, 10.0, 8.0]  # IoU with HERE is 80 / 100
