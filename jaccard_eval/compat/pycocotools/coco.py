@@ -19,8 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 from jaccard_eval.compat.pycocotools import mask as maskUtils
-from jaccard_eval.compat.pycocotools.scanned import ScannedRows, scan_rows
-from jaccard_eval.compat.pycocotools.shapes import ReadMasks, decoded, is_compressed, masks_of, rles
+from jaccard_eval.compat.pycocotools.shapes import (
+    ReadMasks,
+    ScannedRows,
+    decoded,
+    is_compressed,
+    masks_of,
+    rles,
+    scan_rows,
+)
 from jaccard_eval.errors import require
 
 __all__ = ["COCO", "Record", "maskUtils", "without_collection"]

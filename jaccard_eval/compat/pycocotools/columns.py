@@ -17,8 +17,13 @@ import numpy.typing as npt
 
 from jaccard_eval.compat.pycocotools.coco import Record
 from jaccard_eval.compat.pycocotools.params import Params, rules_of
-from jaccard_eval.compat.pycocotools.scanned import ScannedRows
-from jaccard_eval.compat.pycocotools.shapes import ReadMasks, require_points, shape_overlaps, shaped_columns
+from jaccard_eval.compat.pycocotools.shapes import (
+    ReadMasks,
+    ScannedRows,
+    require_points,
+    shape_overlaps,
+    shaped_columns,
+)
 from jaccard_eval.data.boxtable import BoxTable, FloatArray
 from jaccard_eval.data.protocol import BOXES, COCO, AreaRange, Protocol
 from jaccard_eval.errors import UsageError

@@ -1,29 +1,30 @@
-"""Masks and keypoints of annotations: RLE as pycocotools writes it into them, and columns that can be compared."""
+"""Masks and keypoints of annotations: RLE as pycocotools writes it into them, and columns that can be compared.
+
+From a file the compiled core reads results as columns, without a record for each of them.
+"""
 
 from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from itertools import chain
 from typing import Any
+
 import msgspec
 import numpy as np
 import numpy.typing as npt
+
 from jaccard_eval.compat.pycocotools.params import rules_of
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Shapes
 from jaccard_eval.errors import UsageError
-from jaccard_eval.native.calls import read_outlines, scan_shapes
+from jaccard_eval.frozen import dataclass
+from jaccard_eval.native.calls import RecordColumns, ScannedShapes, read_outlines, read_poses, scan_results, scan_shapes
 from jaccard_eval.reading.outlines import OutlineDraft
 from jaccard_eval.similarity import KINDS
 from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.similarity.masks import Masks, Outlines
 from jaccard_eval.similarity.runs import Runs, encode_counts, offsets_of, strings_of_runs
 from jaccard_eval.text import pluralise, quoted_value
-from io import BytesIO
-from jaccard_eval.data.boxtable import FloatArray, Shapes
-from jaccard_eval.frozen import dataclass
-from jaccard_eval.native.calls import RecordColumns, ScannedShapes, read_outlines, read_poses, scan_results, scan_shapes
-from jaccard_eval.similarity.masks import Masks
-from jaccard_eval.similarity.runs import Runs
-
 
 Record = dict[str, Any]
 
