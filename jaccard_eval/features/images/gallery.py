@@ -21,7 +21,7 @@ from jaccard_eval.report.model import Album, DrawnShape, Gallery, GalleryBox, Ga
 from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.similarity.masks import Masks
 from jaccard_eval.similarity.obb import Quads
-from jaccard_eval.similarity.runs import traced
+from jaccard_eval.similarity.tracing import traced
 from jaccard_eval.text import did_you_mean, pluralise, quoted_value
 
 MOST_CELLS = 128  # along the longer side of a mask, which is sampled where it has more pixels
