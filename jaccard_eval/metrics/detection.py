@@ -264,10 +264,8 @@ class Averages:
             return self._weighted(values.reshape(-1, len(kept)).mean(axis=0), kept)
         chosen = np.ravel(values if label is None else values[..., kept == label])
         # One flat mean in the order (T, R, K), as pycocotools takes it: a mean of means would end in another last bit.
-        mean = float(np.mean(chosen)) if len(chosen) else math.nan
-        if not math.isnan(mean):
-            return mean
-        defined = chosen[~np.isnan(chosen)]
+        # The least of numbers with NaN among them is NaN: asked at once, as a thousand resamples do.
+        defined = chosen[~np.isnan(chosen)] if math.isnan(chosen.min(initial=0.0)) else chosen
         return float(np.mean(defined)) if len(defined) else math.nan
 
     def _weighted(self, means: FloatArray, kept: IntArray) -> float:
