@@ -6,6 +6,7 @@ Points without numbers are not labelled. DeepLabCut calls images by their path, 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -25,12 +26,29 @@ _BEGINNING = pattern(r'\ufeff?"?scorer"?,[^\n]*\n(?:"?individuals"?,[^\n]*\n)?"?
 # A face in each file, of 300W and others: how many points, and x and y of each.
 POINTS_SUFFIX = ".pts"
 _FACE = pattern(r"\ufeff?\s*(?:version:\s*\S+\s+)?n_points:\s*(\d+)\s*\{([^{}]*)(\})?")
-_SLEAP = pattern(r"\ufeff?track,frame_idx,instance\.score,[^\n]*\.x,")
+# A column of SLEAP, or of a script: a point, and x, y, how sure a network is, or how well the point is seen.
+_COLUMN = pattern(r"(.+?)[._](x|y|score|conf|confidence|likelihood|prob|v|vis|visibility|visible)", re.IGNORECASE)
+_THIRD = {"v": "seen", "vis": "seen", "visibility": "seen", "visible": "seen"}
+_IMAGES = ("frame_idx", "image", "image_name", "image_path", "img_name", "file_name", "filename", "frame", "image_id")
+_SCORES = ("score", "confidence", "pose_score", "person_score")
+_LEAST = 5  # points of a table that shows by nothing else that it has poses
 
 
 def is_table(text: str) -> bool:
     """Whether a text begins as one of these tables does."""
-    return _BEGINNING.match(text) is not None or _SLEAP.match(text) is not None
+    if _BEGINNING.match(text) is not None:
+        return True
+    header = _fields(text.partition("\n")[0])
+    names = {point for _, _, point, _ in _columns_of_points(header)}
+    return _place(header, _IMAGES) is not None and len(names) >= (1 if header[0] == "track" else _LEAST)
+
+
+def _fields(line: str) -> list[str]:
+    return [field.strip(' \r"').lstrip("\ufeff") for field in line.split(",")]
+
+
+def _place(header: Sequence[str], names: Sequence[str]) -> int | None:
+    return next((header.index(name) for name in names if name in header), None)
 
 
 def read_table(path: Path, draft: Draft) -> None:
@@ -42,13 +60,15 @@ def read_table(path: Path, draft: Draft) -> None:
     lines = [row for row in csv.reader(files.read_text(path).splitlines()) if row]
     is_deeplabcut = lines[0][0] == _HEADER[0]
     n_header = next((at for at, row in enumerate(lines) if row[0] not in _HEADER), len(lines)) if is_deeplabcut else 1
-    columns = [*_columns(lines[:n_header])] if is_deeplabcut else [*_columns_of_sleap(lines[0])]
+    lines[0] = [field.strip().lstrip("\ufeff") for field in lines[0]]
+    columns = [*_columns(lines[:n_header])] if is_deeplabcut else [*_columns_of_points(lines[0])]
+    image_at, score_at = (None if is_deeplabcut else _place(lines[0], names) for names in (_IMAGES, _SCORES))
     if not columns:
         fix = "Export the table again."
         raise DataError.single("csv-header", Where(str(path)), "has no columns of x and y below its points", fix=fix)
     collector = RecordCollector(draft)
     is_gt = draft.options.role == "gt"
-    names = [*dict.fromkeys(point for _, _, point, _ in columns)]
+    names, seen = [*dict.fromkeys(point for _, _, point, _ in columns)], set[str]()
     label = draft.options.names[0] if draft.options.names else 0
     note_no_class(draft)
     for number, row in enumerate(lines[n_header:], start=n_header + 1):
@@ -57,8 +77,10 @@ def read_table(path: Path, draft: Draft) -> None:
             detail = f"has {len(row)} cells; the header has {len(lines[0])}"
             draft.findings.error("columns", where, detail, fix="Give every row as many cells as the header.")
             continue
-        image = _image_of(row[: columns[0][0]]) if is_deeplabcut else row[1]
-        collector.add_image(image, file_name=image)
+        image = _image_of(row[: columns[0][0]] if image_at is None else row[image_at : image_at + 1])
+        if image not in seen:
+            seen.add(image)
+            collector.add_image(image, file_name=image)
         poses: dict[str, dict[str, dict[str, float]]] = {}
         for at, owner, point, coordinate in columns:
             cell = row[at].strip()
@@ -76,8 +98,10 @@ def read_table(path: Path, draft: Draft) -> None:
             found = [one["likelihood"] for one in placed.values() if "likelihood" in one and not is_gt]
             points = dict.fromkeys(names, (0.0, 0.0, 0.0))
             for point, one in placed.items():
-                points[point] = one["x"], one["y"], _SEEN if is_gt else one.get("likelihood", 1.0)
+                points[point] = one["x"], one["y"], one.get("seen", _SEEN) if is_gt else one.get("likelihood", 1.0)
             score = math.fsum(found) / len(found) if found else math.nan
+            if score_at is not None and is_numeral(row[score_at].strip()):
+                score = float(row[score_at])
             collector.add_drawn(image, label, Drawn(points=points, kind="pose"), where, score=score)
     draft.findings.raise_errors()
     collector.to_draft(encoding="xyxy", listed=True)
@@ -122,11 +146,14 @@ def _columns(header: Sequence[Sequence[str]]) -> Iterator[tuple[int, str, str, s
             )
 
 
-def _columns_of_sleap(header: Sequence[str]) -> Iterator[tuple[int, str, str, str]]:
-    for at, name in enumerate(header):
-        point, _, coordinate = name.rpartition(".")
-        if coordinate in ("x", "y", "score") and name != "instance.score":
-            yield at, "", point, "likelihood" if coordinate == "score" else coordinate
+def _columns_of_points(header: Sequence[str]) -> Iterator[tuple[int, str, str, str]]:
+    """Yield the columns of points that have x and y, likewise."""
+    matches = {at: match for at, name in enumerate(header) if (match := _COLUMN.fullmatch(name)) is not None}
+    axes = {(match[1], match[2].lower()) for match in matches.values()}
+    for at, match in matches.items():
+        point, name = match[1], match[2].lower()
+        if {(point, "x"), (point, "y")} <= axes:
+            yield at, "", point, name if name in ("x", "y") else _THIRD.get(name, "likelihood")
 
 
 def _image_of(cells: Sequence[str]) -> str:

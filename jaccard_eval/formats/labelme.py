@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import Drawn
+from jaccard_eval.reading.json import is_finite_number
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.reading.records import UNKNOWN_SIZE, Record, RecordCollector, document_records
 from jaccard_eval.text import quoted_value
@@ -104,12 +105,14 @@ class _Parts:
     where: Where
     rings: list[list[float]] = field(default_factory=list)
     edges: list[IntArray] = field(default_factory=list)
+    score: float = math.nan
 
 
 def _add_shapes(collector: RecordCollector, key: str, record: Record, size: tuple[float, float]) -> None:
     """Add objects as boxes, oriented boxes or poses: points of the group of a rectangle are its pose."""
     objects: dict[tuple[str, str], Drawn] = {}
     places: dict[tuple[str, str], Where] = {}
+    scores: dict[tuple[str, str], float] = {}
     points: dict[str, dict[str, tuple[float, float, float]]] = {}
     used = set[str]()
     for at, shape in enumerate(record.records("shapes")):
@@ -123,12 +126,13 @@ def _add_shapes(collector: RecordCollector, key: str, record: Record, size: tupl
                 points.setdefault(group, {})[shape.text("label")] = (x, y, _LABELLED)
             continue
         if kind == "rectangle" and collector.reads_boxes:
-            collector.add_box(key, shape.text("label"), shape.corners("points"), shape.where)
+            collector.add_box(key, shape.text("label"), shape.corners("points"), shape.where, score=_score(shape))
             used.add(group)
             continue
         own = (shape.text("label"), group if group and kind == _POLYGON else f"shapes[{at}]")
         drawn = objects.setdefault(own, Drawn(kind=kind))
         places.setdefault(own, shape.where)
+        scores.setdefault(own, _score(shape))
         if kind == "rectangle":
             drawn.box = shape.corners("points")
             drawn.kind = group or kind
@@ -142,7 +146,7 @@ def _add_shapes(collector: RecordCollector, key: str, record: Record, size: tupl
         if drawn.box is not None and drawn.kind in points:
             used.add(drawn.kind)
             drawn.points = points[drawn.kind]
-        collector.add_drawn(key, label, drawn, places[label, _])
+        collector.add_drawn(key, label, drawn, places[label, _], score=scores[label, _])
     for group in points.keys() - used:
         for _ in points[group]:
             collector.count_shape("point")
@@ -171,12 +175,12 @@ def _add_masks(collector: RecordCollector, key: str, record: Record, size: Float
             points = shape.entries("points")
             ring = shape.ring([points.numbers(name, 2) for name in points.values])
         if edges is not None or (ring and all(map(math.isfinite, ring))):
-            parts = objects.setdefault((label, group), _Parts(shape.where))
+            parts = objects.setdefault((label, group), _Parts(shape.where, score=_score(shape)))
             parts.rings += [ring] if ring else []
             parts.edges += [] if edges is None else [edges]
     for (label, _), parts in objects.items():
         if not parts.edges:
-            collector.add_polygons(key, label, parts.rings, parts.where)
+            collector.add_polygons(key, label, parts.rings, parts.where, score=parts.score)
             continue
         width, height = map(int, size.tolist())
         every = parts.edges
@@ -187,7 +191,13 @@ def _add_masks(collector: RecordCollector, key: str, record: Record, size: Float
             every = [*every, drawn.edges]
         masks = Runs(np.concatenate(every), offsets_of([len(edges) for edges in every]))
         union = combined(masks, np.zeros(len(masks), dtype=np.int64), 1)
-        collector.add_pixels(key, label, union.edges, (height, width), parts.where)
+        collector.add_pixels(key, label, union.edges, (height, width), parts.where, score=parts.score)
+
+
+def _score(shape: Record) -> float:
+    """Return the score that X-AnyLabeling writes for what a model found; NaN where there is none."""
+    score: Any = shape.values.get("score")
+    return float(score) if is_finite_number(score) else math.nan
 
 
 def _edges(shape: Record, size: FloatArray) -> IntArray | None:

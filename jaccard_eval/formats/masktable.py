@@ -24,6 +24,7 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.drawn import rings_of
 from jaccard_eval.reading.peek import FIRST, Kind, Likeness, Peek
 from jaccard_eval.reading.records import RecordCollector
 from jaccard_eval.text import is_numeral, quoted_value
@@ -311,7 +312,8 @@ def _add_mask(
             numbers = [float(number) for number in _NUMBER.findall(cell)]
             return side.add_outline(*keys, [numbers], where, score=score)
         if cell[:1] == "{" or re.match(r"\[\s*\[", cell):
-            return side.add_outline(*keys, json.loads(cell.replace("'", '"')), where, score=score)
+            outline = json.loads(cell.replace("'", '"'))
+            return side.add_outline(*keys, (is_polygon and rings_of(outline)) or outline, where, score=score)
         edges = runs.edges(cell)
     except ValueError as error:
         return str(error)

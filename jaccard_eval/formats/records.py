@@ -38,6 +38,7 @@ FORMAT = Format(
 """,
     carries=("images", "sizes", "names", "scores", "crowd", "difficult", "group_of", "ignore", "area"),
     suffixes=(".json", ".jsonl"),
+    reads={"bbox": "", "obb": "x1, y1, ..., x4, y4; cx, cy, w, h, angle"},
 )
 ASKED_LAST = True
 SHAPES = "shapelists"  # the format that reads other shapes of such records
@@ -94,6 +95,15 @@ def _rate(document: Peek) -> Likeness | None:
     if has_boxes and document.top_keys & _OF_TOOLS:
         return Likeness.CONTENT
     return Likeness.SUFFIX if has_boxes else None
+
+
+def iou_types(peek: Peek) -> set[str]:
+    """Return what there is, by the fields of records: upright boxes are only those around oriented ones."""
+    from jaccard_eval.reading.tabular.columns import is_oriented
+
+    found = peek.documents() if peek.is_folder else [peek]
+    are_turned = [is_oriented(sorted(one.item_keys or one.top_keys)) for one in found]
+    return {"obb"} if are_turned and all(are_turned) else {"bbox"}
 
 
 def _rate_table(peek: Peek) -> Likeness | None:

@@ -250,6 +250,12 @@ _FOUND_POINT = 0.2  # the least score of a point that is found: vis_thr of MMPos
 
 
 _TAGS = ("tags.0",)
+_LABELS = ("class_name", "category_name", "label_name", "class", "label", "category")
+_LISTS_OF_OBJECTS = ("objects", "instances", "annotations", "predictions", "detections", "regions", "persons", "people")
+_SHAPE_NAMES = (
+    rb'"(?:keypoints|polygons?|polys?|points|pts|quad|corners|segmentation|segments|rle|mask|rb?box|rotated_bbox|obb'
+    rb'|vertices|contour|joints)"\s*:\s*[\[{]\s*[^\]}\s]'
+)
 _VOTT_POLYGON = rb'"type"\s*:\s*"POLY(?:GON|LINE)"'  # others have boxes alone
 _IMAGE = ("img_path", "file_name", "filename", "img_info.filename", "img_info.file_name")
 _CHARACTER = rb'"text"\s*:\s*"(?:[^"\\]|\\u[\da-fA-F]{4}|[\xc2-\xf4][\x80-\xbf]+)"'
@@ -274,7 +280,7 @@ CARRIERS = {
     ),
     "mmocr, lines": Carrier(
         keys=frozenset({"file_name", "height", "width", "annotations"}), objects=("annotations",), name=_IMAGE,
-        one_class=_TEXT,
+        one_class=_TEXT, labels=("class_name", "category_name", "class", "category"),
     ),
     "mmocr, found": Carrier(keys=frozenset({"det_polygons", "det_scores"}), objects=("found",), one_class=_TEXT),
     "mmocr 0, found": Carrier(keys=frozenset({"boundary_result"}), objects=("found",), one_class=_TEXT),
@@ -471,6 +477,12 @@ CARRIERS = {
         keys=frozenset({"analyzeResult"}), images="analyzeResult.pages", objects=("words",),
         one_class=_TEXT, likeness=Likeness.NAMED, mark=b'"pages"', outline="polygon", kinds=("obb",),
     ),
+    "scripted, images": Carrier(
+        keys=frozenset({"images"}), images="images", objects=_LISTS_OF_OBJECTS, labels=_LABELS, lacks="annotations",
+        name=("image", "image_name", *_IMAGE, "image_path"), likeness=Likeness.NAMED,
+        mark=rb'"images"\s*:\s*\[\s*\{[^\[\]{}]*"(?:' + "|".join(_LISTS_OF_OBJECTS).encode()
+        + rb')"\s*:\s*\[\s*\{[^{}]*' + _SHAPE_NAMES,
+    ),
     "tensorflow.js": Carrier(keys=frozenset({"keypoints", "score"}), lacks="image_id", likeness=Likeness.NAMED),
     "sam": Carrier(keys=frozenset({"segmentation", "predicted_iou"}), likeness=Likeness.NAMED),
     "sa-1b": Carrier(
@@ -517,16 +529,16 @@ _VIDEOS = (CARRIERS["youtube-vis"], CARRIERS["youtube-vis, found"])
 _EITHER = (CARRIERS["encord"],)  # an object, or a list of them
 # What scripts write: records that name their image and have a shape and no box, or images with lists of such.
 _SCRIPTED = Carrier(
-    keys=frozenset(), objects=("objects", "instances", "annotations", "predictions", "detections", "regions"),
+    keys=frozenset(), objects=_LISTS_OF_OBJECTS,
     name=("image", "image_name", "img_name", "file_name", "filename", "img_path", "image_path", "image_id"),
-    labels=("class_name", "category_name", "label_name", "class", "label", "category"),
+    labels=_LABELS,
 )  # fmt: skip
 _NAMING = frozenset(_SCRIPTED.name) - {"image_id"}  # which is COCO's, unless nothing else reads it
+_OF_RESULTS = frozenset({"category_id", "bbox", "segmentation", "keypoints"})  # which are COCO's
 _SCRIPTED_POSES = replace(_SCRIPTED, encoding="xyxy")
-_SCRIPTED_SHAPES = pattern(
-    rb'"(?:keypoints|polygons?|points|segmentation|rle|mask|rbox|rbbox|vertices|contour|joints)"\s*:\s*[\[{]\s*[^\]}\s]'
-)
-_BOX = pattern(rb'"\w*b?box\w*"')
+_SCRIPTED_SHAPES = pattern(_SHAPE_NAMES)
+_BOX = pattern(rb'"(?!rb?box"|rotated_bbox")\w*b?box\w*"\s*:(?!\s*\[(?:\s*\[|(?:[^,\[\]]+,){4}))')  # of four numbers
+_TURNED_BOX = pattern(rb'"b?box"\s*:\s*\[(?:\s*\[[-+\d.eE,\s]+\]\s*,\s*\[|(?:[^,\[\]]+,){4})')
 _LISTED = Carrier(keys=frozenset(), objects=("found",), one_class=_TEXT)  # lists by the names of images
 _HEADER = 1024  # bytes before the numbers of an array
 _CLASSED = replace(_LISTED, labels=("label",), one_class="")
@@ -568,9 +580,16 @@ _BY_NAME = pattern(
     rb'\{\s*(?:"[^"]+"\s*:\s*\[\s*\]\s*,\s*)*"[^"]+"\s*:\s*\[\s*\{[^{}]*"(?:points|keypoints)"\s*:\s*\[\s*\['
 )
 _BY_NAME_PARTS = pattern(
-    rb'\{\s*"[^"]+"\s*:\s*(?:\{\s*(?:"keypoints"\s*:\s*\[\s*\[\s*\[|"img_dimensions"[^{}]*"polygons"\s*:\s*[\[{]'
+    rb'\{\s*(?:"[^"]+"\s*:\s*\[\s*\]\s*,\s*)*"[^"]+"\s*:\s*(?:\{\s*(?:"keypoints"\s*:\s*\[\s*\[\s*\[|"img_dimensions"[^{}]*"polygons"\s*:\s*[\[{]'
     rb'|[^{}]*"content_ann"\s*:\s*\{)'
     rb'|\[\s*\{\s*"(?:text_lines|bboxes)"\s*:\s*\[\s*\{[^{}]*"polygon")'
+)
+_ROWS_BY_NAME = pattern(
+    rb'\{\s*(?:"[^"]+"\s*:\s*\[\s*\]\s*,\s*)*"[^"]+"\s*:\s*\[\s*\[(?:[-+\d.eE\s]+,){7}[-+\d.eE\s]+'
+    rb'(?:,\s*(?:[-+\d.eE]+|"[^"]*")\s*){0,2}\]'
+)
+_POSES_BY_NAME = pattern(
+    rb'\{\s*(?:"[^"]+"\s*:\s*\[\s*\]\s*,\s*)*"[^"]+"\s*:\s*\[\s*\[\s*\[(?:[-+\d.eE\s]+,){2}[-+\d.eE\s]+\]'
 )
 # Corners, a word and a score, as readers return them; of keras-ocr the word is first. Of an image, of many, or by name.
 _TRIPLES = pattern(
@@ -602,10 +621,12 @@ _KINDS = {
     "segm": pattern(
         rb'"(?:rle|segmentation|mask|bitmask)"\s*:\s*\{|"segmentations"\s*:\s*\[|"type"\s*:\s*"(?:binary|segment|POLYGON)"|"shape"\s*:\s*"polygon"'
         rb'|"(?:polygon|segmentation|mask|det_polygons|boundary_result)"\s*:\s*\[\s*[^\]\s]|"type"\s*:\s*"polygon"|"(?:points|vertices|contour|coordinates|paths?)"\s*:\s*\[\s*\['
+        rb'|"(?:points|vertices)"\s*:\s*\[\s*\{\s*"x"'
     ),
     "obb": pattern(
         rb'"rotation"\s*:\s*(?!0[,}\s]|0\.0+[,}\s])\d|"b?box"\s*:\s*\[(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]'
-        rb'|"poly"\s*:\s*\[(?:[^,\]]*,){7}[^,\]]*\]'
+        rb'|"(?:poly|quad|corners)"\s*:\s*\[(?:[^,\]]*,){7}[^,\]]*\]'
+        rb'|"(?:quad|corners|b?box)"\s*:\s*\[\s*\[|"(?:rb?box|rotated_bbox|obb)"\s*:\s*\['
         rb'|"(?:dt_polys|valid_line|img_dimensions)"\s*:'
     ),
     "keypoints": pattern(rb'"type"\s*:\s*"(?:skeleton|points)"|"(?:keypoints|joints)"\s*:\s*\[[\s\[]*[-\d{]'),
@@ -639,19 +660,29 @@ def _rate(document: Peek) -> Likeness | None:
         )
         return carrier.likeness if is_drawn and _has_form(carrier, document) else None
     if "shapes" not in document.top_keys and (
-        _BY_NAME.match(document.head.lstrip()) or _BY_NAME_PARTS.match(document.head.lstrip())
+        any(form.match(document.head.lstrip()) for form in (_BY_NAME, _BY_NAME_PARTS, _ROWS_BY_NAME, _POSES_BY_NAME))
     ):  # which LabelMe begins with
         return Likeness.STRUCTURE
-    keys = document.item_keys
-    is_scripted = not keys.isdisjoint(_NAMING) and "category_id" not in keys and "data" not in keys
-    is_drawn = is_scripted and _SCRIPTED_SHAPES.search(document.head) is not None
+    keys = document.item_keys or (document.top_keys if document.kind is Kind.JSON_LINES else frozenset())
+    is_numbered = "image_id" in keys and keys.isdisjoint(_OF_RESULTS)
+    is_scripted = (not keys.isdisjoint(_NAMING) or is_numbered) and keys.isdisjoint(("category_id", "data"))
+    shapes = (_SCRIPTED_SHAPES, _TURNED_BOX)
+    is_drawn = is_scripted and any(shape.search(document.head) for shape in shapes)
     if not is_drawn:
-        return None
+        return _rate_alone(document)
     if _BOX.search(document.head):  # of records with boxes; where some have a shape instead, they make up no table
         objects = re.findall(rb"\{[^{}]*\}", document.head)
         shaped = [one for one in objects if _SCRIPTED_SHAPES.search(one)]
         return Likeness.NAMED if any(not _BOX.search(one) for one in shaped) else None
-    return Likeness.CONTENT if keys.isdisjoint(_SCRIPTED.objects) else Likeness.STRUCTURE
+    is_table = keys.isdisjoint(_SCRIPTED.objects) and not is_numbered and not _TURNED_BOX.search(document.head)
+    return Likeness.CONTENT if is_table else Likeness.STRUCTURE
+
+
+def _rate_alone(document: Peek) -> Likeness | None:
+    """Rate objects with a class and a shape that name no image: they are of the one that their file is called after."""
+    is_list = not document.item_keys.isdisjoint(_LABELS)
+    is_drawn = bool(_SCRIPTED_SHAPES.search(document.head)) and not _BOX.search(document.head)
+    return Likeness.SUFFIX if is_drawn and (is_list or not document.top_keys.isdisjoint(_LISTS_OF_OBJECTS)) else None
 
 
 def _has_form(carrier: Carrier, document: Peek) -> bool:
@@ -690,9 +721,9 @@ def iou_types(peek: Peek) -> set[str]:
     # Of what inference found, in one list, that of 2021 with the score behind the corners.
     inner = re.findall(rb"\[([^\[\]]+)\]", b"".join(_FOUND.findall(heads)))
     outlines += [n - n % 2 for ring in inner if (n := len(re.findall(rb"[^\s,]+", ring)))]
-    if any(_TRIPLES.match(document.head.lstrip()) for document in found):
+    if any(form.match(document.head.lstrip()) for document in found for form in (_TRIPLES, _ROWS_BY_NAME)):
         return {"obb"}
-    if any(_DETECTED.match(document.head.lstrip()) for document in found):
+    if any(form.match(document.head.lstrip()) for document in found for form in (_DETECTED, _POSES_BY_NAME)):
         return {"keypoints"}
     is_text = any(mark in heads for mark in _OF_WORDS)
     if is_text and outlines:  # and the boxes around them
@@ -774,9 +805,11 @@ def _images(path: Path, draft: Draft) -> Iterator[tuple[Carrier, str, Record, Ma
                 yield _LISTED, name, Record({"found": parse_json(path, words)}, where, draft.findings), {}
         return
     if looks_like_json_lines(text):
-        start = files.head(path)
-        for record in line_records(path, text, draft):
-            carrier = _carrier_of(frozenset(record.values), start) or CARRIERS["mmocr, lines"]
+        start, usual = files.head(path), _SCRIPTED
+        for one in line_records(path, text, draft):
+            carrier = usual = _of_naming(_carrier_of(frozenset(one.values), start) or usual, one.values)
+            # A line may be an object by itself.
+            record = one if carrier.objects else replace(one, values={**one.values, "": [one.values]})
             yield carrier, _name(record, carrier, path.stem), _with_rows(record, carrier), {}
         return
     for key, file, value in documents(path, draft):
@@ -799,6 +832,9 @@ def _of_document(
         return
     document = Record.of(value, where, draft.findings)
     found = _carrier_of(frozenset(document.values), files.head(file))
+    if found is None and any(isinstance(document.values.get(name), list) for name in _SCRIPTED.objects):
+        yield _SCRIPTED, _name(document, _SCRIPTED, key), document, {}
+        return
     if found is None:
         yield from _named(document)
         return
@@ -879,10 +915,8 @@ def _listed(
 ) -> Iterator[tuple[Carrier, str, Record, Mapping[Any, str]]]:
     """Yield the images of a list, which is one of them where its records do not name any."""
     first = next((entry for entry in values if isinstance(entry, dict)), {})
-    other = CARRIERS["sam"] if frozenset(first).isdisjoint(_SCRIPTED.name) else _SCRIPTED
-    carrier = _carrier_of(frozenset(first), files.head(Path(where.path))) or other
-    if "keypoints" in carrier.keys and not _NAMING.isdisjoint(first):  # each names its image
-        carrier = _SCRIPTED_POSES if carrier.encoding == "xyxy" else _SCRIPTED
+    other = replace(_SCRIPTED, objects=()) if frozenset(first).isdisjoint(_SCRIPTED.name) else _SCRIPTED
+    carrier = _of_naming(_carrier_of(frozenset(first), files.head(Path(where.path))) or other, first)
     if carrier is CARRIERS["mmpose 0"]:
         values = _by_image(values)
     if values and isinstance(values[0], list) and _of_detectors(values[0]):
@@ -914,6 +948,13 @@ def _listed(
         for outer in Record.list_of(values, where, draft.findings):
             for record in _joined(outer, carrier) if carrier.images else [_with_rows(outer, carrier)]:
                 yield carrier, _name(record, carrier, key), record, {}
+
+
+def _of_naming(carrier: Carrier, record: Mapping[str, Any]) -> Carrier:
+    """Return a carrier, or that of scripts where poses name their image each."""
+    if "keypoints" not in carrier.keys or _NAMING.isdisjoint(record):
+        return carrier
+    return _SCRIPTED_POSES if carrier.encoding == "xyxy" else _SCRIPTED
 
 
 def _of_detectors(entry: Any) -> bool:
@@ -1076,8 +1117,8 @@ def _parts(given: Any) -> Any:
     pages = (
         given if isinstance(given, list) else [given.get("content_ann", given) if isinstance(given, dict) else given]
     )
-    if pages and all(map(_is_triple, pages)):
-        return [*map(_of_triple, pages)]
+    if pages and all(isinstance(page, list) and page for page in pages):
+        return [*map(_of_row, pages)]
     by_class = pages[0].get("polygons") if len(pages) == 1 and isinstance(pages[0], dict) else None
     if isinstance(by_class, dict):  # of docTR
         return [{"polygon": ring, "label": label} for label in by_class for ring in _listed_at(by_class, label)]
@@ -1090,6 +1131,15 @@ def _parts(given: Any) -> Any:
     return [
         {**each, "bbox": None} if isinstance(each, dict) else {"polygon": each} for listed in lists for each in listed
     ]
+
+
+def _of_row(row: list[Any]) -> dict[str, Any]:
+    """Return an object that is a list: a word and its corners, points, or corners and perhaps a score and a class."""
+    if _is_triple(row):
+        return _of_triple(row)
+    if isinstance(row[0], list):
+        return {"keypoints": row, "keypoint_scores": [point[-1] for point in row if isinstance(point, list) and point]}
+    return {"polygon": row[:8], **dict(zip(("score", "label"), row[8:], strict=False))}
 
 
 def _parted(inner: Record) -> Iterator[Record]:
@@ -1122,7 +1172,7 @@ def _label(entry: Record, carrier: Carrier, names: Mapping[Any, str], draft: Dra
         if number in names:
             return names[number]
         entry.error("class-index", carrier.labels[0], f"is {number}, but there are {len(names)} classes")
-    if carrier.one_class or number is None:
+    if number is None or (carrier.one_class and not isinstance(number, str)):
         return None
     return number if isinstance(number, int) else str(number)
 
@@ -1286,4 +1336,4 @@ def _drawn(entry: Record, encoding: str) -> Drawn:
 
 
 def _four(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 4
+    return isinstance(value, list) and len(value) == 4 and not any(isinstance(part, list | dict) for part in value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -153,9 +154,10 @@ def _is_scored(line: Mapping[str, float]) -> bool:
     return min(line["n3"], line["n4"]) > 1 and 0 <= line["score"] <= 1 and line.get("class", 0) <= _MANY_CLASSES
 
 
-def _is_classed_quad(line: Mapping[str, float]) -> bool:
+def _is_classed_quad(line: Mapping[str, float], unnamed: float = np.inf) -> bool:
     corners = [line[name] for name in _QUAD]
-    return is_quad(corners) and max(corners) > 1 and line.get("class", np.inf) <= _MANY_CLASSES
+    is_score = 0 <= line.get("score", 0) <= 1
+    return is_quad(corners) and max(corners) > 1 and is_score and line.get("class", unnamed) <= _MANY_CLASSES
 
 
 def _have_fractions(rows: Sequence[Mapping[str, str]]) -> bool:
@@ -204,6 +206,20 @@ LAYOUTS = {
     "four corners, class": Layout(
         columns=f"{' '.join(_QUAD)} class", is_one=_is_classed_quad, numbers_classes=True, least=2
     ),
+    **{
+        f"four corners, {columns}": Layout(
+            columns=f"{' '.join(_QUAD)} {columns}", is_one=partial(_is_classed_quad, unnamed=0), numbers_classes=True,
+            likeness=likeness, least=least, are_all=_have_fractions,
+        )
+        for columns, likeness, least in (("score class", Likeness.STRUCTURE, 2), ("class score", Likeness.CONTENT, 1))
+    },
+    **{
+        f"image, {columns}": Layout(
+            columns=f"image {columns.replace('quad', ' '.join(_QUAD))}", is_one=partial(_is_classed_quad, unnamed=0),
+            numbers_classes=True, likeness=Likeness.CONTENT, least=1,
+        )
+        for columns in ("class score quad", "score quad class", "class quad", "quad class score", "quad class")
+    },
     "class last": Layout(columns="n1 n2 n3 n4 class", likeness=Likeness.STRUCTURE, least=1),
     "class last, numbers": Layout(
         columns="n1 n2 n3 n4 class", is_one=_has_index, numbers_classes=True, least=1, are_all=_begin_with_coordinates
@@ -266,6 +282,8 @@ def _layout_of(texts: Sequence[str], *, has_images: bool) -> Layout | None:
             continue
         rows = [layout.fields(line) for line in lines[:_LOOKED_AT]]
         fitting = [row for row in rows if row is not None]
+        if has_images and layout.box is _QUAD and rows and rows[0] is None:
+            continue  # tables begin with the names of their columns
         labels = [row.get("class", "") for row in fitting]
         if not layout.least <= len({*labels}) <= max(len(labels) // 2, layout.least) and layout.least:
             continue

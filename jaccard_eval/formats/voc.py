@@ -43,7 +43,7 @@ FORMAT = Format(
 
 _KINDS = {
     "bbox": pattern(rb"<xmin>"),
-    "obb": pattern(rb"<robndbox>|<[xy]_?(?:4|left_top)>|<points>\s*<point>"),
+    "obb": pattern(rb"<robndbox>|<[xy]_?(?:4|left_top)>|<x0>[^<]*</x0>|<points>\s*<point>"),
     "segm": pattern(rb"<polygon>\s*<(?:pt|x1|username)>"),
 }
 ROOT = "annotation"  # the outermost element of an annotation file

@@ -110,9 +110,9 @@ def iou_types(peek: Peek) -> set[str]:
 
 def _is_turned(fields: list[str]) -> bool:
     """Whether a line can be centre, sizes and angle, and perhaps a score, in pixels."""
-    if len(fields) not in (_TURNED_COLUMNS, _TURNED_COLUMNS + 1) or not all(map(_NUMBER.fullmatch, fields)):
+    if len(fields) not in (_TURNED_COLUMNS, _TURNED_COLUMNS + 1) or not all(map(_NUMBER.fullmatch, fields[1:])):
         return False
-    _, x, y, width, height, angle, *score = map(float, fields)
+    x, y, width, height, angle, *score = map(float, fields[1:])
     return max(x, y) > 1 and min(width, height) > 0 and abs(angle) <= 360 and all(0 <= one <= 1 for one in score)
 
 
@@ -199,4 +199,4 @@ def _is_label_line(line: str) -> bool:
     n_numbers = len(list(takewhile(_NUMBER.fullmatch, reversed(fields))))
     if n_numbers == len(fields):
         return n_numbers > BOX_NUMBERS and float(fields[0]).is_integer()
-    return n_numbers in (BOX_NUMBERS, BOX_NUMBERS + 1)
+    return n_numbers in (BOX_NUMBERS, BOX_NUMBERS + 1) or (n_numbers == len(fields) - 1 and _is_turned(fields))

@@ -50,6 +50,7 @@ _POLYGON_KEYS = (
     "poly",
     "polys",
     "quad",
+    "corners",
     "points",
     "vertices",
     "pts",
@@ -317,6 +318,8 @@ def drawn_by(record: Fields, *, box: Sequence[float] | None = None, kind: str = 
         value = record.values.get(name)
         if _are_numbers(value) and len(value) in (5, 8):
             drawn.turned, drawn.rings = (value, ()) if len(value) == 5 else (None, [value])
+        elif isinstance(value, list) and len(value) == 4 and (rings := rings_of(value)):
+            drawn.rings = rings
     for name in _MASK_KEYS:
         value = record.values.get(name)
         if isinstance(value, dict) and "counts" in value:
@@ -393,6 +396,15 @@ def points_of(record: Fields, name: str = "keypoints") -> Points:
     """Return the points of a pose by their number: triples in one list, lists of each, or objects."""
     value = record.values[name]
     rows: Iterable[Any] = ()
+    if (
+        isinstance(value, dict)
+        and value
+        and all(isinstance(point, dict | list) for point in value.values())
+        and "x" not in value
+    ):
+        placed = {key: _point(point) for key, point in value.items()}
+        if all(point is not None and _are_numbers([*point]) for point in placed.values()):
+            return {key: [*map(float, point or ())] for key, point in placed.items()}
     if isinstance(value, dict):
         xs, ys = value.get("x"), value.get("y")
         seen = next((value[key] for key in ("visible", "v", "confidence") if value.get(key) is not None), None)

@@ -74,7 +74,12 @@ def _convention(angle: FloatArray, draft: Draft, usual: str) -> str:
         )
         draft.details.append(f"angles in {spelled_angle(chosen)}")
         return chosen
-    fitting = [name for name in ANGLES if name.startswith(unit) and name.endswith("-" + direction if direction else "")]
+    # The usual direction is that of the usual unit, degrees.
+    fitting = [
+        name
+        for name in ANGLES
+        if name.startswith(unit) and (name.endswith("-" + direction if direction else "") or name.startswith("rad"))
+    ]
     meaning = " or ".join(map(spelled_angle, fitting))
     fix = Fix.of_side(role, "Pass {angle}.", angle=tuple(fitting))
     draft.findings.error("angle-ambiguous", where, f"angles from {low:g} to {high:g} may be {meaning}", fix=fix)

@@ -86,7 +86,7 @@ def test_coco_has_eight_numbers_or_five(tmp_path: Path, box: list[float], option
 
 def test_an_angle_that_may_be_either_is_asked_for_and_the_advice_works(tmp_path: Path) -> None:
     path = coco(tmp_path / "pred.json", [*BOX, -math.pi / 6])
-    either = r"may be degrees.* or radians.*ReadOptions\(angle=\"deg-ccw\" or angle=\"rad-ccw\"\)"
+    either = r"may be degrees.* or radians.*ReadOptions\(angle=\"deg-ccw\" or angle=\"rad-cw\" or angle=\"rad-ccw\"\)"
     with pytest.raises(DataError, match=either):
         quads(path, "pred")
     assert quads(path, "pred", angle="rad-ccw") == pytest.approx(QUAD)

@@ -545,9 +545,11 @@ COLUMNS = {
         Columns(("polygon", "conf", "track")),
         Columns(("obb",)),
         Columns(("obb", "conf")),
+        Columns(("conf", "obb")),
         Columns(("obb", "conf", "track")),
         Columns(("xywhr",)),
         Columns(("xywhr", "conf")),
+        Columns(("conf", "xywhr")),
         Columns(("difficult", "xywhr")),
         Columns(("difficult", "xywhr", "conf")),
     )
@@ -587,14 +589,23 @@ def pose_columns(numbers: IntArray, kpt_shape: tuple[int, int], role: str) -> Co
     return Columns((POSE, *("conf", "track")[: max(spare, 0)]) if role == "pred" else (POSE,), kpt_shape)
 
 
-def choose_oriented(numbers: IntArray, role: str) -> ColumnChoice | None:
+def choose_oriented(lines: LabelLines, numbers: IntArray, role: str) -> ColumnChoice | None:
     """Return the layout of lines that are known to be oriented boxes, by how many numbers most have."""
     n = int(np.bincount(numbers).argmax()) if len(numbers) else 0
     scored = role == "pred"
     named = {8 + scored: "obb", 5 + scored: "xywhr"}.get(n)
     if scored and n == _ORIENTED_NUMBERS["obb"] + 2:
         return ColumnChoice(COLUMNS["obb-conf-track"])
-    return None if named is None else ColumnChoice(COLUMNS[f"{named}-conf" if scored else named])
+    if named is None:
+        return None
+    return ColumnChoice(_scored(lines, numbers, named) if scored else COLUMNS[named])
+
+
+def _scored(lines: LabelLines, numbers: IntArray, shape: str) -> Columns:
+    """Return the layout of oriented boxes with scores, which are last unless those numbers cannot be scores."""
+    block, _ = _block(lines, numbers, _ORIENTED_NUMBERS[shape] + 1)
+    is_second = _count_outside(block[:, -1]) * 2 > len(block) and not _count_outside(block[:, 0])
+    return COLUMNS[f"conf-{shape}" if is_second else f"{shape}-conf"]
 
 
 def choose_pose(lines: LabelLines, numbers: IntArray, role: str) -> ColumnChoice | None:
@@ -687,7 +698,15 @@ def choose_columns(
 
 
 def _choose_behind_names(lines: LabelLines, numbers: IntArray, sizes: FloatArray, options: ReadOptions) -> ColumnChoice:
-    """Choose box or box and confidence: a number that is not a confidence belongs to the name, as in "Boeing 737"."""
+    """Choose box or box and confidence: a number that is not a confidence belongs to the name, as in "Boeing 737".
+
+    What is below 0 behind a box is an angle.
+    """
+    long, scored = _block(lines, numbers, 5 + (options.role == "pred"))[0], options.role == "pred"
+    for name, at, of_score in (("xywhr-conf", 4, 5), ("conf-xywhr", 5, 0)) if scored else (("xywhr", 4, None),):
+        is_scored = of_score is None or not _count_outside(long[:, of_score])
+        if len(long) * 2 > len(lines) and is_scored and (long[:, at] < 0).any() and _are_angles(long[:, at]):
+            return ColumnChoice(COLUMNS[name])
     counts = np.bincount(np.minimum(numbers, 5), minlength=6)
     if counts[5] <= counts[4]:
         return ColumnChoice(COLUMNS["box"])
@@ -894,6 +913,8 @@ def _choose_points(lines: LabelLines, numbers: IntArray, role: str) -> ColumnCho
         return ColumnChoice(COLUMNS[f"{shape}-conf-track"])
     with_score = role == "pred" and int((long % 2 == 1).sum()) * 2 > len(long)
     shape = "obb" if bool((long - with_score == 8).all()) else "polygon"
+    if with_score and shape == "obb":
+        return ColumnChoice(_scored(lines, numbers, shape))
     return ColumnChoice(COLUMNS[f"{shape}-conf" if with_score else shape])
 
 

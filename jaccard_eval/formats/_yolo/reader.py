@@ -363,7 +363,7 @@ def _settle_columns(
         return ColumnChoice(pose_columns(numbers, source.kpt_shape, options.role))
     choice = choose_pose(lines, numbers, options.role) if options.iou_type == "keypoints" and not by_name else None
     if options.iou_type in ORIENTED and not by_name:
-        choice = choose_oriented(numbers, options.role)
+        choice = choose_oriented(lines, numbers, options.role)
     choice = choice or choose_columns(lines, numbers, sizes, by_name=by_name, options=options)
     words = "Name the layout with {columns} (box-conf, conf-box, box-track, ...)."
     fix = choice.fix or Fix.of_side(options.role, words, columns=None)
