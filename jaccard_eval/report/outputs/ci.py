@@ -297,7 +297,7 @@ def render_badge(result: Reportable, options: ReportOptions) -> str:
     return json.dumps(badge, indent=2, ensure_ascii=True) + "\n"
 
 
-# What GitHub reads is no file that -o could name: the command line hands it over.
+# What GitHub reads cannot be named by -o: the command line hands it over.
 REPORTERS = (
     Reporter(names=("gl-code-quality-report.json",), about="GitLab code quality report", render=render_code_quality),
     Reporter(suffixes=(".xml",), about="JUnit test report: gates and findings", render=render_junit),
