@@ -13,8 +13,8 @@ import click
 from click.core import ParameterSource
 
 from jaccard_eval.cli import HelpContext, streams
+from jaccard_eval.cli.ci import SYSTEMS, announce_failure
 from jaccard_eval.cli.config import apply_config, configured
-from jaccard_eval.cli.delivery import SYSTEMS, announce_failure
 from jaccard_eval.cli.parse import (
     IMAGES,
     LABELS,
