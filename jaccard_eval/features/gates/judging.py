@@ -143,7 +143,7 @@ class ResultAnswers:
         return self.source.value(parsed)
 
     def on(self, images: Slice) -> ResultAnswers:
-        """Evaluate some of the images alone; pixels are counted over all."""
+        """Evaluate some of the images alone."""
         if self.measured is None:
             raise _undivided(self.kind, images)
         part = self.measured.restrict(chosen_images(images, self.measured.image_names))
@@ -245,8 +245,6 @@ class SavedAnswers:
         """Return what the saved run and its gates measured on a slice."""
         if self._table is not None:
             return self._table.on(images)
-        if self.kind == PIXELS:
-            raise _undivided(self.kind, images)
         values = self._slices.get(slice_digest(images))
         if values is None:
             raise UsageError(f"{printable(self.path)} has no slice {quoted_value(images.name)}. {self._remedy}")

@@ -31,14 +31,16 @@ def refused(answers: Any, ref: str) -> str:
 
 def label_maps() -> PixelsResult:
     """Two classes: 2 of 3 road pixels right, 1 of 1 car; IoU 2/3 and 1/2."""
-    counts = ConfusionCounts.from_maps(np.array([[0, 0, 0, 1]]), np.array([[0, 0, 1, 1]]))
+    left = ConfusionCounts.from_maps(np.array([[0, 0]]), np.array([[0, 0]]))
+    right = ConfusionCounts.from_maps(np.array([[0, 1]]), np.array([[1, 1]]))
     maps = CountedMaps(
-        counts=counts,
+        counts=ConfusionCounts.merge([left, right]),
         paths=("gt", "pred"),
         formats=("png", "png"),
         fingerprints=("sha256:1", "sha256:2"),
-        n_pairs=1,
+        n_pairs=2,
         strategy="name",
+        by_image=(("left", left), ("right", right)),
     )
     return pixels_result(maps, PixelProtocol(classes=("road", "car, red")), "0.1.0")
 
@@ -162,10 +164,13 @@ def test_label_maps_are_gated_by_the_same_rules() -> None:
     ]  # fmt: skip
 
 
-def test_label_maps_have_no_slices() -> None:
-    gates = Gates(rules=(Rule(metric="mIoU", min=0.5, slice="s"),), slices=(Slice(name="s", patterns=("*",)),))
-    with pytest.raises(UsageError, match="label maps have no slices"):
-        gate(label_maps(), gates)
+def test_label_maps_have_slices_and_saved_ones_those_that_were_measured() -> None:
+    right = Slice(name="s", patterns=("right",))
+    judged = gate(label_maps(), Gates(rules=(Rule(metric="mIoU", min=0.5, slice="s"),), slices=(right,)))
+    # Of the right image: road has no pixel right, and car one of the two that are either side's.
+    assert [(one.value, str(one.status)) for one in judged] == [(0.25, "fail")]
+    with pytest.raises(UsageError, match=r"result\.json has no slice 's'\. Re-run pixels with this rule"):
+        saved(label_maps()).on(right)
 
 
 def test_a_baseline_of_another_kind_is_refused() -> None:
