@@ -213,7 +213,7 @@ def _places(path: Path, kind: str, options: dict[str, Any]) -> Iterator[tuple[Pa
         from jaccard_eval.data.imagekeys import LABEL_SUFFIXES
 
         # Lists of segments and of classes lie next to their maps.
-        suffixes = (*LABEL_SUFFIXES, ".json") if kind == SEGMENTS else LABEL_SUFFIXES
+        suffixes = (*LABEL_SUFFIXES, ".npz", *([".json"] if kind == SEGMENTS else []))
         yield path, lambda name: name.lower().endswith(suffixes)
     elif kind == LABELS:
         from jaccard_eval.formats import Opened, format_module, format_names, leads_to, reads_name

@@ -107,6 +107,8 @@ def undecorated_forms(path: str) -> list[str]:
 def without_affixes(path: str) -> str:
     """Return a folded path without suffix, and without what names its side before or behind the name of the image.
 
+    What Roboflow adds to the name goes, too: its masks are image_jpg.rf.hash_mask.png.
+
     Examples
     --------
     >>> without_affixes("val/res_img_1"), without_affixes("00mask"), without_affixes("man_seg007")
@@ -115,7 +117,7 @@ def without_affixes(path: str) -> str:
     folder, slash, name = path.rpartition("/")
     before = ""
     while before != name:
-        before, name = name, _BEHIND.sub("", _BEFORE.sub("", name))
+        before, name = name, _ROBOFLOW.sub("", _BEHIND.sub("", _BEFORE.sub("", name)))
     return f"{folder}{slash}{name}"
 
 

@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from PIL.PngImagePlugin import PngImageFile
 
 
-SUFFIX = ".npy"
-POINT_SUFFIXES = (".label", ".npz")  # of maps that are read as arrays; the first has no other mark
+SUFFIX, ARCHIVE = ".npy", ".npz"
+POINT_SUFFIXES = (".label", ARCHIVE)  # of maps that are read as arrays; the first has no other mark
 PLACE = "<arrays>"
 ARRAYS_FIX = "Pass two-dimensional arrays of integers, (height, width)."
 
@@ -63,9 +63,10 @@ class ArrayMap:
     name: str
     values: Any
     suffix: str = SUFFIX  # of the format that reports name, that of arrays in files
+    place: str = PLACE
 
     def __str__(self) -> str:
-        return f"{PLACE}[{quoted_value(self.name)}]"
+        return f"{self.place}[{quoted_value(self.name)}]"
 
     def array(self) -> npt.NDArray[Any]:
         """Return the map as an array of numbers."""
@@ -82,13 +83,15 @@ class ArrayMaps:
     """The label maps of one side."""
 
     maps: Mapping[str, Any]
+    suffix: str = SUFFIX
+    place: str = PLACE
 
     def __str__(self) -> str:
-        return PLACE
+        return self.place
 
     def map(self, name: str) -> ArrayMap:
         """Return a map by its name."""
-        return ArrayMap(name, self.maps[name])
+        return ArrayMap(name, self.maps[name], self.suffix, self.place)
 
 
 def maps_from(source: object) -> Path | ArrayMaps:
@@ -469,12 +472,16 @@ def _points(path: Path, data: bytes, where: Where) -> npt.NDArray[Any]:
             detail = f"has {len(data):,} bytes; labels of points have 4 each"
             raise DataError.single("image-unreadable", where, detail, fix=_REPLACE)
         return np.frombuffer(data, dtype="<u4").reshape(1, -1)
-    arrays = unpack_archive(io.BytesIO(data), str(path), len(data), FindingLog()).arrays
+    arrays = _unpacked(path, data)
     if len(arrays) != 1:
         detail = f"has {pluralise(len(arrays), 'array')}: {', '.join(map(quoted_value, arrays))}"
         raise DataError.single("map-type", where, detail, fix="Save the map alone: numpy.savez_compressed(path, map).")
     (array,) = arrays.values()
     return array.reshape(1, -1) if array.ndim == 1 else array
+
+
+def _unpacked(path: Path, data: bytes) -> dict[str, npt.NDArray[Any]]:
+    return unpack_archive(io.BytesIO(data), str(path), len(data), FindingLog(), of_maps=True).arrays
 
 
 def _foreign(where: Where, data: bytes, *, is_label_map: bool) -> DataError:
@@ -732,7 +739,7 @@ class MapSide:
     @property
     def table(self) -> ImageTable:
         """The maps as images; ``a.npy`` may belong to ``a.png``, so names exclude that suffix."""
-        keys = tuple(name.removesuffix(".npy") for name in self.names)
+        keys = tuple(_LABELME.sub("", name).removesuffix(SUFFIX).removesuffix(ARCHIVE) for name in self.names)
         return ImageTable(keys, keys, unknown_sizes(len(keys)), listed=True)
 
     def find(self, name: str) -> list[int]:
@@ -768,12 +775,17 @@ def list_side(role: str, path: Path | ArrayMaps, findings: FindingLog) -> MapSid
         return MapSide(role, Path(str(path)), tuple(sorted(path.maps)), arrays=path)
     require_readable(path)
     if not path.is_dir():
+        arrays = _unpacked(path, _read(path, Where(str(path)))) if path.suffix.lower() == ARCHIVE else {}
+        if len(arrays) > 1:  # the maps of all images
+            return MapSide(role, path, tuple(sorted(arrays)), arrays=ArrayMaps(arrays, ARCHIVE, str(path)))
         return MapSide(role, path.parent, (path.name,), is_file=True)
     files = list_tree(path, findings)
     names = _one_layer(_labels_in([name for name in files if name.lower().endswith(LABEL_SUFFIXES)]))
+    # Next to maps, archives hold what networks predict of them.
+    names = names or tuple(name for name in files if name.lower().endswith(ARCHIVE))
     names = names or tuple(filter(is_image_name, files))  # whose content is reported
     if not names:
-        suffixes = " or ".join((", ".join(LABEL_SUFFIXES[:-1]), LABEL_SUFFIXES[-1]))
+        suffixes = f"{', '.join(LABEL_SUFFIXES)} or {ARCHIVE}"
         detail = f"there is no label map ({suffixes}) among the {pluralise(len(files), 'file')} of the folder"
         findings.error("map-none", Where(str(path)), detail, fix="Pass the folder of the label maps.")
     bring(path / name for name in names)
@@ -784,13 +796,15 @@ def list_side(role: str, path: Path | ArrayMaps, findings: FindingLog) -> MapSid
 _LAYERS = ("_labelIds", "_labelTrainIds", "_instanceIds", "_instanceTrainIds", "_color")
 
 
+_LABELME = pattern(r"_json/label(?=\.png$)")  # a folder for each image, with drawings of it: labelme_json_to_dataset
 _LABELS = ("SegmentationClass", "semantic")  # folders of PASCAL VOC and KITTI, next to those of images and objects
 
 
 def _labels_in(names: list[str]) -> list[str]:
     """Return the names in a folder of labels, where the root of a data set has one among others."""
     inside = (tuple(name for name in names if label in name.split("/")[:-1]) for label in _LABELS)
-    return [*next(filter(None, inside), names)]
+    drawn = tuple(name for name in names if _LABELME.search(name))
+    return [*next(filter(None, (*inside, drawn)), names)]
 
 
 def _one_layer(names: list[str]) -> tuple[str, ...]:
@@ -809,7 +823,7 @@ def make_pair(gt: MapSide, pred: MapSide, gt_row: int, pred_row: int) -> MapPair
 
 
 def _bare(name: str) -> str:
-    return without_suffix(name.removesuffix(".npy"))
+    return without_suffix(name.removesuffix(SUFFIX).removesuffix(ARCHIVE))
 
 
 _SEPARATOR = pattern(r"\s*[\t,;]\s*")

@@ -112,15 +112,19 @@ def load_archive(path: Path, findings: FindingLog, *, besides: str = "") -> Arch
         raise _damaged(str(path), error) from None
 
 
-def unpack_archive(file: IO[bytes], path: str, size: int, findings: FindingLog, *, besides: str = "") -> Archive:
-    """Load all arrays of an open archive of `size` bytes, which messages call `path`."""
+def unpack_archive(
+    file: IO[bytes], path: str, size: int, findings: FindingLog, *, besides: str = "", of_maps: bool = False
+) -> Archive:
+    """Load all arrays of an open archive of `size` bytes, which messages call `path`; each is a map where all are."""
     name = ""
     try:
         with np.load(file, allow_pickle=False) as content:
             # Before anything is unpacked: NumPy would make room for whatever the entries claim.
             _refuse_bomb(path, size, content.zip)
             arrays: dict[str, AnyArray] = {}
-            stack = stack_in({*content.files})  # which is read map by map, and the images with it not at all
+            stack = (
+                "" if of_maps else stack_in({*content.files})
+            )  # which is read map by map, and the images with it not at all
             for name in content.files:
                 if stack or name == besides:
                     continue
