@@ -198,6 +198,8 @@ _UNKNOWN = "not recognised as any known format"
 _NEAREST = 3
 _KEY = pattern(r'"([A-Za-z_][\w-]*)"\s*:')
 _ELEMENT = pattern(r"<([A-Za-z_][\w-]*)")
+_JOINS = "json.dump(sum(map(json.load, map(open, sys.argv[2:])), []), open(sys.argv[1], 'w'))"
+_JOIN = f'python -c "import json, sys; {_JOINS}" joined.json'
 _LIST = "'jaccard-eval formats' lists what can be read."
 _TABLE = "a table that starts with the line image,class,score,xmin,ymin,xmax,ymax (ground truth has no score)"
 _LABELS = "'class score x1 y1 x2 y2' in every line (ground truth has no score)"
@@ -260,6 +262,8 @@ def _explain_folder(peek: Peek, inputs: Sequence[tuple[Path, str]]) -> DataError
         choices = [f"{shlex.quote(str(path))} ({name})" for path, name in inputs]
         more = f" and {len(choices) - MAX_KINDS} more" if len(choices) > MAX_KINDS else ""
         how = f"Pass the one with the boxes: {', '.join(choices[:MAX_KINDS])}{more}."
+        if len(inputs) > 1 and all(name == "coco" and _is_list(peek.at(path)) for path, name in inputs):
+            how += f" If they are parts of one run, join them: {_JOIN} {shlex.quote(str(folder))}/*.json"
         return DataError.single("format-unknown", where, detail, fix=how)
     files = [entry for entry in entries if not is_image_name(entry.name)][:MAX_ENTRIES]
     foreign = [found for file in files if (found := _foreign(file)) is not None]
@@ -289,6 +293,10 @@ def _explain_folder(peek: Peek, inputs: Sequence[tuple[Path, str]]) -> DataError
         words = f"Write {_LABELS}, or name its format with {{gt_format}} or {{pred_format}}."
         fix = _named(f"{words} {_nearest(shown)}{_LIST}")
     return DataError.single("format-unknown", where, detail, fix=fix)
+
+
+def _is_list(peek: Peek) -> bool:
+    return peek.head.lstrip().startswith(b"[")
 
 
 def _fields_of(text: str) -> list[str]:

@@ -497,7 +497,11 @@ def _foreign(where: Where, data: bytes, *, is_label_map: bool) -> DataError:
     files.refuse_result(Path(where.path), files.head(Path(where.path)))
     files.check_content(Path(where.path), data)  # knows what else it could be, and reports it
     if data.lstrip()[:1] in (b"{", b"["):
-        words = "Draw them as maps, PNG or .npy; objects with masks are compared with {command}."
+        words = (
+            "Draw them as maps, PNG or .npy; of RLE by pycocotools, for each entry: "
+            "values[mask.decode(entry['segmentation']) == 1] = entry['category_id']. "
+            "Objects with masks are compared with {command}."
+        )
         drawn = Fix.missing(words, command="evaluate GT PRED")
         return DataError.single("image-unreadable", where, "is JSON, which is not a label map", fix=drawn)
     detail = "is neither a PNG, TIFF, BMP or GIF image nor a NumPy array (.npy)"
@@ -585,6 +589,9 @@ def _grey_of(image: Image, where: Where) -> npt.NDArray[np.uint8]:
     fix = Fix.missing(words, colors=None)
     if known:
         fix = Fix.missing("Its colours are in a known table. Pass {colors}.", colors=known[0])
+    elif Path(where.path).stem.endswith("_seg") and not (codes % (1 << 8) % 10).any():
+        words = "As ADE20K's, blue is the object: save the class as one channel, red // 10 * 256 + green of 16 bits."
+        fix = Fix.missing(words)
     shown = ", ".join(map(color_text, codes[:_SHOWN_COLORS].tolist())) + (", ..." if len(codes) > _SHOWN_COLORS else "")
     raise _mode(where, f"holds colours (RGB), not class numbers: {shown}", fix)
 
@@ -908,6 +915,9 @@ def pair_maps(
     if gt.is_file and pred.is_file:
         return Pairing((make_pair(gt, pred, 0, 0),), SINGLE_FILES, ignored)
     match = best_match(gt.table, pred.table)
+    for side in (gt, pred):
+        if side.is_file and (match.rows == NOWHERE).all():
+            EncodedImage(side.path(0))  # other content is reported before names are
     _require_all_paired(gt, pred, match, findings)
     rows = sorted((int(row), i) for i, row in enumerate(match.rows) if row != NOWHERE)
     return Pairing(tuple(make_pair(gt, pred, *pair) for pair in rows), match.strategy, ignored)

@@ -3,6 +3,7 @@ import gzip
 import json
 import lzma
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -254,6 +255,18 @@ def test_folders_that_an_archive_was_unpacked_to_are_gone_into(tmp_path: Path) -
     _write(tmp_path / "set/set/dt.json", "[]")
     place = tmp_path / "set/set"
     assert f"Pass the one with the boxes: {place}/dt.json (coco), {place}/gt.json (coco)." in _error(tmp_path)
+
+
+def test_results_lists_of_one_run_in_a_folder_are_joined_by_the_command_that_is_named(tmp_path: Path) -> None:
+    rows = [{"image_id": at, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.1 + at} for at in range(4)]
+    _write(tmp_path / "the parts/a.json", json.dumps(rows[:3]))
+    _write(tmp_path / "the parts/b.json", json.dumps(rows[3:]))
+    _, named, command = _error(tmp_path / "the parts").partition("If they are parts of one run, join them: python ")
+    assert named
+    subprocess.run(f"{sys.executable} {command}", shell=True, cwd=tmp_path, check=True)
+    assert json.loads((tmp_path / "joined.json").read_text()) == rows
+    _write(tmp_path / "the parts/gt.json", json.dumps(COCO))
+    assert "parts of one run" not in _error(tmp_path / "the parts")
 
 
 def test_the_only_data_set_in_a_folder_may_be_a_folder(tmp_path: Path) -> None:

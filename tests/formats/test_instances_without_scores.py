@@ -211,3 +211,16 @@ def test_an_object_without_the_class_that_others_have_is_no_other_class(tmp_path
     path.write_text(json.dumps({"asset": asset, "regions": regions, "version": "2.2.0"}), encoding="utf-8")
     with pytest.raises(DataError, match="names no class, and others do"):
         load(path, options=ReadOptions(iou_type="segm"))
+
+
+def test_a_box_without_a_tag_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    sides = {"left": 5, "top": 5, "width": 20, "height": 10}
+    regions = [{"id": str(at), "tags": tags, "boundingBox": sides} for at, tags in enumerate((["car"], []))]
+    asset = {"id": "a", "name": "a.png", "size": {"width": 80, "height": 64}}
+    path = tmp_path / "a-asset.json"
+    path.write_text(json.dumps({"asset": asset, "regions": regions, "version": "2.2.0"}), encoding="utf-8")
+    with pytest.raises(DataError, match=r"\[1\].*\[\] \(a list\).*Give each object one class.*without one, remove it"):
+        load(path)
+    path.write_text(json.dumps({"asset": asset, "regions": regions[:1], "version": "2.2.0"}), encoding="utf-8")
+    result = evaluate(path, path, protocol="coco", pred_options=ReadOptions(assume_score=1.0))  # as advised
+    assert ([row.name for row in result.per_class], result["TP[iou=0.5]"]) == (["car"], 1)

@@ -383,10 +383,16 @@ def read_cells(table: Table, columns: Columns, findings: FindingLog) -> BoxCells
     cells.report_partial(columns, used, filled)
     labelled = table.columns[columns.label].filled[rows]
     cells.report_empty(columns.label, rows[~labelled], "the box has no class")
-    for column, keyed in ((columns.image, used), (columns.label, rows[labelled])):
+    for column, keyed, what in (
+        (columns.image, used, "Name each image by its file or a whole number."),
+        (
+            columns.label,
+            rows[labelled],
+            "Give each object one class, a text or a whole number; without one, remove it.",
+        ),
+    ):
         _, bad = table.columns[column].keys(keyed)
-        fix = "Name images and classes by strings or whole numbers."
-        cells.refuse(column, keyed[bad], "id-type", "is neither text nor a whole number", fix=fix)
+        cells.refuse(column, keyed[bad], "id-type", "is neither text nor a whole number", fix=what)
     # Findings come in the order of reading: typed tables report images before boxes, as their rows are images.
     sizes = cells.sizes(columns, used) if table.typed else None
     coords, corners = cells.coords(columns, rows), None

@@ -1,11 +1,13 @@
 """Label maps as tools and scripts store them: archives of NumPy, LabelMe's folders, Roboflow's masks."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 from PIL import Image
+from pycocotools import mask
 
 from jaccard_eval import DataError, pixels
 
@@ -82,3 +84,34 @@ def test_masks_of_roboflow_are_those_of_the_images_that_it_renamed(tmp_path: Pat
         Image.fromarray(values).save(tmp_path / "gt" / f"{name}_jpg.rf.0123456789abcdef0123456789abcdef_mask.png")
     result = pixels(tmp_path / "gt", side(tmp_path / "pred", "npy", PRED))
     assert (result.image_strategy, result["mIoU"]) == ("affix", pytest.approx(mean_iou(), abs=1e-15))
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation")  # of pycocotools
+def test_regions_of_detectron2_are_no_maps_and_the_advice_draws_them(tmp_path: Path) -> None:
+    gt, listed, drawn = side(tmp_path / "gt", "npy", GT), [], {}
+    for name, true in PRED.items():
+        values = drawn[name] = np.zeros_like(true)
+        for number in range(3):
+            rle = mask.encode(np.asfortranarray(true == number, dtype=np.uint8))
+            entry = {"category_id": number, "segmentation": {**rle, "counts": rle["counts"].decode()}}
+            values[mask.decode(entry["segmentation"]) == 1] = entry["category_id"]
+            listed.append({"file_name": f"{name}.jpg", **entry})
+    (tmp_path / "sem_seg_predictions.json").write_text(json.dumps(listed))
+    with pytest.raises(DataError, match=r"is JSON, which is not a label map.* = entry\['category_id'\]\.") as caught:
+        pixels(gt, tmp_path / "sem_seg_predictions.json")
+    assert "map-unpaired" not in str(caught.value)
+    assert pixels(gt, side(tmp_path / "pred", "npy", drawn))["mIoU"] == pytest.approx(mean_iou(), abs=1e-15)
+
+
+def test_maps_of_ade20k_are_named_and_the_advice_holds_their_classes(tmp_path: Path) -> None:
+    gt, colors = side(tmp_path / "gt", "npy", GT), {}
+    for name, values in PRED.items():
+        numbers = values.astype(np.uint16) * 301
+        colors[name] = np.stack([numbers // 256 * 10, numbers % 256, np.ones_like(numbers)], axis=-1).astype(np.uint8)
+    (tmp_path / "ade").mkdir()
+    for name, shown in colors.items():
+        Image.fromarray(shown).save(tmp_path / "ade" / f"{name}_seg.png")
+    with pytest.raises(DataError, match=r"As ADE20K's.*red // 10 \* 256 \+ green"):
+        pixels(gt, tmp_path / "ade")
+    saved = {name: shown[..., 0] // 10 * np.uint16(256) + shown[..., 1] for name, shown in colors.items()}
+    assert saved["a"].tolist() == [[0, 301], [602, 602]]
