@@ -147,10 +147,15 @@ def _rate_matlab(peek: Peek) -> Likeness | None:
     return Likeness.STRUCTURE if found and are_maps else None
 
 
+# Folders of a root, and the one of them with the maps: the Cell Tracking Challenge marks cells in TRA.
+_NEXT_TO = {frozenset((_OF_OBJECTS, _OF_IMAGE)): _OF_OBJECTS, frozenset(("SEG", "TRA")): "SEG"}
+
+
 def _with_maps(peek: Peek) -> Peek:
-    """Return the folder of maps that lies next to one of images, else the folder itself."""
-    has_both = not peek.files and {*peek.folders} == {_OF_OBJECTS, _OF_IMAGE}
-    return peek.at(peek.path / _OF_OBJECTS) if has_both else peek
+    """Return the folder of maps that lies next to one of images or marks, else the folder itself."""
+    return (
+        peek.at(peek.path / _NEXT_TO[key]) if not peek.files and (key := frozenset(peek.folders)) in _NEXT_TO else peek
+    )
 
 
 # Next to the maps: of the Cell Tracking Challenge, CoNIC and PanNuke.

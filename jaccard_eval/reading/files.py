@@ -43,6 +43,10 @@ _ZIP = b"PK\x03\x04"
 _UNPACK = "Unpack it and pass the file inside."
 _NO_PICTURE = "Pass the annotations, not the image."
 _NO_MAP = Fix.missing(f"{_NO_PICTURE} Of label maps, compare the pixels with {{command}}.", command="pixels GT PRED")
+_PAGES = (
+    f"{_NO_PICTURE} Of several pages that are maps, save each by Pillow, and pass the folder: "
+    "for at, page in enumerate(ImageSequence.Iterator(Image.open(path))): page.save(f'maps/{at}.tif')."
+)
 _EXPORT = "Export it as CSV or COCO JSON."
 _NO_PICKLE = "Pickles are never loaded; export JSON, CSV or NumPy (.npz)."
 _EXPORT_ARRAYS = "Export JSON, CSV or NumPy (.npz)."
@@ -58,8 +62,8 @@ _FOREIGN_MAGIC: tuple[tuple[bytes, str, str | Fix], ...] = (
     (b"\x89PNG", "a PNG image", _NO_MAP),
     (b"\xff\xd8\xff", "a JPEG image", _NO_PICTURE),
     (b"GIF8", "a GIF image", _NO_PICTURE),
-    (b"II*\0", "a TIFF image", _NO_PICTURE),
-    (b"MM\0*", "a TIFF image", _NO_PICTURE),
+    (b"II*\0", "a TIFF image", _PAGES),
+    (b"MM\0*", "a TIFF image", _PAGES),
     (b"RIFF", "a WebP image, a sound or a video", _NO_PICTURE),
     (b"%PDF-", "a PDF document", _EXPORT),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office document", _EXPORT),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from PIL import Image
+from PIL import Image, ImageSequence
 
 from jaccard_eval import DataError, EvaluationResult, ReadOptions, evaluate, load
 
@@ -117,6 +117,28 @@ def test_results_of_the_cell_tracking_challenge_lie_next_to_their_tracks(tmp_pat
     gt, pred = save(tmp_path, names.__getitem__, lambda ids: ids)
     (pred / "res_track.txt").write_text("1 0 0 0\n2 0 0 0\n", encoding="utf-8")
     expected(evaluate(gt, pred))
+    # Of the root, the cells are compared and not the marks of their tracks.
+    (tmp_path / "01_GT").mkdir()
+    gt.rename(tmp_path / "01_GT/SEG")
+    (tmp_path / "01_GT/TRA").mkdir()
+    Image.fromarray(GT * (np.indices(GT.shape)[0] % 4 == 1)).save(tmp_path / "01_GT/TRA/man_track000.tif")
+    (tmp_path / "01_GT/TRA/man_track.txt").write_text("1 0 0 0\n2 0 0 0\n", encoding="utf-8")
+    expected(evaluate(tmp_path / "01_GT", pred))
+
+
+def test_pages_of_one_file_are_maps_once_they_are_saved_as_advised(tmp_path: Path) -> None:
+    for side, ids in MAPS.items():
+        page = Image.fromarray(ids)
+        page.save(tmp_path / f"{side}.tif", save_all=True, append_images=[page])
+        (tmp_path / side / "maps").mkdir(parents=True)
+    with pytest.raises(DataError, match=r"a TIFF image(?s:.)*Of several pages that are maps") as caught:
+        evaluate(tmp_path / "gt.tif", tmp_path / "pred.tif")
+    advised = str(caught.value).partition("pass the folder: ")[2].partition("tif').")[0] + "tif')"
+    for side in MAPS:
+        code = advised.replace("'maps/", f"'{tmp_path / side}/maps/").replace("Image.open(path)", "image")
+        with Image.open(tmp_path / f"{side}.tif") as image:
+            exec(code, {"image": image, "ImageSequence": ImageSequence})
+    expected(evaluate(tmp_path / "gt/maps", tmp_path / "pred/maps"))
 
 
 def test_bitmasks_of_bdd100k_without_scores(tmp_path: Path) -> None:
