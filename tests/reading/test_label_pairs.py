@@ -83,7 +83,7 @@ def test_files_that_are_no_label_maps_are_counted(folder: Path) -> None:
 
 
 def test_a_folder_without_label_maps_is_an_error(folder: Path) -> None:
-    with pytest.raises(DataError, match=r"there is no label map \(.png, .* or .gif\) among the 1 file of the folder"):
+    with pytest.raises(DataError, match=r"there is no label map \(.png, .* or .npz\) among the 1 file of the folder"):
         pair(write_maps(folder / "gt", "a.txt"), write_maps(folder / "pred", "a.png"))
 
 
