@@ -29,7 +29,6 @@ from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.sides import Prints, Sides
 from jaccard_eval.data.signature import RowHasher, digest_names, fingerprint, quoted
 from jaccard_eval.engine import at_work, path_of, session
-from jaccard_eval.engine.meanwhile import Meanwhile
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.audit.compute import audit, is_doubtful
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
@@ -37,6 +36,7 @@ from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import in_parts, iou_types, opened
 from jaccard_eval.inputs import Input, counted_images, is_counted, read_both, require_readings_used, with_shapes
 from jaccard_eval.matching.judging import judge
+from jaccard_eval.meanwhile import Meanwhile
 from jaccard_eval.metrics.detection import DetectionMetrics, match_sides, metrics_of, needs_table, summary_refs
 from jaccard_eval.options import (
     EngineOptions,

@@ -30,7 +30,6 @@ from jaccard_eval.data.imagekeys import is_image_name
 from jaccard_eval.data.metricref import EXTERNAL, MetricRef
 from jaccard_eval.data.result import EvaluationResult, GateVerdict
 from jaccard_eval.engine import path_of, session
-from jaccard_eval.engine.meanwhile import usable_processors
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.errors import JaccardEvalError, UsageError
 from jaccard_eval.features.compare.comparison import AUTO
@@ -43,6 +42,7 @@ from jaccard_eval.features.suite.compute import gate_names, gate_values, group_m
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
 from jaccard_eval.formats import Opened, format_module, leads_to
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.meanwhile import usable_processors
 from jaccard_eval.options import Bootstrap, EngineOptions, PathText, exempting
 from jaccard_eval.progress import Stage, tracked
 from jaccard_eval.reading.files import open_regular

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import Boxes
 from jaccard_eval.data.protocol import BOXES, Protocol
-from jaccard_eval.engine.meanwhile import usable_processors
 from jaccard_eval.engine.memory import release_memory, usable_memory
 from jaccard_eval.engine.reduced import BUCKET_ROWS, ReducedCurves, Runs
 from jaccard_eval.engine.scratch import ScratchPlace, explained, make_scratch, remove_scratch
@@ -23,6 +22,7 @@ from jaccard_eval.engine.tasks import CountConfusion, MatchPart, TableChange
 from jaccard_eval.engine.threads import map_in_order
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching import IntArray
+from jaccard_eval.meanwhile import usable_processors
 from jaccard_eval.options import EngineOptions
 from jaccard_eval.progress import Stage
 

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import TypeVar
 
-from jaccard_eval.engine.meanwhile import usable_processors
+from jaccard_eval.meanwhile import usable_processors
 
 Partition = TypeVar("Partition")
 Result = TypeVar("Result")

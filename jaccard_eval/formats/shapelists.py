@@ -30,7 +30,6 @@ from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import Drawn, drawn_by, kinds_in, rings_of, turned_corners
 from jaccard_eval.reading.json import is_finite_number, is_number, looks_like_json_lines, parse_json
-from jaccard_eval.reading.outlines import filled_ring
 from jaccard_eval.reading.peek import Kind, Likeness, Peek
 from jaccard_eval.reading.records import (
     UNKNOWN_SIZE,
@@ -220,6 +219,8 @@ def _of_easy_vitpose(image: Mapping[str, Any]) -> list[Any]:
 
 def _of_kili(image: Mapping[str, Any]) -> list[Any]:
     """Return the objects of all jobs of Kili, whose outlines begin with the outer one."""
+    from jaccard_eval.reading.outlines import filled_ring  # all about masks, which most inputs have none of
+
     jobs = _at(image, "latestLabel", "jsonResponse")
     objects = []
     for one in [

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from command_line import box, run_here, write_pair
 
-from jaccard_eval import evaluation
-from jaccard_eval.engine import meanwhile
-from jaccard_eval.engine.meanwhile import Meanwhile, usable_processors
+from jaccard_eval import evaluation, meanwhile
+from jaccard_eval.meanwhile import Meanwhile, usable_processors
 
 
 def test_work_is_done_once_and_by_the_thread_that_was_begun(monkeypatch: pytest.MonkeyPatch) -> None:
