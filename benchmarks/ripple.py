@@ -299,7 +299,7 @@ def headline_is_in_the_help(shop: Workshop) -> None:
 REPORTER = Addition(
     "reporter",
     target=1,
-    new_files=(("headline.py", "badge.py", HEADLINE),),
+    new_files=(("headline.py", "json_.py", HEADLINE),),
     proofs={"written by -o": headline_is_written, "named by --help": headline_is_in_the_help},
 )
 

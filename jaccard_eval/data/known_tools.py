@@ -199,21 +199,21 @@ TOOLS = (
         protocol="cells",
         close="counts equal, ratios 1e-12, mean_IoU 1e-6. by_image=True is image_accuracy, but that"
         " counts images with neither objects nor detections as 0",
-        shown="tests/oracle/test_cells.py, its numbers on 100 drawn sets",
+        shown="tests/oracle/test_cell_rules.py, its numbers on 100 drawn sets",
     ),
     Tool(
         name="cellpose 849ca11f average_precision",
         prints="TP / (TP + FP + FN) of each image at each IoU threshold, called AP",
         protocol="cells",
         close="2e-6, as it has single precision: the mean over images is image_accuracy50, image_accuracy75",
-        shown="tests/oracle/test_cells.py, its numbers on 100 drawn sets",
+        shown="tests/oracle/test_cell_rules.py, its numbers on 100 drawn sets",
     ),
     Tool(
         name="Data Science Bowl 2018 (Kaggle)",
         prints="mean average precision at different intersection over union thresholds",
         protocol="dsb2018",
         close="1e-9, of the rules as published: its script is not",
-        shown="tests/oracle/test_cells.py, numbers of SciPy's assignment on 100 drawn sets, and hand arithmetic",
+        shown="tests/oracle/test_cell_rules.py, numbers of SciPy's assignment on 100 drawn sets, and hand arithmetic",
     ),
     Tool(
         name="noduleCADEvaluationLUNA16.py (LUNA16)",

@@ -23,7 +23,7 @@ MUTATORS = {".json": mutate_json, ".jsonl": mutate_json, ".xml": mutate_xml, ".h
 def test_odd_values_of_carriers_are_read_soundly_or_refused_clearly(carrier: str, tmp_path: Path) -> None:
     rng = random.Random(carrier)
     for role, path in zip(("gt", "pred"), {**POSES, **WORDS}[carrier](tmp_path), strict=True):
-        file = path if path.is_file() else next(iter(sorted(path.iterdir())))
+        file = path if path.is_file() else next(one for one in sorted(path.rglob("*")) if one.is_file())
         intact, mutator = file.read_bytes(), MUTATORS.get(file.suffix)
         for at in range(N_MUTANTS):
             broken = damage(intact, rng, EDITS)

@@ -46,6 +46,7 @@ STANDARD_ERRORS = 3.0  # by which few objects found must exceed chance to mean s
 
 ALL_BOXES = 1_000_000  # predictions looked at before a run is stopped
 UNKNOWN_SHARE = 0.95  # of the prediction images, from which they seem to belong to other ground truth, unless
+FEWEST_MISSED = 3  # objects that may all be missed without an accident of one or two boxes
 FEWEST_COMMON = 3  # objects on the common images, and `LOW_AGREEMENT` of them, are found
 
 OUTSIDE_PIXELS = 2.0  # px and
@@ -258,7 +259,7 @@ def _check_place(context: AuditContext, findings: FindingLog) -> None:
         _report_numbering(context, own, max(better, key=lambda way: way.agreement.share), findings)
     elif own.possible >= MIN_OBJECTS and own.images >= MIN_IMAGES:
         _warn_mismatch(context, own, findings)
-    elif own.possible and not own.found:
+    elif own.possible >= FEWEST_MISSED and not own.found:
         # An AP of 0 is not left without a word, though so few objects do not show whether anything is wrong.
         findings.warning(
             "image-mismatch",
