@@ -25,6 +25,8 @@ _TEMPORARY_PREFIX = ".jaccard-eval-"
 _LISTED = 5  # files that a message names
 _NEW_FILE_MODE = 0o666  # before the umask
 _NEW_FOLDER_MODE = 0o777
+_OWN_FILE_MODE = 0o600  # of what nobody else is to see
+_OWN_FOLDER_MODE = 0o700
 
 
 class FolderPath(AnyPath):
@@ -99,10 +101,10 @@ def write_folder_aside(target: Path, files: Mapping[str, bytes], cleanup: contex
     `cleanup` removes what is left of it, and of what stood there before. Each file is asked for when it is written.
     """
     import shutil
-    import tempfile
 
-    scratch = Path(tempfile.mkdtemp(prefix=_TEMPORARY_PREFIX, dir=target.parent))
+    scratch = _beside(target)
     cleanup.callback(shutil.rmtree, scratch, ignore_errors=True)
+    scratch.mkdir(_OWN_FOLDER_MODE)
     new, old = scratch / "new", scratch / "old"
     new.mkdir(_NEW_FOLDER_MODE)
     for folder in {name.rpartition("/")[0] for name in files}:
@@ -116,13 +118,13 @@ def write_folder_aside(target: Path, files: Mapping[str, bytes], cleanup: contex
 
 def write_aside(target: Path, data: bytes, cleanup: contextlib.ExitStack) -> Path:
     """Write to a temporary file in the target's folder, down to the disk; `cleanup` removes what is left of it."""
-    temporary = target.with_name(f"{_TEMPORARY_PREFIX}{os.urandom(8).hex()}")
+    temporary = _beside(target)
     # The permissions of the file to replace, else those that any new file gets: the system applies the umask itself,
     # which a process with threads cannot ask for without setting it for all of them.
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
     created = _NEW_FILE_MODE if mode is None else mode
+    cleanup.callback(_remove_file, temporary)
     with open(temporary, "xb", opener=partial(os.open, mode=created)) as file:
-        cleanup.callback(temporary.unlink, missing_ok=True)
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -146,13 +148,11 @@ def probe(target: Path) -> None:
         target.stat()
         if not os.access(target, os.W_OK):
             raise PermissionError(0, "the file is read-only")
-    import tempfile
-
-    descriptor, name = tempfile.mkstemp(prefix=_TEMPORARY_PREFIX, dir=target.parent)
+    temporary = _beside(target)
     try:
-        os.close(descriptor)  # which may fail as well, on a disk of the network that is full
+        temporary.touch(_OWN_FILE_MODE, exist_ok=False)  # which may fail late, on a disk of the network that is full
     finally:
-        Path(name).unlink()
+        temporary.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -170,9 +170,19 @@ def write_message(path: Path, error: OSError) -> str:
     return f"cannot write {quoted_value(as_given(path))}: {reason_of(error)}{fix}"
 
 
+def _beside(target: Path) -> Path:
+    """Return a free name in the target's folder, known before anything has it: a signal may come right after that."""
+    return target.with_name(f"{_TEMPORARY_PREFIX}{os.urandom(8).hex()}")
+
+
 def _missing(target: Path) -> list[Path]:
     """Return the folders above a file that do not exist, the highest first."""
     return [folder for folder in reversed(target.parents) if not folder.exists()]
+
+
+def _remove_file(file: Path) -> None:
+    with contextlib.suppress(OSError):  # it has its place, or never was
+        file.unlink()
 
 
 def _remove_empty(folder: Path) -> None:
