@@ -381,7 +381,7 @@ def _evaluate(
     # Audit: what is wrong beyond doubt ends here, before a number is shown.
     stopping = options if _may_stop(gt, pred) else None
     hashes = sides.prints().hashes
-    if sides is not given and not is_stored:
+    if not is_stored and (aligned.gt is not given.aligned.gt or aligned.pred is not given.aligned.pred):
         # A fingerprint is that of the boxes as given; checks look at those that are judged.
         hasher = RowHasher.of(aligned.image_names, aligned.class_names)
         hashes = hasher(aligned.gt_table), hasher(aligned.pred_table)
