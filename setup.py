@@ -11,6 +11,7 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 IS_MSVC = sys.platform == "win32"
 # No reordering and no fused arithmetic: results are those of the Python code to the last bit.
@@ -44,6 +45,18 @@ class BuildLibrary(build_ext):
         return []
 
 
+class BuildWhatIsThere(build_py):
+    """Builds no module that is gone since the last build in this folder, which pip would install as well."""
+
+    def run(self) -> None:
+        """Remove such modules first."""
+        built = Path(self.build_lib)
+        for path in built.glob("jaccard_eval/**/*.py"):
+            if not path.relative_to(built).exists():
+                path.unlink()
+        super().run()
+
+
 class WheelForAnyPython(bdist_wheel):
     """Tags a wheel by the system alone, and not at all where it holds no core."""
 
@@ -59,5 +72,5 @@ class WheelForAnyPython(bdist_wheel):
 
 setup(
     ext_modules=[] if os.environ.get("JACCARD_EVAL_NATIVE") == "0" else [CORE],
-    cmdclass={"build_ext": BuildLibrary, "bdist_wheel": WheelForAnyPython},
+    cmdclass={"build_py": BuildWhatIsThere, "build_ext": BuildLibrary, "bdist_wheel": WheelForAnyPython},
 )

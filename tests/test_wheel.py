@@ -25,6 +25,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SOURCES = ("jaccard_eval", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
 SAMPLE = ("sample_data/coco/gt.json", "sample_data/coco/better.json")
+GONE = "build/lib/jaccard_eval/gone"  # of an earlier build in the same folder
 NO_REGISTRY = ("No matching distribution", "Could not find a version", "Failed to establish", "Name or service")
 NO_COMPILER = {"CC": "/bin/false", "CXX": "/bin/false"}
 SETTINGS = ("PYTHONPATH", "JACCARD_EVAL_NATIVE")  # of this process, which a fresh machine does not have
@@ -76,6 +77,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     with tarfile.open(sdist) as archive:
         archive.extractall(folder / "from", filter="data")
     (unpacked,) = (folder / "from").iterdir()
+    (unpacked / GONE).mkdir(parents=True)
+    (unpacked / GONE / "__init__.py").touch()
     pure = build("wheel", unpacked, folder, JACCARD_EVAL_NATIVE="0")
     shutil.rmtree(unpacked / "build")
     return Built(sdist, build("wheel", unpacked, folder), pure, unpacked)
@@ -114,7 +117,7 @@ def test_wheels_hold_the_package_and_nothing_else(built: Built) -> None:
             names = set(archive.namelist())
         assert needed - names == set()
         assert {name.partition("/")[0].partition("-")[0] for name in names} == {"jaccard_eval"}
-        assert not [name for name in names if name.endswith((".cpp", ".hpp", ".pyc"))]
+        assert not [name for name in names if name.endswith((".cpp", ".hpp", ".pyc")) or "gone" in name]
     assert built.pure_wheel.name.endswith("-py3-none-any.whl")
     assert not built.wheel.name.endswith("-any.whl") or not shutil.which("c++")
 
