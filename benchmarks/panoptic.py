@@ -56,15 +56,15 @@ def main() -> None:
                 usage, output = processes.measure(argv)
                 used[name].append(usage)
                 found[name] = json.loads(output.splitlines()[-1])
-    print("| program | seconds | of the processor | MB | PQ |\n|---|---:|---:|---:|---:|")
+    print("| program | seconds | of the processor | MB |\n|---|---:|---:|---:|")
     for name, usages in used.items():
         wall, cpu, peak = (
             statistics.median(getattr(usage, what) for usage in usages) for what in ("wall", "cpu", "peak_mb")
         )
-        print(f"| {name} | {wall:.2f} | {cpu:.2f} | {peak:.0f} | {found[name][0]!r} |")
+        print(f"| {name} | {wall:.2f} | {cpu:.2f} | {peak:.0f} |")
     first, *others = found.values()
     worst = max((abs(a - b) for other in others for a, b in zip(first, other, strict=True)), default=0.0)
-    print(f"\nlargest difference of a number: {worst:.1e}")
+    print(f"\nPQ {first[0]:.4f}; the largest difference of a number is {worst:.1e}.")
 
 
 def draw(folder: Path, n_images: int) -> None:
