@@ -2,31 +2,36 @@
 
 Each is a row of `LAYOUTS`: what its files begin with, the columns of a line, and what their numbers have to do with
 each other, by which it is recognised. Boxes have their corners, or their left, top, width and height, in pixels.
+Tables of poses have a row for each image or frame: DeepLabCut's, of several lines of header, and SLEAP's. Points
+without numbers are not labelled. DeepLabCut calls images by their path, or by the number of the frame.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaccard_eval.data.boxtable import FloatArray
 from jaccard_eval.data.dataset import unknown_sizes
-from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.data.imagekeys import posix
+from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.formats import Format
-from jaccard_eval.formats._poses import POINTS_SUFFIX, is_table, read_points, read_table
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.claims import is_quad, most
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.drawn import Drawn
 from jaccard_eval.reading.peek import Kind, Likeness, Peek
+from jaccard_eval.reading.records import RecordCollector
 from jaccard_eval.text import is_numeral, quoted_value
 
 if TYPE_CHECKING:
@@ -67,6 +72,19 @@ _PASCAL_BOX = pattern(
 _PASCAL_OBJECT = pattern(r"Bounding box for object\b")
 _CUB = ("images.txt", "bounding_boxes.txt", "image_class_labels.txt", "classes.txt")
 _FIX = "Write the columns that the first lines of the data set have."
+_POSE_HEADER = ("scorer", "individuals", "bodyparts", "coords")  # what DeepLabCut's lines of header begin with
+_SEEN = 2.0
+# A row of DeepLabCut begins with a path, in one cell or in three.
+_POSE_BEGINNING = pattern(r'\ufeff?"?scorer"?,[^\n]*\n(?:"?individuals"?,[^\n]*\n)?"?bodyparts"?,')
+# A face in each file, of 300W and others: how many points, and x and y of each.
+_FACE_SUFFIX = ".pts"
+_FACE = pattern(r"\ufeff?\s*(?:version:\s*\S+\s+)?n_points:\s*(\d+)\s*\{([^{}]*)(\})?")
+# A column of SLEAP, or of a script: a point, and x, y, how sure a network is, or how well the point is seen.
+_POINT_COLUMN = pattern(r"(.+?)[._](x|y|score|conf|confidence|likelihood|prob|v|vis|visibility|visible)", re.IGNORECASE)
+_THIRD = {"v": "seen", "vis": "seen", "visibility": "seen", "visible": "seen"}
+_IMAGES = ("frame_idx", "image", "image_name", "image_path", "img_name", "file_name", "filename", "frame", "image_id")
+_SCORES = ("score", "confidence", "pose_score", "person_score")
+_LEAST_POINTS = 5  # points of a table that shows by nothing else that it has poses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +251,7 @@ def looks_like(peek: Peek) -> Likeness | None:
         return Likeness.NAMED
     found = _first_files(peek)
     texts = [file.text.replace("\r\n", "\n").replace("\r", "\n") for file in found if file.kind is Kind.TEXT]
-    if _are_pascal(texts) or (not peek.is_folder and texts and is_table(texts[0])):
+    if _are_pascal(texts) or (not peek.is_folder and texts and _is_pose_table(texts[0])):
         return Likeness.NAMED
     layout = _layout_of(texts, has_images=not peek.is_folder)
     if layout is None:
@@ -243,7 +261,7 @@ def looks_like(peek: Peek) -> Likeness | None:
 
 def iou_types(peek: Peek) -> set[str]:
     """Return what there is: upright boxes are only those around oriented ones, and around poses."""
-    if _has_faces(peek) or (not peek.is_folder and peek.kind is Kind.TEXT and is_table(peek.text)):
+    if _has_faces(peek) or (not peek.is_folder and peek.kind is Kind.TEXT and _is_pose_table(peek.text)):
         return {"keypoints"}
     layout = _layout_of([file.text for file in _first_files(peek)], has_images=not peek.is_folder)
     return {"obb"} if layout is not None and layout.box is _QUAD else {"bbox"}
@@ -251,8 +269,8 @@ def iou_types(peek: Peek) -> set[str]:
 
 def _has_faces(peek: Peek) -> bool:
     """Whether there are texts with the points of a face in each."""
-    found = peek.first_files(lambda name: name.lower().endswith(POINTS_SUFFIX)) if peek.is_folder else [peek]
-    return bool(found) and all(file.suffix == POINTS_SUFFIX and "n_points" in file.text for file in found)
+    found = peek.first_files(lambda name: name.lower().endswith(_FACE_SUFFIX)) if peek.is_folder else [peek]
+    return bool(found) and all(file.suffix == _FACE_SUFFIX and "n_points" in file.text for file in found)
 
 
 def _first_files(peek: Peek) -> list[Peek]:
@@ -313,13 +331,13 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     if is_folder and {*_CUB[:2]} <= {*files.list_folder(path)[1]}:
         _read_cub(path, draft)
         return
-    if path.suffix.lower() == POINTS_SUFFIX or any(
-        name.lower().endswith(POINTS_SUFFIX) for name in (files.list_folder(path)[1] if is_folder else ())
+    if path.suffix.lower() == _FACE_SUFFIX or any(
+        name.lower().endswith(_FACE_SUFFIX) for name in (files.list_folder(path)[1] if is_folder else ())
     ):
-        read_points(path, draft)
+        _read_faces(path, draft)
         return
-    if not is_folder and is_table(files.head(path).decode(errors="replace")):
-        read_table(path, draft)
+    if not is_folder and _is_pose_table(files.head(path).decode(errors="replace")):
+        _read_pose_table(path, draft)
         return
     named = add_label_images(path, draft) if is_folder else {path.stem: path}
     texts = dict(_texts(named, draft.findings))
@@ -467,3 +485,132 @@ def _numbered(path: Path) -> dict[str, str]:
     """Return what stands behind the number of each line."""
     rows = [line.split(maxsplit=1) for line in files.read_lines(path)]
     return {row[0]: row[1].strip() for row in rows if len(row) > 1}
+
+
+def _is_pose_table(text: str) -> bool:
+    """Whether a text begins as one of these tables does."""
+    if _POSE_BEGINNING.match(text) is not None:
+        return True
+    header = _cells(text.partition("\n")[0])
+    names = {point for _, _, point, _ in _columns_of_points(header)}
+    return _place(header, _IMAGES) is not None and len(names) >= (1 if header[0] == "track" else _LEAST_POINTS)
+
+
+def _cells(line: str) -> list[str]:
+    return [field.strip(' \r"').lstrip("\ufeff") for field in line.split(",")]
+
+
+def _place(header: Sequence[str], names: Sequence[str]) -> int | None:
+    return next((header.index(name) for name in names if name in header), None)
+
+
+def _read_pose_table(path: Path, draft: Draft) -> None:
+    """Add the poses of a table to the draft."""
+    import csv  # looks for formats do without tables
+
+    from jaccard_eval.reading.tabular.boxes import note_no_class
+
+    lines = [row for row in csv.reader(files.read_text(path).splitlines()) if row]
+    is_deeplabcut = lines[0][0] == _POSE_HEADER[0]
+    n_header = (
+        next((at for at, row in enumerate(lines) if row[0] not in _POSE_HEADER), len(lines)) if is_deeplabcut else 1
+    )
+    lines[0] = [field.strip().lstrip("\ufeff") for field in lines[0]]
+    columns = [*_deeplabcut_columns(lines[:n_header])] if is_deeplabcut else [*_columns_of_points(lines[0])]
+    image_at, score_at = (None if is_deeplabcut else _place(lines[0], names) for names in (_IMAGES, _SCORES))
+    if not columns:
+        fix = "Export the table again."
+        raise DataError.single("csv-header", Where(str(path)), "has no columns of x and y below its points", fix=fix)
+    collector = RecordCollector(draft)
+    is_gt = draft.options.role == "gt"
+    names, seen = [*dict.fromkeys(point for _, _, point, _ in columns)], set[str]()
+    label = draft.options.names[0] if draft.options.names else 0
+    note_no_class(draft)
+    for number, row in enumerate(lines[n_header:], start=n_header + 1):
+        where = Where(str(path), line=number)
+        if len(row) != len(lines[0]):
+            detail = f"has {len(row)} cells; the header has {len(lines[0])}"
+            draft.findings.error("columns", where, detail, fix="Give every row as many cells as the header.")
+            continue
+        image = _image_of(row[: columns[0][0]] if image_at is None else row[image_at : image_at + 1])
+        if image not in seen:
+            seen.add(image)
+            collector.add_image(image, file_name=image)
+        poses: dict[str, dict[str, dict[str, float]]] = {}
+        for at, owner, point, coordinate in columns:
+            cell = row[at].strip()
+            if cell.lower() in ("", "nan"):
+                continue
+            if not is_numeral(cell):
+                detail = f"{coordinate} of {quoted_value(point)} is {quoted_value(cell)}, not a number"
+                draft.findings.error("csv-number", where, detail, fix="Export the table again.")
+                continue
+            poses.setdefault(owner, {}).setdefault(point, {})[coordinate] = float(cell)
+        for pose in poses.values():
+            placed = {point: one for point, one in pose.items() if {"x", "y"} <= one.keys()}
+            if not placed:
+                continue
+            found = [one["likelihood"] for one in placed.values() if "likelihood" in one and not is_gt]
+            points = dict.fromkeys(names, (0.0, 0.0, 0.0))
+            for point, one in placed.items():
+                points[point] = one["x"], one["y"], one.get("seen", _SEEN) if is_gt else one.get("likelihood", 1.0)
+            score = math.fsum(found) / len(found) if found else math.nan
+            if score_at is not None and is_numeral(row[score_at].strip()):
+                score = float(row[score_at])
+            collector.add_drawn(image, label, Drawn(points=points, kind="pose"), where, score=score)
+    draft.findings.raise_errors()
+    collector.to_draft(encoding="xyxy", listed=True)
+
+
+def _read_faces(path: Path, draft: Draft) -> None:
+    """Add the faces of texts to the draft, one in each."""
+    from jaccard_eval.reading.tabular.boxes import note_no_class
+
+    collector, is_gt = RecordCollector(draft), draft.options.role == "gt"
+    label = draft.options.names[0] if draft.options.names else 0
+    note_no_class(draft)
+    for key, file, text in files.read_each(
+        files.members(path, (_FACE_SUFFIX,), draft.findings), files.read_text, draft.findings
+    ):
+        found, where = _FACE.match(text), Where(str(file))
+        collector.add_image(key, file_name=key)
+        numbers = found[2].split() if found is not None else []
+        if found is None or not found[3] or len(numbers) != 2 * int(found[1]) or not all(map(is_numeral, numbers)):
+            told = "no n_points" if found is None else f"{len(numbers)} words for {found[1]} points"
+            fix = "Write n_points: N, and x and y of each point on a line of its own, between { and }."
+            draft.findings.error("keypoints-invalid", where, f"has {told}", fix=fix)
+            continue
+        xy = [*map(float, numbers)]
+        points = {at: (*pair, _SEEN if is_gt else 1.0) for at, pair in enumerate(zip(xy[::2], xy[1::2], strict=True))}
+        collector.add_drawn(key, label, Drawn(points=points, kind="face"), where)
+    draft.findings.raise_errors()
+    collector.to_draft(encoding="xyxy", listed=True)
+
+
+def _deeplabcut_columns(header: Sequence[Sequence[str]]) -> Iterator[tuple[int, str, str, str]]:
+    """Yield place, animal, point and coordinate of each column with numbers."""
+    rows = {row[0]: row for row in header}
+    coordinates = rows.get("coords", [])
+    for at, coordinate in enumerate(coordinates):
+        if coordinate in ("x", "y", "likelihood"):
+            yield (
+                at,
+                rows.get("individuals", coordinates)[at] if "individuals" in rows else "",
+                rows["bodyparts"][at],
+                coordinate,
+            )
+
+
+def _columns_of_points(header: Sequence[str]) -> Iterator[tuple[int, str, str, str]]:
+    """Yield the columns of points that have x and y, likewise."""
+    matches = {at: match for at, name in enumerate(header) if (match := _POINT_COLUMN.fullmatch(name)) is not None}
+    axes = {(match[1], match[2].lower()) for match in matches.values()}
+    for at, match in matches.items():
+        point, name = match[1], match[2].lower()
+        if {(point, "x"), (point, "y")} <= axes:
+            yield at, "", point, name if name in ("x", "y") else _THIRD.get(name, "likelihood")
+
+
+def _image_of(cells: Sequence[str]) -> str:
+    """Return the name of an image, which is the last part of a path; the number of a frame stays one."""
+    return PurePosixPath(posix("/".join(cells))).name

@@ -17,7 +17,7 @@ OTHER_WORK = (
     *("csv", "gzip", "logging", "xml.etree.ElementTree"),
     *(
         f"jaccard_eval.formats.{name}"
-        for name in ("_doubt", "_yolo", "_voc", "_coco.tolerant", "_coco.writer", "_openimages.facts")
+        for name in ("_doubt", "_yolo", "voc", "_coco.tolerant", "_coco.writer", "_openimages")
     ),
     *(
         f"jaccard_eval.reading.{name}"

@@ -18,7 +18,6 @@ from jaccard_eval.data.dataset import ABSENT, PRESENT, Key
 from jaccard_eval.engine import path_of
 from jaccard_eval.findings import FindingLog, Severity, Where, as_fix
 from jaccard_eval.fixes import Fix
-from jaccard_eval.formats._openimages import MID_STARTS
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
@@ -27,6 +26,7 @@ from jaccard_eval.reading.json import RepeatedKeys, described_json, parse_json
 from jaccard_eval.reading.rawboxes import CodedKeys
 from jaccard_eval.text import example_keys, is_numeral, pluralise, quoted_value
 
+MID_STARTS = ("/m/", "/g/", "/t/")  # machine-generated ids of the knowledge graph
 IMAGE, CLASS, CONFIDENCE = COLUMNS = ("ImageID", "LabelName", "Confidence")
 _FACTS = {0.0: ABSENT, 1.0: PRESENT}
 _SPELLED = {"0": ABSENT, "1": PRESENT}  # as nearly all cells are, and in a third of the time

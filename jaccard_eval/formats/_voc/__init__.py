@@ -1,1 +1,0 @@
-"""The parts of the Pascal VOC format: annotations, results and the writer."""
