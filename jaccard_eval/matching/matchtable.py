@@ -62,19 +62,22 @@ def candidate_pairs(
     threshold: float,
     crowd: BoolArray | None = None,
     similarity: Similarity | None = None,
+    rows: WholeArray | None = None,
 ) -> Pairs:
     """Return all pairs within blocks whose overlap is at least `threshold`; of `crowd` (len(gt),) it is IoA.
 
-    Detections may stand in any order, but ground truth by the key that the blocks are of. Overlap is what the protocol
-    compares, unless a similarity is given.
+    Detections, some `rows` of them or all, may stand in any order, but ground truth by the key that the blocks are of.
+    Overlap is what the protocol compares, unless a similarity is given.
     """
     similarity = similarity or KINDS[protocol.iou_type]
     in_core = partial(_compiled_pairs, similarity=similarity, protocol=protocol)
-    compiled = in_core(det, np.arange(len(det)), gt, blocks, crowd=crowd, threshold=threshold)
+    chosen = np.arange(len(det)) if rows is None else rows.astype(np.int64)
+    compiled = in_core(det, chosen, gt, blocks, crowd=crowd, threshold=threshold)
     if compiled is not None:
         return Pairs(*compiled)
     # Corners and the like are made once a side: they would be made again in every chunk, of boxes in many chunks.
-    first, second = similarity.prepare(det, protocol), similarity.prepare(gt, protocol)
+    asked = det if rows is None else det.take(rows)
+    first, second = similarity.prepare(asked, protocol), similarity.prepare(gt, protocol)
     chunks = [similarity.pairs(first, second, i, j, crowd=crowd, threshold=threshold) for i, j in expand(blocks)]
     return Pairs(*native.joined_columns(chunks))
 
@@ -888,9 +891,9 @@ def pairs_of_any_class(
     objects = gt.take(rows)
     for start in range(0, len(det_rows), BLOCK_ROWS):
         block = slice(start, start + BLOCK_ROWS)
-        some = pred.take(det_rows[block])
-        blocks = Blocks.of(objects.image.astype(np.int64), some.image.astype(np.int64))
-        pairs = candidate_pairs(some, objects, blocks, protocol, threshold=threshold)
+        some = det_rows[block]
+        blocks = Blocks.of(objects.image.astype(np.int64), pred.image[some].astype(np.int64))
+        pairs = candidate_pairs(pred, objects, blocks, protocol, threshold=threshold, rows=some)
         yield block, Pairs(pairs.det, rows[pairs.gt], pairs.overlap)
 
 

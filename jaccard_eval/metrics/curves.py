@@ -23,6 +23,7 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching import (
     IntArray,
     WholeArray,
+    class_and_score_order,
     descending_order,
     distinct,
     lengths_of_runs,
@@ -1450,7 +1451,7 @@ class ScoredHits:
         same, later = label[1:] == label[:-1], label[1:] > label[:-1]
         # Rows of a match table are in class order already, and to see that costs less than to sort them.
         if not np.all(later | (same & (self.score[1:] <= self.score[:-1]))):
-            order = np.lexsort((-self.score, label))
+            order = class_and_score_order(label, self.score)
             label, hit = label[order], hit[order]
         place = np.flatnonzero(hit)
         # One threshold, so that a cell is a class; everything that is here counts, so that a place is a count.

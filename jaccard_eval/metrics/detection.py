@@ -530,6 +530,8 @@ class DetectionMetrics:
         self._averages = Averages(self.source, self.axes)
         self._analyse: Analyse | None = None
         self._errors: dict[int, Any] = {}
+        # Image, class, overlap and score of the true positives by threshold: every class asks for its own.
+        self._matched: dict[int, tuple[RowArray, RowArray, FloatArray, FloatArray]] = {}
 
     def at(self, score: float | str | None, analyse: Analyse | None = None) -> DetectionMetrics:
         """Return the metrics with what counts where references name no score (see `Axes`), and what finds errors."""
@@ -650,7 +652,9 @@ class DetectionMetrics:
         threshold, label = self.axes.single_threshold(ref), self.axes.label(ref)
         at = self.source.best_score(threshold, label, ref.score) if isinstance(ref.score, str) else ref.score
         images, labels, overlap = self.matched_overlaps(threshold, ALL_SCORES if at is None else at)
-        chosen = slice(None) if label is None else labels == label
+        # They stand by class, of which there may be a thousand that ask.
+        bounds = np.array([label or 0, (label or 0) + 1], dtype=labels.dtype)
+        chosen = slice(None) if label is None else slice(*np.searchsorted(labels, bounds).tolist())
         if weights is None:
             return float(overlap[chosen].mean()) if len(overlap[chosen]) else math.nan
         total = weights[images[chosen]].sum()
@@ -658,11 +662,16 @@ class DetectionMetrics:
 
     def matched_overlaps(self, threshold: int, score: float) -> tuple[WholeArray, WholeArray, FloatArray]:
         """Return image, class and IoU of the true positives with at least a score."""
-        table, ranking = self.table, self.curves.ranking
-        choice, right = table.chosen_pairs(ALL_SIZES, threshold), ranking.outcomes(threshold)[0][table.candidate]
-        right &= table.score[table.candidate] >= score
-        rows = table.candidate[right]
-        return table.image[rows], table.label[rows], table.pair_overlap[choice[right]]
+        table = self.table
+        if threshold not in self._matched:
+            choice = table.chosen_pairs(ALL_SIZES, threshold)
+            right = self.curves.ranking.outcomes(threshold)[0][table.candidate]
+            rows = table.candidate[right]
+            columns = table.image[rows], table.label[rows], table.pair_overlap[choice[right]], table.score[rows]
+            self._matched[threshold] = columns
+        image, label, overlap, scores = self._matched[threshold]
+        kept = slice(None) if score == ALL_SCORES else scores >= score
+        return image[kept], label[kept], overlap[kept]
 
     def restrict(self, images: Sequence[int]) -> DetectionMetrics:
         """Return the metrics of some images alone, given as ascending rows."""

@@ -23,7 +23,14 @@ from jaccard_eval.features.errors import (
     LocalisationRecallPrecision,
 )
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching import IntArray, WholeArray, descending_order, lengths_of_runs, starts_of_runs
+from jaccard_eval.matching import (
+    IntArray,
+    WholeArray,
+    descending_order,
+    lengths_of_runs,
+    stable_order,
+    starts_of_runs,
+)
 from jaccard_eval.matching.matchtable import ALL_SIZES, Pairs, least_overlaps, pairs_of_any_class
 from jaccard_eval.metrics.curves import ScoredHits
 from jaccard_eval.metrics.detection import DetectionMetrics, calibration, match_any_class, summary_refs
@@ -232,8 +239,10 @@ def find_errors(
     found_pairs = pairs_of_any_class(pred, table.row[wrong], gt, counted, table.protocol, threshold=background_iou)
     least = float(least_overlaps(table.protocol)[threshold])
     taken, beside = (np.full(len(counted), NO_BOX, dtype=np.int32) for _ in range(2))
+    # Of one class, rows stand in the order of ties already: where classes are pooled, it goes by class in an image.
+    in_turn = np.arange(len(table)) if table.protocol.class_agnostic else stable_order(table.row)
     tie = np.empty(len(table), dtype=np.int64)
-    tie[np.lexsort((table.row, metrics.curves.ranking.tie))] = np.arange(len(table))
+    tie[in_turn[stable_order(metrics.curves.ranking.tie[in_turn])]] = np.arange(len(table))
     for block, pairs in found_pairs:
         rows = wrong[block]
         same = table.gt_label[pairs.gt] == table.label[rows][pairs.det]
@@ -274,15 +283,18 @@ def error_types(errors: Errors, before: float) -> tuple[ErrorType, ...]:
     all of it were found first.
     """
     types, positives = [], errors.boxes(errors.counted)
-    # With other classes, equal scores have to be put in their order again, which sorting by class and score keeps.
-    by_tie = np.argsort(errors.tie)
+    by_tie = np.empty_like(errors.tie)
+    by_tie[errors.tie] = np.arange(len(errors.tie))
     for kind, name in enumerate(TYPES):
         chosen = errors.kind == kind
         # A repaired detection keeps its score and takes the class of its box. A type's others go, as TIDE has it.
         rows = np.flatnonzero(chosen & (errors.target != NO_BOX))
         label, hit, counts = errors.label.copy(), errors.hit.copy(), errors.counts & ~chosen
         label[rows], hit[rows], counts[rows] = errors.gt_label[errors.target[rows]], True, True
-        kept = by_tie[counts[by_tie]]
+        # Rows stand in class order. With other classes equal scores have to be put in their order again, which sorting
+        # by class and score keeps.
+        is_renamed = (label[rows] != errors.label[rows]).any()
+        kept = by_tie[counts[by_tie]] if is_renamed else np.flatnonzero(counts)
         ranking = ScoredHits(label[kept], errors.score[kept], hit[kept], positives)
         types.append(_error_type(name, ranking.mean_precision(errors.protocol) - before, errors.detections(chosen)))
     gain = _mean_without(errors, errors.missed) - before

@@ -68,6 +68,16 @@ def test_pooled_classes_have_no_errors_of_classification() -> None:
     assert counts([DOG], found, class_agnostic=True) == {"duplicate": 1}
 
 
+@pytest.mark.parametrize("names", [("dog", "cat"), ("cat", "dog")])
+def test_what_is_not_there_gains_nothing_where_equal_scores_of_pooled_classes_stand_by_class(
+    names: tuple[str, str],
+) -> None:
+    # In an image they stand by class, and not in the order of the file: AP is 1 or 1/2, and so it stays.
+    found = [det(f"{names[0]} 0 0 10 10", 0.5), det(f"{names[1]} 80 80 10 10", 0.5)]
+    kinds = types([DOG], found, class_agnostic=True)
+    assert [kind.gain for kind in kinds.values() if not kind.count] == [0.0] * 5
+
+
 def test_repairs_give_back_what_hand_arithmetic_says() -> None:
     truth = [DOG, CAT, gt("dog 100 0 10 10", "b")]
     found = [
