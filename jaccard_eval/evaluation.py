@@ -16,6 +16,8 @@ import numpy as np
 
 from jaccard_eval.data.alignment import (
     Alignment,
+    Prints,
+    Sides,
     common_sizes,
     left_out,
     only_images,
@@ -26,7 +28,6 @@ from jaccard_eval.data.document import Part, Rows
 from jaccard_eval.data.metricref import METRICS
 from jaccard_eval.data.protocol import BOXES, COCO, POINTS, Protocol
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.data.sides import Prints, Sides
 from jaccard_eval.data.signature import RowHasher, digest_names, fingerprint, quoted
 from jaccard_eval.engine import at_work, path_of, session
 from jaccard_eval.errors import UsageError

@@ -223,7 +223,7 @@ UNMEASURED = {
     "reading/oriented.py angle": BEFORE_PAIRS,
     "reading/rawboxes.py **asked": BEFORE_PAIRS,
     "reading/rawboxes.py box": BEFORE_PAIRS,
-    "reading/skipping.py **options": "those of another fix, which is looked at where it is made",
+    "reading/draft.py **options": "those of another fix, which is looked at where it is made",
     "reading/tabular/boxes.py units": BEFORE_PAIRS,
     "reading/tabular/columns.py **given": "it names columns and classes only",
     "reading/tabular/writer.py units": WRITTEN,

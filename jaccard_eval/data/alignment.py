@@ -1,20 +1,25 @@
-"""Bring two inputs together: which images and classes are the same, in which units, and what is left over."""
+"""Bring two inputs together: which images and classes are the same, in which units, and what is left over.
+
+`Sides` has both: as they were read, aligned, and as a protocol judges them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.boxtable import BoolArray, Boxes, BoxTable, FloatArray, RowArray, find_too_large, freeze
+from jaccard_eval.data.boxtable import BoolArray, Boxes, BoxTable, FloatArray, RowArray, Words, find_too_large, freeze
 from jaccard_eval.data.dataset import ClassFacts, Dataset, ImageTable, IntegerKeys, Key, LabelMap, key_order
 from jaccard_eval.data.imagekeys import AUTOMATIC, MAP_SUFFIXES, OVERLOOKED, ImageMatch, match_by, stem_of
+from jaccard_eval.data.protocol import Protocol
 from jaccard_eval.data.resizing import Resizing
-from jaccard_eval.data.result import Correspondence
+from jaccard_eval.data.result import Correspondence, InputSummary
+from jaccard_eval.data.signature import signature
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.fixes import IMAGES_OF, Fix
@@ -887,4 +892,62 @@ def _describe(
         classes=tuple(pairs),
         gt_only_classes=tuple(name for row, name in enumerate(gt.labels.names) if row not in claimed),
         pred_only_classes=tuple(pred.labels.names[i] for i, row in enumerate(classes.rows) if row < 0),
+    )
+
+
+class Prints(NamedTuple):
+    """What `signature.fingerprint` returns of the ground truth and of the predictions."""
+
+    hashes: tuple[Words | None, Words | None]
+    fingerprints: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sides:
+    """Both sides as read, and what they have in common.
+
+    `selection` is what was chosen, as a signature names it; `prints` returns what is known of the aligned rows of
+    either side as given, which may take a while. `judged_by` are the rules that boxes were chosen by, as
+    `matching.judging` does; None where all are still there.
+    """
+
+    gt: Dataset
+    pred: Dataset
+    aligned: Alignment
+    selection: tuple[str, ...]
+    prints: Callable[[], Prints]
+    judged_by: Protocol | None = None
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What reading and aligning found."""
+        return (*self.gt.findings, *self.pred.findings, *self.aligned.findings)
+
+    def summaries(self) -> tuple[InputSummary, InputSummary]:
+        """Return both sides in short, with their fingerprints."""
+        gt, pred = self.prints().fingerprints
+        return summarise(self.gt, gt), summarise(self.pred, pred)
+
+    def sign(self, protocol: Protocol, *choices: str, version: str) -> str:
+        """Return the signature of a result: the protocol, what was chosen, further choices, and the inputs.
+
+        Fingerprints leave no trace of images without boxes; rates per image depend on how many there are.
+        """
+        gt, pred = self.prints().fingerprints
+        selection = (*self.selection, *choices, f"images={len(self.aligned.image_names)}")
+        return signature(protocol, selection=selection, gt=gt, pred=pred, version=version)
+
+
+def summarise(side: Dataset, fingerprint: str) -> InputSummary:
+    """Return one side in short."""
+    return InputSummary(
+        path=side.path,
+        format=side.format,
+        units=side.units,
+        images=len(side.images),
+        boxes=len(side.boxes),
+        classes=len(side.labels),
+        fingerprint=fingerprint,
+        details=side.details,
+        ignored=side.ignored,
     )

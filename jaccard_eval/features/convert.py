@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from jaccard_eval.data.alignment import align, common_sizes
+from jaccard_eval.data.alignment import Sides, align, common_sizes
 from jaccard_eval.data.dataset import Dataset
-from jaccard_eval.data.sides import Sides
 from jaccard_eval.engine import path_of
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, Where

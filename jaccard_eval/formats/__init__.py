@@ -345,7 +345,7 @@ def _filled(options: ReadOptions, begin: Callable[[ReadOptions], Draft], add: Ca
     except DataError as error:
         if options.skip_invalid:
             raise
-        from jaccard_eval.reading.skipping import explained
+        from jaccard_eval.reading.draft import explained
 
         raise explained(error, lambda: build(replace(options, skip_invalid=True))[1]) from None
 

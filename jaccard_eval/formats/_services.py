@@ -15,8 +15,7 @@ from jaccard_eval.data.dataset import MAX_IMAGE_SIDE
 from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.reading.drawn import turned_corners
 from jaccard_eval.reading.json import is_finite_number
-from jaccard_eval.reading.labelmaps import EncodedImage
-from jaccard_eval.reading.mask_pixels import edges_of_rows
+from jaccard_eval.reading.labelmaps import EncodedImage, edges_of_rows
 from jaccard_eval.reading.outlines import OutlineDraft, filled_ring
 from jaccard_eval.reading.records import Record
 from jaccard_eval.similarity.runs import IntArray, Runs, decode_strings, runs_of_pixels, without_empty_runs

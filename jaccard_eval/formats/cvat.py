@@ -351,7 +351,7 @@ class _Reader:
 
     def _edges(self, mask: Element, where: Where, size: Size) -> IntArray | None:
         """Return the runs of a mask, which are written along the rows of a crop; None where they cannot be used."""
-        from jaccard_eval.reading.mask_pixels import edges_of_rows
+        from jaccard_eval.reading.labelmaps import edges_of_rows
 
         crop, runs = [mask.get(name, "") for name in _CROP], [text.strip() for text in mask.get("rle", "").split(",")]
         wrong = next((name for name, text in zip(_CROP, crop, strict=True) if not _WHOLE.fullmatch(text)), "rle")

@@ -24,10 +24,9 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
-from jaccard_eval.reading.claims import Row, is_quad, most
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import Drawn, add_shapes
-from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.reading.peek import Likeness, Peek, Row, is_quad, most
 from jaccard_eval.text import is_numeral
 
 FORMAT = Format(

@@ -3,7 +3,7 @@
 Eight layouts: Cityscapes' maps (``*_instanceIds.png``: 1,000 times the class plus a number; below 1,000 a group that
 nobody separated), Pascal VOC's (``SegmentationObject``, with the classes in ``SegmentationClass`` next to it), any
 other map or folder of maps (PNG, TIFF, ``.npy``), with classes and scores in ``instances.csv`` or of one class, in
-numbers or with a colour for each object on black, arrays of the maps of many images (``reading/mapstacks.py``),
+numbers or with a colour for each object on black, arrays of the maps of many images (``reading/labelmaps.py``),
 BDD100K's bitmasks (red is the class, blue and alpha the object), Cityscapes' results (text files of
 ``mask.png class score``, the class by its number), the folders of the Data Science Bowl (``image/masks/*.png``, a file
 per object), and files of MATLAB (``inst_map``, with types in ``inst_type`` or ``class``, as HoVer-Net and Lizard have).
@@ -32,7 +32,7 @@ from jaccard_eval.patterns import pattern
 from jaccard_eval.progress import tracked
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.mask_pixels import count_pieces
+from jaccard_eval.reading.labelmaps import count_pieces
 from jaccard_eval.reading.matlab import read_variables
 from jaccard_eval.reading.peek import FIRST, Likeness, Peek
 from jaccard_eval.reading.records import RecordCollector
@@ -327,7 +327,7 @@ def holds_no_scores(peek: Peek, gt: Path | None) -> bool:
 
 def _has_several(path: Path) -> bool:
     """Whether an array is of many maps, or one of the first maps has several values besides 0 and void."""
-    from jaccard_eval.reading.mapstacks import is_stack
+    from jaccard_eval.reading.labelmaps import is_stack
 
     root, found = _listed(path, FindingLog())
     for name in [name for name in found if name.lower().endswith(MAP_SUFFIXES)][:_LOOKED_INTO]:
@@ -443,7 +443,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 def _read_stacks(path: Path, names: Sequence[str], draft: Draft) -> bool:
     """Add the objects of arrays of many maps, where there are any; return whether there are."""
-    from jaccard_eval.reading.mapstacks import add_stacks, is_stack  # which most folders do without
+    from jaccard_eval.reading.labelmaps import add_stacks, is_stack  # which most folders do without
 
     stacks = [name for name in names if name.endswith(".npy") and is_stack(path / name)]
     if stacks:
@@ -461,8 +461,7 @@ def _listed(path: Path, findings: FindingLog) -> tuple[Path, list[str]]:
 
 def _read_objects(path: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:
     """Add the objects of images that are folders, each of the pixels of a file that are not 0."""
-    from jaccard_eval.reading.labelmaps import EncodedImage
-    from jaccard_eval.reading.mask_pixels import object_pixels
+    from jaccard_eval.reading.labelmaps import EncodedImage, object_pixels
     from jaccard_eval.similarity.runs import runs_of_pixels
 
     by_image: dict[str, list[str]] = {}
@@ -594,8 +593,7 @@ def _read_each(names: Sequence[str], read_one: Callable[[str], None], draft: Dra
 
 def _ids(file: Path) -> tuple[EncodedImage, npt.NDArray[np.generic]]:
     """Return the values of a map; a DataError refuses colours."""
-    from jaccard_eval.reading.labelmaps import EncodedImage
-    from jaccard_eval.reading.mask_pixels import one_channel
+    from jaccard_eval.reading.labelmaps import EncodedImage, one_channel
 
     image = EncodedImage(file)
     return image, one_channel(image, "numbers of objects", "Save the ids as one channel, grey of 8 or 16 bits.")
@@ -809,8 +807,7 @@ class _Rows:
 
 def _read_results(path: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:
     """Add the masks that text files list, a text file for each image."""
-    from jaccard_eval.reading.labelmaps import CATEGORIES, EncodedImage
-    from jaccard_eval.reading.mask_pixels import object_pixels
+    from jaccard_eval.reading.labelmaps import CATEGORIES, EncodedImage, object_pixels
     from jaccard_eval.similarity.runs import runs_of_pixels
 
     known = {int(category.key): category.name for category in CATEGORIES}

@@ -202,7 +202,7 @@ def _score(shape: Record) -> float:
 
 def _edges(shape: Record, size: FloatArray) -> IntArray | None:
     """Return the runs of a mask: a PNG image in base64 of the pixels from the first point to the second one."""
-    from jaccard_eval.reading.mask_pixels import edges_of_crop, pixels_of_base64
+    from jaccard_eval.reading.labelmaps import edges_of_crop, pixels_of_base64
 
     (left, top, right, bottom), text = shape.corners("points"), shape.text("mask")
     if not text or not math.isfinite(left + top + right + bottom):

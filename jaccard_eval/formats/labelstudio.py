@@ -362,7 +362,7 @@ def _in_pixels(result: Record, points: list[tuple[float, float]], *, units: str)
 
 def _brushed(values: list[Any], size: tuple[int, int]) -> IntArray | str:
     """Return the runs of what was painted: four bytes a pixel, along the rows, packed as `rle-pack` of thi.ng does."""
-    from jaccard_eval.reading.mask_pixels import edges_of_crop
+    from jaccard_eval.reading.labelmaps import edges_of_crop
 
     height, width = size
     if not all(isinstance(value, int) and 0 <= value <= _BYTE for value in values) or len(values) < _RLE_HEAD:

@@ -21,9 +21,8 @@ from jaccard_eval.findings import DataError, Where
 from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
-from jaccard_eval.reading.claims import Row, most, read_rows
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.peek import FIRST, Likeness, Peek
+from jaccard_eval.reading.peek import FIRST, Likeness, Peek, Row, most, read_rows
 from jaccard_eval.text import is_numeral, printable
 
 if TYPE_CHECKING:

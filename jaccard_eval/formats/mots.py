@@ -93,8 +93,7 @@ def _hold_identities(images: Sequence[Peek]) -> bool:
 
 
 def _values(file: Path) -> tuple[EncodedImage, npt.NDArray[np.generic]]:
-    from jaccard_eval.reading.labelmaps import EncodedImage
-    from jaccard_eval.reading.mask_pixels import one_channel
+    from jaccard_eval.reading.labelmaps import EncodedImage, one_channel
 
     image = EncodedImage(file)
     return image, one_channel(image, "numbers of objects", "Save the ids as grey of 16 bits.")

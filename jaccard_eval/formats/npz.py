@@ -82,7 +82,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     # Masks are large, and read one by one where they are asked for.
     archive = load_archive(path, draft.findings, besides=_MASKS)
     if archive.stack:
-        from jaccard_eval.reading.mapstacks import add_stacks
+        from jaccard_eval.reading.labelmaps import add_stacks
 
         add_stacks([(path, archive.stack, "")], draft)
         _note_unused(archive.names - {archive.stack}, draft)

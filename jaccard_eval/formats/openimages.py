@@ -332,8 +332,7 @@ class _MaskTable:
 
     def masks(self, objects: Sequence[_MaskObject]) -> Masks | None:
         """Return the mask of each object; None where some cannot be used."""
-        from jaccard_eval.reading.labelmaps import EncodedImage
-        from jaccard_eval.reading.mask_pixels import object_pixels
+        from jaccard_eval.reading.labelmaps import EncodedImage, object_pixels
         from jaccard_eval.reading.outlines import OutlineDraft
         from jaccard_eval.similarity.runs import runs_of_pixels
 

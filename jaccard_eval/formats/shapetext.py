@@ -27,10 +27,9 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
-from jaccard_eval.reading.claims import is_quad, most
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import Drawn
-from jaccard_eval.reading.peek import Kind, Likeness, Peek
+from jaccard_eval.reading.peek import Kind, Likeness, Peek, is_quad, most
 from jaccard_eval.reading.records import RecordCollector
 from jaccard_eval.text import is_numeral, quoted_value
 

@@ -131,7 +131,7 @@ def _with_holes(ring: list[float], holes: list[list[float]], size: Record) -> tu
 
 def _bitmap(bitmap: Record, size: Record) -> tuple[IntArray, tuple[int, int]] | None:
     """Return the runs of a mask: a PNG of a part of the image, packed by zlib, in base64."""
-    from jaccard_eval.reading.mask_pixels import edges_of_crop, pixels_of_base64
+    from jaccard_eval.reading.labelmaps import edges_of_crop, pixels_of_base64
 
     text, (x, y) = bitmap.text("data"), bitmap.numbers("origin", 2)
     try:

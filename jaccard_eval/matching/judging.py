@@ -13,11 +13,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jaccard_eval.data.alignment import common_sizes
+from jaccard_eval.data.alignment import Sides, common_sizes
 from jaccard_eval.data.boxtable import BoolArray, Boxes, BoxTable, FloatArray, RowArray, freeze
 from jaccard_eval.data.dataset import ABSENT, NOT_EXHAUSTIVE, ClassFacts, ImageLabels
 from jaccard_eval.data.protocol import BYSTANDER, DETECTION_HEIGHT, EVERY_CLASS, HEIGHT, OBJECT_HEIGHT, Protocol
-from jaccard_eval.data.sides import Sides
 from jaccard_eval.data.signature import FINGERPRINT, digest_facts, fingerprint
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import Finding, FindingLog, Severity, Where

@@ -18,7 +18,7 @@ from typing import Protocol as TypingProtocol
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.alignment import Alignment
+from jaccard_eval.data.alignment import Alignment, Sides
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, RowArray, freeze
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.document import MetricValue
@@ -34,7 +34,6 @@ from jaccard_eval.data.protocol import (
     Protocol,
 )
 from jaccard_eval.data.result import ClassRow, EvaluationResult, OperatingPoint, SliceRow
-from jaccard_eval.data.sides import Sides
 from jaccard_eval.data.signature import FINGERPRINT, FINGERPRINT_DIGITS
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Where

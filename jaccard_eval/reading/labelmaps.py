@@ -1,7 +1,15 @@
-"""Label maps: images whose pixel values are classes, from files or arrays, with colours, in pairs of both sides."""
+"""Label maps: images whose pixel values are classes, from files or arrays, with colours, in pairs of both sides.
+
+So are masks that files hold as pixels, images of one object, and stacks of maps: a .npy file, or an array of an archive
+with the maps of many images. What the last axis of these means is known by its length and by what is in it: nothing;
+PanNuke's five types of nuclei and the background; the number of an object and its class, as CoNIC has them; whole cells
+and their nuclei, as TissueNet has them. Booleans are the objects of one image.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import contextlib
 import hashlib
 import io
@@ -9,15 +17,17 @@ import os
 import re
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from importlib import import_module
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from jaccard_eval.data.boxtable import BoolArray
 from jaccard_eval.data.dataset import ImageTable, unknown_sizes
 from jaccard_eval.data.imagekeys import (
     LABEL_SUFFIXES,
@@ -38,17 +48,18 @@ from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import COLOR_TABLES
 from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
+from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.files import list_tree, require_readable
 from jaccard_eval.reading.image_boxes import to_array
 from jaccard_eval.reading.json import parse_json
-from jaccard_eval.reading.npz import PARSING, read_header, unpack_archive
-from jaccard_eval.reading.records import Record
+from jaccard_eval.reading.npz import PARSING, opened_entries, read_header, unpack_archive
+from jaccard_eval.reading.records import Record, RecordCollector
+from jaccard_eval.similarity.runs import runs_of_labels, runs_of_pixels
 from jaccard_eval.text import pluralise, quoted_value
 
 if TYPE_CHECKING:
     from PIL.Image import Image
     from PIL.PngImagePlugin import PngImageFile
-
 
 SUFFIX, ARCHIVE = ".npy", ".npz"
 POINT_SUFFIXES = (".label", ARCHIVE)  # of maps that are read as arrays; the first has no other mark
@@ -887,7 +898,7 @@ SINGLE_FILES = "single files"
 LISTED = "list"
 OTHER_FILES = "other-files"  # ignored: not label maps by their suffix
 UNLISTED = "unlisted"  # ignored: not on the list
-_FIX_UNPAIRED = Fix.missing("Add or remove label maps, or choose which to compare with {list}.", list=None)
+_UNPAIRED_FIX = Fix.missing("Add or remove label maps, or choose which to compare with {list}.", list=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -947,4 +958,238 @@ def _require_all_paired(gt: MapSide, pred: MapSide, match: ImageMatch, findings:
         def describe(row: int, side: MapSide = side, missing: str = missing) -> tuple[Where, str]:
             return Where(str(side.path(row))), f"there is no {missing} of this name"
 
-        findings.add_rows(Severity.ERROR, "map-unpaired", rows.tolist(), describe, fix=_FIX_UNPAIRED)
+        findings.add_rows(Severity.ERROR, "map-unpaired", rows.tolist(), describe, fix=_UNPAIRED_FIX)
+
+
+_MASK_FIX = "Export the mask again."
+
+
+def one_channel(image: EncodedImage, what: str, fix: str) -> npt.NDArray[np.generic]:
+    """Return the values of an image (h, w); a DataError refuses colours, which are not `what` is wanted."""
+    try:
+        found = image.decode(by_color=False)
+    except DataError as error:
+        (finding,) = error.findings
+        if finding.code != "map-mode":
+            raise
+        detail = finding.examples[0].detail.replace("class numbers", what)
+        raise DataError.single("map-mode", image.where, detail, fix=fix) from None
+    return found.rows(0, found.shape[0])
+
+
+def object_pixels(image: EncodedImage) -> BoolArray:
+    """Return where an image of one object (h, w) is not 0; colours are a DataError."""
+    fix = "Save it as one channel, 0 where the object is not."
+    pixels: BoolArray = one_channel(image, "the pixels of an object", fix) != 0
+    return pixels
+
+
+def pixels_of_base64(text: str, where: Where) -> BoolArray:
+    """Return the pixels of an object (h, w) from a PNG image in base64; a DataError names what is wrong with it."""
+    try:
+        data = base64.b64decode("".join(text.split()), validate=True)
+    except (binascii.Error, ValueError) as error:
+        detail = f"is not valid base64: {error}"
+        raise DataError.single("segmentation-invalid", where, detail, fix=_MASK_FIX) from None
+    return object_pixels(EncodedImage((data, where)))
+
+
+def edges_of_rows(counts: Sequence[int], crop: Sequence[int], size: tuple[int, int]) -> IntArray | str:
+    """Return the edges of a mask from lengths of runs along the rows of a crop, background first; the problem if any.
+
+    The crop is left, top, width and height in an image of a height and a width.
+    """
+    left, top, width, height = crop
+    problem = _leaving(left, top, width, height, size)
+    if problem:
+        return problem
+    if width * height > MAX_PIXELS:
+        return f"is {width} x {height} pixels, more than {MAX_PIXELS:,}"
+    # As Python's numbers, for those of hostile files leave 64 bits.
+    if min(counts, default=0) < 0 or sum(counts) != width * height:
+        return f"runs sum to {sum(counts):,}, but {width} x {height} are {width * height:,} pixels"
+    lengths = np.array(counts, dtype=np.int64)
+    pixels = np.repeat(np.arange(len(lengths)) % 2 == 1, lengths).reshape(height, width)
+    return runs_of_pixels([(pixels, left, top, size[0])]).edges
+
+
+def edges_of_crop(pixels: BoolArray, left: int, top: int, size: tuple[int, int]) -> IntArray | str:
+    """Return the edges of a mask whose pixels (h, w) begin at a column and a row of an image of (height, width).
+
+    The problem if they do not lie in it.
+    """
+    height, width = pixels.shape
+    return _leaving(left, top, width, height, size) or runs_of_pixels([(pixels, left, top, size[0])]).edges
+
+
+def _leaving(left: int, top: int, width: int, height: int, size: tuple[int, int]) -> str:
+    if left >= 0 and top >= 0 and width >= 0 and height >= 0 and left + width <= size[1] and top + height <= size[0]:
+        return ""
+    return f"{width} x {height} pixels from ({left}, {top}) leave the image of {size[1]} x {size[0]} (width x height)"
+
+
+def count_pieces(ids: npt.NDArray[np.generic]) -> int:
+    """Count connected pieces of one value, by their runs in each row."""
+    above: list[tuple[int, int, Any, int]] = []  # first and last column, value, and the first run of the piece
+    parent: list[int] = []
+    pieces = 0
+
+    def root(run: int) -> int:
+        while parent[run] != run:
+            run = parent[run]
+        return run
+
+    for row in ids:
+        starts = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
+        runs = []
+        for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(row)], strict=True):
+            value = row[start]
+            if not value:
+                continue
+            run = len(parent)
+            parent.append(run)
+            pieces += 1
+            for other_start, other_stop, other, number in above:
+                if other == value and other_start < stop and start < other_stop and root(number) != root(run):
+                    parent[root(number)] = root(run)
+                    pieces -= 1
+            runs.append((start, stop, value, run))
+        above = runs
+    return pieces
+
+
+# Source: PanNuke's README. The sixth is 1 where there is no nucleus.
+_PANNUKE = ("Neoplastic", "Inflammatory", "Connective", "Dead", "Epithelial")
+_COMPARTMENTS = ("whole-cell", "nuclear")  # Source: DeepCell's documentation of TissueNet
+_NUMBER_AND_CLASS, _TYPES = 2, len(_PANNUKE) + 1  # channels
+_CHANNELS = (1, _NUMBER_AND_CLASS, _TYPES)
+_LOOKED_INTO = 8  # maps, by which two channels are distinguished
+_ONE_CLASS = 0
+_SHIFT = 1 << 32  # a class, above the number of an object
+_PIECES = 1.5  # of a plane, from which it is a map and not an object
+_BOOLEANS_FIX = "Save a file for each image, or an array of the numbers of objects, 0 where there is none."
+_MAP_FIX = "Save maps as (n, height, width), with the numbers of objects; what channels mean is in 'formats instances'."
+
+AnyArray = npt.NDArray[Any]
+
+
+def is_stack(path: Path) -> bool:
+    """Whether a .npy file claims more than one map, or one of several channels."""
+    try:
+        with files.open_regular(path) as file:
+            shape, dtype = read_header(file)
+    except (DataError, OSError, ValueError, EOFError, SyntaxError, TypeError, OverflowError, RecursionError):
+        return False  # as is explained where it is read
+    return len(shape) in (3, 4) and dtype.kind in "biuf"
+
+
+def add_stacks(stacks: Sequence[tuple[Path, str, str]], draft: Draft) -> None:
+    """Add the objects of files, or of arrays of archives by name; images are called by their place behind a prefix."""
+    side, are_classed = RecordCollector(draft), []
+    for path, name, prefix in stacks:
+        are_classed.append(_add_stack(path, name, prefix, side, draft, is_alone=len(stacks) == 1))
+    draft.findings.raise_errors()
+    if not all(are_classed):
+        from jaccard_eval.reading.tabular.boxes import note_no_class  # no other map needs tables
+
+        note_no_class(draft)
+    side.to_draft(encoding="xywh", listed=True)
+
+
+def _add_stack(path: Path, name: str, prefix: str, side: RecordCollector, draft: Draft, *, is_alone: bool) -> bool:
+    """Add the objects of an array; return whether these have classes."""
+    with opened_entries(path, name) as (shape, dtype, entries):
+        where = Where(str(path), record=name or None)
+        if dtype.kind == "b" and len(shape) == 3:
+            masks = np.stack(list(entries))  # or (height, width, n), as Matterport's Mask R-CNN has them
+            if masks.shape[2] < min(masks.shape[:2]):
+                masks = np.moveaxis(masks, 2, 0)
+            looked = [plane for plane in masks[:_LOOKED_INTO] if plane.any()]
+            if is_alone and sum(map(count_pieces, looked)) >= _PIECES * max(len(looked), 1):
+                detail = f"has {len(masks):,} planes of booleans in several pieces each: images, or objects of one"
+                raise DataError.single("map-shape", where, detail, fix=_BOOLEANS_FIX)
+            _add_objects(masks, prefix.rstrip("/") or path.stem, side, where)
+            return False
+        is_one = len(shape) == 3 and shape[-1] in _CHANNELS
+        if not 3 <= len(shape) <= 4 or dtype.kind not in "biuf" or 0 in shape:
+            detail = f"holds {quoted_value(str(dtype))} of shape {shape}"
+            raise DataError.single("map-shape", where, detail, fix=_MAP_FIX)
+        maps = iter([np.stack(list(entries))]) if is_one else entries
+        channels = map(_channels_last, maps)
+        first = list(islice(channels, _LOOKED_INTO))
+        n = first[0].shape[2]
+        if n not in _CHANNELS or first[0].shape[0] * first[0].shape[1] > MAX_PIXELS:
+            height, width, n = first[0].shape
+            detail = f"has maps of {width} x {height} pixels (width x height) with {n} channels"
+            raise DataError.single("map-shape", where, detail, fix=_MAP_FIX)
+        names: Sequence[str | int] = _PANNUKE if n == _TYPES else _COMPARTMENTS if n > 1 else (_ONE_CLASS,)
+        is_classed = n == _NUMBER_AND_CLASS and _holds_classes(first, is_usual=not name)
+        channels_are = "the number and the class of objects" if is_classed else ", ".join(map(str, names))
+        if n > 1:
+            draft.details.append(f"channels are {channels_are}")
+        for at, values in enumerate(chain(first, channels)):
+            place = Where(str(path), record=f"{name}[{at}]")
+            if dtype.kind == "f" and not np.array_equal(values, np.floor(values)):
+                detail = "holds fractions, which are not numbers of objects"
+                raise DataError.single("map-type", place, detail, fix="Save the numbers of objects, not probabilities.")
+            numbers = values.astype(np.int64)
+            _add_map(f"{prefix}{at}", numbers, names, side, is_classed=is_classed, draft=draft, where=place)
+        return bool(n > 1)
+
+
+def _channels_last(entry: AnyArray) -> AnyArray:
+    """Return a map as (height, width, channels)."""
+    if entry.ndim == 2:
+        return entry[..., None]
+    is_first = entry.shape[0] in _CHANNELS and entry.shape[2] not in _CHANNELS
+    return np.moveaxis(entry, 0, 2) if is_first else entry
+
+
+def _holds_classes(maps: Iterable[AnyArray], *, is_usual: bool) -> bool:
+    """Whether the second of two channels is the class of the objects in the first: a nucleus is less than its cell.
+
+    Equal channels may be either, of numbers that happen to be classes: these where they are usual, as in .npy files.
+    """
+    used = [(values[..., 0], values[..., 1]) for values in maps if values.any()]
+    if not used or not all(np.array_equal(first > 0, second > 0) for first, second in used):
+        return False
+    return is_usual or not all(np.array_equal(first, second) for first, second in used)
+
+
+def _add_map(
+    key: str,
+    values: IntArray,
+    names: Sequence[str | int],
+    side: RecordCollector,
+    *,
+    is_classed: bool,
+    draft: Draft,
+    where: Where,
+) -> None:
+    size = (values.shape[0], values.shape[1])
+    side.add_image(key, size=(size[1], size[0]))
+    objects: list[tuple[str | int, IntArray]]
+    if is_classed:
+        objects = [(_ONE_CLASS, values[..., 1] * _SHIFT + values[..., 0])]
+    else:
+        objects = [(name, values[..., at]) for at, name in enumerate(names)]
+    for name, numbers in objects:
+        ids, masks = runs_of_labels(numbers)
+        own = (ids % _SHIFT).tolist() if is_classed else ids.tolist()
+        if len({*own}) < len(own):
+            detail = f"object {next(value for value in own if own.count(value) > 1)} has several classes"
+            draft.findings.error("map-value", where, detail, fix="Give each object one class.")
+            return
+        labels = (ids // _SHIFT).tolist() if is_classed else [name] * len(own)
+        for row, (label, number) in enumerate(zip(labels, own, strict=True)):
+            edges = masks.edges[masks.offsets[row] : masks.offsets[row + 1]]
+            side.add_pixels(key, label, edges, size, Where(where.path, record=f"{where.record} instance {number}"))
+
+
+def _add_objects(masks: AnyArray, key: str, side: RecordCollector, where: Where) -> None:
+    """Add the objects of one image: (n, height, width)."""
+    size = (masks.shape[1], masks.shape[2])
+    side.add_image(key, size=(size[1], size[0]))
+    for at, pixels in enumerate(masks):
+        edges = runs_of_pixels([(pixels, 0, 0, size[0])]).edges
+        side.add_pixels(key, _ONE_CLASS, edges, size, Where(where.path, record=f"{where.record or ''}[{at}]"))

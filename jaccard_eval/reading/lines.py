@@ -1,4 +1,4 @@
-"""Lines of text that hold a box each, and folders with one file per class."""
+"""Lines of text that hold a box each: of folders with one file per class, and of files that hold boxes alone."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.data.dataset import unknown_sizes
-from jaccard_eval.findings import FindingLog, Severity, Where
+from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.patterns import pattern
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.files import MAX_ENTRIES, read_each, read_lines, scan_folder
 from jaccard_eval.reading.rawboxes import RawBoxes
@@ -25,6 +26,14 @@ from jaccard_eval.text import pluralise, quoted_value
 Place = tuple[str, int | str]  # file, and line or record
 CLASS_COLUMNS = ("class", "category")
 MAX_CLASS = 2**31 - 1  # more than any data set has, and exact as a float
+_BOX_LIST_FIX = Fix.missing(
+    "Write one box per line, such as 10,20,50,80. To read images and classes, use {options}.",
+    gt="GT",
+    pred="PRED",
+    image="NAME",
+)
+_BETWEEN = pattern(r"[,;\s]+")
+_NUMBER = pattern(r"[-+.]?\d")
 
 
 def _where(place: Place, name: str | None = None) -> Where:
@@ -226,3 +235,37 @@ def mention_other_files(folder: Path, others: Sequence[str], draft: Draft) -> No
         lambda row: (Where(str(folder / others[row])), "is not one of the labels"),
         summary=f"ignored {pluralise(len(others), 'file')} other than labels",
     )
+
+
+def read_box_list(path: Path, encoding: str) -> FloatArray:
+    """Return boxes, shape (n, 4), below a header if there is one; a DataError names every line that is not a box."""
+    findings = FindingLog()
+    is_corners = encoding == "xyxy"
+    lines = TextBoxes(("x1", "y1", "x2", "y2") if is_corners else ("x", "y", "width", "height"))
+    for number, text in enumerate(read_lines(path, empty_ok=True), start=1):
+        fields = [part for part in _BETWEEN.split(text.partition("#")[0]) if part]
+        if len(fields) == 4 and (number > 1 or any(map(_NUMBER.match, fields))):
+            lines.add((str(path), number), "", "", fields)
+        elif fields and (number > 1 or len(fields) != 4):
+            lines.refuse((str(path), number), f"expected 4 numbers, got {len(fields)}")
+    boxes = lines.read(findings, fix=_BOX_LIST_FIX)
+    negative = {"xyxy": boxes[:, 2:] < boxes[:, :2], "xywh": boxes[:, 2:] < 0.0}  # either reading, shape (n, 2)
+    wrong = np.flatnonzero(negative[encoding].any(axis=1))
+    other = "xywh" if is_corners else "xyxy"
+    share = {name: 1 - float(sides.any(axis=1).mean()) if len(boxes) else 1.0 for name, sides in negative.items()}
+    findings.add_rows(
+        Severity.ERROR,
+        "box-negative",
+        wrong,
+        lambda row: (lines.where(row), f"{boxes[row].tolist()} read as {encoding} has a negative width or height"),
+        fix=Fix.choice(
+            {"box": other},
+            metric="lines that are boxes",
+            before=share[encoding],
+            after=share[other],
+            words="Name what the numbers are: {box}.",
+        ),
+    )
+    if findings.findings():
+        raise DataError(findings.findings())
+    return boxes

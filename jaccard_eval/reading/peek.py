@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import math
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -16,11 +17,14 @@ from jaccard_eval.reading.xml import root_of
 
 FIRST = 20  # members of a folder that are looked at, folders of a level, lines of a text
 LEVELS = 3  # of folders that are searched for the documents of a data set
+_MOST = 0.9  # share of lines that have to fit
+_SKEW = 0.25  # of the longer diagonal, by which the middles of both may differ in the outline of a word or an object
 
 # An object with one of these keys is made of parts, and no mapping from the names of images to what they show.
 _PARTS = frozenset({"images", "annotations", "shapes", "results", "predictions", "detections"})
 # In addition to the documents of images several tools write one that describes the project.
 PROJECT = "meta.json"
+Row = Sequence[float]  # the numbers of a line
 
 
 class Likeness(enum.IntEnum):
@@ -241,3 +245,37 @@ def rate_keys(keys: Collection[str], required: Collection[str], optional: Collec
     if len(keys) - len(others) < len(set(required)):
         return None
     return Likeness.STRUCTURE if others.issubset(optional) else Likeness.CONTENT
+
+
+def most(rows: Iterable[Row], is_plausible: Callable[[Row], bool]) -> bool:
+    """Whether most rows are plausible, and there are some.
+
+    As lines alone would fit several formats, numbers in fixed columns must be what a format reads them as. A number
+    by itself proves nothing; most lines of a file together do. A few may be damaged, which the reader reports.
+    """
+    found = [is_plausible(row) for row in rows]
+    return bool(found) and sum(found) >= _MOST * len(found)
+
+
+def is_quad(numbers: Row) -> bool:
+    """Whether eight numbers are the corners of an object: convex, and nearly a parallelogram, as seen by a camera."""
+    points = [*zip(numbers[::2], numbers[1::2], strict=True)]
+    sides = [(x - points[at - 1][0], y - points[at - 1][1]) for at, (x, y) in enumerate(points)]
+    turns = [sides[at - 1][0] * y - sides[at - 1][1] * x for at, (x, y) in enumerate(sides)]
+    if not (min(turns) > 0 or max(turns) < 0):
+        return False
+    (ax, ay), (bx, by), (cx, cy), (dx, dy) = points
+    # Not squared, for which a damaged number is too large; a distance becomes infinite and fits nothing.
+    apart = math.hypot(ax + cx - bx - dx, ay + cy - by - dy)
+    return apart <= 2 * _SKEW * max(math.dist(points[0], points[2]), math.dist(points[1], points[3])) < math.inf
+
+
+def read_rows(lines: Iterable[str], split: Callable[[str], list[str]]) -> list[Row]:
+    """Return the numbers of the lines that have nothing else."""
+    rows = []
+    for line in lines:
+        try:
+            rows.append([*map(float, split(line))])
+        except ValueError:
+            continue
+    return [row for row in rows if row]

@@ -8,7 +8,7 @@ import pytest
 
 from jaccard_eval import DataError, ReadOptions, evaluate, load
 from jaccard_eval.formats import detect_format
-from jaccard_eval.reading.claims import is_quad
+from jaccard_eval.reading.peek import is_quad
 
 CASES = Path(__file__).parents[3] / "shared" / "cases"
 needs_cases = pytest.mark.skipif(not CASES.is_dir(), reason="shared cases are not here")

@@ -17,7 +17,7 @@ import pytest
 
 from jaccard_eval import DataError, Dataset, JaccardEvalWarning, ReadOptions, evaluate, load
 from jaccard_eval.cli.run import run
-from jaccard_eval.reading.skipping import FAULTS, is_of_record
+from jaccard_eval.reading.draft import FAULTS, is_of_record
 
 CASES = Path(__file__).parents[3] / "shared" / "cases"
 SAMPLE = Path(__file__).parents[2] / "sample_data"

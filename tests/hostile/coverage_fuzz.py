@@ -82,15 +82,15 @@ def of_files() -> Target:
     from jaccard_eval.cli import config, gating, parse
     from jaccard_eval.errors import UsageError
     from jaccard_eval.findings import DataError, FindingLog
-    from jaccard_eval.reading import boxlist, labelmaps, names
+    from jaccard_eval.reading import labelmaps, lines, names
 
     folder = scratch()
     readers: tuple[tuple[str, Callable[[Path], object]], ...] = (
         ("a.txt", lambda path: names.read_names(path, FindingLog())),
         ("a.yaml", lambda path: names.read_names(path, FindingLog())),
         ("a.txt", labelmaps.read_color_table),
-        ("a.txt", lambda path: boxlist.read_box_list(path, "xyxy")),
-        ("a.txt", lambda path: boxlist.read_box_list(path, "xywh")),
+        ("a.txt", lambda path: lines.read_box_list(path, "xyxy")),
+        ("a.txt", lambda path: lines.read_box_list(path, "xywh")),
         ("a.toml", config.read_config),
         ("a.yaml", config.read_config),
         ("a.toml", lambda path: gating.load_gates(config.read_config(path))),

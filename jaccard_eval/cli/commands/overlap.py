@@ -90,7 +90,7 @@ def _is_file(text: str) -> bool:
 
 def _of_lists(paths: Sequence[str], by: Measure, encoding: str, window: Sequence[float] | None) -> OverlapMatrix:
     from jaccard_eval.features.scale.compute import overlap_matrix
-    from jaccard_eval.reading.boxlist import read_box_list
+    from jaccard_eval.reading.lines import read_box_list
 
     pred, gt = (read_box_list(input_path(path), encoding) for path in paths)
     return overlap_matrix(pred, gt, by, encoding=encoding, window=window, version=__version__)

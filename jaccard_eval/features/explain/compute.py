@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Alignment, align, common_sizes
+from jaccard_eval.data.alignment import Alignment, Prints, Sides, align, common_sizes
 from jaccard_eval.data.boxtable import FLAGS, BoolArray, BoxTable, FloatArray, freeze
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
 from jaccard_eval.data.document import MetricValue
@@ -26,7 +26,6 @@ from jaccard_eval.data.known_tools import TOOLS
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import BOXES, COCO, PROTOCOLS, Protocol, get_protocol
 from jaccard_eval.data.result import EvaluationResult, InputSummary
-from jaccard_eval.data.sides import Prints, Sides
 from jaccard_eval.data.signature import BESIDE_METRICS, ORDERS, RowHasher, quoted, signature, without_fields
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.audit.duplicates import Repeats

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jaccard_eval.data.alignment import Alignment, common_sizes
+from jaccard_eval.data.alignment import Alignment, common_sizes, summarise
 from jaccard_eval.data.boxtable import BoxTable, FloatArray, from_xywh
 from jaccard_eval.data.dataset import Dataset, ImageTable, Reading
 from jaccard_eval.data.protocol import COCO, Protocol
-from jaccard_eval.data.sides import summarise
 from jaccard_eval.data.signature import RowHasher, fingerprint
 from jaccard_eval.features.audit import take_sample
 from jaccard_eval.features.audit.boxes import leaving

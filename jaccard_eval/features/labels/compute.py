@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from jaccard_eval.data.alignment import Sides
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray
 from jaccard_eval.data.protocol import POINTS, Protocol
-from jaccard_eval.data.sides import Sides
 from jaccard_eval.features.labels import (
     BOX,
     CLASS,

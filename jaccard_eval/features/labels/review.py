@@ -18,12 +18,11 @@ from xml.etree import ElementTree as ET
 import numpy as np
 
 from jaccard_eval.atomic import replace_file, require_free
-from jaccard_eval.data.alignment import common_sizes, only_images
+from jaccard_eval.data.alignment import Sides, common_sizes, only_images
 from jaccard_eval.data.boxtable import FLAGS, BoxTable, freeze
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import BOXES, Protocol
-from jaccard_eval.data.sides import Sides
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.labels import (
     BOX,

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jaccard_eval.data.alignment import Alignment
+from jaccard_eval.data.alignment import Alignment, Sides
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, freeze
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import AreaRange, Protocol
-from jaccard_eval.data.sides import Sides
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.scale import (
     ExchangeRow,

@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ import numpy.typing as npt
 from msgspec import UNSET
 
 from jaccard_eval.data.boxtable import Shapes
-from jaccard_eval.data.dataset import MAX_IMAGE_SIDE, Key
+from jaccard_eval.data.dataset import ABSENT, MAX_IMAGE_SIDE, NOT_EXHAUSTIVE, Key
 from jaccard_eval.findings import Severity, SizedRows, Where
 from jaccard_eval.formats._coco.strict import (
+    LVIS,
+    VERIFIED,
     Boxes,
     CategoryRecord,
     Content,
@@ -36,7 +39,6 @@ from jaccard_eval.formats._coco.strict import (
     scan_plain_truth,
     truth_columns,
 )
-from jaccard_eval.formats._coco.verified import add_verified
 from jaccard_eval.matching import starts_of_runs
 from jaccard_eval.native.calls import RecordColumns
 from jaccard_eval.options import ReadOptions
@@ -75,7 +77,7 @@ def add_truth(
     _add_categories(draft, categories)
     classes = frozenset(str(category.name).casefold() for category in categories)
     draft.usual_protocol = draft.usual_protocol or _BENCHMARK_CLASSES.get(classes, "")
-    add_verified(draft, images, categories)
+    _add_verified(draft, images, categories)
     place = content.places(draft.path)
     draft.add_boxes(
         RawBoxes(
@@ -490,3 +492,46 @@ def _read_results(path: Path, data: bytes, draft: Draft) -> None:
         return
     content, columns = decoded
     add_results(draft, content, *read_result_shapes(path, data, content, columns, draft))
+
+
+def _add_verified(draft: Draft, images: Sequence[ImageRecord], categories: Sequence[CategoryRecord]) -> None:
+    """Add verified classes and frequencies where a file has them."""
+    frequency = {category.id: category.frequency for category in categories if category.frequency is not None}
+    # Only texts: in other files the key may mean anything.
+    draft.class_frequency = {key: value for key, value in frequency.items() if isinstance(value, str)}
+    # A file with one of the two fields is of LVIS, and lacks the other.
+    if any([*map(attrgetter(field), images)].count(UNSET) < len(images) for field in VERIFIED):
+        draft.usual_protocol = LVIS
+        for field, fact in zip(VERIFIED, (ABSENT, NOT_EXHAUSTIVE), strict=True):
+            lists = [getattr(image, field) for image in images]
+            missing = [row for row, ids in enumerate(lists) if ids is UNSET]
+            _add_verified_lists(draft, fact, field, images, [[] if ids is UNSET else ids for ids in lists])
+            draft.findings.add_rows(
+                Severity.WARNING,
+                "image-labels-missing",
+                missing,
+                lambda row, field=field: (  # type: ignore[misc]
+                    Where(draft.path, record=f"images[{row}]", field=field),
+                    "is missing or null",
+                ),
+                summary=f"{field} is missing or null in {len(missing):,} of {len(lists):,} images: read as empty",
+                fix="Write a list for every image; an empty one if there are none.",
+            )
+
+
+def _add_verified_lists(
+    draft: Draft, fact: int, field: str, images: Sequence[ImageRecord], lists: Sequence[Sequence[Key]]
+) -> None:
+    image_of = np.repeat(np.arange(len(lists)), [len(ids) for ids in lists])
+    keys: list[Key] = [image.id for image, ids in zip(images, lists, strict=True) for _ in ids]
+    classes: list[Key] = [key for ids in lists for key in ids]
+    draft.add_image_labels(
+        fact,
+        _as_keys(keys),
+        _as_keys(classes),
+        lambda row: Where(draft.path, record=f"images[{image_of[row]}]", field=field),
+    )
+
+
+def _as_keys(keys: list[Key]) -> Keys:
+    return np.array(keys, dtype=np.int64) if {*map(type, keys)} <= {int, bool} else keys

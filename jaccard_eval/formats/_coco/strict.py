@@ -41,6 +41,7 @@ NOT_GIVEN = -1  # of a flag; files can only hold 0 or 1
 
 GROUP_KEYS = ("is_group_of", "isgroupof", "IsGroupOf")
 VERIFIED = ("neg_category_ids", "not_exhaustive_category_ids")  # of an image of LVIS, and of no other
+LVIS = "lvis"  # the protocol of files that have these
 
 Id = Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)] | str
 Flag = Annotated[int, msgspec.Meta(ge=0, le=1)] | bool

@@ -16,10 +16,10 @@ import numpy as np
 
 from jaccard_eval.atomic import replace_file
 from jaccard_eval.data.boxtable import BoxTable
-from jaccard_eval.data.dataset import Dataset, LabelMap
+from jaccard_eval.data.dataset import ABSENT, NOT_EXHAUSTIVE, Dataset, Key, LabelMap
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.fixes import Fix
-from jaccard_eval.formats._coco.verified import LVIS, verified_lists
+from jaccard_eval.formats._coco.strict import LVIS, VERIFIED
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.reading.writing import UNIVERSE, json_rows, report_losses, require_pixels
 from jaccard_eval.similarity.keypoints import Keypoints
@@ -159,7 +159,7 @@ def _with_integer_ids(dataset: Dataset) -> tuple[Dataset, str]:
 def _object(dataset: Dataset) -> bytes:
     images, labels = dataset.images, dataset.labels
     described = []
-    verified = verified_lists(dataset)
+    verified = _verified_lists(dataset)
     for row, (key, name) in enumerate(zip(images.keys, images.file_names, strict=True)):
         size = images.sizes[row].tolist()
         known = {side: value for side, value in zip(("width", "height"), size, strict=True) if not math.isnan(value)}
@@ -243,3 +243,16 @@ def _encoded(record: Mapping[str, Any]) -> str:
 def _array(lines: Sequence[str]) -> bytes:
     """Return a list with a record a line."""
     return b"[\n" + ",\n".join(lines).encode() + b"\n]\n" if lines else b"[]\n"
+
+
+def _verified_lists(dataset: Dataset) -> dict[str, list[list[Key]]]:
+    """Return the lists of classes of each image, as a file has them; nothing where none were read."""
+    rows, keys = dataset.facts.images, dataset.labels.keys
+    if rows is None or dataset.facts.usual_protocol != LVIS:
+        return {}
+    found: dict[str, list[list[Key]]] = {}
+    for field, fact in zip(VERIFIED, (ABSENT, NOT_EXHAUSTIVE), strict=True):
+        found[field] = [[] for _ in range(len(dataset.images))]
+        for image, label in zip(*(column.tolist() for column in rows.of(fact)), strict=True):
+            found[field][image].append(keys[label])
+    return found

@@ -19,9 +19,8 @@ from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.patterns import pattern
-from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.draft import Draft, SkippingLog
 from jaccard_eval.reading.rawboxes import CodedKeys, Keys, RawBoxes
-from jaccard_eval.reading.skipping import SkippingLog
 from jaccard_eval.reading.tabular.columns import Columns, RowIndices, listed_names, propose_naming, read_naming
 from jaccard_eval.reading.tabular.table import BoxCells, Column, Named, Table
 from jaccard_eval.text import is_numeral, pluralise, quoted_value

@@ -8,7 +8,7 @@ from jaccard_eval.cli import run as _run
 from jaccard_eval.cli.commands.overlap import ENCODINGS, MEASURES
 from jaccard_eval.features.scale.compute import MEASURES as KERNELS
 from jaccard_eval.findings import DataError
-from jaccard_eval.reading.boxlist import read_box_list
+from jaccard_eval.reading.lines import read_box_list
 
 
 def run(*argv: str | Path) -> int:
