@@ -18,7 +18,7 @@ from jaccard_eval.data.imagekeys import bare_names
 from jaccard_eval.data.known_protocols import measure_name
 from jaccard_eval.data.protocol import BOXES, LATER_RULES, PROTOCOLS, Protocol
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.native.calls import hash_rows, pack_rows
+from jaccard_eval.native.calls import digest_rows, hash_rows, pack_rows
 from jaccard_eval.patterns import pattern
 from jaccard_eval.progress import staged
 
@@ -26,6 +26,8 @@ from jaccard_eval.progress import staged
 # with the same are found by trying: of 64 bits by four thousand million.
 FINGERPRINT_DIGITS = 32
 FINGERPRINT = "sha-256-128:"
+Column = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]  # values, and where those of each row begin, and the end
+ROW_BYTES, IMAGE_BYTES = 16, 32  # of a digest
 BLOCK_ROWS = 1 << 14  # of boxes whose content is put together at a time
 # Fields that do not affect the metrics, only what is measured in addition.
 BESIDE_METRICS = ("score", "bootstrap", "slices", "against")
@@ -136,7 +138,7 @@ class ImageDigests:
     """
 
     def __init__(self, image_names: Words) -> None:
-        self._names = image_names.astype("<u8").tobytes()  # digests of them, (n, 2)
+        self._names = image_names.astype("<u8", copy=False)  # digests of them, (n, 2)
         self._digests = bytearray()
 
     def add(self, image: RowArray, hashes: Words, words_of: Callable[[npt.NDArray[np.int64]], Words]) -> bool:
@@ -149,18 +151,14 @@ class ImageDigests:
         order, has_alike = _canonical_order(image, hashes, words_of)
         ordered = image[order]
         first = np.append(0, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)
-        names = [self._names[16 * place : 16 * place + 16] for place in ordered[first].tolist()]
+        names = self._names[ordered[first]]
         # A block of images at a time stays in the cache of the processor.
         cuts = [*np.flatnonzero(np.diff(first // BLOCK_ROWS, prepend=-1)).tolist(), len(first)]
         first = np.append(first, len(order))
         for low, high in pairwise(cuts):
             words = words_of(order[first[low] : first[high]])
-            rows, row_bytes = words.data.cast("B"), words.strides[0]
-            bounds = ((first[low : high + 1] - first[low]) * row_bytes).tolist()
-            for name, (start, stop) in zip(names[low:high], pairwise(bounds), strict=True):
-                content = sha256(name)
-                content.update(rows[start:stop])
-                self._digests += content.digest()
+            bounds = (first[low : high + 1] - first[low]) * words.shape[1]
+            self._digests += _digests_of(names[low:high], [(words, bounds)], IMAGE_BYTES)
         return has_alike
 
     def digest(self, head: Sequence[Any]) -> str:
@@ -191,29 +189,35 @@ def _canonical_order(
     return order, has_alike
 
 
-def digest_each(*columns: npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArray[np.int64]]) -> Words:
+def digest_each(*columns: npt.NDArray[Any] | Column) -> Words:
     """Return 128 bits of the SHA-256 of each row, (n, 2).
 
     A column has a row each, or the numbers of all rows and where those of each begin, and the end.
     """
-    given: list[tuple[memoryview, list[int]]] = []
-    lengths: list[npt.NDArray[np.int64]] = []
-    for column in columns:
-        values, bounds = column if isinstance(column, tuple) else (column, np.arange(len(column) + 1))
-        if not isinstance(column, tuple):
-            bounds = bounds * int(np.prod(values.shape[1:]))
+    given = [
+        column if isinstance(column, tuple) else (column, np.arange(len(column) + 1) * int(np.prod(column.shape[1:])))
+        for column in columns
+    ]
+    counts = np.stack([np.diff(bounds) for _, bounds in given], axis=1).astype("<i8")
+    return np.frombuffer(_digests_of(counts, given, ROW_BYTES), dtype="<u8").astype(np.uint64).reshape(-1, 2)
+
+
+def _digests_of(head: npt.NDArray[Any], columns: Sequence[Column], n_bytes: int) -> bytes:
+    """Return the first bytes of the SHA-256 of each row of a head (n, h) and what columns have behind it."""
+    compiled = digest_rows(head, columns, n_bytes)
+    if compiled is not None:
+        return compiled
+    given = [(memoryview(head.tobytes()), range(0, head.nbytes + 1, head.itemsize * head.shape[1]))]
+    for values, bounds in columns:
         values = values + 0.0 if values.dtype.kind == "f" else values  # -0.0 is 0.0
         given.append((memoryview(values.tobytes()), (bounds * values.itemsize).tolist()))
-        lengths.append(np.diff(bounds))
-    counts = np.stack(lengths, axis=1).astype("<i8")
-    given.insert(0, (memoryview(counts.tobytes()), list(range(0, counts.nbytes + 1, counts.itemsize * len(columns)))))
     digests = bytearray()
-    for row in range(len(counts)):
+    for row in range(len(head)):
         content = sha256()
         for data, starts in given:
             content.update(data[starts[row] : starts[row + 1]])
-        digests += content.digest()[:16]
-    return np.frombuffer(bytes(digests), dtype="<u8").astype(np.uint64).reshape(-1, 2)
+        digests += content.digest()[:n_bytes]
+    return bytes(digests)
 
 
 def digest_facts(facts: ClassFacts, image_names: Sequence[str], class_names: Sequence[str]) -> str:

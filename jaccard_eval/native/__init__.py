@@ -13,7 +13,7 @@ from pathlib import Path
 
 VARIABLE = "JACCARD_EVAL_NATIVE"
 LIBRARY = Path(__file__).with_name("_core.so")  # by this name on every system
-VERSION = 17  # of its functions, as core.cpp has it
+VERSION = 18  # of its functions, as core.cpp has it
 
 _POINTER, _INTEGER, _NUMBER, _SIZE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double, ctypes.c_size_t
 # What each returns, then what it takes.
@@ -28,6 +28,7 @@ _FUNCTIONS = {
     "weigh_curves": (None, *[_INTEGER] * 6, _NUMBER, *[_POINTER] * 17),
     "hash_rows": (None, _INTEGER, *[_POINTER] * 10),
     "pack_rows": (None, _INTEGER, _INTEGER, *[_POINTER] * 5),
+    "digest_rows": (_INTEGER, _INTEGER, _INTEGER, _POINTER, _INTEGER, _POINTER, _POINTER, _INTEGER, _INTEGER, _POINTER),
     "count_pairs": (_INTEGER, _INTEGER, _INTEGER, _POINTER, _POINTER, _INTEGER, _POINTER, _POINTER),
     "scan_shapes": (_INTEGER, _POINTER, _SIZE, *[_INTEGER] * 3, *[_POINTER] * 8),
     "read_outlines": (_INTEGER, _POINTER, _SIZE, _INTEGER, *[_POINTER] * 11),

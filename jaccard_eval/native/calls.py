@@ -7,7 +7,7 @@ import ctypes
 import os
 import stat
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import field
 from io import BufferedIOBase, BufferedReader, BytesIO
@@ -56,6 +56,7 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 WordArray = npt.NDArray[np.uint64]
 
+WORD_BYTES = 8
 CHUNK_PAIRS = 1 << 16  # kept at first, unless a block is larger
 
 
@@ -98,6 +99,28 @@ def pack_rows(rows: IntArray, xywh: FloatArray, score: FloatArray | None, area: 
     pointers = places.ctypes.data, boxes.ctypes.data, at, areas.ctypes.data, words.ctypes.data
     core.jaccard_pack_rows(len(rows), words.shape[1], *pointers)
     return True
+
+
+def digest_rows(
+    head: npt.NDArray[Any], columns: Sequence[tuple[npt.NDArray[Any], IntArray]], size: int
+) -> bytes | None:
+    """Return the first bytes of the SHA-256 of each row, one behind the other; see `signature.digest_each`.
+
+    A row is one of the head (n, h), then what each column has from its bounds[i] to bounds[i + 1]; all have 64 bits.
+    None on processors without instructions for it.
+    """
+    core = load_core()
+    if core is None or any(values.dtype.itemsize != WORD_BYTES for values, _ in columns):
+        return None
+    given = [np.ascontiguousarray(values) for values, _ in columns]
+    places = np.array([values.ctypes.data for values in given], np.uint64)
+    bounds = [np.ascontiguousarray(one, np.int64) for _, one in columns]
+    bound_places = np.array([one.ctypes.data for one in bounds], np.uint64)
+    floats = sum((values.dtype.kind == "f") << place for place, values in enumerate(given))
+    digests = np.empty(len(head) * size, np.uint8)
+    heads = len(head), head.shape[1], head
+    done = _call(core.jaccard_digest_rows, *heads, len(given), places, bound_places, floats, size, digests)
+    return None if done < 0 else digests.tobytes()
 
 
 def rank(

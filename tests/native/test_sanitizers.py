@@ -95,6 +95,9 @@ for turn in range(2000):
     wins = calls.first_come(draw.permutation(len(box)), other, overlap, np.array([0.1, 0.5]), at_all)
     assert wins.shape == (2, len(box)) and wins[0].sum() >= len(set(other.tolist()))
     calls.pack_rows(order, detections, None, detections[:, 0], np.empty((len(order), 8), np.uint64))
+    ends = np.append(0, np.cumsum(draw.integers(0, 12, n)))
+    digests = calls.digest_rows(turns[:, None], [(draw.choice(ODD, ends[-1]), ends), (turns, np.arange(n + 1))], 16)
+    assert digests is None or len(digests) == 16 * n
     labels, rows = np.sort(label), np.flatnonzero(draw.random(n) < 0.7)
     hit, counts = draw.random((2, 3, len(rows))) < 0.5
     bounds = np.append(np.flatnonzero(draw.random(n) < 0.5), n)
