@@ -209,8 +209,8 @@ def _digests_of(head: npt.NDArray[Any], columns: Sequence[Column], n_bytes: int)
         return compiled
     given = [(memoryview(head.tobytes()), range(0, head.nbytes + 1, head.itemsize * head.shape[1]))]
     for values, bounds in columns:
-        values = values + 0.0 if values.dtype.kind == "f" else values  # -0.0 is 0.0
-        given.append((memoryview(values.tobytes()), (bounds * values.itemsize).tolist()))
+        signless = values + 0.0 if values.dtype.kind == "f" else values  # -0.0 is 0.0
+        given.append((memoryview(signless.tobytes()), (bounds * values.itemsize).tolist()))
     digests = bytearray()
     for row in range(len(head)):
         content = sha256()
