@@ -148,7 +148,7 @@ def _as_recorded(options: Options, sources: tuple[Source, Source], iou_type: str
     """Return options with those that parts of both sides were read with, where any are given."""
     for role, source in zip(("gt", "pred"), sources, strict=True):
         if in_parts(source):
-            from jaccard_eval.reading.partitions.manifest import with_recorded
+            from jaccard_eval.reading.partitions import with_recorded
 
             options = with_recorded(options, role, path_of(str(source)), iou_type)
     return options

@@ -223,7 +223,7 @@ def settle_iou_type(gt: Input, preds: Sequence[Input]) -> tuple[str, tuple[Findi
     With it a note, where there was a choice; a UsageError where boxes are missing and there still is one.
     """
     if len(preds) == 1 and in_parts(gt.source) and str(gt.source) == str(preds[0].source):
-        from jaccard_eval.reading.partitions.manifest import read_manifest
+        from jaccard_eval.reading.partitions import read_manifest
 
         manifest = read_manifest(path_of(str(gt.source)))
         return manifest.iou_type, manifest.chosen

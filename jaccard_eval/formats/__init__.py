@@ -172,7 +172,7 @@ class Opened(os.PathLike[str]):
 
         try:
             if self.in_parts:
-                from jaccard_eval.reading.partitions.manifest import read_manifest
+                from jaccard_eval.reading.partitions import read_manifest
 
                 return frozenset({read_manifest(self.peek.path).iou_type})
             found, name = self.found
@@ -317,7 +317,7 @@ def read_dataset(given: str | os.PathLike[str], options: ReadOptions, format_nam
     given = Opened(given, format_name)
     path = given.peek.path
     if given.in_parts:
-        from jaccard_eval.reading.partitions.sides import read_side
+        from jaccard_eval.reading.partitions import read_side
 
         return read_side(path, options)
     with Stage(f"reading {path}"), session(), refusals_explained(path):
@@ -384,7 +384,7 @@ def read_stored(given: str | os.PathLike[str], options: ReadOptions, format_name
     given = Opened(given, format_name)
     path = given.peek.path
     if given.in_parts:
-        from jaccard_eval.reading.partitions.sides import read_side
+        from jaccard_eval.reading.partitions import read_side
 
         return read_side(path, options, store)
     with session(), refusals_explained(path):

@@ -9,9 +9,9 @@ import jaccard_eval
 
 PACKAGE = Path(jaccard_eval.__file__).parent
 SAMPLE = PACKAGE.parent / "sample_data"
-BEHIND = re.compile(r"(engine/(?!__init__|places|threads|memory)|storage\.py|reading/stored|reading/partitions/).*")
-# Who puts boxes on the disk, or reads a folder of parts; everybody else goes by `Place` and `Boxes`.
-MAY_NAME = {"formats/__init__.py", "reading/stored.py", "reading/partitions/sides.py"}
+BEHIND = re.compile(r"(engine/(?!__init__|places|threads|memory)|storage\.py|reading/stored|reading/partitions).*")
+# Who puts boxes on the disk, or reads or writes a folder of parts; everybody else goes by `Place` and `Boxes`.
+MAY_NAME = {"formats/__init__.py", "reading/stored.py", "reading/partitions.py", "features/partition.py"}
 PROFILER = """
 import sys, threading
 package, *arguments = sys.argv[1:]

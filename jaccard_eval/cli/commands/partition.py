@@ -58,7 +58,7 @@ def partition(
         with_shapes,
     )
     from jaccard_eval.pairing import pair_images
-    from jaccard_eval.reading.partitions.manifest import KINDS
+    from jaccard_eval.reading.partitions import KINDS
 
     for path in (gt, pred):
         if in_parts(path):
@@ -112,7 +112,7 @@ def partition(
 def _choose(asked: str | None, gt: Input, pred: Input) -> tuple[str, tuple[Finding, ...]]:
     """Return what is written, and the note of an evaluation that compares it unasked."""
     from jaccard_eval.inputs import settle_iou_type
-    from jaccard_eval.reading.partitions.manifest import kind_of
+    from jaccard_eval.reading.partitions import kind_of
 
     try:
         usual, noted = settle_iou_type(gt, [pred])

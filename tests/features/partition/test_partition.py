@@ -22,8 +22,9 @@ from jaccard_eval.cli.run import run
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.engine import disk
 from jaccard_eval.errors import UsageError
+from jaccard_eval.features import partition as writer
 from jaccard_eval.findings import DataError
-from jaccard_eval.reading.partitions import parts, writer
+from jaccard_eval.reading import partitions as parts
 
 parquet = pytest.importorskip("pyarrow.parquet")
 
@@ -306,7 +307,7 @@ def test_an_error_leaves_nothing(tmp_path: Path, scene: tuple[Path, Path, Path])
 
 INTERRUPTED = """
 import os, signal, sys, threading
-from jaccard_eval.reading.partitions import parts
+from jaccard_eval.reading import partitions as parts
 from jaccard_eval.cli.run import run_process
 write = parts.PartWriter.write
 def interrupted(self, boxes):
