@@ -15,7 +15,7 @@ from jaccard_eval import evaluate, pixels
 from jaccard_eval.data.from_document import find_faults, json_schema
 from jaccard_eval.data.result import EvaluationResult, Resamples
 from jaccard_eval.features.gates import build_schema
-from jaccard_eval.features.images.result import WorstImages
+from jaccard_eval.features.images import WorstImages
 from jaccard_eval.features.labels import LabelsResult
 from jaccard_eval.features.panoptic import PanopticResult
 from jaccard_eval.features.pixels import PixelsResult

@@ -11,7 +11,7 @@ from pictures import det, evaluate, gt
 from PIL import Image
 
 from jaccard_eval.cli import run
-from jaccard_eval.features.images.report import gallery_section
+from jaccard_eval.features.images.gallery import gallery_section
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Gallery, GalleryBox, GalleryImage, Report
 from jaccard_eval.report.outputs.html import render, render_report

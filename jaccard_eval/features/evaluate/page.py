@@ -29,7 +29,7 @@ from jaccard_eval.features.evaluate.report import (
     summary_section,
 )
 from jaccard_eval.features.images.columns import columns_of, placed
-from jaccard_eval.features.images.gallery import DEFAULT_IMAGES, build_gallery
+from jaccard_eval.features.images.gallery import DEFAULT_IMAGES, build_gallery, gallery_section
 from jaccard_eval.features.images.reasons import (
     Explained,
     Sentence,
@@ -38,7 +38,6 @@ from jaccard_eval.features.images.reasons import (
     images_by_class,
     images_of,
 )
-from jaccard_eval.features.images.report import gallery_section
 from jaccard_eval.features.labels.report import places_of, suspects_section
 from jaccard_eval.features.operating import OperatingSteps
 from jaccard_eval.features.operating.page import (

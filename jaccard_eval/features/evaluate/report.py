@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from jaccard_eval.data.document import DataTable, MetricValue
 from jaccard_eval.data.known_protocols import LARGEST_AREA
@@ -28,7 +29,7 @@ from jaccard_eval.report.model import (
     Table,
     columns,
 )
-from jaccard_eval.report.numbers import metric_text, threshold_text, thresholds_text
+from jaccard_eval.report.numbers import UNDEFINED, metric_text, threshold_text, thresholds_text
 from jaccard_eval.report.sections import (
     findings_section,
     gates_headline,
@@ -40,6 +41,9 @@ from jaccard_eval.report.sections import (
     undefined_notes,
     warned_spans,
 )
+
+if TYPE_CHECKING:
+    from jaccard_eval.features.images import WorstImages
 
 FEW_THRESHOLDS = 4  # up to this many, operating points are shown at every IoU threshold, else at the lowest
 ALL_CLASSES = "all"
@@ -75,9 +79,7 @@ def build_report(result: EvaluationResult, options: ReportOptions) -> Report:
 
         sections.append(confusion_section(confusion, measure))
     if result.part("worst_images") is not None:
-        from jaccard_eval.features.images.report import images_section
-
-        sections.append(images_section(result.part("worst_images"), measure))
+        sections.append(_images_section(result.part("worst_images"), measure))
     sections += findings_section(result.findings)
     return Report(rules_title(result), tuple(sections), result.signature, headline=headline(result))
 
@@ -311,3 +313,24 @@ def operating_points_section(points: Sequence[OperatingPoint], measure: str, *, 
     notes = (rest,) if len(ious) > len(shown_ious) else ()
     table = Table((*heads, *columns("metric", "precision", "recall", "F1")), rows)
     return Section("Operating points", (table, *notes))
+
+
+def _images_section(images: WorstImages, measure: str) -> Section:
+    """Return the images with the highest cost."""
+    from jaccard_eval.features.images import TITLES
+
+    # What an image is worth next to what it costs would be too wide; files for machines have it.
+    rows: Rows = tuple(
+        tuple(value for name, value in row.items() if name not in ("AP", "mean_IoU")) for row in images.rows(images.n)
+    )
+    heads = (
+        Column("image", "path"),
+        *columns("count", "gt", "TP", "FP", "FN"),
+        *columns("metric", "precision", "recall", "F1"),
+    )
+    notes = [Note("cost: misses plus the scores of false positives")]
+    notes += [Note(f"{UNDEFINED}: {TITLES.get(name, name)}: {reason}") for name, reason in images.undefined().items()]
+    hidden = len(images.names) + images.unlisted - len(rows)
+    notes += [Note(f"and {hidden:,} more; -o images.csv writes all")] if hidden > 0 else []
+    at = f"score >= {threshold_text(images.score)}, {measure} >= {threshold_text(images.iou)}"
+    return Section(f"Worst images ({at})", (Table((*heads, Column("cost", "ratio")), rows), *notes))

@@ -66,8 +66,7 @@ def build_album(result: ExplanationResult, options: ReportOptions) -> Album:
 
 def page_sections(result: ExplanationResult, options: ReportOptions) -> list[Section]:
     """Return what only a page has: the images of the boxes that cost most."""
-    from jaccard_eval.features.images.gallery import DEFAULT_IMAGES, gallery_of
-    from jaccard_eval.features.images.report import gallery_section
+    from jaccard_eval.features.images.gallery import DEFAULT_IMAGES, gallery_of, gallery_section
     from jaccard_eval.metrics.detection import DetectionMetrics
 
     sections = [Section("Precision and recall", tuple(build_charts(result)[:1]), key="curves")] if result.curve else []

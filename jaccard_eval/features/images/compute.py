@@ -7,7 +7,7 @@ from dataclasses import field, fields
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Shapes
-from jaccard_eval.features.images.result import WorstImages
+from jaccard_eval.features.images import WorstImages
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching import IntArray
 from jaccard_eval.matching.matchtable import ALL_SIZES, NO_PAIR

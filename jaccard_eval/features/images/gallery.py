@@ -17,13 +17,37 @@ from jaccard_eval.features.images.compute import BoxOutcomes, box_outcomes, coun
 from jaccard_eval.matching import IntArray, descending_order
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.progress import tracked
-from jaccard_eval.report.model import Album, DrawnShape, Gallery, GalleryBox, GalleryImage, GalleryTab, Points
+from jaccard_eval.report.model import (
+    Album,
+    DrawnShape,
+    Gallery,
+    GalleryBox,
+    GalleryImage,
+    GalleryTab,
+    Live,
+    Note,
+    Points,
+    Section,
+)
+from jaccard_eval.report.numbers import threshold_text
 from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.similarity.masks import Masks
 from jaccard_eval.similarity.obb import Quads
 from jaccard_eval.similarity.tracing import traced
 from jaccard_eval.text import did_you_mean, pluralise, quoted_value
 
+COST = "Ordered by cost: misses plus the scores of false positives"
+ALL_BOXES = "Images of the classes that lose most, and the boxes of all images (--gallery N embeds more of them)"
+DEFAULT_IMAGES = 24
+MOST_IMAGES = 200
+# Of up to so many images, the longer side in pixels and the quality of thumbnails: the page stays small.
+THUMBNAILS = ((24, 360, 60), (48, 340, 50), (100, 300, 45), (MOST_IMAGES, 260, 40))
+MOST_SHAPES = 100  # detections of an image
+PLAIN_SIDE = 640  # pixels of a canvas for boxes in fractions of an image whose size nobody knows
+
+
+# Boxes, and what else a gallery shows of each of them: whose they are, and what changed.
+Part = tuple[BoxOutcomes, Mapping[str, Any]]
 MOST_CELLS = 128  # along the longer side of a mask, which is sampled where it has more pixels
 STEPS = 320  # corners less than so small a part of the image's longer side from an outline are dropped
 CORNER = 0.03  # of the longer side of an image, around its origin: predictions of zeros are not all zeros
@@ -33,6 +57,21 @@ COCO_EDGES = (
     (15, 13), (13, 11), (16, 14), (14, 12), (11, 12), (5, 11), (6, 12), (5, 6), (5, 7), (6, 8), (7, 9), (8, 10),
     (1, 2), (0, 1), (0, 2), (1, 3), (2, 4), (3, 5), (4, 6),
 )  # fmt: skip
+
+
+def gallery_section(gallery: Gallery, about: str = COST, columns: Mapping[str, Any] | None = None) -> Section:
+    """Return the section of a gallery: what it shows, the images, and what a script reads: classes, and all boxes."""
+    at = f"score >= {threshold_text(gallery.score)} and {gallery.measure} >= {threshold_text(gallery.iou)}"
+    notes = [Note(f"{ALL_BOXES if columns else about}, at {at}.")]
+    notes += [Note(text) for text in gallery.notes]
+    boxed = columns["shapes"].get("boxed", 0) if columns else 0
+    if boxed:
+        what = pluralise(boxed, "shape is drawn by its box", "shapes are drawn by their boxes")
+        notes.append(Note(f"{what}, as a page has no room for more."))
+    live = [Live("gallery", {"names": gallery.names, "score": gallery.score})]
+    live += [Live("boxes", columns)] if columns else []
+    made = [Note(f"Thumbnails by {gallery.made_with}.")] if any(image.thumbnail for image in gallery.images) else []
+    return Section("Images", (*notes, gallery, *made, *live), key="images")
 
 
 def drawing_of(
@@ -124,18 +163,6 @@ def seen_points(poses: npt.NDArray[np.float64], sides: FloatArray) -> BoolArray:
     far = np.where(found, away, -np.inf).max(axis=1, initial=-np.inf) > 0
     far &= np.where(found, away, np.inf).min(axis=1, initial=np.inf) > extent / 2
     return np.asarray(np.where(far[:, None], found, seen))
-
-
-DEFAULT_IMAGES = 24
-MOST_IMAGES = 200
-# Of up to so many images, the longer side in pixels and the quality of thumbnails: the page stays small.
-THUMBNAILS = ((24, 360, 60), (48, 340, 50), (100, 300, 45), (MOST_IMAGES, 260, 40))
-MOST_SHAPES = 100  # detections of an image
-PLAIN_SIDE = 640  # pixels of a canvas for boxes in fractions of an image whose size nobody knows
-
-
-# Boxes, and what else a gallery shows of each of them: whose they are, and what changed.
-Part = tuple[BoxOutcomes, Mapping[str, Any]]
 
 
 class Shown(Protocol):

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray, FloatArray
 from jaccard_eval.engine.threads import map_in_order
-from jaccard_eval.features.images.maps import (
+from jaccard_eval.features.images.columns import (
     NOBODY,
     MapImages,
     Outlines,

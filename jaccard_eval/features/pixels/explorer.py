@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from jaccard_eval.data.boxtable import BoolArray
-from jaccard_eval.features.images.maps import (
+from jaccard_eval.features.images.columns import (
     NOBODY,
-    PLAIN_SIDE,
+    PLAIN_MAP,
     MapImages,
     Outlines,
     Regions,
@@ -48,7 +48,7 @@ def build_explorer(result: PixelsResult, options: ReportOptions) -> Explorer | N
     n, k = len(metrics.image_names), len(names)
     wrong = np.bincount(metrics.image, counts.pixels * (counts.gt != counts.pred), minlength=n).astype(np.int64)
     whole = np.bincount(metrics.image, counts.pixels, minlength=n).astype(np.int64)
-    sizes, panels = np.full((n, 2), PLAIN_SIDE), dict[int, list[Panel]]()
+    sizes, panels = np.full((n, 2), PLAIN_MAP), dict[int, list[Panel]]()
     bounds, cells = np.zeros((len(metrics.image), 4), dtype=np.int64), [b""] * len(metrics.image)
     numbers = np.arange(k) if result.protocol.classes is not None else np.array(list(map(int, names)), dtype=np.int64)
     colours = ClassColours(worst.reader.colours)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jaccard_eval.features.images.shapes import CELLS, MOST_NUMBERS, UNSEEN, shape_columns
+from jaccard_eval.features.images.columns import CELLS, MOST_NUMBERS, UNSEEN, shape_columns
 from jaccard_eval.reading.image_boxes import shapes_of
 from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.similarity.obb import Quads
