@@ -5,11 +5,12 @@ import importlib.util
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
+from _pytest.doctest import DoctestModule
 from planting import SETS, Pair
 from slow_list import left_out, listed
 
@@ -47,20 +48,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write what commands print now into tests/golden")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for no examples in the docstrings of tests, which have none."""
+    return [one for one in (yield) if not isinstance(one, DoctestModule)]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what the list of slow tests names, and what fast runs leave out of many parameters.
 
     Skip what needs an optional package that is not installed, by its name or parameters, or marked `needs`.
     """
-    slow, beyond = listed(), left_out(item.nodeid for item in items)
+    names, beyond, slow = listed(), left_out(item.nodeid for item in items), pytest.mark.slow
     for item in items:
-        if item.nodeid.partition("[")[0] in slow or item.nodeid in beyond:
-            item.add_marker(pytest.mark.slow)
+        if item.nodeid.partition("[")[0] in names or item.nodeid in beyond:
+            item.add_marker(slow)
     for package, words in OPTIONAL.items():
         if importlib.util.find_spec(package) is not None:
             continue
         for item in items:
-            parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+            parameters = item.callspec.params.values() if words and hasattr(item, "callspec") else ()
             text = " ".join(map(str, (item.name, *parameters)))
             marked = any(package in marker.args for marker in item.iter_markers("needs"))
             if marked or any(word in text for word in words):

@@ -65,22 +65,49 @@ def test_orders_with_one_signature_have_the_same_metrics(tmp_path: Path, name: s
         shuffle(sides[1], rng)
 
 
-def test_which_of_two_equal_scores_a_cap_keeps_is_signed() -> None:
+@pytest.mark.parametrize("protocol", ["coco", "lvis", "lvis-fixed", "openimages"])
+def test_which_of_two_equal_scores_a_cap_keeps_is_signed(protocol: str) -> None:
     # One object and a cap of one: AP is 1 where the hit stands first, and 0 where the miss does.
     truth, found = BoxTable.from_arrays([0], [0], [BOX]), {}
     for name, boxes in {"hit": [BOX, FAR], "miss": [FAR, BOX]}.items():
         pred = BoxTable.from_arrays([0, 0], [0, 0], boxes, score=[0.5, 0.5])
-        found[name] = evaluate(truth, pred, max_dets=(1,))
+        found[name] = evaluate(truth, pred, protocol=protocol, max_dets=(1,), allow=("max-dets",))
     assert [round(found[name]["AP"], 9) for name in ("hit", "miss")] == [1.0, 0.0]
     first, second = (signature_fields(found[name].signature) for name in ("hit", "miss"))
     assert {key for key in first | second if first.get(key) != second.get(key)} == {"ties_at_cap"}
 
 
-def test_without_a_tie_across_the_cap_nothing_is_signed() -> None:
+def test_what_counts_of_a_tie_is_signed_and_not_what_a_cap_removes() -> None:
+    truth, other = BoxTable.from_arrays([0], [0], [BOX]), [70, 70, 80, 80]
+    signed = []
+    for boxes in ([BOX, FAR], [BOX, other], [FAR, BOX]):
+        pred = BoxTable.from_arrays([0, 0], [0, 0], boxes, score=[0.5, 0.5])
+        signed.append(signature_fields(evaluate(truth, pred, max_dets=(1,)).signature)["ties_at_cap"])
+    assert signed[0] == signed[1] != signed[2]
+
+
+def test_marks_of_a_scan_that_tie_across_the_cap_go_whichever_stands_first() -> None:
+    # The benchmark removes marks with the score of the first that is too many; a better one stays, and hits.
     truth = BoxTable.from_arrays([0], [0], [BOX])
-    for label, score in (([0, 0, 0], [0.5, 0.5, 0.4]), ([0, 0, 1], [0.5, 0.5, 0.5])):  # a lower score, another class
+    for boxes, score, cap, recalled in (
+        ([BOX, FAR], [0.5, 0.5], 1, 0),
+        ([FAR, BOX], [0.5, 0.5], 1, 0),
+        ([BOX, FAR, FAR], [0.6, 0.5, 0.5], 2, 1),
+    ):
+        pred = BoxTable.from_arrays([0] * len(boxes), [0] * len(boxes), boxes, score=score)
+        result = evaluate(truth, pred, protocol="froc", max_dets=(cap,))
+        assert result["recall[fppi=1]"] == recalled
+
+
+def test_without_a_tie_across_the_cap_nothing_is_signed() -> None:
+    truth = BoxTable.from_arrays([0, 0], [0, 1], [BOX, BOX], names=["cat", "dog"])
+    for label, score, cap in (
+        ([0, 0, 0], [0.5, 0.5, 0.4], 2),  # a lower score
+        ([0, 0, 1], [0.5, 0.5, 0.5], 2),  # another class
+        ([0, 1, 1], [0.5, 0.9, 0.5], 1),  # the last one of another class, which a cap removes
+    ):
         pred = BoxTable.from_arrays([0] * 3, label, [BOX, FAR, FAR], score=score, names=["cat", "dog"])
-        assert "ties_at_cap" not in signature_fields(evaluate(truth, pred, max_dets=(2,)).signature)
+        assert "ties_at_cap" not in signature_fields(evaluate(truth, pred, max_dets=(cap,)).signature)
 
 
 def test_a_smaller_cap_that_parts_two_objects_of_a_tie_is_signed() -> None:

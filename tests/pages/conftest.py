@@ -31,9 +31,9 @@ def missing() -> str:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark all tests of this folder, and skip them where no browser can be had."""
-    reason = missing()
+    reason, folder = missing(), str(Path(__file__).parent) + os.sep
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if str(item.path).startswith(folder):
             item.add_marker(pytest.mark.browser)
             if reason:
                 item.add_marker(pytest.mark.skip(reason))
