@@ -53,7 +53,6 @@ lint: $(VENV)/.installed-for-tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/mypy --ignore-missing-imports benchmarks
 	$(BIN)/lint-imports
 
 check: lint
