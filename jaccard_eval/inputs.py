@@ -551,7 +551,15 @@ def require_readings_used(asked: Sequence[str], sides: Sequence[Dataset], iou_ty
     # A format that a package adds may use any option.
     if all(is_own(side.format) for side in sides):
         require_effect(asked, "formats", {side.role: side.format for side in sides})
-    facts = {side.role: {"splits": side.has_splits, "numbers in pixels": side.reading.units == "px"} for side in sides}
+    facts = {
+        side.role: {
+            "splits": side.has_splits,
+            "numbers in pixels": side.reading.units == "px",
+            "classes without names": "names" in side.reading.named,
+            "angles to read": bool(side.reading.angle),
+        }
+        for side in sides
+    }
     found = {role: frozenset(fact for fact, holds in own.items() if holds) for role, own in facts.items()}
     require_effect(asked, "inputs", found)
 

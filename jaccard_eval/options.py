@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -498,6 +499,8 @@ NEEDS = (  # one list, of which the checks, the page and its test are made
     Needs(options=("columns",), formats=_OF_COLUMNS),
     Needs(options=("split",), inputs=("splits",)),
     Needs(options=("origin",), inputs=("numbers in pixels",)),
+    Needs(options=("names",), inputs=("classes without names",)),
+    Needs(options=("angle",), inputs=("angles to read",)),
     Needs(options=("gallery",), outputs=(".html", ".htm")),
     Needs(options=("title", "suspects", "images"), outputs=(".html", ".htm", "/")),
     Needs(options=("thumbnails",), outputs=("/",)),
@@ -577,9 +580,19 @@ _KNOWN = {"kinds": ("bbox", "segm", "boundary", "keypoints", "obb", "probiou")}
 def given_reading(options: SideOptions) -> tuple[str, ...]:
     """Return what is asked of reading by the names of the command line: what both sides share is named once."""
     sides = (("gt", options.gt_options), ("pred", options.pred_options))
-    given = [(side, name) for side, how in sides if how is not None for name in changed(how) if name in _READING]
-    return tuple(dict.fromkeys(name if name in _SHARED else f"{side}_{name}" for side, name in given))
+    given = [(side, name, getattr(how, name)) for side, how in sides if how is not None for name in changed(how)]
+    n_of = Counter((name, repr(value)) for _, name, value in given)
+    return tuple(
+        dict.fromkeys(
+            name if name in _SHARED or (name in _EITHER and n_of[name, repr(value)] == len(sides)) else f"{side}_{name}"
+            for side, name, value in given
+            if name in _READING
+        )
+    )
 
 
 _READING = frozenset(known.name for known in fields(ReadOptions) if known.metadata)
 _SHARED = frozenset(known.name for known in fields(ReadOptions) if [*known.metadata.get("help", ())] == ["both"])
+_EITHER = frozenset(
+    known.name for known in fields(ReadOptions) if [*known.metadata.get("help", ())] == ["both", "side"]
+)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
@@ -839,6 +840,9 @@ def _to_pixels(side: Dataset, boxes: Boxes, sizes: FloatArray, images: CommonIma
             f"{pluralise(len(unknown), 'image')} are not known: {names}"
         )
         where, fix = Where(side.path), IMAGES_OF[side.role]
+        if side.image_folder is not None:  # else its advice would be the one that was followed
+            detail += f", and {os.fspath(side.image_folder)} has no images of these names"
+            fix = Fix.of_side(side.role, "Pass the folder that has them with {images}.", images=None)
         if not side.units_guessed:
             raise DataError.single("size-unknown", where, detail, fix=fix)
         findings.warning("units-mixed", where, f"{detail}; compared as if they were pixels", fix=fix)

@@ -218,8 +218,8 @@ class Reading:
     angle: str = ""
     # What the masks of the file exchange, as the options name it: one of `options.MASK_AXES`.
     mask_axes: str = AS_WRITTEN
-    # What of it the caller stated ("box", "units", "resized", "angle") rather than the format or the values: it is not
-    # doubted.
+    # What of it the caller stated ("box", "units", "resized", "angle"; also "names", where some are taken) rather than
+    # the format or the values: it is not doubted.
     named: tuple[str, ...] = field(default=(), compare=False)
 
 

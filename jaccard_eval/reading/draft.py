@@ -246,7 +246,7 @@ class Draft:
         labels, label_rows = self._build_labels(raw)
         # What follows computes with the numbers, and would report again what is wrong with them; it needs no scores.
         self.findings.raise_errors(but=("score-missing",))
-        reading = self._reading(raw)
+        reading = self._reading(raw, labels)
         xywh = self._from_origin(to_xywh(raw.coords, reading.encoding), reading)
         if reading.units == "px" and self.pictures is None:
             images = self._without_placeholders(images, xywh)
@@ -440,12 +440,14 @@ class Draft:
         self.point_names = ()  # what was named decides
         return replace(raw, shapes=Keypoints(poses.points[:, list(order)]))
 
-    def _reading(self, raw: RawBoxes) -> Reading:
+    def _reading(self, raw: RawBoxes, labels: LabelMap) -> Reading:
         """Return how the numbers of the file are read."""
         options = self.options
         if options.origin not in (0, 1):
             raise UsageError(f"origin must be 0 or 1, got {quoted_value(options.origin)}")
         named = tuple(name for name in ("box", "units", "resized", "angle") if getattr(options, name) is not None)
+        if options.names and (not labels.names or not {*options.names}.isdisjoint(labels.names)):
+            named += ("names",)  # else the file has names of its own
         units = options.units or raw.units
         # These boxes are mapped back later, where the sizes that both sides know have come together.
         resized = options.resized and Resizing.for_side(

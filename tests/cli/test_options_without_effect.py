@@ -18,6 +18,7 @@ VALUES = {
     "dilation_ratio": "0.01",
     "keypoint_order": "1,0",
     "angle": "deg-cw",
+    "names": "a,b",
     "mask_axes": "yx",
     "columns": "class=a",
     "split": "train",
@@ -36,12 +37,15 @@ VALUES = {
     "no_worker_timeout": "7",
 }
 SIDED = {"keypoint_order", "angle", "mask_axes", "columns", "origin"}
+EITHER = {"names"}  # given once, or of a side
+VOC = (str(COCO.parent / "voc" / "gt"), str(COCO.parent / "voc" / "better"))  # which name their classes
 MASKS = COCO.parent / "panoptic"
 
 
 def flags(option: str) -> list[str]:
     dashed = option.replace("_", "-")
-    return [f"--gt-{dashed}", f"--pred-{dashed}"] if option in SIDED else [f"--{dashed}"]
+    both = [f"--{dashed}"] if option not in SIDED else []
+    return both + ([f"--gt-{dashed}", f"--pred-{dashed}"] if option in SIDED | EITHER else [])
 
 
 def cell(needs: Needs) -> str:
@@ -58,14 +62,14 @@ ELSEWHERE = {"angle": "segm", "mask_axes": "keypoints"}  # of a kind that this p
 def test_an_option_that_cannot_have_an_effect_is_an_error_that_names_it(
     needs: Needs, option: str, flag: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if option in ELSEWHERE:
+    if option in ELSEWHERE and needs.kinds:
         with pytest.raises(UsageError, match=flag):
             require_effect([flag.strip("-").replace("-", "_")], "kinds", {"": ELSEWHERE[option]})
         return
     engine = ["--engine", "memory"] if needs.engines else []
     # Images of boxes may give their sizes; those of segments are drawn on a page only.
     command = ["panoptic", str(MASKS / "gt.json"), str(MASKS / "better.json")] if option == "images" else ["evaluate"]
-    pair = () if option == "images" else YOLO if option == "origin" else PAIR
+    pair = () if option == "images" else {"origin": YOLO, "names": VOC}.get(option, PAIR)
     assert _run.run([*command, *pair, flag, *filter(None, [VALUES[option]]), *engine]) == 2
     assert flag in capsys.readouterr().err
 
@@ -109,6 +113,21 @@ def test_keys_of_a_configuration_hold_for_all_runs(
     assert _run.run(["evaluate", *PAIR]) == 0
     assert _run.run(["evaluate", *PAIR, "--pred-columns", "class=a"]) == 2
     assert "Remove pred-columns" in capsys.readouterr().err
+
+
+def test_names_are_used_by_the_side_that_only_numbers_its_classes(capsys: pytest.CaptureFixture[str]) -> None:
+    names = "person,bicycle,car,cat,dog"
+    assert _run.run(["evaluate", PAIR[0], YOLO[1], "--names", names]) == 0
+    assert _run.run(["evaluate", PAIR[0], YOLO[1], "--pred-names", names]) == 0
+    assert _run.run(["evaluate", PAIR[0], YOLO[1], "--names", names, "--gt-names", "a,b"]) == 2
+    assert "the input has no classes without names. Remove --gt-names" in capsys.readouterr().err
+
+
+def test_a_layout_of_text_files_is_refused_for_a_table_that_names_its_columns(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert _run.run(["evaluate", PAIR[0], str(COCO.parent / "csv" / "better.csv"), "--pred-columns", "box-conf"]) == 2
+    assert "expected MEANING=COLUMN, such as class=label, got 'box-conf'" in capsys.readouterr().err
 
 
 def test_what_one_of_several_predictions_can_use_is_accepted() -> None:

@@ -45,7 +45,7 @@ EDGES = ("left", "top", "right", "bottom")
 def check_outside(context: AuditContext, findings: FindingLog) -> None:
     """Count the boxes that leave their image; warn of many, and of ground truth whose centre lies outside."""
     sizes = image_sizes(context)
-    if findings.has(*MISREAD):
+    if findings.has(*MISREAD, "image-size-transposed"):
         return
     sizes = np.where(np.isnan(sizes), MAX_IMAGE_SIDE, sizes)  # whatever their size, no images are larger
     placed, sample = context.aligned.placement, context.sample
@@ -571,9 +571,42 @@ class _Trial:
         return self.view.readings[self.role]
 
 
+def check_transposed(context: AuditContext, findings: FindingLog) -> None:
+    """Warn of fractions of images whose listed width and height changed places: in pixels they lie elsewhere."""
+    view = View.of(context, context.sample.gt, context.sample.pred)
+    roles = [role for role, given in view.readings.items() if given.units == "norm" and given.resized is None]
+    present = place_agreement(context.sample)
+    if view.units != "px" or len(roles) != 1 or present.share >= DOUBTED or np.isnan(view.sizes).any():
+        return
+    (role,) = roles
+
+    def transposed(boxes: BoxTable) -> BoxTable:
+        factor = (view.sizes[:, ::-1] / view.sizes)[boxes.image]
+        return freeze(replace(boxes, xywh=boxes.xywh * np.tile(factor, 2)))
+
+    other = {side: view.table(side) for side in view.readings}
+    other[role] = transposed(other[role])
+    agreement = place_agreement(pair_by_place(other["gt"], other["pred"]))
+    if agreement.found - present.found < FEWEST_GAINED or not is_better(agreement, present):
+        return
+    whole = {"gt": context.aligned.gt, "pred": context.aligned.pred}
+    given = average_precision(context, whole["gt"], whole["pred"], iou=IOU, pooled=True)
+    whole[role] = whole[role].mapped(transposed)
+    right = average_precision(context, whole["gt"], whole["pred"], iou=IOU, pooled=True)
+    if right - given < CLEAR_GAIN:
+        return
+    detail = (
+        "width and height of the images seem swapped: fractions are multiplied by the wrong side; AP50 (classes pooled)"
+        f" {given:.3f} as listed, {right:.3f} with them exchanged"
+    )
+    words = "Write the sizes of the images as they are displayed, or pass {images}, which reads them from the images."
+    where, fix = Where(context.gt.path, field="image"), Fix.of_side(role, words, images=None)
+    findings.warning("image-size-transposed", where, detail, fix=fix)
+
+
 def check_readings(context: AuditContext, findings: FindingLog) -> None:
     """Warn of boxes that look like another encoding or other units than they were read as."""
-    if findings.has("box-resized"):
+    if findings.has("box-resized", "image-size-transposed"):
         return
     view = View.of(context, context.sample.gt, context.sample.pred)
     if place_agreement(context.sample).share >= DOUBTED:
@@ -669,6 +702,11 @@ def _confirm(context: AuditContext, trial: _Trial, findings: FindingLog) -> bool
 def _check_alone(context: AuditContext, view: View, findings: FindingLog) -> None:
     """Look at each side for itself: numbers that can only be fractions, and boxes that leave their images."""
     doubts: dict[str, tuple[Reading, str]] = {}
+    exchanged = replace(view, sizes=view.sizes[:, ::-1])
+    in_pixels = [role for role, given in view.readings.items() if given.units == "px"]  # fractions fit anywhere
+    are_transposed = bool(in_pixels) and all(
+        exchanged.leaving(role) <= STAYING < view.leaving(role) for role in in_pixels
+    )
     for role in ("gt", "pred"):
         side, n = side_of(context, role), len(view.boxes(role))
         if n < FEWEST_BOXES:
@@ -678,7 +716,8 @@ def _check_alone(context: AuditContext, view: View, findings: FindingLog) -> Non
             doubts[role] = reading, f"no number of {n:,} boxes exceeds 1, but they are read as pixels"
             continue
         share = view.leaving(role)
-        inside = _reading_inside(view, role) if share > LEAVING else None
+        # Boxes of both sides that fit into images of exchanged sides show how these were listed.
+        inside = _reading_inside(view, role) if share > LEAVING and not are_transposed else None
         if inside is not None:
             text = f"{share:.0%} of the boxes leave their images as {side.reading.encoding}, {inside[1]:.0%} as"
             doubts[role] = inside[0], f"{text} {inside[0].encoding}"

@@ -14,7 +14,14 @@ from jaccard_eval.data.boxtable import Words
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.protocol import BOXES, COCO, POINTS
 from jaccard_eval.features.audit import FEWEST_MATCHED, STOP_GIVEN, AuditContext, Measure, place_agreement, take_sample
-from jaccard_eval.features.audit.boxes import DOUBTED, check_offsets, check_outside, check_readings, check_rounding
+from jaccard_eval.features.audit.boxes import (
+    DOUBTED,
+    check_offsets,
+    check_outside,
+    check_readings,
+    check_rounding,
+    check_transposed,
+)
 from jaccard_eval.features.audit.class_maps import Confusion, check_classes
 from jaccard_eval.features.audit.duplicates import (
     check_copies,
@@ -46,6 +53,7 @@ def check_resized(context: AuditContext, findings: FindingLog) -> None:
 # Copied ground truth comes first: it explains more than any advice.
 CHECKS: tuple[Check, ...] = (
     check_copies,
+    check_transposed,
     check_resized,
     check_readings,
     check_outside,
@@ -67,7 +75,7 @@ OF_POINTS = (check_copies, check_rows, check_difficult, check_classes, check_sco
 # Where how detections rank is of no interest, what scores are like is not either.
 OF_RANKINGS = (check_scores, check_ties)
 # Boxes that hold the ground truth itself are read as they should be.
-OF_READINGS = (check_resized, check_readings, check_offsets, check_rounding)
+OF_READINGS = (check_transposed, check_resized, check_readings, check_offsets, check_rounding)
 # What these report of boxes does not hold for masks or keypoints.
 OF_BOXES = (check_offsets, check_rounding)
 

@@ -68,7 +68,8 @@ def check_images(context: AuditContext, findings: FindingLog) -> None:
         _check_names(side, findings)
     _check_sizes(context, findings)
     _check_mask(context, findings)
-    if not findings.has(*MISREAD) and not any(finding.code == "units-mixed" for finding in context.aligned.findings):
+    is_read = not findings.has(*MISREAD, "image-size-transposed")
+    if is_read and not any(finding.code == "units-mixed" for finding in context.aligned.findings):
         _check_place(context, findings)
 
 
@@ -169,7 +170,9 @@ def _check_sizes(context: AuditContext, findings: FindingLog) -> None:
     """Warn of images whose listed width and height have changed places."""
     placed, gt, pred = context.aligned.placement, context.gt, context.pred
     by_other_side = _transposed_between(placed, pred)
-    by_boxes = _transposed_by_boxes(placed) if context.aligned.units == "px" else np.zeros_like(by_other_side)
+    # Boxes that are read wrongly leave any image.
+    are_telling = context.aligned.units == "px" and not findings.has(*MISREAD, "image-size-transposed")
+    by_boxes = _transposed_by_boxes(placed) if are_telling else np.zeros_like(by_other_side)
     table = placed.images.table
 
     def describe(row: int) -> tuple[Where, str]:

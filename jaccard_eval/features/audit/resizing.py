@@ -36,7 +36,7 @@ from jaccard_eval.features.audit.boxes import (
 from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.fixes import IMAGES_OF, Fix
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.options import AS_WRITTEN, MASK_AXES
+from jaccard_eval.options import AS_WRITTEN, ENCODINGS, MASK_AXES
 
 Theta = tuple[float, ...]  # one number of a form for x and y, or one for each
 
@@ -1096,7 +1096,11 @@ LEAST_MATCHED = 0.35  # of the objects, as of predictions that lie well
 
 def check_resized(context: AuditContext, findings: FindingLog) -> None:
     """Warn of boxes in coordinates of other images than those of the other side: resized, padded, cropped or turned."""
-    if findings.has("keypoints-mirrored", "mask-axes") or not len(context.sample.gt) or not len(context.sample.pred):
+    if (
+        findings.has("keypoints-mirrored", "mask-axes", "image-size-transposed")
+        or not len(context.sample.gt)
+        or not len(context.sample.pred)
+    ):
         return
     view = View.of(context, context.sample.gt, context.sample.pred)
     of_boxes = context.metrics.protocol.iou_type == BOXES
@@ -1210,12 +1214,16 @@ def _reading(found: Found, resizing: Resizing, given: Reading, *, shapes: Shapes
 
 
 def _in_other_units(view: View, role: str, encoding: str) -> Iterator[tuple[str, Reading]]:
-    """Yield each side with its readings in units other than the present ones, those of one in this encoding as well."""
+    """Yield each side with its readings in units other than the present ones, those of one in this encoding as well.
+
+    The other side in all encodings: axes that it exchanges look like images on their sides.
+    """
     for side, present in view.readings.items():
-        encodings = {present.encoding, encoding if side == role else present.encoding}
+        encodings = dict.fromkeys((present.encoding, encoding) if side == role else ENCODINGS)
         for units in possible_units(view, side):
-            if units != present.units:
-                yield from ((side, replace(present, encoding=one, units=units, resized=None)) for one in encodings)
+            for one in encodings:
+                if units != present.units or (side != role and one != present.encoding):
+                    yield side, replace(present, encoding=one, units=units, resized=None)
 
 
 def _report(

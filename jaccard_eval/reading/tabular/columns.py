@@ -376,6 +376,9 @@ def explain_no_header(first: Sequence[str]) -> str:
 def resolve_columns(header: Sequence[str], options: ReadOptions, findings: FindingLog, where: Where) -> Columns | None:
     """Find the columns of a header, as its naming calls them; None where one is missing, every lack a finding."""
     at = _positions(header)
+    if options.columns is not None and "=" not in options.columns:
+        expected = "the table names its columns, expected MEANING=COLUMN, such as class=label"
+        raise UsageError(f"columns: {expected}, got {quoted_value(options.columns)}")
     for positions in at.values():
         if len(positions) > 1:
             names = " and ".join(quoted_value(header[position]) for position in positions)

@@ -277,7 +277,8 @@ def test_sizes_that_changed_places_are_named_and_the_pictures_restore_them(sampl
     doubted = evaluate(path, fractions, pred_options=ReadOptions(names=names))
     assert doubted["AP"] < truth / 2
     (warning,) = (one for one in doubted.findings if one.code == "image-size-transposed")
-    assert "its objects fit only the other way round" in warning.message
+    right = evaluate(sample_data / "coco/gt.json", fractions, class_agnostic=True)["AP50"]
+    assert f"as listed, {right:.3f} with them exchanged" in warning.message
     assert "--pred-images DIR" in str(warning.fix)
 
     mended = evaluate(path, fractions, pred_options=ReadOptions(names=names, images=ImageFolder(tmp_path)))
@@ -285,6 +286,22 @@ def test_sizes_that_changed_places_are_named_and_the_pictures_restore_them(sampl
     (warning,) = (one for one in mended.findings if one.code == "image-size-transposed")
     assert warning.severity == Severity.WARNING
     assert "12 images seem swapped" in warning.message
+
+
+@pytest.mark.parametrize("written", ["csv/better.csv", "coco/better.json"])
+def test_boxes_in_pixels_are_not_doubted_for_sizes_that_changed_places(
+    written: str, sample_data: Path, tmp_path: Path
+) -> None:
+    gt = json.loads((sample_data / "coco/gt.json").read_text())
+    for image in gt["images"]:
+        image["width"], image["height"] = image["height"], image["width"]
+    path = tmp_path / "gt.json"
+    path.write_text(json.dumps(gt))
+    result = evaluate(path, sample_data / written)
+    assert result["AP"] == evaluate(sample_data / "coco/gt.json", sample_data / written)["AP"]  # pixels are pixels
+    codes = {one.code for one in result.findings}
+    assert "image-size-transposed" in codes
+    assert not codes & {"box-axes", "box-encoding", "box-resized", "box-units"}
 
 
 @pytest.mark.parametrize(
