@@ -1,13 +1,15 @@
 """Frozen dataclasses that are quick to make; in use they are those of the standard library.
 
-The standard library writes and compiles the text of each method of each class. Here ``__init__`` alone is compiled,
-when it is first called: it counts where a command makes a hundred classes before it begins, and objects of a few.
+The standard library writes and compiles the text of each method of each class. Here ``__init__`` alone is compiled, for
+classes of which many objects are made: it counts where a command makes a hundred classes before it begins, objects of
+most of them, and many of few.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +31,15 @@ def _freeze(cls: type[Any], options: dict[str, bool]) -> type[Any]:
     if options.get("repr", True):
         methods["__repr__"] = _repr
     cls.__doc__ = cls.__doc__ or cls.__name__  # else one is made of the signature, which takes as long as the rest
+    # What is written as text is searched for `ClassVar` and the like by expressions, three times a field.
+    types = cls.__annotations__
+    cls.__annotations__ = {
+        name: text if "Var" in str(text) or "KW_ONLY" in str(text) else object for name, text in types.items()
+    }
     made: type[Any] = dataclasses.dataclass(**options | {"init": False, "repr": False, "eq": False})(cls)
+    made.__annotations__ = types
+    for name in types.keys() & made.__dataclass_fields__.keys():  # a marker is no field
+        made.__dataclass_fields__[name].type = types[name]
     if options.get("eq", True):
         compared = [field.name for field in dataclasses.fields(made) if field.compare]
         methods["__eq__"], methods["__hash__"] = _comparison(compared)
@@ -83,17 +93,44 @@ class _Factory:
         return "<factory>"
 
 
+FEW = 8  # objects take less time than compiling, if their fields are filled one by one
+
+
 class _Init:
-    """Waits in the place of the ``__init__`` of a class until that is wanted: most classes of a run are never made."""
+    """Stands in the place of the ``__init__`` of a class until that is wanted, or many objects are made."""
 
     def __init__(self, cls: type[Any]) -> None:
         self._cls = cls
+        self._n_made = 0
 
     def __get__(self, made: object, kind: type[Any]) -> Any:
+        self._n_made += 1
+        if made is not None and self._n_made <= FEW:
+            return partial(self._fill, made)
         init = _init(self._cls)
         if vars(self._cls).get("__init__") is self:  # else a decorator has put its own in this one's place
             self._cls.__init__ = init
         return init.__get__(made, kind)
+
+    def _fill(self, made: Any, *values: Any, **named: Any) -> None:
+        """Do what the compiled one does; what is wrong with the arguments that one reports."""
+        fields = dataclasses.fields(self._cls)
+        given = dict(zip([field.name for field in fields if field.init and not field.kw_only], values, strict=False))
+        is_right = len(given) == len(values) and given.keys().isdisjoint(named)
+        given |= named
+        for field in fields:
+            if field.init and field.name in given:
+                value = given.pop(field.name)
+            elif field.default_factory is not dataclasses.MISSING:
+                value = field.default_factory()
+            else:
+                value = field.default
+                is_right = is_right and value is not dataclasses.MISSING
+            object.__setattr__(made, field.name, value)
+        if given or not is_right:
+            _init(self._cls)(made, *values, **named)
+        elif hasattr(made, "__post_init__"):
+            made.__post_init__()
 
 
 def _init(cls: type[Any]) -> Callable[..., None]:

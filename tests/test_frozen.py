@@ -4,7 +4,8 @@ import dataclasses
 import inspect
 import pickle
 from collections.abc import Callable
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar
 
 import pytest
 
@@ -38,8 +39,13 @@ def point(dataclass: Decorator, options: dict[str, bool]) -> Any:
     return Point
 
 
+@pytest.fixture(params=[0, 8], ids=["compiled", "filled"])
+def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frozen, "FEW", request.param)
+
+
 @pytest.fixture(params=OPTIONS, ids=str)
-def both(request: pytest.FixtureRequest) -> tuple[Any, Any]:
+def both(request: pytest.FixtureRequest, few: None) -> tuple[Any, Any]:
     return point(frozen.dataclass, request.param), point(dataclasses.dataclass, request.param)
 
 
@@ -58,7 +64,7 @@ def seen(kind: Any) -> list[object]:
         getattr(kind, "__slots__", None),
         kind.__match_args__,
         str(inspect.signature(kind)),
-        [(field.name, field.type, field.kw_only, field.init) for field in dataclasses.fields(kind)],
+        seen_fields(kind),
         vars(first) if not hasattr(kind, "__slots__") else None,
     ]
 
@@ -79,6 +85,8 @@ def test_what_is_seen_is_that_of_the_standard_library(both: tuple[Any, Any]) -> 
     [
         lambda kind: kind(),
         lambda kind: kind(x=1, y=2),
+        lambda kind: kind(*range(9)),
+        lambda kind: kind(1, x=2),
         lambda kind: kind(x=1, total=[1]),
         lambda kind: setattr(kind(x=1), "x", 2),
         lambda kind: delattr(kind(x=1), "x"),
@@ -111,6 +119,38 @@ class Derived(Base):  # noqa: PLW1641 - the decorator gives it a hash
 @frozen.dataclass(frozen=True, slots=True)
 class Nothing:
     """A value without fields."""
+
+
+def test_objects_are_alike_before_and_after_the_method_is_compiled() -> None:
+    made = [point(frozen.dataclass, {"slots": True})(n, tags=[str(n)]) for n in range(3)]
+    kind = point(frozen.dataclass, {"slots": True})
+    assert [kind(n % 3, tags=[str(n % 3)]).tags for n in range(3 * frozen.FEW)] == [
+        one.tags for one in made
+    ] * frozen.FEW
+    assert len({repr(kind(1)) for _ in range(3 * frozen.FEW)}) == 1
+    first, second = kind(1), kind(1)
+    assert first.tags is not second.tags
+
+
+def test_markers_and_values_of_the_class_are_no_fields() -> None:
+    def marked(dataclass: Decorator) -> Any:
+        @dataclass(frozen=True, slots=True)
+        class Marked:
+            a: "int"
+            kind: "ClassVar[str]" = "k"
+            _: "KW_ONLY"
+            b: "int" = 2
+
+        return Marked
+
+    mine, standard = marked(frozen.dataclass), marked(dataclasses.dataclass)
+    assert seen_fields(mine) == seen_fields(standard)
+    assert str(inspect.signature(mine)) == str(inspect.signature(standard))
+    assert mine.__annotations__ == standard.__annotations__
+
+
+def seen_fields(kind: Any) -> list[tuple[object, ...]]:
+    return [(field.name, field.type, field.kw_only, field.init) for field in dataclasses.fields(kind)]
 
 
 def test_fields_are_inherited_and_methods_of_the_class_stay() -> None:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from jaccard_eval.engine import Place, is_partitioned, path_of, session
 from jaccard_eval.errors import JaccardEvalError, UsageError
@@ -30,6 +30,7 @@ from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.formats._listed import (
     NEVER_JSON,
+    USUAL_JSON,
     Format,
     FormatModule,
     format_module,
@@ -286,6 +287,8 @@ def surest_formats(peek: Peek) -> list[str]:
     from jaccard_eval.reading.peek import Likeness
 
     is_json = not peek.is_folder and peek.suffix == ".json" and peek.is_json
+    if is_json and cast("Any", format_module(USUAL_JSON)).is_plain(peek):
+        return [USUAL_JSON]
     # Looking for installed packages reads the metadata of every one of them: only where no format of ours will do.
     for list_names in (own_modules, partial(extension_names, FORMATS)):
         asked = sorted({*list_names()} - (NEVER_JSON if is_json else frozenset()))

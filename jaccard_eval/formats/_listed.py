@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from jaccard_eval.reading.peek import Likeness, Peek
 
 
+# The format that most JSON files are of: where it finds one plain, which its `is_plain` does, no other is asked.
+USUAL_JSON = "coco"
 # Formats that no JSON file is of, whatever is in it. They are not asked about one: importing them takes longer than
 # reading a small file. A format that is missing here is asked in vain.
 NEVER_JSON = frozenset(

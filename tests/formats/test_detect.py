@@ -14,9 +14,10 @@ from jaccard_eval import load
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError
 from jaccard_eval.formats import Opened, detect_format, format_module, format_names, read_dataset
-from jaccard_eval.formats._listed import NEVER_JSON
+from jaccard_eval.formats._listed import NEVER_JSON, USUAL_JSON
+from jaccard_eval.formats.coco import OWN_NAMES, is_plain
 from jaccard_eval.options import ReadOptions
-from jaccard_eval.reading.peek import Peek
+from jaccard_eval.reading.peek import Likeness, Peek
 
 COCO = {"images": [{"id": 1}], "annotations": [], "categories": [{"id": 1, "name": "dog"}]}
 
@@ -470,3 +471,34 @@ def test_formats_that_are_not_asked_about_json_would_not_know_it(sample_data: Pa
     for name in NEVER_JSON:
         known = [peek.path for peek in peeks if format_module(name).looks_like(peek)]
         assert not known, name
+
+
+TRUTH = {"images": [{"id": 1}], "annotations": [{"id": 1, "image_id": 1}], "categories": [{"id": 1}]}
+RESULTS = [{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]
+
+
+def test_no_other_format_claims_what_has_coco_names_alone(sample_data: Path, tmp_path: Path) -> None:
+    every = dict.fromkeys(sorted(name.decode() for name in OWN_NAMES), 1)
+    contents = [TRUTH, RESULTS, TRUTH | {"info": every, "licenses": [every]}, [every | RESULTS[0]]]
+    contents += [TRUTH | {section: [every | {"segmentation": [[1, 2, 3, 4, 5, 6]]}]} for section in TRUTH]
+    contents += [TRUTH | {"annotations": [every | {"segmentation": {"size": [1, 2], "counts": "12"}}]}]
+    files = [_write(tmp_path / f"{at}.json", json.dumps(content)) for at, content in enumerate(contents)]
+    plain = [peek for path in (*files, *sample_data.rglob("*.json")) if is_plain(peek := Peek(path))]
+    assert len(plain) > len(files)
+    for name in {*format_names()} - NEVER_JSON - {USUAL_JSON}:
+        rated = [format_module(name).looks_like(peek) or 0 for peek in plain]
+        assert max(rated) < Likeness.STRUCTURE, name
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        json.dumps(RESULTS).replace("score", "confidence"),
+        json.dumps(RESULTS).replace("score", r"sc\\u006fre"),
+        json.dumps(TRUTH).replace('"id"', '"file"'),
+        json.dumps({"images": [], "score": 1}),
+        "[]",
+    ],
+)
+def test_what_has_other_names_is_rated_by_all_formats(tmp_path: Path, content: str) -> None:
+    assert not is_plain(Peek(_write(tmp_path / "a.json", content)))
