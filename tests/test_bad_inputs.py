@@ -90,7 +90,8 @@ def test_the_disk_engine_says_what_memory_says_and_leaves_nothing(
     given = corpus, entry["files"], FORMATS[entry["loader"]]
     on_disk = _evaluate(*given, engine="disk", scratch=tmp_path)
     assert on_disk == _evaluate(*given, engine="memory")
-    gc.collect()
+    if any(tmp_path.iterdir()):
+        gc.collect()  # what cycles still hold; of thousands of tests this takes five times as long as both engines
     assert not list(tmp_path.iterdir())
 
 
