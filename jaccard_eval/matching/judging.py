@@ -247,14 +247,15 @@ def _order_at_cap(sides: Sides, protocol: Protocol, judged: Boxes, cap: Cap | No
 
 def _tied_at_cap(pred: BoxTable, *, protocol: Protocol, n_images: int) -> BoxTable:
     """Return the predictions within the cap of their image and class that have the score of others beyond it."""
-    pred = pred.take(np.bincount(pred.image)[pred.image] > protocol.max_dets[-1])
-    kept = np.zeros(len(pred), dtype=np.bool_)
-    kept[rank_detections(pred, protocol, n_images)[0]] = True
-    score, key = _scores(pred), labels_of(pred, protocol) * n_images + pred.image
+    (full,) = np.nonzero(np.bincount(pred.image)[pred.image] > protocol.max_dets[-1])
+    bare = replace(pred, shapes=None).take(full)  # shapes are large, and few are tied
+    kept = np.zeros(len(bare), dtype=np.bool_)
+    kept[rank_detections(bare, protocol, n_images)[0]] = True
+    score, key = _scores(bare), labels_of(bare, protocol) * n_images + bare.image
     order = np.lexsort((score, key))
     tie = np.empty(len(order), dtype=np.int64)
     tie[order] = np.cumsum(starts_of_runs(score[order]) | starts_of_runs(key[order]))
-    return pred.take(kept & are_among(tie, np.unique(tie[~kept])))
+    return pred.take(full[kept & are_among(tie, np.unique(tie[~kept]))])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

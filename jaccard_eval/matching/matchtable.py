@@ -90,6 +90,12 @@ class Keyed:
     rows: IntArray  # in `boxes`, (n,)
     key: IntArray  # (n,)
 
+    def places(self) -> IntArray:
+        """Return where in that order each row of the boxes is; 0 for one that is not."""
+        place = np.zeros(len(self.boxes), dtype=np.int64)
+        place[self.rows] = np.arange(len(self.rows))
+        return place
+
 
 def keyed_pairs(
     det: Keyed,
@@ -103,13 +109,14 @@ def keyed_pairs(
     """Return what `candidate_pairs` does, of detections in any order and ground truth by ascending key."""
     similarity = similarity or KINDS[protocol.iou_type]
     in_core = partial(_compiled_pairs, similarity=similarity, protocol=protocol)
-    truth = gt.boxes.take(gt.rows)
-    second = similarity.prepare(truth, protocol)
     # Shapes are larger than boxes by far: they are looked up where they are, and not brought into another order.
-    whole = None if det.boxes.shapes is None else similarity.prepare(det.boxes, protocol)
-    place = np.zeros(0 if whole is None else len(det.boxes), dtype=np.int64)
-    if whole is not None:
-        place[det.rows] = np.arange(len(det.rows))
+    are_large = similarity.shapes is not None
+    truth = gt.boxes if are_large else gt.boxes.take(gt.rows)
+    second = similarity.prepare(truth, protocol)
+    whole = similarity.prepare(det.boxes, protocol) if are_large else None
+    of_det, of_gt = (side.places() for side in (det, gt))
+    if crowd is not None and are_large:
+        crowd = crowd[of_gt] if len(crowd) else np.zeros(len(truth), dtype=np.bool_)
     chunks = []
     for start in range(0, max(len(det.rows), 1), BLOCK_ROWS):
         key = det.key[start : start + BLOCK_ROWS]
@@ -124,11 +131,11 @@ def keyed_pairs(
         if compiled is not None:
             chunks.append((compiled[0] + start, *compiled[1:]))
             continue
-        first = similarity.prepare(det.boxes.take(rows), protocol) if whole is None else whole
+        first = whole if are_large else similarity.prepare(det.boxes.take(rows), protocol)
         for i, j in expand(blocks):
-            asked = i if whole is None else rows[i]
-            found = similarity.pairs(first, second, asked, j + low, crowd=crowd, threshold=threshold)
-            chunks.append((found[0] + start if whole is None else place[found[0]], *found[1:]))
+            asked = (rows[i], gt.rows[j + low]) if are_large else (i, j + low)
+            one, other, overlap = similarity.pairs(first, second, *asked, crowd=crowd, threshold=threshold)
+            chunks.append((of_det[one], of_gt[other], overlap) if are_large else (one + start, other, overlap))
     return Pairs(*native.joined_columns(chunks))
 
 

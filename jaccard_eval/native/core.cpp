@@ -508,23 +508,27 @@ EXPORTED std::int64_t jaccard_compare_poses(std::int64_t n, const std::int64_t *
         const double *const a = points + 3 * k * i[pair], *const b = other_points + 3 * k * j[pair];
         const double *const z = zone + 4 * j[pair];
         const double size = area[j[pair]] + std::numeric_limits<double>::epsilon();
-        double *const row = error + k * n_kept;
         std::int64_t m = 0, n_near = 0;
-        const auto add = [&](std::int64_t point, double dx, double dy) {
-            const double square = dx * dx + dy * dy;
-            row[m++] = square / variances[point];
-            n_near += size <= 0 || square < FAR * 2 * variances[point] * size;
+        for (std::int64_t p = 0; p < k; ++p) m += b[3 * p + 2] > 0;
+        const bool is_free = m == 0;  // nothing is labelled: how far points are from the zone around the object
+        if (is_free) m = k;
+        const auto is_compared = [&](std::int64_t p) { return is_free || b[3 * p + 2] > 0; };
+        const auto square = [&](std::int64_t p) {
+            const double x = a[3 * p], y = a[3 * p + 1];
+            const double dx = is_free ? away(z[0], x, z[2]) : x - b[3 * p];
+            const double dy = is_free ? away(z[1], y, z[3]) : y - b[3 * p + 1];
+            return dx * dx + dy * dy;
         };
-        for (std::int64_t p = 0; p < k; ++p) {
-            if (b[3 * p + 2] > 0) add(p, a[3 * p] - b[3 * p], a[3 * p + 1] - b[3 * p + 1]);
-        }
-        if (m == 0) {  // nothing is labelled: how far points are from the zone around the object
-            for (std::int64_t p = 0; p < k; ++p) add(p, away(z[0], a[3 * p], z[2]), away(z[1], a[3 * p + 1], z[3]));
-        }
+        // Which points are labelled cannot be foretold: no branch depends on it.
+        for (std::int64_t p = 0; p < k; ++p) n_near += is_compared(p) & (square(p) < FAR * 2 * variances[p] * size);
+        if (size <= 0) n_near = m;
         // Of those that are far each adds little: most pairs cannot reach the threshold.
         const auto near = static_cast<double>(n_near), far = static_cast<double>(m - n_near);
         if (near + far * LIKE_IF_FAR < threshold * static_cast<double>(m)) continue;
-        for (std::int64_t p = 0; p < m; ++p) row[p] = row[p] / size / 2;
+        double *row = error + k * n_kept;
+        for (std::int64_t p = 0; p < k; ++p) {
+            if (is_compared(p)) *row++ = square(p) / variances[p] / size / 2;
+        }
         kept[n_kept] = pair;
         number[n_kept++] = m;
     }

@@ -187,7 +187,7 @@ def _check_near_duplicates(context: AuditContext, repeats: Repeats, findings: Fi
     near = Chosen()
     for table in repeats.single.tables():
         single = np.flatnonzero(~table.crowd)
-        near.add(table, single[near_duplicates(table.take(single))])
+        near.add(table, single[near_duplicates(replace(table, shapes=None).take(single))])
     if not len(near):
         return
     summary = (

@@ -167,7 +167,7 @@ class _Crowds:
         crowded = np.concatenate(keys) if keys else np.zeros(0, dtype=np.int64)
         found.images = set((crowded % n_images).tolist())
         for table in context.aligned.gt.tables():
-            counted = table.take(unflagged(table))
+            counted = replace(table, shapes=None).take(unflagged(table))
             key = labels_of(counted, rules) * n_images + counted.image
             _, counts = np.unique(key[np.isin(key, crowded)], return_counts=True)
             found.objects = max(found.objects, int(counts.max(initial=0)))
