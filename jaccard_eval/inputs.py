@@ -21,7 +21,7 @@ from jaccard_eval.engine import path_of, session
 from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
-from jaccard_eval.formats import in_parts, iou_types, is_own, opened, read_dataset, read_object
+from jaccard_eval.formats import in_parts, iou_types, is_own, opened, read_dataset, read_object, read_stored
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.native.calls import scanning_ahead
 from jaccard_eval.options import ReadOptions, SideOptions, given_reading, require_effect
@@ -87,7 +87,6 @@ class Input:
 def _load_stored(given: Input, role: str, store: DiskEngine) -> Dataset:
     """Read one side, whose boxes are kept on the disk."""
     # Most evaluations go without.
-    from jaccard_eval.formats import read_stored
     from jaccard_eval.reading.stored import keep_on_disk
 
     if isinstance(given.source, str | os.PathLike):

@@ -39,6 +39,7 @@ from jaccard_eval.inputs import (
     with_shapes,
 )
 from jaccard_eval.matching import descending_order
+from jaccard_eval.metrics.detection import require_shapes
 from jaccard_eval.options import (
     Bootstrap,
     EngineOptions,
@@ -528,7 +529,6 @@ def inspect(
     gt_options, pred_options = skipping(skip_invalid, gt_options, pred_options)
     keywords = locals()
     from jaccard_eval.features.inspect.compute import inspect_sides
-    from jaccard_eval.metrics.detection import require_shapes
 
     asked, options = _asked(ProtocolOptions, keywords), _asked(SideOptions, keywords)
     if pred is None:

@@ -23,8 +23,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from jaccard_eval.api.boxes import evaluate
 from jaccard_eval.api.library import for_programs
 from jaccard_eval.api.results import with_parts
+from jaccard_eval.atomic import replace_file
 from jaccard_eval.data.document import DIGEST, document_digest
 from jaccard_eval.data.imagekeys import is_image_name
 from jaccard_eval.data.metricref import EXTERNAL, MetricRef
@@ -370,8 +372,6 @@ def _job(
 
 def evaluate_job(job: Job) -> dict[str, Any]:
     """Evaluate a pair; return what a cell shows of it, plain types all the way down."""
-    from jaccard_eval.api.boxes import evaluate
-
     try:
         with exempting(job.shared):
             result = evaluate(job.gt, job.pred, **job.options)
@@ -549,8 +549,6 @@ def _kept(store: Path, key: str, job: Job, digest: Callable[[str], str]) -> dict
 
 
 def _keep(store: Path, key: str, record: Mapping[str, Any]) -> None:
-    from jaccard_eval.atomic import replace_file
-
     metrics = {name: None if value != value else value for name, value in record["metrics"].items()}  # noqa: PLR0124 - NaN
     kept = {name: value for name, value in record.items() if name != "page"} | {"metrics": metrics}
     text = json.dumps(kept | {DIGEST: document_digest(kept)}, sort_keys=True)

@@ -625,8 +625,6 @@ SUSPECTS = _show(
 
 
 def _protocol_names() -> Iterable[str]:
-    from jaccard_eval.data.known_protocols import RULES  # the one list of them
-
     return RULES
 
 

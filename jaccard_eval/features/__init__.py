@@ -12,7 +12,7 @@ def report_of(name: str) -> Any:
     return importlib.import_module(f"{__name__}.{name}")
 
 
-def page_of(name: str, module: str = "page") -> Any:
-    """Return what draws pages of the same results: the module `page` of the room, or another, else the report."""
-    page = f"{__name__}.{name.rpartition('.')[0]}.{module}"
+def page_of(name: str) -> Any:
+    """Return what draws pages and folders of the same results: the module `page` of the room, else the report."""
+    page = f"{__name__}.{name.rpartition('.')[0]}.page"
     return report_of(name) if importlib.util.find_spec(page) is None else importlib.import_module(page)

@@ -32,10 +32,22 @@ from jaccard_eval.patterns import pattern
 from jaccard_eval.progress import tracked
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.labelmaps import count_pieces
+from jaccard_eval.reading.json import is_number
+from jaccard_eval.reading.labelmaps import (
+    CATEGORIES,
+    VOC,
+    EncodedImage,
+    add_stacks,
+    color_text,
+    count_pieces,
+    is_stack,
+    object_pixels,
+    one_channel,
+)
 from jaccard_eval.reading.matlab import read_variables
 from jaccard_eval.reading.peek import FIRST, Likeness, Peek
-from jaccard_eval.reading.records import RecordCollector
+from jaccard_eval.reading.records import RecordCollector, listed_records
+from jaccard_eval.similarity.runs import runs_of_labels, runs_of_pixels
 from jaccard_eval.text import example_keys, is_numeral, pluralise, quoted_value
 
 if TYPE_CHECKING:
@@ -223,8 +235,6 @@ def _are_maps(images: Sequence[Peek]) -> bool:
 
 def _bdd100k(file: Path) -> tuple[EncodedImage, npt.NDArray[np.uint8]] | None:
     """Return a bitmask with its four channels: class, flags, and the object in two bytes; None of another image."""
-    from jaccard_eval.reading.labelmaps import EncodedImage
-
     try:
         image = EncodedImage(file)
         channels = image.decode_channels()
@@ -327,8 +337,6 @@ def holds_no_scores(peek: Peek, gt: Path | None) -> bool:
 
 def _has_several(path: Path) -> bool:
     """Whether an array is of many maps, or one of the first maps has several values besides 0 and void."""
-    from jaccard_eval.reading.labelmaps import is_stack
-
     root, found = _listed(path, FindingLog())
     for name in [name for name in found if name.lower().endswith(MAP_SUFFIXES)][:_LOOKED_INTO]:
         if name.endswith(".npy") and is_stack(root / name):
@@ -443,8 +451,6 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
 
 def _read_stacks(path: Path, names: Sequence[str], draft: Draft) -> bool:
     """Add the objects of arrays of many maps, where there are any; return whether there are."""
-    from jaccard_eval.reading.labelmaps import add_stacks, is_stack  # which most folders do without
-
     stacks = [name for name in names if name.endswith(".npy") and is_stack(path / name)]
     if stacks:
         add_stacks([(path / name, "", "" if len(stacks) == 1 else f"{_stem(name)}/") for name in stacks], draft)
@@ -461,9 +467,6 @@ def _listed(path: Path, findings: FindingLog) -> tuple[Path, list[str]]:
 
 def _read_objects(path: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:
     """Add the objects of images that are folders, each of the pixels of a file that are not 0."""
-    from jaccard_eval.reading.labelmaps import EncodedImage, object_pixels
-    from jaccard_eval.similarity.runs import runs_of_pixels
-
     by_image: dict[str, list[str]] = {}
     for name in names:
         image, kind, *_ = (*PurePosixPath(name).parts, "", "")
@@ -494,8 +497,6 @@ def _read_objects(path: Path, names: Sequence[str], side: RecordCollector, draft
 
 def _read_bdd100k(path: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:
     """Add the objects of bitmasks, with their classes; a crowd absorbs predictions, and so does what is ignored."""
-    from jaccard_eval.similarity.runs import runs_of_labels
-
     scores = _scores_beside(path, draft)
 
     def read_one(name: str) -> None:
@@ -522,8 +523,6 @@ def _read_matlab(path: Path, names: Sequence[str], side: RecordCollector, draft:
 
     Lizard lists the numbers as well, as ``id``.
     """
-    from jaccard_eval.similarity.runs import runs_of_labels
-
     classed = []
 
     def read_one(name: str) -> None:
@@ -553,9 +552,6 @@ def _read_matlab(path: Path, names: Sequence[str], side: RecordCollector, draft:
 
 def _scores_beside(path: Path, draft: Draft) -> dict[str, dict[int, float]]:
     """Return the scores that ``pred.json`` next to the folder ``pred`` has, by image and number of the object."""
-    from jaccard_eval.reading.json import is_number
-    from jaccard_eval.reading.records import listed_records
-
     file = path.with_name(f"{path.name}.json")
     if draft.options.role != "pred" or not files.is_there(file) or b'"index"' not in files.head(file):
         return {}
@@ -593,16 +589,12 @@ def _read_each(names: Sequence[str], read_one: Callable[[str], None], draft: Dra
 
 def _ids(file: Path) -> tuple[EncodedImage, npt.NDArray[np.generic]]:
     """Return the values of a map; a DataError refuses colours."""
-    from jaccard_eval.reading.labelmaps import EncodedImage, one_channel
-
     image = EncodedImage(file)
     return image, one_channel(image, "numbers of objects", "Save the ids as one channel, grey of 8 or 16 bits.")
 
 
 def _numbers(file: Path) -> tuple[EncodedImage, npt.NDArray[np.generic]]:
     """Return the values of a map, or of one in colours a number for each colour, 0 of black: as CVPPP and iSAID are."""
-    from jaccard_eval.reading.labelmaps import EncodedImage
-
     image = EncodedImage(file)
     if image.kind not in _COLORED:
         return _ids(file)
@@ -614,9 +606,7 @@ def _numbers(file: Path) -> tuple[EncodedImage, npt.NDArray[np.generic]]:
 
 
 def _read_cityscapes(path: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:
-    from jaccard_eval.reading.labelmaps import CATEGORIES
     from jaccard_eval.reading.segments import PER_CLASS
-    from jaccard_eval.similarity.runs import runs_of_labels
 
     things = {int(category.key): category.name for category in CATEGORIES if category.is_thing}
     claims: dict[str, str] = {}
@@ -650,8 +640,6 @@ def _read_cityscapes(path: Path, names: Sequence[str], side: RecordCollector, dr
 
 def _read_voc(path: Path, side: RecordCollector, draft: Draft) -> None:
     """Add objects with the class that most of their pixels have; void is neither."""
-    from jaccard_eval.reading.labelmaps import VOC
-    from jaccard_eval.similarity.runs import runs_of_labels
 
     def read_one(name: str) -> None:
         file = path.parent / _CLASSES / name
@@ -683,9 +671,6 @@ def _read_voc(path: Path, side: RecordCollector, draft: Draft) -> None:
 
 def _read_maps(path: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:
     """Add the objects of any maps: by a table, else all of one class."""
-    from jaccard_eval.reading.labelmaps import EncodedImage, color_text
-    from jaccard_eval.similarity.runs import runs_of_labels
-
     stems = {name: _stem(name) for name in names}
     for ending in _ENDINGS:
         if stems and all(stem.endswith(ending) for stem in stems.values()):
@@ -807,9 +792,6 @@ class _Rows:
 
 def _read_results(path: Path, names: Sequence[str], side: RecordCollector, draft: Draft) -> None:
     """Add the masks that text files list, a text file for each image."""
-    from jaccard_eval.reading.labelmaps import CATEGORIES, EncodedImage, object_pixels
-    from jaccard_eval.similarity.runs import runs_of_pixels
-
     known = {int(category.key): category.name for category in CATEGORIES}
 
     def masks_of(name: str) -> Iterator[tuple[Where, Path, int, float]]:

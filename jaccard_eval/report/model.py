@@ -481,8 +481,8 @@ def has_folder(result: Reportable) -> bool:
 
 def build_explorer(result: Reportable, options: ReportOptions) -> Explorer | None:
     """Return all images of `result` for a folder; None where its feature shows none."""
-    feature = provided("features").page_of(result.reported_by, "explorer")
-    explorer: Explorer | None = feature.build_explorer(result, options) if hasattr(feature, "build_explorer") else None
+    page = provided("features").page_of(result.reported_by)
+    explorer: Explorer | None = page.build_explorer(result, options) if hasattr(page, "build_explorer") else None
     return explorer
 
 

@@ -123,7 +123,7 @@ def test_shapes_that_a_page_has_no_room_for_are_boxes(
 ) -> None:
     monkeypatch.setattr("jaccard_eval.features.images.columns.BOXES_A_SHAPE", 500_000)
     # Of the folder, which holds more boxes: two, so that two are left.
-    monkeypatch.setattr("jaccard_eval.features.evaluate.explorer.MOST_BOXES", 1_000_000)
+    monkeypatch.setattr("jaccard_eval.features.evaluate.page.MOST_BOXES", 1_000_000)
     mask = {"segmentation": runs(masks()[-1])}
     one, folder = pages(tmp_path, [dict(mask, bbox=[10, 10, 20, 20])], [dict(mask, score=0.9)], "segm")
     page = opened(browser, one, "error=found")

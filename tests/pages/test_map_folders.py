@@ -253,7 +253,7 @@ def test_fixing_a_pair_gives_the_gain_that_a_card_says(tmp_path: Path) -> None:
 
 def test_maps_that_are_not_drawn_are_counted_and_said(opened: Opened, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr("jaccard_eval.features.pixels.counting.MOST_SHOWN", 2)
-    monkeypatch.setattr("jaccard_eval.features.panoptic.explorer.MOST_SHOWN", 2)
+    monkeypatch.setattr("jaccard_eval.features.panoptic.page.MOST_SHOWN", 2)
     for command in ("pixels", "panoptic"):
         folder = tmp_path / command
         out = folder_of(words_of(command, folder), folder)

@@ -163,7 +163,7 @@ def test_a_moved_folder_works_and_without_a_script_it_names_its_numbers(
 def test_more_boxes_than_a_browser_opens_are_refused(
     out: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("jaccard_eval.features.evaluate.explorer.MOST_BOXES", 10)
+    monkeypatch.setattr("jaccard_eval.features.evaluate.page.MOST_BOXES", 10)
     done = run_here(
         out.parent / "in" / "gt.json",
         out.parent / "in" / "pred.json",

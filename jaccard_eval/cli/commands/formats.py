@@ -12,7 +12,8 @@ import click
 
 from jaccard_eval.cli import streams
 from jaccard_eval.cli.options import ListedCommand, completed_from, known_formats, section
-from jaccard_eval.formats import SHAPES
+from jaccard_eval.extensions import FORMATS, extension_packages
+from jaccard_eval.formats import SHAPES, format_module, format_names, formats_by_shape
 
 if TYPE_CHECKING:
     from jaccard_eval.formats import Format
@@ -25,9 +26,6 @@ _MORE = """Maps of classes are compared by 'jaccard-eval pixels', panoptic segme
 
 def formats(name: str | None, as_json: bool) -> None:
     """Run the command."""
-    from jaccard_eval.extensions import FORMATS, extension_packages
-    from jaccard_eval.formats import format_module, format_names, formats_by_shape
-
     packages = dict(extension_packages(FORMATS))
     known = [format_module(known).FORMAT for known in ([name] if name else format_names())]
     if as_json:

@@ -1,4 +1,7 @@
-"""The page of a comparison: the verdict, differences of metrics and classes, curves, images that changed."""
+"""The page of a comparison: the verdict, differences of metrics and classes, curves, images that changed.
+
+A folder of all images has both models, side by side.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,11 @@ import numpy as np
 
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.data.signature import overlap_name
+from jaccard_eval.errors import UsageError
 from jaccard_eval.features.compare import ChangeKind, ComparisonResult, Contender, Delta, Versus
 from jaccard_eval.features.compare.comparison import box_threshold, side_names
 from jaccard_eval.features.compare.report import build_report, interval_title
+from jaccard_eval.features.evaluate.page import explained_of, explorer_model
 from jaccard_eval.features.images.compute import box_outcomes
 from jaccard_eval.features.images.gallery import DEFAULT_IMAGES, Part, file_notes, gallery_images, thumbnail_maker
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
@@ -24,6 +29,7 @@ from jaccard_eval.report.model import (
     Cell,
     Column,
     Drawn,
+    Explorer,
     Gallery,
     GalleryImage,
     GalleryTab,
@@ -241,3 +247,24 @@ def _provenance(result: ComparisonResult, inputs: Section) -> Section:
     at = f"{overlap_name(result.signature)} {threshold_text(result.box_iou)}"
     note = Note(f"Boxes are compared at {at}, of detections with at least the score of their side.")
     return Section("How it was made", (*inputs.blocks, Table(heads, rows), note), key=PROVENANCE)
+
+
+def build_explorer(result: ComparisonResult, options: ReportOptions) -> Explorer:
+    """Return the images of the baseline and the contender, and the page of the comparison without any."""
+    if len(result.results) != 2:
+        raise UsageError(
+            f"a folder of all images shows two sets of predictions with their boxes, got {len(result.results)};"
+            " compare two, or write a page (.html)"
+        )
+    named = with_names_of_files(result)
+    first, second = (side.name for side in sides_of(named))
+    base, model = explorer_model(result.results[0], first)
+    found, _ = explained_of(base)
+    _, second_model = explorer_model(result.results[1], second, found)
+    report = build_page(result, options)
+    return Explorer(
+        title=options.title or report.name,
+        models={"a": model, "b": second_model},
+        images=base.images,
+        numbers=report,
+    )

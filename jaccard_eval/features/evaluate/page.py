@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import PurePath
+from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
@@ -16,8 +17,10 @@ from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.result import ClassRow, EvaluationResult, InputSummary
 from jaccard_eval.data.signature import overlap_name
+from jaccard_eval.errors import UsageError
 from jaccard_eval.features.bootstrap.report import interval_text, slices_section
 from jaccard_eval.features.errors import BACKGROUND
+from jaccard_eval.features.errors.compute import report_errors
 from jaccard_eval.features.errors.report import confidence_chart, detail_sections, types_section
 from jaccard_eval.features.evaluate.report import (
     class_metrics,
@@ -38,7 +41,8 @@ from jaccard_eval.features.images.reasons import (
     images_by_class,
     images_of,
 )
-from jaccard_eval.features.labels.report import places_of, suspects_section
+from jaccard_eval.features.labels import Suspect
+from jaccard_eval.features.labels.report import places_of, review_data, suspects_section
 from jaccard_eval.features.operating import OperatingSteps
 from jaccard_eval.features.operating.page import (
     MOST_LIVE,
@@ -54,6 +58,7 @@ from jaccard_eval.features.operating.page import (
 from jaccard_eval.features.operating.page import (
     PART as STEPS,
 )
+from jaccard_eval.fixes import Fix
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.checks import WORST
@@ -64,6 +69,7 @@ from jaccard_eval.report.model import (
     Chart,
     Column,
     Drawn,
+    Explorer,
     Marked,
     Note,
     Report,
@@ -82,6 +88,7 @@ PART = "explained"
 WORST_CLASSES, EACH = 20, 2  # classes that lose most have so many images each, and sentences as well
 TILES = 5  # metrics next to the first
 LEAST = 0.01  # gain that a bar ends at, so that next to nothing looks like that
+MOST_BOXES = 1_500_000  # that a browser opens within two seconds
 
 
 def build_page(result: EvaluationResult, options: ReportOptions) -> Report:
@@ -432,3 +439,68 @@ _SECTIONS: tuple[Callable[[EvaluationResult, ReportOptions], list[Section]], ...
     _details,
     _provenance,
 )
+
+
+def build_explorer(result: EvaluationResult, options: ReportOptions) -> Explorer:
+    """Return all images of `result`, and its page without any."""
+    result, model = explorer_model(result, "", suspects=options.suspects)
+    return Explorer(
+        title=options.title or name_of(result),
+        models={"a": model},
+        images=result.images,
+        numbers=build_page(result, options),
+    )
+
+
+def explorer_model(
+    result: EvaluationResult, name: str, first: Explained | None = None, *, suspects: Sequence[Suspect] = ()
+) -> tuple[EvaluationResult, dict[str, Any]]:
+    """Return a result with what became of its boxes, and what the folder has of it.
+
+    Of a second model, boxes are counted at the scores of the `first`.
+    """
+    metrics = result.measured
+    if result.part("errors") is None and result.boxes is not None and isinstance(metrics, DetectionMetrics):
+        result = result.with_part(report_errors(metrics, *result.boxes, result.options.get("score")))
+    result = with_explanation(result, None if first is None else first.steps)
+    found, sentences = explained_of(result)
+    if found is None:
+        raise UsageError("a folder of all images needs the boxes: give ground truth and predictions, or a run (.npz)")
+    if len(found.outcomes.image) > MOST_BOXES:
+        raise UsageError(
+            f"the folder would have {len(found.outcomes.image):,} boxes, more than the {MOST_BOXES:,} that a browser"
+            " opens in a while.",
+            fix=Fix.missing("Ignore low scores with {score_min}.", score_min=None),
+        )
+    cost = str(MetricRef(name="AP", iou=found.steps.iou))
+    boxes = placed(found, (), MOST_BOXES)
+    # The first metric of each class, by which classes are ordered.
+    values = [next(iter(row.values.values())).value if row.values else math.nan for row in result.per_class]
+    return result, {
+        **columns_of(found, boxes, (), result.images, [part for part in result.slices if part.rows], most=MOST_BOXES),
+        "suspects": [
+            (one.kind, at) for one, at in zip(suspects, places_of(suspects, found, boxes), strict=True)
+        ],
+        "review": review_data(suspects) if suspects else None,
+        "name": printable(name),
+        "value": "AP",
+        "about": ", ".join(
+            pluralise(n, what)
+            for n, what in (
+                *((len(found.metrics.image_names), "image"), (len(found.errors.gt_label), "object")),
+                (len(found.errors.label), "detection"),
+            )
+        ),
+        "steps": [score_text(score) for score in found.steps.scores.tolist()],
+        "start": found.steps.start,
+        "metrics": [[title, metric_text(metric.value), interval_of(result, metric)]
+                    for title, metric in first_metrics(result)],
+        "next": [
+            [sentence.text, sentence.advice, {key: printable(value) for key, value in sentence.pick.items()},
+             f"+{metric_text(sentence.gain)} {cost}" if sentence.gain > 0 else ""]
+            for sentence in sentences
+        ],
+        "values": [None if math.isnan(value) else value for value in values],
+        "lost": [lost_of(row) for row in result.per_class],
+        "positives": found.steps.positives.tolist(),
+    }  # fmt: skip

@@ -12,7 +12,7 @@ from jaccard_eval.data.known_protocols import LARGEST_AREA
 from jaccard_eval.data.metricref import METRICS, MetricRef
 from jaccard_eval.data.result import TARGET_COLUMN, ClassRow, EvaluationResult, OperatingPoint
 from jaccard_eval.data.signature import overlap_name
-from jaccard_eval.metrics.detection import UNRANKED
+from jaccard_eval.metrics.detection import UNRANKED, detection_metrics
 from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import (
     Album,
@@ -137,7 +137,6 @@ def build_album(result: EvaluationResult, options: ReportOptions) -> Album:
     """Return the images with the highest cost; `options` change nothing."""
     from jaccard_eval.features.images.compute import count_images
     from jaccard_eval.features.images.gallery import DEFAULT_IMAGES, build_album
-    from jaccard_eval.metrics.detection import detection_metrics
 
     counted = result.part("worst_images") or count_images(
         detection_metrics(result), result.options.get("score"), DEFAULT_IMAGES

@@ -31,7 +31,7 @@ from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Explorer
 from jaccard_eval.report.numbers import metric_text
 from jaccard_eval.report.panels import LARGE, ClassColours, Panel
-from jaccard_eval.report.sections import build_page
+from jaccard_eval.report.sections import default_page
 from jaccard_eval.text import pluralise
 
 LISTS = (("missed", (("taken", "Other class"), ("nothing", "No class"))), ("false", (("class", "Wrong class"),)))
@@ -99,7 +99,7 @@ def build_explorer(result: PixelsResult, options: ReportOptions) -> Explorer | N
         title=options.title or " on ".join(PurePath(side.path).name for side in (result.pred, result.gt)),
         models={"a": model},
         images=None,
-        numbers=build_page(result, replace(options, gallery=0)),
+        numbers=default_page(result, replace(options, gallery=0)),
         pictures=images.pictures,
         files=images.files,
         note=NOT_DRAWN.format(f"{differ:,}", f"{len(panels):,}") if len(panels) < differ else "",

@@ -29,7 +29,7 @@ from jaccard_eval.report import ReportOptions
 from jaccard_eval.report.model import Explorer
 from jaccard_eval.report.numbers import metric_text
 from jaccard_eval.report.panels import LARGE, Panel
-from jaccard_eval.report.sections import build_page
+from jaccard_eval.report.sections import default_page
 from jaccard_eval.text import pluralise
 
 MATCHES, NEAR = 0.5, 0.1  # IoU above which segments match, and from which one is near another: as of boxes
@@ -104,7 +104,7 @@ def build_explorer(result: PanopticResult, options: ReportOptions) -> Explorer |
         title=options.title or " on ".join(PurePath(side.path).name for side in (result.pred, result.gt)),
         models={"a": model},
         images=None,
-        numbers=build_page(result, replace(options, gallery=0)),
+        numbers=default_page(result, replace(options, gallery=0)),
         pictures=images.pictures,
         files=images.files,
         note=NOT_DRAWN.format(f"{differ:,}", f"{n_drawn:,}") if n_drawn < differ else "",
