@@ -20,7 +20,7 @@ OPTIONS = ["/O2", "/std:c++17", "/fp:strict"] if IS_MSVC else ["-O2", "-std=c++1
 LINKED = ["-static-libstdc++", "-static-libgcc", "-Wl,-s"] if sys.platform == "linux" else []
 CORE = Extension(
     "jaccard_eval.native._core",
-    sources=[f"jaccard_eval/native/{name}.cpp" for name in ("core", "digests", "maps", "shapes")],
+    sources=[f"jaccard_eval/native/{name}.cpp" for name in ("core", "digests", "lines", "maps", "shapes")],
     depends=["jaccard_eval/native/reader.hpp"],
     extra_compile_args=OPTIONS if IS_MSVC else [*OPTIONS, "-fvisibility=hidden"],
     extra_link_args=LINKED,

@@ -129,10 +129,10 @@ def load_and_align(
 
     # Sign: what the numbers will rest on, by fingerprint, and every choice that can change one.
     selection, prints = _selection(options, gt_side, pred_side, aligned), Meanwhile(partial(_prints, aligned))
-    if are_printed_meanwhile and store is None and len(aligned.pred) >= MANY_BOXES:
-        prints.begin()
-    else:
+    if store is not None:
         prints()
+    elif are_printed_meanwhile and len(aligned.pred) >= MANY_BOXES:
+        prints.begin()
     return Sides(gt_side, pred_side, aligned, selection, prints)
 
 

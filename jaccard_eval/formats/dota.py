@@ -131,18 +131,15 @@ def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
         upright, exact = writing.exact_coords(boxes.xywh, "xyxy")
         corners = upright[:, [0, 1, 2, 1, 2, 3, 0, 3]]
         writing.report_rounded(exact, path, findings)
-    rows = writing.number_rows(corners, " ")
-    keys = boxes.image.tolist(), boxes.label.tolist()
     if boxes.score is None:
-        parts = {f"{file}.txt": [] for file in files}  # type: dict[str, list[str]]
-        for image, label, row, difficult in zip(*keys, rows, boxes.difficult.tolist(), strict=True):
-            parts[f"{files[image]}.txt"].append(f"{row} {names[label]} {difficult:d}\n")
+        outputs = [f"{file}.txt" for file in files]
+        columns = corners, " ", (names, boxes.label), ((" 0\n", " 1\n"), boxes.difficult)
+        texts = writing.rows_by_owner(columns, boxes.image, len(files))
     else:
-        parts = {f"Task1_{name}.txt": [] for name in names}
-        scores = writing.number_rows(boxes.score[:, None], " ")
-        for image, label, row, score in zip(*keys, rows, scores, strict=True):
-            parts[f"Task1_{names[label]}.txt"].append(f"{files[image]} {score} {row}\n")
-    replace_folder(path, {name: "".join(lines).encode() for name, lines in parts.items()})
+        outputs = [f"Task1_{name}.txt" for name in names]
+        scored = np.column_stack((boxes.score, corners))
+        texts = writing.rows_by_owner([(files, boxes.image), " ", scored, "\n"], boxes.label, len(names))
+    replace_folder(path, dict(zip(outputs, texts, strict=True)))
 
 
 def _require_words(names: Sequence[str], dataset: Dataset, findings: FindingLog) -> None:

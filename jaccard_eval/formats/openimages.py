@@ -395,11 +395,11 @@ def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     from jaccard_eval.reading.tabular.writer import image_texts, report_texts
     from jaccard_eval.reading.writing import (
         exact_coords,
-        number_rows,
         report_losses,
         report_rounded,
         require_names,
         require_sizes,
+        rows_of,
     )
 
     boxes, labels = dataset.table, dataset.labels
@@ -416,13 +416,7 @@ def write(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     report_rounded(exact, path, findings)
     scored = coords if boxes.score is None else np.column_stack((boxes.score, coords))
     sure = "1," if boxes.score is None else ""
-    rows = number_rows(scored, ",")
     image_cells, class_cells = ([quoted(inert(text)) for text in texts] for texts in (images, classes))
-    ends = np.where(boxes.group_of, ",1\n", ",0\n").tolist()
-    columns = boxes.image.tolist(), boxes.label.tolist(), rows, ends
-    lines = [
-        f"{image_cells[image]},{class_cells[label]},{sure}{row}{end}"
-        for image, label, row, end in zip(*columns, strict=True)
-    ]
-    text = "".join((",".join(HEADER) + "\n", *lines))
-    replace_file(path, text.encode("utf-8", "backslashreplace"))
+    keys = (image_cells, boxes.image), ",", (class_cells, boxes.label), f",{sure}"
+    rows, _ = rows_of([*keys, scored, ((",0\n", ",1\n"), boxes.group_of)], len(boxes))
+    replace_file(path, b"%b\n%b" % (",".join(HEADER).encode(), rows))

@@ -47,16 +47,17 @@ from jaccard_eval.reading.lines import Layout, TextBoxes, mention_other_files, r
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.reading.tabular.columns import parse_numbers
 from jaccard_eval.reading.writing import (
+    Column,
     below_shared_place,
     exact_coords,
     first_rows,
     is_safe,
-    number_rows,
     report_losses,
     report_rounded,
     require_file_names,
     require_names,
     require_pixels,
+    rows_by_owner,
 )
 from jaccard_eval.reading.xml import mention_unused, number_in, parse_xml, text_of
 from jaccard_eval.text import is_numeral, quoted_value
@@ -450,8 +451,7 @@ def _write_annotations(dataset: Dataset, path: Path, findings: FindingLog) -> No
     _refuse_class_names(dataset, findings)
     findings.raise_errors()
     objects = _objects(dataset, _corners(dataset, path, findings))
-    files = {f"{stem}{_SUFFIX}": _document(dataset, row, objects[row]) for row, stem in enumerate(stems)}
-    replace_folder(path, {name: text.encode() for name, text in files.items()})
+    replace_folder(path, {f"{stem}{_SUFFIX}": _document(dataset, row, objects[row]) for row, stem in enumerate(stems)})
 
 
 def _write_results(dataset: Dataset, path: Path, findings: FindingLog) -> None:
@@ -475,14 +475,11 @@ def _write_results(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     )
     findings.raise_errors()
     boxes = dataset.table
-    lines: list[list[str]] = [[] for _ in range(len(dataset.labels))]
     corners = _corners(dataset, path, findings)
     scored = corners if boxes.score is None else np.column_stack((boxes.score, corners))
-    rows = number_rows(scored, " ", with_point=False)
-    for image, label, row in zip(boxes.image.tolist(), boxes.label.tolist(), rows, strict=True):
-        lines[label].append(f"{stems[image]} {row}\n")
-    files = {_WRITTEN_RESULT.format(name): "".join(lines[row]) for row, name in enumerate(dataset.labels.names)}
-    replace_folder(path, {name: text.encode() for name, text in files.items()})
+    columns = (stems, boxes.image), " ", scored, "\n"
+    texts = rows_by_owner(columns, boxes.label, len(dataset.labels), with_point=False)
+    replace_folder(path, dict(zip(map(_WRITTEN_RESULT.format, dataset.labels.names), texts, strict=True)))
 
 
 def _stems(dataset: Dataset) -> list[str]:
@@ -500,23 +497,18 @@ def _corners(dataset: Dataset, path: Path, findings: FindingLog) -> FloatArray:
     return coords
 
 
-def _objects(dataset: Dataset, corners: FloatArray) -> list[list[str]]:
+def _objects(dataset: Dataset, corners: FloatArray) -> list[bytes]:
     """Return the elements of the objects of each image."""
     boxes, names = dataset.table, [escape(name, quote=False) for name in dataset.labels.names]
-    objects: list[list[str]] = [[] for _ in range(len(dataset.images))]
-    rows = number_rows(corners, " ", with_point=False)
-    for image, label, difficult, row in zip(
-        boxes.image.tolist(), boxes.label.tolist(), boxes.difficult.tolist(), rows, strict=True
-    ):
-        sides = "".join(f"<{corner}>{value}</{corner}>" for corner, value in zip(_CORNERS, row.split(" "), strict=True))
-        objects[image].append(
-            f"  <object>\n    <name>{names[label]}</name>\n    <difficult>{difficult:d}</difficult>\n"
-            f"    <bndbox>{sides}</bndbox>\n  </object>\n"
-        )
-    return objects
+    columns: list[Column] = ["  <object>\n    <name>", (names, boxes.label)]
+    columns += ["</name>\n    <difficult>", (("0", "1"), boxes.difficult), "</difficult>\n    <bndbox>"]
+    for k, corner in enumerate(_CORNERS):
+        columns += [f"<{corner}>", corners[:, k, None], f"</{corner}>"]
+    columns += ["</bndbox>\n  </object>\n"]
+    return rows_by_owner(columns, boxes.image, len(dataset.images), with_point=False)
 
 
-def _document(dataset: Dataset, row: int, objects: Sequence[str]) -> str:
+def _document(dataset: Dataset, row: int, objects: bytes) -> bytes:
     """Return the text of a file; unknown properties of an image are omitted."""
     key, name = dataset.images.keys[row], dataset.images.file_names[row]
     named = name or (key if isinstance(key, str) and is_image_name(key) else "")
@@ -525,7 +517,7 @@ def _document(dataset: Dataset, row: int, objects: Sequence[str]) -> str:
     known = math.isfinite(width) and math.isfinite(height)
     size = f"<width>{_number(width)}</width><height>{_number(height)}</height><depth>3</depth>" if known else ""
     size_line = f"  <size>{size}</size>\n" if size else ""
-    return f"<annotation>\n{file_name}{size_line}{''.join(objects)}</annotation>\n"
+    return b"<annotation>\n%b%b</annotation>\n" % (f"{file_name}{size_line}".encode(), objects)
 
 
 def _number(value: float) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 VARIABLE = "JACCARD_EVAL_NATIVE"
 LIBRARY = Path(__file__).with_name("_core.so")  # by this name on every system
-VERSION = 18  # of its functions, as core.cpp has it
+VERSION = 19  # of its functions, as core.cpp has it
 
 _POINTER, _INTEGER, _NUMBER, _SIZE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double, ctypes.c_size_t
 # What each returns, then what it takes.
@@ -37,6 +37,7 @@ _FUNCTIONS = {
     "measure_masks": (None, _INTEGER, *[_POINTER] * 5),
     "encode_masks": (None, _INTEGER, *[_POINTER] * 5),
     "gather": (None, _INTEGER, _INTEGER, *[_POINTER] * 4),
+    "write_rows": (_INTEGER, _INTEGER, _INTEGER, *[_POINTER] * 5, *[_INTEGER] * 3, *[_POINTER] * 2),
     "intersect": (None, _INTEGER, *[_POINTER] * 7),
     "compare_poses": (_INTEGER, _INTEGER, *[_POINTER] * 2, _INTEGER, *[_POINTER] * 5, _NUMBER, *[_POINTER] * 3),
 }

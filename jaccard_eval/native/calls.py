@@ -683,6 +683,42 @@ def intersect(
     return shared
 
 
+Pieces = tuple[Sequence[bytes], IntArray | None]  # texts, and which of them each row has: without codes the first
+LONGEST_DIGITS = 32  # and a mark behind them
+
+
+def write_rows(
+    columns: Sequence[Pieces | FloatArray], n: int, *, mark: str, json: bool, with_point: bool
+) -> tuple[bytes, IntArray] | None:
+    """Return n rows of columns one behind the other, and where each ends; see `writing.rows_of`."""
+    core = load_core()
+    if core is None:
+        return None
+    size = 0
+    kept: list[tuple[npt.NDArray[Any] | None, ...]] = []  # of each column texts, starts, codes and numbers
+    for column in columns:
+        if isinstance(column, np.ndarray):
+            numbers = np.ascontiguousarray(column, np.float64)
+            size += numbers.size * LONGEST_DIGITS
+            kept.append((None, None, None, numbers))
+            continue
+        texts, codes = column
+        lengths = np.array([len(text) for text in texts], np.int64)
+        codes = None if codes is None else np.ascontiguousarray(codes, np.int64)
+        size += n * int(lengths[0]) if codes is None else int(lengths[codes].sum())
+        kept.append((np.frombuffer(b"".join(texts), np.uint8), np.append(0, np.cumsum(lengths)), codes, None))
+    places = [
+        np.array([0 if array is None else array.ctypes.data for array in arrays], np.uintp)
+        for arrays in zip(*kept, strict=True)
+    ]
+    widths = np.array([column.shape[1] if isinstance(column, np.ndarray) else 0 for column in columns], np.int64)
+    # Memory that no text comes to is never touched.
+    out, stops = np.empty(size + LONGEST_DIGITS, np.uint8), np.empty(n, np.int64)
+    flags = ord(mark), int(json), int(with_point)
+    written = _call(core.jaccard_write_rows, n, len(kept), *places, widths, *flags, out, stops)
+    return None if written < 0 else (out[:written].tobytes(), stops)
+
+
 def compare_poses(
     points: tuple[FloatArray, FloatArray],
     measures: tuple[FloatArray, FloatArray, FloatArray],

@@ -6,7 +6,7 @@ import re
 import struct
 import zlib
 from collections.abc import Callable, Collection, Iterable, Sequence
-from itertools import product, takewhile
+from itertools import pairwise, product, repeat, takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -19,6 +19,7 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import without_case
 from jaccard_eval.findings import DataError, Example, FindingLog, Group, Severity, Where
 from jaccard_eval.fixes import IMAGE_FOLDER, ON, Fix
+from jaccard_eval.native import calls
 from jaccard_eval.patterns import pattern
 from jaccard_eval.similarity.masks import Masks, Outlines
 from jaccard_eval.similarity.obb import Quads
@@ -96,7 +97,8 @@ class _Neighbours:
     def at(self, steps: int) -> FloatArray:
         """Return the numbers that are so many steps away."""
         if steps not in self._known:
-            self._known[steps] = _beside(self._known[0], steps)
+            nearer = steps - 1 if steps > 0 else steps + 1
+            self._known[steps] = _beside(self.at(nearer), steps - nearer)
         return self._known[steps]
 
     def lead_back(self, steps: int) -> BoolArray:
@@ -122,6 +124,62 @@ def _beside(values: FloatArray, steps: int) -> FloatArray:
     for _ in range(abs(steps)):
         values = np.nextafter(values, np.copysign(np.inf, steps))
     return values
+
+
+IntArray = npt.NDArray[np.int64]
+# What a column of rows has: one text, texts and which of them each row has, or rows of finite numbers (n, k).
+Column = str | tuple[Sequence[str], npt.NDArray[Any]] | FloatArray
+
+
+def rows_of(
+    columns: Sequence[Column], n: int, *, mark: str = ",", json: bool = False, with_point: bool = True
+) -> tuple[bytes, IntArray]:
+    """Return n rows one behind the other as UTF-8, and where each ends: of every column what the row has of it.
+
+    Numbers of a row have the mark between, and all digits of a float and no more: as `repr` or `json` spells them,
+    whole ones without point if asked. What is half a character is written as an escape.
+    """
+    given = [*map(_in_bytes, columns)]
+    written = calls.write_rows(given, n, mark=mark, json=json, with_point=with_point)
+    if written is not None:
+        return written
+    cells = (_cells(column, n, mark, json=json, with_point=with_point) for column in given)
+    rows = list(map(b"".join, zip(*cells, strict=True)))
+    return b"".join(rows), np.cumsum([len(row) for row in rows], dtype=np.int64)
+
+
+def rows_by_owner(
+    columns: Sequence[Column], owner: npt.NDArray[Any], n_owners: int, *, mark: str = " ", with_point: bool = True
+) -> list[bytes]:
+    """Return the rows of each owner, in their order; see `rows_of`."""
+    order = np.argsort(owner, kind="stable")
+    taken: list[Column] = []
+    for column in columns:
+        if isinstance(column, np.ndarray):
+            taken.append(column[order])
+        else:
+            taken.append(column if isinstance(column, str) else (column[0], column[1][order]))
+    rows, stops = rows_of(taken, len(order), mark=mark, with_point=with_point)
+    last = np.append(0, np.cumsum(np.bincount(owner, minlength=n_owners)))
+    return [rows[start:stop] for start, stop in pairwise(np.append(0, stops)[last].tolist())]
+
+
+def _in_bytes(column: Column) -> calls.Pieces | FloatArray:
+    if isinstance(column, np.ndarray):
+        return column
+    texts, codes = ((column,), None) if isinstance(column, str) else column
+    return [*map(_encoded, texts)], codes
+
+
+def _cells(column: calls.Pieces | FloatArray, n: int, mark: str, *, json: bool, with_point: bool) -> Iterable[bytes]:
+    if isinstance(column, np.ndarray):
+        return map(str.encode, json_rows(column) if json else number_rows(column, mark, with_point=with_point))
+    texts, codes = column
+    return repeat(texts[0], n) if codes is None else map(texts.__getitem__, codes.tolist())
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
 
 
 def json_rows(values: FloatArray) -> list[str]:
@@ -190,7 +248,7 @@ def report_losses(dataset: Dataset, path: Path, findings: FindingLog, carried: C
 
 def encodable(text: str) -> str:
     """Return a text as UTF-8 can have it; file names of any bytes are none."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return _encoded(text).decode()
 
 
 def report_escaped(texts: Iterable[str], path: Path, findings: FindingLog) -> None:

@@ -13,7 +13,8 @@ from jaccard_eval import native
 SOURCES = sorted(native.LIBRARY.parent.glob("*.cpp"))
 COMPILER = shutil.which("g++")
 # Damages results lists and ground truth in every place, then ranks and pairs boxes of every awkward kind and number,
-# and finds hits, then counts maps of any size, in a process whose allocations the sanitizer knows.
+# and finds hits, then counts maps of any size and writes rows of any numbers, in a process whose allocations the
+# sanitizer knows.
 PROGRAM = """
 import io, random, sys
 from pathlib import Path
@@ -128,6 +129,15 @@ for turn in range(2000):
     calls.FIRST_CAPACITY = int(draw.choice([1, 2, 1024]))
     sides = [draw.integers(0, top, (height, width)).astype(kind) for kind in kinds]
     assert calls.count_pairs(*sides)[2].sum() == height * width
+
+for turn in range(2000):
+    n, width = (int(draw.integers(low, 6)) for low in (0, 1))
+    finite = [*ODD[:7], *1 / draw.integers(1, 10**9, 9), -1e-5, 1e15 + 0.5]
+    values = draw.choice(ODD if turn % 2 else finite, (n, width))
+    pieces = [b"", bytes(turn % 40), b"ab"], draw.integers(0, 3, n)
+    how = {"json": bool(turn % 3), "with_point": bool(turn % 5)}
+    written = calls.write_rows([pieces, values, ([b";"], None)], n, mark=",", **how)
+    assert np.isfinite(values).all() == (written is not None)
 print("done", len(texts))
 """
 

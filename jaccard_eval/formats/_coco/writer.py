@@ -21,7 +21,7 @@ from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.formats._coco.strict import LVIS, VERIFIED
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.reading.writing import UNIVERSE, json_rows, report_losses, require_pixels
+from jaccard_eval.reading.writing import UNIVERSE, Column, json_rows, report_losses, require_pixels, rows_of
 from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.similarity.masks import Masks, Outlines
 from jaccard_eval.similarity.obb import Quads
@@ -30,26 +30,24 @@ from jaccard_eval.similarity.runs import strings_of_runs
 
 @dataclass(frozen=True, slots=True)
 class ShapeTexts:
-    """What the record of each box (n) has of its shape, as it stands between braces, a comma before each field."""
+    """What the record of each box has of its shape, as it stands between braces, a comma before each field."""
 
-    boxes: list[str]  # the field of the box; empty where the shape alone is written
-    fields: list[str]
-    areas: list[str]  # the field of the area; empty where it is unknown
+    boxes: Sequence[Column]  # the field of the box; empty where the shape alone is written
+    fields: Sequence[Column]
+    areas: Sequence[Column]  # the field of the area; empty where it is unknown
 
 
 def shape_texts(dataset: Dataset) -> ShapeTexts:
     """Return the fields of boxes, shapes and areas: numbers with all their digits, runs as compressed strings."""
     boxes = dataset.table
     shapes: object = boxes.shapes
-    upright = [f',"bbox":[{box}]' for box in json_rows(boxes.xywh)]
-    areas = [f',"area":{area}' for area in json_rows(boxes.area[:, None])]
-    if isinstance(shapes, Quads):
-        corners = json_rows(shapes.corners.reshape(-1, 8))
-        return ShapeTexts([f',"bbox":[{box}]' for box in corners], [""] * len(boxes), areas)
+    plain = shapes.corners.reshape(-1, 8) if isinstance(shapes, Quads) else boxes.xywh
+    written = ShapeTexts((',"bbox":[', plain, "]"), (), (',"area":', boxes.area[:, None]))
     if isinstance(shapes, Keypoints):
-        return ShapeTexts(upright, _poses(shapes, boxes), areas)
+        return replace(written, fields=_poses(shapes, boxes))
     if not isinstance(shapes, Outlines):
-        return ShapeTexts(upright, [""] * len(boxes), areas)
+        return written
+    areas = [f',"area":{area}' for area in json_rows(boxes.area[:, None])]
     sizes = dataset.images.sizes[boxes.image][:, ::-1]  # height, width
     counted = shapes.counts_pixels
     # The area of these is that of their pixels, which are known where the size of the image is.
@@ -63,20 +61,27 @@ def shape_texts(dataset: Dataset) -> ShapeTexts:
     masks = _outlines(shapes)
     if dataset.role == "pred":
         # With a box, its area would count as that of the prediction; without one pycocotools needs runs.
-        upright = ["" if is_counted else box for is_counted, box in zip(counted.tolist(), upright, strict=True)]
+        pairs = zip(counted.tolist(), json_rows(boxes.xywh), strict=True)
+        known_boxes = ["" if is_counted else f',"bbox":[{box}]' for is_counted, box in pairs]
+        written = replace(written, boxes=[_each(known_boxes)])
         for row, text in zip(known.tolist(), _runs(filled), strict=True):
             masks[row] = text
-    return ShapeTexts(upright, [f',"segmentation":{mask}' for mask in masks], areas)
+    return replace(written, fields=[',"segmentation":', _each(masks)], areas=[_each(areas)])
 
 
-def _poses(poses: Keypoints, boxes: BoxTable) -> list[str]:
-    texts = json_rows(poses.points.reshape(len(poses), -1))
+def _each(texts: Sequence[str]) -> Column:
+    """Return a column of a text per row."""
+    return texts, np.arange(len(texts))
+
+
+def _poses(poses: Keypoints, boxes: BoxTable) -> list[Column]:
+    points: list[Column] = [',"keypoints":[', poses.points.reshape(len(poses), -1), "]"]
     if boxes.score is not None:
-        return [f',"keypoints":[{text}]' for text in texts]
+        return points
     # What does not count has none, whatever its points are, and what counts has one at least.
     labelled = np.count_nonzero(poses.points[:, :, 2] > 0, axis=1)
-    counted = np.where(boxes.ignore, 0, np.maximum(labelled, 1)).tolist()
-    return [f',"keypoints":[{text}],"num_keypoints":{n}' for text, n in zip(texts, counted, strict=True)]
+    counted = np.where(boxes.ignore, 0, np.maximum(labelled, 1))
+    return [*points, ',"num_keypoints":', (list(map(str, range(poses.points.shape[1] + 1))), counted)]
 
 
 def _outlines(shapes: Outlines) -> list[str]:
@@ -128,8 +133,9 @@ def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
             )
             findings.error("write-ids", Where(str(path)), detail, fix=fix)
         findings.raise_errors()
-        lines = _results(dataset, with_names=bool(numbered) or dataset.truth is None)
-        data = "".join(f"{line}\n" for line in lines).encode() if in_lines else _array(lines)
+        with_names = bool(numbered) or dataset.truth is None
+        rows = _results(dataset, with_names=with_names, end="}\n" if in_lines else "},\n")
+        data = rows if in_lines else _array(rows)
     else:
         lists = ("verified",) if dataset.facts.usual_protocol == LVIS else ()
         report_losses(dataset, path, findings, (*TRUTH, *lists) if dataset.role == "gt" else ("shapes", *UNIVERSE))
@@ -167,36 +173,32 @@ def _object(dataset: Dataset) -> bytes:
         sides = {side: int(value) if value.is_integer() else value for side, value in known.items()}
         lists = {field: lists[row] for field, lists in verified.items()}
         described.append(_encoded({"id": key} | ({} if name is None else {"file_name": name}) | sides | lists))
-    sections = {"images": described, "annotations": _annotations(dataset)}
+    sections = {"images": _lines(described), "annotations": _annotations(dataset)}
     if dataset.role == "gt" or labels.named:
         named = zip(labels.keys, labels.names, dataset.facts.frequency or labels.names, strict=True)
-        sections["categories"] = [
+        sections["categories"] = _lines(
             _encoded(
                 ({"id": key, "name": name} if labels.named else {"id": key})
                 | ({"frequency": frequency} if dataset.facts.frequency and frequency else {})
             )
             for key, name, frequency in named
-        ]
-    parts = (b'"%b": ' % name.encode() + _array(lines).rstrip() for name, lines in sections.items())
+        )
+    parts = (b'"%b": %b' % (name.encode(), _array(rows)[:-1]) for name, rows in sections.items())
     return b"{\n" + b",\n".join(parts) + b"\n}\n"
 
 
-def _annotations(dataset: Dataset) -> list[str]:
+def _annotations(dataset: Dataset) -> bytes:
     """Return a record per box; predictions have a score, and the flags that tools expect of an annotation."""
     boxes = dataset.table
     texts = shape_texts(dataset)
     # Poses without labelled points are ignored by what they have.
     ignored = boxes.ignore & (not isinstance(boxes.shapes, Keypoints))
-    rare = zip(ignored.tolist(), boxes.group_of.tolist(), strict=True)
-    flags = [(_IGNORE if ignore else "") + (_GROUP if group else "") for ignore, group in rare]
+    flags = ((',"iscrowd":0', ',"iscrowd":1'), boxes.crowd), (("", _IGNORE), ignored), (("", _GROUP), boxes.group_of)
     numbers = range(1, len(boxes) + 1)
     has_ids = dataset.truth is not None and len(dataset.annotation_ids) == len(boxes)
     ids = map(_plain, dataset.annotation_ids) if has_ids else map(str, numbers)
-    columns = ids, _records(dataset, texts), texts.areas, boxes.crowd.tolist(), flags
-    return [
-        f'{{"id":{key},{record}{area},"iscrowd":{crowd:d}{more}}}'
-        for key, record, area, crowd, more in zip(*columns, strict=True)
-    ]
+    columns = '{"id":', _each(list(ids)), ",", *_records(dataset, texts), *texts.areas, *flags, "},\n"
+    return rows_of(columns, len(boxes), json=True)[0]
 
 
 def _plain(key: object) -> str:
@@ -206,30 +208,24 @@ def _plain(key: object) -> str:
 _IGNORE, _GROUP = ',"ignore":1', ',"is_group_of":1'
 
 
-def _results(dataset: Dataset, *, with_names: bool) -> list[str]:
+def _results(dataset: Dataset, *, with_names: bool, end: str) -> bytes:
     """Return a record per prediction, `with_names` that there are of its image and class."""
-    records = _records(dataset, shape_texts(dataset))
-    if not with_names:
-        return [f"{{{record}}}" for record in records]
-    files, labels = dataset.images.file_names, dataset.labels
-    of_image = ["" if name is None else "," + _encoded({"file_name": name})[1:-1] for name in files]
-    of_class = ["," + _encoded({"category_name": name})[1:-1] if labels.named else "" for name in labels.names]
-    rows = zip(records, dataset.table.image.tolist(), dataset.table.label.tolist(), strict=True)
-    return [f"{{{record}{of_image[image]}{of_class[label]}}}" for record, image, label in rows]
+    files, labels, boxes = dataset.images.file_names, dataset.labels, dataset.table
+    columns: list[Column] = ["{", *_records(dataset, shape_texts(dataset))]
+    if with_names:
+        of_image = ["" if name is None else "," + _encoded({"file_name": name})[1:-1] for name in files]
+        of_class = ["," + _encoded({"category_name": name})[1:-1] if labels.named else "" for name in labels.names]
+        columns += [(of_image, boxes.image), (of_class, boxes.label)]
+    return rows_of([*columns, end], len(boxes), json=True)[0]
 
 
-def _records(dataset: Dataset, texts: ShapeTexts) -> Iterable[str]:
-    """Yield what ground truth and predictions share, as it stands between the braces."""
+def _records(dataset: Dataset, texts: ShapeTexts) -> list[Column]:
+    """Return what ground truth and predictions share, as it stands between the braces."""
     boxes = dataset.table
     images = [_encoded({"image_id": key})[1:-1] for key in dataset.images.keys]
     labels = [_encoded({"category_id": key})[1:-1] for key in dataset.labels.keys]
-    rows = boxes.image.tolist(), boxes.label.tolist(), texts.boxes, texts.fields
-    if boxes.score is None:
-        return (f"{images[image]},{labels[label]}{box}{shape}" for image, label, box, shape in zip(*rows, strict=True))
-    return (
-        f'{images[image]},{labels[label]}{box}{shape},"score":{score}'
-        for image, label, box, shape, score in zip(*rows, json_rows(boxes.score[:, None]), strict=True)
-    )
+    score: list[Column] = [] if boxes.score is None else [',"score":', boxes.score[:, None]]
+    return [(images, boxes.image), ",", (labels, boxes.label), *texts.boxes, *texts.fields, *score]
 
 
 def _encoded(record: Mapping[str, Any]) -> str:
@@ -240,9 +236,13 @@ def _encoded(record: Mapping[str, Any]) -> str:
         return json.dumps(record)
 
 
-def _array(lines: Sequence[str]) -> bytes:
-    """Return a list with a record a line."""
-    return b"[\n" + ",\n".join(lines).encode() + b"\n]\n" if lines else b"[]\n"
+def _lines(records: Iterable[str]) -> bytes:
+    return "".join(f"{record},\n" for record in records).encode()
+
+
+def _array(rows: bytes) -> bytes:
+    """Return a list of records, of which each has a line with a comma at its end."""
+    return b"[\n%b\n]\n" % rows[:-2] if rows else b"[]\n"
 
 
 def _verified_lists(dataset: Dataset) -> dict[str, list[list[Key]]]:

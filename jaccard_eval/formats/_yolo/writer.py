@@ -20,6 +20,7 @@ from jaccard_eval.formats._yolo.sources import twin_folder
 from jaccard_eval.reading.files import is_label_name
 from jaccard_eval.reading.writing import (
     UNIVERSE,
+    Column,
     below_shared_place,
     exact_coords,
     exact_fractions,
@@ -29,6 +30,7 @@ from jaccard_eval.reading.writing import (
     require_file_names,
     require_names,
     require_sizes,
+    rows_by_owner,
 )
 from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.similarity.masks import Masks, Outlines
@@ -72,8 +74,8 @@ def box_fractions(dataset: Dataset, path: Path, findings: FindingLog) -> tuple[F
         low = np.clip(xywh[:, :2], 0, most)
         # Of a side below zero nothing is left.
         high = np.clip(xywh[:, :2] + xywh[:, 2:], low, most)
-        cut = np.where(refused[:, None], np.hstack((low, high - low)), xywh)
-        coords, exact = exact_coords(cut, "cxcywh", sizes)
+        cut = np.hstack((low, high - low))[refused]
+        coords[refused], exact[refused] = exact_coords(cut, "cxcywh", most[refused])
     return coords, exact
 
 
@@ -224,21 +226,20 @@ def write_folder(dataset: Dataset, path: Path, findings: FindingLog, *, as_read:
         coords, exact = box_fractions(dataset, path, findings)
         report_rounded(exact, path, findings)
     findings.raise_errors()
-    if rows is None:
-        rows = number_rows(_pixels(dataset, path, findings) if in_pixels else coords, " ")
-    if boxes.score is not None:
-        rows = [f"{row} {score}" for row, score in zip(rows, number_rows(boxes.score[:, None], " "), strict=True)]
-    lines: list[list[str]] = [[] for _ in files]
-    for image, label, row in zip(boxes.image.tolist(), boxes.label.tolist(), rows, strict=True):
-        lines[image].append(f"{numbers[label]} {row}\n")
-    contents = {f"{name}.txt": "".join(lines[row]) for row, name in enumerate(files)}
+    if in_pixels:
+        coords = _pixels(dataset, path, findings)
+    columns: list[Column] = [(list(map(str, numbers)), boxes.label), " "]
+    columns += [coords if rows is None else (rows, np.arange(len(rows)))]
+    columns += [] if boxes.score is None else [" ", boxes.score[:, None]]
+    texts = rows_by_owner([*columns, "\n"], boxes.image, len(files))
+    contents = {f"{name}.txt": text for name, text in zip(files, texts, strict=True)}
     shapes: object = boxes.shapes
     if isinstance(shapes, Keypoints) and len(shapes):
         names = names or tuple(str(number) for number in range(max(numbers) + 1))
-        contents[DESCRIPTION] = _description(path, names, kpt_shape=[shapes.points.shape[1], 3])
+        contents[DESCRIPTION] = _description(path, names, kpt_shape=[shapes.points.shape[1], 3]).encode()
     elif names:
-        contents[DESCRIPTION] = _description(path, names)
-    replace_folder(path, {name: text.encode() for name, text in contents.items()})
+        contents[DESCRIPTION] = _description(path, names).encode()
+    replace_folder(path, contents)
 
 
 def _file_names(dataset: Dataset, path: Path, findings: FindingLog) -> list[str]:

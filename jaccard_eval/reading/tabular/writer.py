@@ -19,7 +19,7 @@ from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.reading.tabular.boxes import looks_normalised
 from jaccard_eval.reading.tabular.columns import parse_integers
-from jaccard_eval.reading.writing import encodable, exact_coords, number_rows, report_escaped, report_losses
+from jaccard_eval.reading.writing import Column, encodable, exact_coords, report_escaped, report_losses, rows_of
 from jaccard_eval.text import inert, is_formula, pluralise, quoted, quoted_value
 
 BOX_COLUMNS = {
@@ -53,18 +53,15 @@ def write_file(dataset: Dataset, path: Path, findings: FindingLog) -> None:
     mark = "\t" if path.suffix.lower() == ".tsv" else ","
     image_titles, image_cells = _image_cells(dataset.images, images, mark)
     class_cells = [quoted(inert(name), mark) for name in classes]
-    titles, rows = _box_cells(dataset.table, BOX_COLUMNS[encoding], coords, mark)
+    titles, cells = _box_cells(dataset.table, BOX_COLUMNS[encoding], coords, mark)
     header = [*image_titles, "class", *titles]
-    lines = [mark.join(header)]
-    columns = dataset.table.image.tolist(), dataset.table.label.tolist(), rows
-    lines += [
-        f"{image_cells[image]}{mark}{class_cells[label]}{mark}{row}" for image, label, row in zip(*columns, strict=True)
-    ]
+    keys = (image_cells, dataset.table.image), mark, (class_cells, dataset.table.label)
+    rows, _ = rows_of([*keys, mark, *cells, "\n"], len(dataset.table), mark=mark)
     # An image without boxes keeps a row, or the file would not know of it.
     gaps = mark * (len(header) - len(image_titles))
-    bare = np.setdiff1d(np.arange(len(dataset.images)), dataset.table.image).tolist()
-    lines += [f"{image_cells[image]}{gaps}" for image in bare]
-    replace_file(path, "\n".join([*lines, ""]).encode("utf-8", "backslashreplace"))
+    bare = np.setdiff1d(np.arange(len(dataset.images)), dataset.table.image)
+    others, _ = rows_of([(image_cells, bare), f"{gaps}\n"], len(bare))
+    replace_file(path, b"%b\n%b%b" % (mark.join(header).encode(), rows, others))
 
 
 def image_texts(images: ImageTable) -> list[str]:
@@ -84,19 +81,19 @@ def _image_cells(images: ImageTable, texts: Sequence[str], mark: str) -> tuple[l
     return ["image", "image_width", "image_height"], sized
 
 
-def _box_cells(boxes: BoxTable, box: Sequence[str], coords: FloatArray, mark: str) -> tuple[list[str], list[str]]:
-    """Return the titles of the columns behind the class, and their cells for each box, joined."""
+def _box_cells(boxes: BoxTable, box: Sequence[str], coords: FloatArray, mark: str) -> tuple[list[str], list[Column]]:
+    """Return the titles of the columns behind the class, and their cells with the marks between."""
     numbers = dict(zip(box, coords.T, strict=True))
     if boxes.score is not None:
         numbers["score"] = boxes.score
     if (boxes.area != boxes.xywh[:, 2] * boxes.xywh[:, 3]).any():
         numbers["area"] = boxes.area
-    rows = number_rows(np.column_stack(list(numbers.values())), mark)
+    cells: list[Column] = [np.column_stack(list(numbers.values()))]
     flags = {title: getattr(boxes, flag) for flag, title in FLAG_COLUMNS.items()}
     flags = {title: flag for title, flag in flags.items() if flag.any()}
     for flag in flags.values():
-        rows = [f"{row}{mark}{is_set:d}" for row, is_set in zip(rows, flag.tolist(), strict=True)]
-    return [*numbers, *flags], rows
+        cells += [mark, (("0", "1"), flag)]
+    return [*numbers, *flags], cells
 
 
 def _coords(dataset: Dataset) -> tuple[str, FloatArray]:
