@@ -1,6 +1,7 @@
-"""The plot: inputs are read and aligned, matched once, audited, and measured into a result with the parts asked for.
+"""The plot: inputs are opened, read and aligned, matched once, measured and audited, and become a result.
 
-`load_and_align` and `_evaluate` have a paragraph for each step; each hands on one value.
+`_evaluate` has a paragraph for each step, and `load_and_align` for those that make `Sides` of two inputs; each hands on
+one value. What stands below them serves one of the steps.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from jaccard_eval.data.alignment import (
     left_out,
     only_images,
 )
-from jaccard_eval.data.boxtable import Boxes, BoxTable
+from jaccard_eval.data.boxtable import Boxes, BoxTable, FloatArray
 from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.document import Part, Rows
 from jaccard_eval.data.metricref import METRICS
@@ -77,6 +78,120 @@ def at_one_point(options: Options, protocol: Protocol) -> Options:
     if not protocol.is_one_point or reading.assume_score is not None:
         return options
     return replace(options, pred_options=replace(reading, assume_score=1.0))
+
+
+@session()
+def evaluate_inputs(
+    gt: Source,
+    pred: Source,
+    protocol: Protocol,
+    options: EvaluateOptions,
+    *,
+    version: str,
+    engine: EngineOptions | None = None,
+    findings: tuple[Finding, ...] = (),
+) -> EvaluationResult:
+    """Evaluate two inputs with all that was asked for, which the result records; `version` is that of the tool.
+
+    Its `findings` begin with those of the caller.
+
+    A DataError means that an input cannot be used, or the two do not belong together, or that the protocol needs sizes
+    that are unknown.
+    """
+    with at_work(gt, pred, engine, protocol.iou_type, lacking_on_disk(options, protocol)) as store:
+        return _evaluate(gt, pred, protocol, options, version=version, found=findings, store=store)
+
+
+def lacking_on_disk(options: EvaluateOptions, protocol: Protocol) -> list[str]:
+    """Return what of that which is asked for needs the match of every detection, all of it at once."""
+    asked = {
+        f"protocol {protocol.name}": needs_table(protocol),
+        "bootstrap": options.bootstrap is not None,
+        "errors": options.errors,
+        "worst_images": options.worst_images is not None,
+    }
+    return [name for name, is_asked in asked.items() if is_asked]
+
+
+def _evaluate(
+    gt: Source,
+    pred: Source,
+    protocol: Protocol,
+    options: EvaluateOptions,
+    *,
+    version: str,
+    found: tuple[Finding, ...] = (),
+    store: DiskEngine | None = None,
+) -> EvaluationResult:
+    # Open and read both sides, align them, and ignore what the rules do not judge.
+    options = at_one_point(_as_recorded(options, (gt, pred)), protocol)
+    facts = {"regions": protocol.judges_void, "whole_bodies": protocol.whole_bodies, "are_printed_meanwhile": True}
+    given = load_and_align(gt, pred, options, store, protocol.iou_type, **facts)
+    sides = judge(given, protocol)
+    aligned, is_stored = sides.aligned, not isinstance(sides.aligned.pred, BoxTable)
+    is_unranked = any(finding.code == "score-assumed" for finding in sides.findings)
+    options = _with_score(options, aligned.pred, ranked=not is_unranked and not protocol.is_one_point)
+    score = options.score
+    if "pyarrow" in sys.modules:
+        from jaccard_eval.engine.memory import release_tables
+
+        release_tables(len(aligned.pred))
+
+    # Match once; every number, and every part that was asked for, is counted from that.
+    measure = partial(_measure_stored, store, aligned) if store is not None and is_stored else None
+    analyse = None if is_stored else partial(_errors_at, boxes=(aligned.gt, aligned.pred), score=score)
+    metrics = match_sides(sides, protocol, measure).at(score, analyse)
+
+    # Measure: the metrics of the rules over all classes and of each, and the parts.
+    with Stage("measuring"):
+        ties = metrics.tie_interval() if is_unranked and not protocol.is_swept else None
+        refs = summary_refs(protocol, ranked=ties is None)
+        if is_stored:  # there the IoU of matches is not kept
+            refs = tuple(ref for ref in refs if METRICS[ref.name].on != "matches")
+        summary = {str(ref): metrics.value(ref) for ref in refs}
+        per_class = metrics.per_class()
+    parts = _parts(metrics, sides, options, store if is_stored else None)
+
+    # Audit: what is wrong beyond doubt ends here, before a number is shown.
+    stopping = options if _may_stop(gt, pred) else None
+    hashes = sides.prints().hashes
+    if not is_stored and (aligned.gt is not given.aligned.gt or aligned.pred is not given.aligned.pred):
+        # A fingerprint is that of the boxes as given; checks look at those that are judged.
+        hasher = RowHasher.of(aligned.image_names, aligned.class_names)
+        hashes = hasher(aligned.gt_table), hasher(aligned.pred_table)
+    audited = audit(sides.gt, sides.pred, aligned, metrics, hashes, options=stopping, measure=measure)
+    findings = (*found, *_still_said(sides.findings, audited, protocol), *audited)
+    _raise_errors(findings)
+
+    # Result: all of that, signed; slices and intervals weigh its images, and nothing is matched again.
+    choices = [] if score is None else [f"score={score if isinstance(score, str) else repr(float(score))}"]
+    gt_summary, pred_summary = sides.summaries()
+    result = EvaluationResult(
+        protocol=protocol,
+        signature=sides.sign(protocol, *choices, *metrics.tie_choice, version=version),
+        version=version,
+        gt=gt_summary,
+        pred=pred_summary,
+        correspondence=aligned.correspondence,
+        metrics=summary,
+        per_class=per_class,
+        findings=findings,
+        measured=metrics,
+        boxes=None if is_stored else (aligned.gt_table, aligned.pred_table),
+        images=image_files(sides),
+        ties=ties,
+        options=to_document(options),
+        parts=tuple(parts),
+    )
+    if options.slices:
+        from jaccard_eval.features.bootstrap.intervals import with_slices
+
+        result = with_slices(result, options.slices, options.bootstrap)
+    if options.bootstrap is not None:
+        from jaccard_eval.features.bootstrap.intervals import with_intervals
+
+        result = with_intervals(result, options.bootstrap)
+    return result
 
 
 def load_and_align(
@@ -281,39 +396,6 @@ def _selection(options: SideOptions, gt: Dataset, pred: Dataset, aligned: Alignm
     return (*(["drop_duplicates"] if options.drop_duplicates else []), *named)
 
 
-@session()
-def evaluate_inputs(
-    gt: Source,
-    pred: Source,
-    protocol: Protocol,
-    options: EvaluateOptions,
-    *,
-    version: str,
-    engine: EngineOptions | None = None,
-    findings: tuple[Finding, ...] = (),
-) -> EvaluationResult:
-    """Evaluate two inputs with all that was asked for, which the result records; `version` is that of the tool.
-
-    Its `findings` begin with those of the caller.
-
-    A DataError means that an input cannot be used, or the two do not belong together, or that the protocol needs sizes
-    that are unknown.
-    """
-    with at_work(gt, pred, engine, protocol.iou_type, lacking_on_disk(options, protocol)) as store:
-        return _evaluate(gt, pred, protocol, options, version=version, found=findings, store=store)
-
-
-def lacking_on_disk(options: EvaluateOptions, protocol: Protocol) -> list[str]:
-    """Return what of that which is asked for needs the match of every detection, all of it at once."""
-    asked = {
-        f"protocol {protocol.name}": needs_table(protocol),
-        "bootstrap": options.bootstrap is not None,
-        "errors": options.errors,
-        "worst_images": options.worst_images is not None,
-    }
-    return [name for name, is_asked in asked.items() if is_asked]
-
-
 def _errors_at(metrics: DetectionMetrics, threshold: int, **how: Any) -> Part:
     from jaccard_eval.features.errors.compute import errors_at  # when it is asked for
 
@@ -344,98 +426,28 @@ def _parts(metrics: DetectionMetrics, sides: Sides, options: EvaluateOptions, st
     return parts
 
 
-def _evaluate(
-    gt: Source,
-    pred: Source,
-    protocol: Protocol,
-    options: EvaluateOptions,
-    *,
-    version: str,
-    found: tuple[Finding, ...] = (),
-    store: DiskEngine | None = None,
-) -> EvaluationResult:
-    # Read, align, and ignore what the rules do not judge.
-    options = at_one_point(_as_recorded(options, (gt, pred)), protocol)
-    facts = {"regions": protocol.judges_void, "whole_bodies": protocol.whole_bodies, "are_printed_meanwhile": True}
-    given = load_and_align(gt, pred, options, store, protocol.iou_type, **facts)
-    sides = judge(given, protocol)
-    is_unranked = any(finding.code == "score-assumed" for finding in sides.findings)
-    if (is_unranked or protocol.is_one_point) and options.score is None:
-        # All of them count, at the score that is assumed of each, or the lowest; of none, at any.
-        scores = [table.score for table in sides.aligned.pred.tables() if table.score is not None and len(table)]
-        options = replace(options, score=min((float(score.min()) for score in scores), default=0.0))
-    aligned, score = sides.aligned, options.score
-    if not isinstance(score, str | None) and score > 1:
-        _require_scores_above_one(score, aligned.pred)
-    if "pyarrow" in sys.modules:
-        from jaccard_eval.engine.memory import release_tables
+def _with_score(options: EvaluateOptions, pred: Boxes, *, ranked: bool) -> EvaluateOptions:
+    """Return options with a score where none was asked for and detections are not `ranked`.
 
-        release_tables(len(aligned.pred))
-
-    # Match once; every number, and every part that was asked for, is counted from that.
-    is_stored = not isinstance(aligned.pred, BoxTable)
-    measure = partial(_measure_stored, store, aligned) if store is not None and is_stored else None
-    analyse = None if is_stored else partial(_errors_at, boxes=(aligned.gt, aligned.pred), score=score)
-    metrics = match_sides(sides, protocol, measure).at(score, analyse)
-    parts = _parts(metrics, sides, options, store if is_stored else None)
-
-    # Audit: what is wrong beyond doubt ends here, before a number is shown.
-    stopping = options if _may_stop(gt, pred) else None
-    hashes = sides.prints().hashes
-    if not is_stored and (aligned.gt is not given.aligned.gt or aligned.pred is not given.aligned.pred):
-        # A fingerprint is that of the boxes as given; checks look at those that are judged.
-        hasher = RowHasher.of(aligned.image_names, aligned.class_names)
-        hashes = hasher(aligned.gt_table), hasher(aligned.pred_table)
-    audited = audit(sides.gt, sides.pred, aligned, metrics, hashes, options=stopping, measure=measure)
-    findings = (*found, *_still_said(sides.findings, audited, protocol), *audited)
-    _raise_errors(findings)
-
-    # Measure, and sign what was measured.
-    with Stage("measuring"):
-        ties = metrics.tie_interval() if is_unranked and not protocol.is_swept else None
-        refs = summary_refs(protocol, ranked=ties is None)
-        if is_stored:  # there the IoU of matches is not kept
-            refs = tuple(ref for ref in refs if METRICS[ref.name].on != "matches")
-        summary = {str(ref): metrics.value(ref) for ref in refs}
-        per_class = metrics.per_class()
-    choices = [] if score is None else [f"score={score if isinstance(score, str) else repr(float(score))}"]
-    gt_summary, pred_summary = sides.summaries()
-    result = EvaluationResult(
-        protocol=protocol,
-        signature=sides.sign(protocol, *choices, *metrics.tie_choice, version=version),
-        version=version,
-        gt=gt_summary,
-        pred=pred_summary,
-        correspondence=aligned.correspondence,
-        metrics=summary,
-        per_class=per_class,
-        findings=findings,
-        measured=metrics,
-        boxes=None if is_stored else (aligned.gt_table, aligned.pred_table),
-        images=image_files(sides),
-        ties=ties,
-        options=to_document(options),
-        parts=tuple(parts),
-    )
-
-    # Slices and intervals weigh the images of the result that is there: nothing is matched again.
-    if options.slices:
-        from jaccard_eval.features.bootstrap.intervals import with_slices
-
-        result = with_slices(result, options.slices, options.bootstrap)
-    if options.bootstrap is not None:
-        from jaccard_eval.features.bootstrap.intervals import with_intervals
-
-        result = with_intervals(result, options.bootstrap)
-    return result
+    All of them count then, at the score that is assumed of each, or the lowest; of none, at any. Where scores are
+    fractions of 1, a UsageError refuses one above 1, which nothing has and which was meant in percent.
+    """
+    asked = options.score
+    if asked is None:
+        if ranked:
+            return options
+        return replace(options, score=min((float(score.min()) for score in _score_columns(pred)), default=0.0))
+    if not isinstance(asked, str) and asked > 1:
+        scores = _score_columns(pred)
+        if scores and all(score.min() >= 0 and score.max() <= 1 for score in scores):
+            meant = f" Did you mean {asked / 100:g}?" if asked <= 100 else ""
+            above = f"score {asked:g} is above all scores of the predictions"
+            raise UsageError(f"{above}, which are between 0 and 1.{meant}")
+    return options
 
 
-def _require_scores_above_one(asked: float, pred: Boxes) -> None:
-    """Raise where scores are fractions of 1: nothing has the score that was asked for, which was meant in percent."""
-    scores = [table.score for table in pred.tables() if table.score is not None and len(table)]
-    if scores and all(score.min() >= 0 and score.max() <= 1 for score in scores):
-        meant = f" Did you mean {asked / 100:g}?" if asked <= 100 else ""
-        raise UsageError(f"score {asked:g} is above all scores of the predictions, which are between 0 and 1.{meant}")
+def _score_columns(pred: Boxes) -> list[FloatArray]:
+    return [table.score for table in pred.tables() if table.score is not None and len(table)]
 
 
 def _still_said(read: Sequence[Finding], audited: Sequence[Finding], protocol: Protocol) -> Iterator[Finding]:
