@@ -775,7 +775,8 @@ class CurveReducer:
         elif self.ties_first is False:
             start, _ = shared.ties
             late = late_misses(ranking, self.area, self.cap, start[ranking.candidate])
-            before -= late_of_hits(late, hits, start[hits.detection])
+            some, counts = late_of_hits(late, hits, start)
+            before[some] -= counts
         self.take(hits, before)
         self.count += count
         # Only a class that is cut goes on, and is then alone in its buckets.

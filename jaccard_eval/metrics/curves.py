@@ -571,19 +571,19 @@ def misses_of(ranking: Ranking, area: int, cap: int | None, candidates: IntArray
     return np.asarray(ranking.counts[area][:, candidates] & ~ranking.hits[area][:, candidates] & within)
 
 
-def late_of_hits(late: tuple[WholeArray, IntArray], hits: Hits, first: WholeArray) -> IntArray:
-    """Return the `late_misses` in the tie of each hit, which begins at `first`; shape (h,)."""
+def late_of_hits(
+    late: tuple[WholeArray, IntArray], hits: Hits, start: WholeArray
+) -> tuple[IntArray, npt.NDArray[np.integer]]:
+    """Return the hits whose tie has `late_misses`, (r,), and how many; the tie of each row (n,) begins at `start`."""
     ties, counts = late
     if not len(ties):
-        return np.zeros(len(first), dtype=np.int64)
-    # Which of the few ties a row begins, counted from 1: a table of rows is looked up sooner than ties are searched.
-    place = np.zeros(max(int(ties[-1]), int(first.max(initial=0))) + 1, dtype=np.int32)
-    place[ties] = np.arange(1, len(ties) + 1)
-    at = place[first]
-    (some,) = np.nonzero(at)
-    found = np.zeros(len(first), dtype=np.int64)
-    found[some] = counts[np.searchsorted(hits.stop[:, -1], some, "right"), at[some] - 1]
-    return found
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    # A mark of one byte for each row: the few hits that are meant are found in the cache.
+    is_late = np.zeros(len(start), dtype=np.bool_)
+    is_late[ties] = True
+    (some,) = np.nonzero(is_late[start][hits.detection])
+    threshold, tie = np.searchsorted(hits.stop[:, -1], some, "right"), start[hits.detection[some]]
+    return some, counts[threshold, np.searchsorted(ties, tie)]
 
 
 def is_behind(*keys: WholeArray) -> BoolArray:
@@ -1228,15 +1228,16 @@ class Curves:
             before = hits.weigh(self._weights, hits.places(row)) + total[1:]
             before = before - total[np.repeat(first if hits_first else first + size, size)]
         if self._hits_first is False:
-            before = before - self._late(hits, area, cap).astype(before.dtype, copy=False)
+            some, late = self._late(hits, area, cap)
+            before[some] -= late
         return Steps(self.ranking.protocol, total, before, hits.start, hits.stop, self.positives[area])
 
-    def _late(self, hits: Hits, area: int, cap: int) -> IntArray:
-        """Return the weight of the misses that stay behind each hit in its tie, shape (h,)."""
+    def _late(self, hits: Hits, area: int, cap: int) -> tuple[IntArray, npt.NDArray[np.integer]]:
+        """Return the hits behind which misses stay in their ties, (r,), and the weight of these."""
         bounds, ranking = self._plan.tie_bounds, self.ranking
         start = np.repeat(bounds[:-1], np.diff(bounds))
-        of_candidate, of_hit = start[ranking.candidate], start[hits.detection]
-        return late_of_hits(late_misses(ranking, area, self.caps[cap], of_candidate, self._weights), hits, of_hit)
+        late = late_misses(ranking, area, self.caps[cap], start[ranking.candidate], self._weights)
+        return late_of_hits(late, hits, start)
 
     def _hits(self, area: int, cap: int) -> Hits:
         # Resamples ask for the same hits a thousand times, a summary once for each of six cells.

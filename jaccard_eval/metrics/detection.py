@@ -346,8 +346,8 @@ class TieBounds:
     else it lies between them.
     """
 
-    def __init__(self, curves: Curves, axes: Axes) -> None:
-        self._own = Averages(curves, axes)
+    def __init__(self, curves: Curves, axes: Axes, own: Averages | None = None) -> None:
+        self._own = own or Averages(curves, axes)
         self._low, self._high = (Averages(curves.ties(best=best), axes) for best in (False, True))
 
     def interval(self, ref: MetricRef) -> tuple[float, float]:
@@ -640,7 +640,7 @@ class DetectionMetrics:
 
     def tie_interval(self) -> tuple[float, float] | None:
         """Return the lowest and the highest AP over all orders of equal scores; None where it is undefined."""
-        low, high = TieBounds(self.curves, self.axes).interval(MetricRef(name="AP"))
+        low, high = TieBounds(self.curves, self.axes, self._averages).interval(MetricRef(name="AP"))
         return None if math.isnan(low) else (low, high)
 
     def mean_overlap(self, ref: MetricRef, weights: IntArray | None = None) -> float:

@@ -19,7 +19,7 @@ from jaccard_eval.features.audit import MISREAD, AuditContext, unflagged
 from jaccard_eval.findings import MAX_EXAMPLES, FindingLog, Severity, Where
 from jaccard_eval.fixes import ON, Fix
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching import stable_order
+from jaccard_eval.matching import class_and_score_order
 from jaccard_eval.matching.matchtable import NO_PLACE, MatchTable, any_flag, ignored_objects, match_boxes
 from jaccard_eval.similarity.boxes import Corners, overlapping_pairs
 from jaccard_eval.text import pluralise, quoted_value
@@ -208,12 +208,9 @@ def near_duplicates(boxes: BoxTable) -> IntArray:
     that the left edges lie at most (1 - t) times a width apart. Where more than `MAX_NEIGHBOURS` boxes begin so close
     to each other, pairs can be missed.
     """
-    # By image, class and left edge: a stable sort by each key, the last of them first.
-    order = np.argsort(boxes.xywh[:, 0], kind="stable")  # which one of two is named does not depend on other images
-    order = order[stable_order(boxes.label[order])]
-    order = order[stable_order(boxes.image[order])]
-    corners = Corners.of(boxes.xywh[order])
-    key = boxes.image[order].astype(np.int64) * (int(boxes.label.max(initial=0)) + 1) + boxes.label[order]
+    key = boxes.image.astype(np.int64) * (int(boxes.label.max(initial=0)) + 1) + boxes.label
+    order = class_and_score_order(key, -boxes.xywh[:, 0])  # which one of two is named depends on no other image
+    corners, key = Corners.of(boxes.xywh[order]), key[order]
     reach = corners.left + (1 - SAME_OBJECT) * (corners.right - corners.left)
     found: list[IntArray] = []
     first = np.arange(len(boxes))
