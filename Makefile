@@ -25,7 +25,8 @@ CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11
 RECENT := import sys, venv; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for one in $(CANDIDATES); do "$$one" -c '$(RECENT)' 2>/dev/null && echo "$$one" && break; done)
 PIP := python -m pip --quiet --disable-pip-version-check
-INSTALL := $(BIN)/$(PIP) install
+# What is imported is compiled then, once: compiling all that is installed takes longer than installing it.
+INSTALL := $(BIN)/$(PIP) install --no-compile
 VENVS := build/venvs
 BUILT := pyproject.toml setup.py $(wildcard jaccard_eval/native/*pp)  # what an installation is made of
 # A file stays on one worker: what its tests share is made once. The folder of temporary files has a short name, for
@@ -150,7 +151,7 @@ $(VENV)/.installed-for-tests: $(VENV)/.made $(BUILT)
 # The others share the checkout, and so the core that was built in it for the first.
 environments: $(VENVS)/oldest/.installed $(VENVS)/plain/.installed $(VENVS)/torch/.installed
 	$(BIN)/pytest --collect-only -qq > $(VENVS)/collected.txt
-INSTALL_SHARED = JACCARD_EVAL_NATIVE=0 $(@D)/bin/$(PIP) install
+INSTALL_SHARED = JACCARD_EVAL_NATIVE=0 $(@D)/bin/$(PIP) install --no-compile
 
 # numpy 1.26 and its like have wheels for 3.11 and 3.12 only, so the first of these that there is.
 $(VENVS)/oldest/.installed: $(VENV)/.installed-for-tests
@@ -166,9 +167,12 @@ OLDEST := import re, tomllib; \
   print(*[re.sub(r"\[.*\]", "", one).replace(">=", "==") for one in sum(extras, project["dependencies"])], sep="\n")
 
 # Of this version there is a build for the processor alone, a tenth of the usual one.
-$(VENVS)/torch/.installed: $(VENV)/.installed-for-tests
+$(VENVS)/torch/.has-torch:
 	$(PYTHON) -m venv --clear $(@D)
-	$(@D)/bin/$(PIP) install torch==2.13.0
+	$(@D)/bin/$(PIP) install --no-compile torch==2.13.0
+	@touch $@
+
+$(VENVS)/torch/.installed: $(VENV)/.installed-for-tests $(VENVS)/torch/.has-torch
 	$(INSTALL_SHARED) --editable . torchmetrics==1.9.0 lightning-utilities hypothesis pycocotools pytest \
 	  pytest-randomly
 	@touch $@

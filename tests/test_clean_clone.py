@@ -23,7 +23,7 @@ def run(*words: str | Path, cwd: Path, **settings: str | Path) -> str:
     """Return what a program prints; skip the test where it finds no registry."""
     hidden = ("PYTHONPATH", "VIRTUAL_ENV", "GIT_DIR", "GIT_INDEX_FILE")
     environment = {name: value for name, value in os.environ.items() if name not in hidden}
-    environment |= {name: str(value) for name, value in settings.items()}
+    environment |= {"PIP_COMPILE": "0"} | {name: str(value) for name, value in settings.items()}
     done = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
     printed = done.stdout + done.stderr
     if done.returncode and any(text in printed for text in (*NO_REGISTRY, "Failed to fetch", "error sending request")):
@@ -53,7 +53,7 @@ def test_the_action_installs_the_clone_and_evaluates(clone: Path, tmp_path: Path
     for stand_in in project.programs.iterdir():
         stand_in.unlink()
     names = ("PIP_INDEX_URL", "PIP_FIND_LINKS", "PIP_CERT", "SSL_CERT_FILE")
-    project.environment |= {name: os.environ[name] for name in names if name in os.environ}
+    project.environment |= {"PIP_COMPILE": "0"} | {name: os.environ[name] for name in names if name in os.environ}
     runner = GitHub(project)
     runner.values["github.action_path"] = str(clone)
     # The job's Python; the program is the one that is installed from the clone.
