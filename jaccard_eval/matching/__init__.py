@@ -98,6 +98,13 @@ def labels_of(table: BoxTable, protocol: Protocol) -> IntArray:
     return np.zeros(len(table), dtype=np.int64) if protocol.class_agnostic else table.label.astype(np.int64)
 
 
+def tie_order(pred: BoxTable, protocol: Protocol) -> IntArray:
+    """Return the rows of predictions in the order in which equal scores of a class stand."""
+    # Stable sorts, the least important first: equal scores stay by image, or as the file has them (VOC), then in the
+    # order of the file. pycocotools gets the same by concatenating images in ascending order before it sorts.
+    return stable_order(_image_major(pred, protocol)) if protocol.score_ties == "image" else np.arange(len(pred))
+
+
 def rank_detections(pred: BoxTable, protocol: Protocol, n_images: int) -> tuple[IntArray, IntArray, RowArray]:
     """Put predictions in class order and drop those beyond the protocol's largest cap.
 
@@ -105,9 +112,7 @@ def rank_detections(pred: BoxTable, protocol: Protocol, n_images: int) -> tuple[
     """
     label = labels_of(pred, protocol)
     score = np.zeros(len(pred)) if pred.score is None else pred.score
-    # Stable sorts, the least important first: equal scores stay by image, or as the file has them (VOC), then in the
-    # order of the file. pycocotools gets the same by concatenating images in ascending order before it sorts.
-    by_image = stable_order(_image_major(pred, protocol)) if protocol.score_ties == "image" else np.arange(len(pred))
+    by_image = tie_order(pred, protocol)
     cap = protocol.max_dets[-1] if protocol.max_dets else len(pred)
     ranked = native.rank(score, label, pred.image, by_image, n_images=n_images, cap=cap)
     if protocol.max_dets_per == "image" and len(protocol.max_dets) > 1:

@@ -7,7 +7,7 @@ detections is how many pairs a best one-to-one assignment finds, of all that is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
@@ -844,6 +844,14 @@ class Steps:
             return self.mean_at_hits()
         return self.area_under_lines(detections(), self.protocol.recall_grid, tail=kind == "linear to 1")
 
+    def mean_precisions(self, detections: Callable[[], IntArray]) -> FloatArray:
+        """Return the average precision of each class at the only threshold, (K,); `detections` counts those of each."""
+        if self.protocol.interpolation != "grid":
+            return np.asarray(self.area_by_rule(lambda: detections()[None])[0])
+        # Class by class in memory: the sum of a mean over another axis adds up in another order, and ends otherwise.
+        precision = self.interpolated_precision(self.protocol.recall_grid)[0]  # (R, K)
+        return np.asarray(np.ascontiguousarray(precision.T).mean(axis=1))
+
     def area_under_envelope(self) -> FloatArray:
         """Area below the interpolated precision of each class, shape (T, K).
 
@@ -1466,14 +1474,21 @@ class ScoredHits:
             stop=bounds[None, 1:],
             positives=self.positives,
         )
-        if protocol.interpolation != "grid":
-            return np.asarray(steps.area_by_rule(lambda: np.bincount(label, minlength=len(self.positives))[None])[0])
-        # Class by class in memory: the sum of a mean over another axis adds up in another order, and ends otherwise.
-        precision = steps.interpolated_precision(protocol.recall_grid)[0]  # (R, K)
-        return np.asarray(np.ascontiguousarray(precision.T).mean(axis=1))
+        return steps.mean_precisions(lambda: np.bincount(label, minlength=len(self.positives)))
 
     def mean_precision(self, protocol: Protocol) -> float:
         """Return the mean over the classes with ground truth; NaN without any."""
         values = self.class_precisions(protocol)
         defined = values[~np.isnan(values)]
         return float(defined.mean()) if len(defined) else float("nan")
+
+
+def precisions_at_hits(protocol: Protocol, positives: IntArray, before: Sequence[IntArray], n: IntArray) -> FloatArray:
+    """Return the average precision of curves of their own, (k,), as `ScoredHits.class_precisions` has it.
+
+    Each is of so many objects, and of `n` detections; `before` counts those up to and including each of its hits.
+    """
+    stop = np.cumsum([len(hits) for hits in before])[None]
+    start = np.append(0, stop[0, :-1])[None]
+    total = np.arange(int(stop[0, -1]) + 1)
+    return Steps(protocol, total, np.concatenate(before), start, stop, positives).mean_precisions(lambda: n)

@@ -8,10 +8,9 @@ where the files show that it could have changed anything: a cut of scores only w
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from functools import partial
+from functools import cached_property, partial
 from heapq import heapify, heappop, heappush
 from itertools import combinations, islice, product
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from jaccard_eval.data.alignment import Alignment, Prints, Sides, align, common_sizes
-from jaccard_eval.data.boxtable import FLAGS, BoolArray, BoxTable, FloatArray, freeze
+from jaccard_eval.data.boxtable import FLAGS, BoolArray, BoxTable, FloatArray, RowArray, freeze
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, Reading, unknown_sizes
 from jaccard_eval.data.document import MetricValue
 from jaccard_eval.data.known_tools import TOOLS
@@ -41,10 +40,21 @@ from jaccard_eval.features.errors.compute import (
 from jaccard_eval.features.explain import MISSED, CurvePoint, ExplanationResult, Fit, Fix, Group, Printed, Step
 from jaccard_eval.features.nms import Suppression, suppress
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching import IntArray, WholeArray, group_ranks
-from jaccard_eval.matching.judging import choose_alike, judge
+from jaccard_eval.matching import (
+    IntArray,
+    WholeArray,
+    class_and_score_order,
+    distinct,
+    group_ranks,
+    labels_of,
+    lengths_of_runs,
+    stable_order,
+    starts_of_runs,
+    tie_order,
+)
+from jaccard_eval.matching.judging import are_among, choose_alike, judge
 from jaccard_eval.matching.matchtable import ALL_SIZES, SLOT_COUNT, SLOTS, Ranking, match_boxes
-from jaccard_eval.metrics.curves import ScoredHits
+from jaccard_eval.metrics.curves import Curves, ScoredHits, precisions_at_hits
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics, match_sides
 from jaccard_eval.options import SideOptions
 from jaccard_eval.progress import staged, tracked
@@ -285,6 +295,7 @@ MOST_TRIED, LEAST_TRIED, BOXES_TRIED = 2000, 64, 20_000_000
 Changes = Mapping[str, Any]
 Combination = tuple[tuple[str, ...], tuple[Cause, ...]]
 Key = frozenset[str]
+Trial = tuple[int, IntArray, int]  # a class, its detections up to each hit, and all of them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -406,6 +417,7 @@ SPARE = 3  # fixes that are measured for each that is shown: estimates skip caps
 LEAST_MEASURED = 100  # fixes, so that small data is searched whole
 SMALL_GAIN = 0.005  # below, no single box is worth beginning with
 N_CLASSES = 10  # classes that are measured as a whole
+PRICED = 1_000  # fixes that are matched at once, each on a copy of its image
 N_POINTS = 11  # recall 0, .1, ..., 1
 AVERAGE_RECALL = "AR"
 COUNTED = (AVERAGE_RECALL, "recall", "precision", "F1")
@@ -438,38 +450,102 @@ def costliest(
     errors = costs.errors
     base = errors.ranking.class_precisions(errors.protocol)
     counted = ~np.isnan(base) if label is None else np.arange(errors.n_labels) == label
-    before = np.where(counted, np.nan_to_num(base), 0.0)
-    share = max(int(counted.sum()), 1)
-    positives = errors.boxes(errors.counted)
-    queues: dict[tuple[int, int, int], deque[tuple[int, int]]] = {}
+    trials = _Trials(errors, np.where(counted, np.nan_to_num(base), 0.0), counted)
     aims, findable = aimed_labels(errors), findable_misses(costs)
-    for place, detection in enumerate(candidates(errors, n, counted)):
-        key = int(errors.kind[detection]), int(errors.label[detection]), int(aims[detection])
-        queues.setdefault(key, deque()).append((place, detection))
-
-    def first_of(queue: deque[tuple[int, int]]) -> tuple[float, int, int, deque[tuple[int, int]]]:
-        place, detection = queue.popleft()
-        return -_gain(errors, positives, detection, before, counted) / share, place, detection, queue
-
-    # Within a queue the first gives most, so that only the first of each has to be priced until it is taken.
-    heap = [first_of(queue) for queue in queues.values()]
+    found = candidates(errors, n, counted)
+    key = (errors.kind[found] * np.int64(errors.n_labels) + errors.label[found]) * (errors.n_labels + 1) + aims[found]
+    # Within a queue, of one kind, class and aim, the first gives most: only that has to be priced until it is taken.
+    queues = np.argsort(key, kind="stable")
+    starts, sizes = lengths_of_runs(starts_of_runs(key[queues]))
+    heap = [
+        (-gain, int(queues[start]), start, start + size)
+        for gain, start, size in zip(trials.gains(found[queues[starts]]), starts.tolist(), sizes.tolist(), strict=True)
+    ]
     heapify(heap)
     priced: list[Fix] = []
     while heap and len(priced) < n:
-        cost, _, detection, queue = heappop(heap)
-        priced.append(wrong_fix(costs, detection, -cost))
-        if queue:
-            heappush(heap, first_of(queue))
+        cost, place, first, end = heappop(heap)
+        priced.append(wrong_fix(costs, int(found[place]), -cost))
+        if first + 1 < end:
+            place = int(queues[first + 1])
+            heappush(heap, (-trials.gains(found[[place]])[0], place, first + 1, end))
+    gains = trials.gains_of_misses()
     for k in np.flatnonzero(counted).tolist():
         # One more box of the class found, before all others: every missed box of a class gives the same.
         boxes = np.flatnonzero(findable & (errors.gt_label == k))[:n]
-        if not len(boxes):
-            continue
-        rows = errors.rows_of(k)
-        score, hit = np.append(np.inf, errors.score[rows]), np.append(True, errors.hit[rows])
-        found = _precision(errors.protocol, positives[k], score, hit)
-        priced += [missed_fix(costs, int(box), (found - float(before[k])) / share) for box in boxes]
+        priced += [missed_fix(costs, int(box), gains[k]) for box in boxes]
     return _most(priced, n)
+
+
+class _Trials:
+    """What single repairs give the mean average precision of classes at one threshold, each alone."""
+
+    def __init__(self, errors: Errors, before: FloatArray, counted: BoolArray) -> None:
+        self._errors = errors
+        self._before = before  # precision of each class (K,), 0 where it does not count
+        self._counted = counted
+        self._share = max(int(counted.sum()), 1)
+        self._positives = errors.boxes(errors.counted)
+        self._classes: dict[int, tuple[IntArray, IntArray]] = {}
+
+    def gains(self, detections: IntArray) -> list[float]:
+        """Return what repairing each detection gives, a bounded number of curves at a time."""
+        gains: list[float] = []
+        for first in range(0, len(detections), PRICED):
+            trials = [[*self._trials(row)] for row in detections[first : first + PRICED].tolist()]
+            after = iter(self._precisions([trial for some in trials for trial in some]))
+            for some in trials:
+                # What leaves a class changes that class, and where it goes another.
+                change = 0.0
+                for k, _, _ in some:
+                    change += next(after) - float(self._before[k])
+                gains.append(change / self._share)
+        return gains
+
+    def gains_of_misses(self) -> list[float]:
+        """Return what one more object found before all others gives each class, (K,); 0 where it does not count."""
+        classes = np.flatnonzero(self._counted).tolist()
+        trials = [(k, np.append(1, self._class(k)[1] + 2), len(self._class(k)[0]) + 1) for k in classes]
+        gains = [0.0] * len(self._counted)
+        for k, after in zip(classes, self._precisions(trials), strict=True):
+            gains[k] = (after - float(self._before[k])) / self._share
+        return gains
+
+    def _precisions(self, trials: Sequence[Trial]) -> list[float]:
+        if not trials:
+            return []
+        classes, before, n = zip(*trials, strict=True)
+        positives = self._positives[list(classes)]
+        return list(precisions_at_hits(self._errors.protocol, positives, before, np.array(n)).tolist())
+
+    def _class(self, k: int) -> tuple[IntArray, IntArray]:
+        """Return the detections of a class that count, and which of them are hits."""
+        if k not in self._classes:
+            rows = self._errors.rows_of(k)
+            self._classes[k] = rows, np.flatnonzero(self._errors.hit[rows])
+        return self._classes[k]
+
+    def _trials(self, detection: int) -> Iterator[Trial]:
+        """Yield the classes that a repair changes; one that does not count changes nothing."""
+        errors = self._errors
+        own, target = int(errors.label[detection]), int(errors.target[detection])
+        other = own if target == NO_BOX else int(errors.gt_label[target])
+        rows, hits = self._class(own)
+        at = int(np.searchsorted(rows, detection))
+        if target != NO_BOX and other == own:
+            place = int(np.searchsorted(hits, at))
+            yield own, np.insert(hits, place, at) + 1, len(rows)
+            return
+        if self._counted[own]:
+            yield own, hits + 1 - (hits > at), len(rows) - 1
+        if other != own and self._counted[other]:
+            rows, hits = self._class(other)
+            score, tie = errors.score[rows], errors.tie[rows]
+            own_score, own_tie = errors.score[detection], errors.tie[detection]
+            # Among equal scores it stands where its image or its place in the file puts it.
+            at = int(np.count_nonzero((score > own_score) | ((score == own_score) & (tie < own_tie))))
+            place = int(np.searchsorted(hits, at))
+            yield other, np.concatenate((hits[:place] + 1, [at + 1], hits[place:] + 2)), len(rows) + 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -496,14 +572,33 @@ class Repairs:
             np.concatenate((errors.target[wrong], none)).astype(np.int64),
         )
 
+    @property
+    def is_missed(self) -> BoolArray:
+        """Which add an object that is missed, (n,)."""
+        return np.asarray(self.kind == len(TYPES))
+
+    @property
+    def is_moved(self) -> BoolArray:
+        """Which move a detection to its object, (n,)."""
+        return np.asarray((self.target != NO_BOX) & (self.kind == LOCALISATION))
+
+    @property
+    def is_named(self) -> BoolArray:
+        """Which give a detection the class of its object, (n,)."""
+        return np.asarray((self.target != NO_BOX) & (self.kind == CLASSIFICATION))
+
+    @property
+    def is_removed(self) -> BoolArray:
+        """Which remove a detection, (n,)."""
+        return ~(self.is_missed | self.is_moved | self.is_named)
+
     def apply(self, pred: BoxTable, gt: BoxTable, *, least: float = 0.0) -> BoxTable:
         """Return the predictions after them; what was missed is added with a score above all, and from `least`."""
         n = len(pred)
         score = np.zeros(n) if pred.score is None else pred.score
-        pred, missed, aims = replace(pred, score=score), self.kind == len(TYPES), self.target != NO_BOX
-        moved, named = aims & (self.kind == LOCALISATION), aims & (self.kind == CLASSIFICATION)
+        pred, missed, moved, named = replace(pred, score=score), self.is_missed, self.is_moved, self.is_named
         kept = np.ones(n, dtype=np.bool_)
-        kept[self.row[~(missed | moved | named)]] = False
+        kept[self.row[self.is_removed]] = False
         # What is moved takes the shape of its object, whatever shapes are: its row stands behind those of predictions.
         place = np.arange(n)
         place[self.row[moved]] = n + self.target[moved]
@@ -531,18 +626,20 @@ class Repairs:
         )
 
 
-def candidates(errors: Errors, n: int, counted: BoolArray) -> Iterator[int]:
-    """Yield the false positives with the highest scores by class, type and target, if a class that counts gains.
+def candidates(errors: Errors, n: int, counted: BoolArray) -> IntArray:
+    """Return the false positives with the highest scores by class, type and target, if a class that counts gains.
 
     `counted` marks these classes, shape (K,).
     """
     aims = aimed_labels(errors)
     concerned = counted[errors.label] | ((aims != NO_BOX) & counted[aims])
+    found = []
     for kind in range(len(TYPES)):
         of_kind = np.flatnonzero((errors.kind == kind) & concerned)  # in class order: scores descend
         # Of errors of one class, type and target class, those with lower scores give no more: `n` of them are enough.
         key = errors.label[of_kind] * (errors.n_labels + 1) + aims[of_kind] + 1
-        yield from of_kind[group_ranks(key) < n].tolist()
+        found.append(of_kind[group_ranks(key) < n])
+    return np.concatenate(found)
 
 
 def aimed_labels(errors: Errors) -> IntArray:
@@ -566,36 +663,6 @@ def findable_misses(costs: Costs) -> BoolArray:
 def _most(priced: Sequence[Fix], n: int) -> tuple[Fix, ...]:
     """Return the `n` fixes that give most, without those that give nothing; equal ones keep their order."""
     return tuple(sorted((fix for fix in priced if fix.gain > 0), key=lambda fix: -fix.gain)[:n])
-
-
-def _gain(errors: Errors, positives: IntArray, detection: int, before: FloatArray, counted: BoolArray) -> float:
-    """Return the sum over classes of what repairing one detection changes."""
-    own, target = int(errors.label[detection]), int(errors.target[detection])
-    other = own if target == NO_BOX else int(errors.gt_label[target])
-    rows, protocol = errors.rows_of(own), errors.protocol
-    score, hit = errors.score[rows], errors.hit[rows]
-    if target != NO_BOX and other == own:
-        return _precision(protocol, positives[own], score, hit | (rows == detection)) - float(before[own])
-    # What leaves a class changes that class, and where it goes another. A class that does not count changes nothing.
-    change = 0.0
-    if counted[own]:
-        left = rows != detection
-        change += _precision(protocol, positives[own], score[left], hit[left]) - before[own]
-    if other != own and counted[other]:
-        rows = errors.rows_of(other)
-        score, tie = errors.score[rows], errors.tie[rows]
-        own_score, own_tie = errors.score[detection], errors.tie[detection]
-        # Among equal scores it stands where its image or its place in the file puts it.
-        place = np.count_nonzero((score > own_score) | ((score == own_score) & (tie < own_tie)))
-        score, hit = np.insert(score, place, own_score), np.insert(errors.hit[rows], place, True)
-        change += _precision(protocol, positives[other], score, hit) - before[other]
-    return float(change)
-
-
-def _precision(protocol: Protocol, positives: int, score: FloatArray, hit: BoolArray) -> float:
-    """Return the average precision of one class alone: a fix changes two classes, and ranking all would be waste."""
-    alone = ScoredHits(np.zeros(len(score), dtype=np.int64), score, hit, np.array([positives]))
-    return float(alone.class_precisions(protocol)[0])
 
 
 def wrong_fix(costs: Costs, detection: int, gain: float) -> Fix:
@@ -637,17 +704,20 @@ def missed_fix(costs: Costs, box: int, gain: float) -> Fix:
 
 
 class Repricing:
-    """Prices fixes by an AP or AR: the image of a fix is matched again.
+    """Prices repairs by an AP or AR: what they touch is matched again.
 
-    A fix changes one image, and matching never looks beyond an image: the rows of all others stay as they are.
+    Matching never looks beyond an image, nor, without caps over all classes, beyond its class: the rows of all others
+    stay as they are.
     """
 
     def __init__(self, aligned: Alignment, metrics: DetectionMetrics, ref: MetricRef) -> None:
         label = metrics.axes.label(ref)
         self._ref = ref
         self._aligned = aligned
+        self._metrics = metrics
         self._ranking = metrics.curves.ranking
         thresholds = np.arange(len(metrics.protocol.iou_thresholds))[metrics.axes.thresholds(ref)].tolist()
+        self._thresholds = thresholds
         # Only the first area range is explained; the others would be matched for nothing.
         self._rules = metrics.protocol.with_options(
             areas=metrics.protocol.areas[:1],
@@ -662,66 +732,210 @@ class Repricing:
         scores = aligned.pred_table.score
         self._highest = 0.0 if scores is None else float(scores.max(initial=0.0))
 
-    def gain(self, fix: Fix) -> float:
-        """Return what one fix alone adds to the mean over the classes that count."""
-        gt, pred, repairs = self._aligned.gt_table, self._aligned.pred_table, Repairs.of([fix])
-        own = gt if fix.kind == MISSED else pred
-        image = own.image[fix.row]
-        gt_rows, pred_rows = (np.flatnonzero(boxes.image == image) for boxes in (gt, pred))
-        # Names of classes need not be unique, rows are.
-        touched = {int(own.label[fix.row])} | ({int(gt.label[fix.target])} if fix.target != NO_BOX else set())
-        local = replace(
-            repairs,
-            row=np.searchsorted(gt_rows if fix.kind == MISSED else pred_rows, repairs.row),
-            target=np.where(repairs.target == NO_BOX, NO_BOX, np.searchsorted(gt_rows, repairs.target)),
-        )
-        gt, pred = gt.take(gt_rows), pred.take(pred_rows)
-        repaired = local.apply(pred, gt, least=self._highest)
-        table = match_boxes(gt, repaired, self._rules, n_images=self._ranking.n_images, n_labels=self._ranking.n_labels)
-        changed = Ranking.of(table, self._ranking.n_images)
-        outcomes = self._outcomes_of(changed, range(len(self._rules.iou_thresholds)))
-        total = 0.0
-        # All boxes are of one class under a protocol that knows no classes.
-        for k in [0] if self._rules.class_agnostic else sorted(touched):
-            if self._counted[k]:
-                kept = np.flatnonzero((self._ranking.label == k) & (self._ranking.image != image))
-                own_rows = np.flatnonzero(changed.label == k)
-                total += self._mean(k, [(self._ranking, self._outcomes, kept), (changed, outcomes, own_rows)])
-                total -= self._mean_before(k)
-        return total / max(int(self._counted.sum()), 1)
+    @cached_property
+    def _keys(self) -> tuple[IntArray, IntArray]:
+        """What objects and predictions are matched within, (m,) and (n,): an image and class, or an image."""
+        rules, sides = self._rules, (self._aligned.gt_table, self._aligned.pred_table)
+        if rules.max_dets_per == "image":
+            return sides[0].image.astype(np.int64), sides[1].image.astype(np.int64)
+        gt, pred = (labels_of(side, rules) * self._ranking.n_images + side.image for side in sides)
+        return gt, pred
 
-    def _outcomes_of(self, ranking: Ranking, thresholds: Iterable[int]) -> tuple[BoolArray, BoolArray]:
-        """Return which detections are hits and which count within the cap of the metric, shape (T, n) each."""
+    @cached_property
+    def _turn(self) -> IntArray:
+        """Where each prediction stands among all of them by its score, (n,)."""
+        pred = self._aligned.pred_table
+        by_tie, turn = tie_order(pred, self._rules), np.empty(len(pred), dtype=np.int64)
+        score = np.zeros(len(pred)) if pred.score is None else pred.score
+        turn[by_tie[class_and_score_order(np.zeros(len(pred), np.int32), score[by_tie])]] = np.arange(len(pred))
+        return turn
+
+    @cached_property
+    def _rows(self) -> tuple[IntArray, IntArray]:
+        """Return `_keys` and `_turn` of the detections as they are ranked, (n,) each."""
+        row = self._metrics.table.row
+        return self._keys[1][row], self._turn[row]
+
+    @cached_property
+    def _changes_with_all(self) -> bool:
+        """Whether detections without a match are known by others: a cap may let another one in where they go."""
+        caps = self._rules.max_dets
+        smaller = self._ref.max_dets not in (None, *caps[-1:])
+        return smaller or len(self._metrics.table) < len(self._aligned.pred_table)
+
+    def value(self, repairs: Repairs) -> float:
+        """Return the metric after repairs, as matching everything again would have it."""
+        ranking = self._repaired(repairs)
+        metrics = DetectionMetrics(Curves(ranking), self._metrics.class_names, self._metrics.image_names)
+        return metrics.value(self._ref).value
+
+    def _repaired(self, repairs: Repairs) -> Ranking:
+        """Return the ranking after repairs, at the thresholds of the metric and over all sizes."""
+        gt, pred, table, before = (
+            self._aligned.gt_table,
+            self._aligned.pred_table,
+            self._metrics.table,
+            self._ranking,
+        )
+        (gt_key, key), n = self._keys, len(pred)
+        own, is_removed = ~repairs.is_missed, np.zeros(n, dtype=np.bool_)
+        is_removed[repairs.row[repairs.is_removed]] = True
+        # Where a detection goes that could match nothing, all others keep their places.
+        is_known = np.full(n, self._changes_with_all)
+        is_known[table.row[table.candidate]] = True
+        touching = own & (~repairs.is_removed | is_known[np.where(own, repairs.row, 0)])
+        named = repairs.target[repairs.is_named]
+        touched = distinct(np.concatenate((key[repairs.row[touching]], gt_key[named], gt_key[repairs.row[~own]])))
+        gt_rows, rows = (np.flatnonzero(are_among(side, touched)) for side in self._keys)
+        inside = ~own | are_among(key[np.where(own, repairs.row, 0)], touched)
+        row, target = repairs.row[inside], repairs.target[inside]
+        local = Repairs(
+            repairs.kind[inside],
+            np.where(own[inside], np.searchsorted(rows, row), np.searchsorted(gt_rows, row)),
+            np.where(target == NO_BOX, NO_BOX, np.searchsorted(gt_rows, target)),
+        )
+        repaired = local.apply(pred.take(rows), gt.take(gt_rows), least=self._highest)
+        again = match_boxes(gt.take(gt_rows), repaired, self._rules, n_images=before.n_images, n_labels=before.n_labels)
+        changed = Ranking.of(again, before.n_images)
+
+        # What is added has a score above all: it stands in front of the first of its class.
+        n_added = int(repairs.is_missed.sum())
+        added = repaired.take(np.arange(len(repaired) - n_added, len(repaired)))
+        first = np.empty(n_added, dtype=np.int64)
+        first[tie_order(added, self._rules)] = np.arange(-n_added, 0)
+        turn = np.concatenate((self._turn[np.delete(rows, local.row[local.is_removed])], first))[again.row]
+        own_key, own_turn = self._rows
+        stays = ~(is_removed[table.row] | are_among(own_key, touched))
+        (kept,) = np.nonzero(stays)
+        label = np.concatenate((before.label[kept], changed.label))
+        # Two lists that ascend, which a stable sort merges.
+        order = np.argsort(label * np.int64(n + len(gt)) + np.concatenate((own_turn[kept], turn)), kind="stable")
+        place = np.empty(len(order), dtype=np.int32)
+        place[order] = np.arange(len(order), dtype=np.int32)
+        (chosen,) = np.nonzero(stays[before.candidate])
+        own_places = place[(np.cumsum(stays, dtype=np.int32) - 1)[before.candidate[chosen]]]
+        candidate = np.concatenate((own_places, place[len(kept) + changed.candidate])).astype(np.int64)
+        in_turn = np.argsort(candidate, kind="stable")
+        sources = np.concatenate((chosen, len(before.candidate) + np.arange(len(changed.candidate))))[in_turn]
+
+        def joined(name: str) -> Any:
+            return np.concatenate((getattr(before, name)[kept], getattr(changed, name)))[order]
+
+        def outcomes(name: str) -> BoolArray:
+            of_all = getattr(before, name)[ALL_SIZES, self._metrics.axes.thresholds(self._ref)]
+            both = np.concatenate((of_all, getattr(changed, name)[ALL_SIZES]), axis=1)
+            return both.take(sources, axis=1)[None]
+
+        image = joined("image")
+        return replace(
+            before,
+            protocol=self._rules,
+            image=image,
+            label=label[order],
+            rank=joined("rank"),
+            tie=image if self._rules.score_ties == "image" else joined("tie"),
+            score=joined("score"),
+            in_range=np.concatenate((before.in_range[0, kept], changed.in_range[0]))[order][None],
+            candidate=candidate[in_turn],
+            hits=outcomes("hits"),
+            counts=outcomes("counts"),
+            gt_counts=before.gt_counts[:1],
+            table=None,
+        )
+
+    def gains(self, fixes: Sequence[Fix]) -> list[float]:
+        """Return what each fix alone adds to the mean over the classes that count.
+
+        One matching is that of all: each fix has a copy of its image.
+        """
+        sides, repairs = (self._aligned.gt_table, self._aligned.pred_table), Repairs.of(fixes)
+        missed = repairs.is_missed
+        images = np.where(
+            missed,
+            *(side.image[np.where(at, repairs.row, 0)] for side, at in zip(sides, (missed, ~missed), strict=True)),
+        )
+        (gt_rows, gt_copy), (rows, copy) = (_rows_of_images(side.image, images) for side in sides)
+        gt, pred = (
+            freeze(replace(side.take(of_side), image=its_copy.astype(np.int32)))
+            for side, of_side, its_copy in zip(sides, (gt_rows, rows), (gt_copy, copy), strict=True)
+        )
+        which = np.arange(len(fixes))
+
+        def local(row: IntArray, of_side: IntArray, its_copy: IntArray) -> IntArray:
+            n = int(of_side.max(initial=0)) + 1
+            return np.searchsorted(its_copy * n + of_side, which * n + row)
+
+        copied = Repairs(
+            repairs.kind,
+            np.where(missed, local(repairs.row, gt_rows, gt_copy), local(repairs.row, rows, copy)),
+            np.where(repairs.target == NO_BOX, NO_BOX, local(repairs.target, gt_rows, gt_copy)),
+        )
+        repaired = copied.apply(pred, gt, least=self._highest)
+        table = match_boxes(gt, repaired, self._rules, n_images=len(fixes), n_labels=self._ranking.n_labels)
+        changed = Ranking.of(table, len(fixes))
+        outcomes = self._outcomes_of(changed, range(len(self._rules.iou_thresholds)))
+        first = np.full(int(missed.sum()), -1)
+        turn = np.concatenate((self._turn[np.delete(rows, copied.row[copied.is_removed])], first))[table.row]
+        gains = []
+        for i, fix in enumerate(fixes):
+            own = sides[0] if fix.kind == MISSED else sides[1]
+            # Names of classes need not be unique, rows are.
+            touched = {int(own.label[fix.row])} | ({int(sides[0].label[fix.target])} if fix.target != NO_BOX else set())
+            total = 0.0
+            # All boxes are of one class under a protocol that knows no classes.
+            for k in [0] if self._rules.class_agnostic else sorted(touched):
+                if self._counted[k]:
+                    kept = self._rows_of(k)
+                    kept = kept[self._ranking.image[kept] != images[i]]
+                    (again,) = np.nonzero((changed.label == k) & (changed.image == i))
+                    columns = zip(
+                        (self._rows[1][kept], *self._outcomes[..., kept]),
+                        (turn[again], *outcomes[..., again]),
+                        strict=True,
+                    )
+                    total += self._mean(k, *(np.concatenate(both, axis=-1) for both in columns)) - self._mean_before(k)
+            gains.append(total / max(int(self._counted.sum()), 1))
+        return gains
+
+    def _rows_of(self, k: int) -> IntArray:
+        bounds = np.array([k, k + 1], dtype=self._ranking.label.dtype)
+        return np.arange(*np.searchsorted(self._ranking.label, bounds).tolist())
+
+    def _outcomes_of(self, ranking: Ranking, thresholds: Iterable[int]) -> BoolArray:
+        """Return which detections are hits and which count within the cap of the metric, shape (2, T, n)."""
         hits, counts = zip(*map(ranking.outcomes, thresholds), strict=True)
         cap = self._ref.max_dets
         # A cap below the largest changes no match: better detections chose first.
         within = np.ones(len(ranking), dtype=np.bool_) if cap is None else ranking.rank < cap
-        return np.stack(hits) & within, np.stack(counts) & within
+        return np.asarray(np.stack((hits, counts)) & within)
 
     def _mean_before(self, k: int) -> float:
         if k not in self._before:
-            rows = np.flatnonzero(self._ranking.label == k)
-            self._before[k] = self._mean(k, [(self._ranking, self._outcomes, rows)])
+            rows = self._rows_of(k)
+            self._before[k] = self._mean(k, self._rows[1][rows], *self._outcomes[..., rows])
         return self._before[k]
 
-    def _mean(self, k: int, parts: Sequence[tuple[Ranking, tuple[BoolArray, BoolArray], IntArray]]) -> float:
-        """Return the metric of one class, the mean over the thresholds, of rows of several rankings."""
+    def _mean(self, k: int, turn: IntArray, hits: BoolArray, counts: BoolArray) -> float:
+        """Return the metric of one class, the mean over the thresholds, of detections that stand by `turn` (n,)."""
         if self._ref.name == AVERAGE_RECALL:
-            found = sum(outcomes[0][:, rows].sum(axis=1) for _, outcomes, rows in parts)
-            return float(np.mean(found / self._positives[k]))
-        score, tie, rank = (
-            np.concatenate([getattr(ranking, name)[rows] for ranking, _, rows in parts])
-            for name in ("score", "tie", "rank")
-        )
-        order = np.lexsort((rank, tie, -score))
-        hits, counts = (
-            np.concatenate([outcomes[i][:, rows] for _, outcomes, rows in parts], axis=1)[:, order] for i in range(2)
-        )
-        # A threshold stands where a class does, so that all of them are measured at once.
+            return float(np.mean(hits.sum(axis=1) / self._positives[k]))
+        order = np.argsort(turn, kind="stable")
+        hits, counts = hits[:, order], counts[:, order]
+        # A threshold stands where a class does, so that all of them are measured at once. They are in order: any score
+        # that falls will do.
         threshold, row = np.nonzero(counts)
         positives = np.full(len(hits), self._positives[k])
-        curves = ScoredHits(threshold, score[order][row], hits[counts], positives)
+        curves = ScoredHits(threshold, -row.astype(np.float64), hits[counts], positives)
         return float(curves.class_precisions(self._rules).mean())
+
+
+def _rows_of_images(image: RowArray, images: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the rows of images, one after the other, and which of these each is of; one may be there twice."""
+    order = stable_order(image)
+    start, stop = (np.searchsorted(image[order], images, side) for side in ("left", "right"))
+    sizes = stop - start
+    place = np.arange(int(sizes.sum())) + np.repeat(start - (np.cumsum(sizes) - sizes), sizes)
+    return order[place], np.repeat(np.arange(len(images)), sizes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -764,7 +978,7 @@ def costliest_counted(costs: Costs, n: int, name: str, label: int | None = None)
     errors, counts = costs.errors, Counts.of(costs.errors)
     before = counts.measure(name, label)
     counted = np.ones(errors.n_labels, dtype=np.bool_) if label is None else np.arange(errors.n_labels) == label
-    wrong = np.fromiter(candidates(errors, n, counted), dtype=np.int64)
+    wrong = candidates(errors, n, counted)
     # Counts know no ranking: whatever the detection, one of this class repaired to that class gives the same.
     pairs = list(zip(errors.label[wrong].tolist(), aimed_labels(errors)[wrong].tolist(), strict=True))
     values = {
@@ -974,20 +1188,31 @@ def _fixes(
         named = costliest_counted(costs, SPARE * boxes, ref.name, label)
         rules = metrics.protocol if ref.name in AVERAGES else rules
 
+    # What changes is enough where a metric is a mean of curves over all boxes, each of one matching.
+    is_plain = ref.subset is None and not rules.class_rules and rules.interpolation not in (SLOTS, "scores")
+    repricing = Repricing(sides.aligned, metrics, ref) if ref.name in AVERAGES and is_plain else None
+    fixed_value = partial(_fixed_value, sides, rules, ref) if repricing is None else repricing.value
+
     def gain(repairs: Repairs) -> float:
-        return _fixed_value(sides, rules, repairs, ref) - value.value
+        return fixed_value(repairs) - value.value
 
     # Named by one threshold, the cheap way; what each gives is measured.
     if ref.name in AVERAGES:
-        # One image is enough where a metric is a mean of curves over all boxes, each of one matching.
-        is_plain = ref.subset is None and not rules.class_rules and rules.interpolation not in (SLOTS, "scores")
-        price = Repricing(sides.aligned, metrics, ref).gain if is_plain else lambda fix: gain(Repairs.of([fix]))
-        fixes = _most([replace(fix, gain=price(fix)) for fix in tracked(named, "measuring")], boxes)
+        if repricing is None:
+            priced = (replace(fix, gain=gain(Repairs.of([fix]))) for fix in tracked(named, "measuring"))
+        else:
+            parts = [named[first : first + PRICED] for first in range(0, len(named), PRICED)]
+            priced = (
+                replace(fix, gain=one)
+                for some in tracked(parts, "measuring")
+                for fix, one in zip(some, repricing.gains(some), strict=True)
+            )
+        fixes = _most([*priced], boxes)
     else:
         priced = (replace(fix, gain=gain(Repairs.of([fix]))) for fix in tracked(named, "measuring"))
         # Under a cap, what is added may take another's place, and give nothing.
         fixes = _most(tuple(islice((fix for fix in priced if fix.gain > 0), boxes)), boxes)
-    fixed = _fixed_value(sides, rules, Repairs.of(fixes), ref) if fixes else value.value
+    fixed = fixed_value(Repairs.of(fixes)) if fixes else value.value
     is_small = not any(fix.gain >= SMALL_GAIN for fix in fixes) and not math.isnan(value.value)
     return fixes, fixed, tuple(_groups(costs, gain, label)) if is_small else ()
 
@@ -1045,7 +1270,7 @@ def _costs(sides: Sides, metrics: DetectionMetrics, threshold: int, ref: MetricR
     )
 
 
-def _fixed_value(sides: Sides, protocol: Protocol, repairs: Repairs, ref: MetricRef) -> float:
+def _fixed_value(sides: Sides, protocol: Protocol, ref: MetricRef, repairs: Repairs) -> float:
     # What is added must count, whatever score the metric asks for.
     least = max(float(ref.score or 0), 0.0)
     pred = repairs.apply(sides.aligned.pred_table, sides.aligned.gt_table, least=least)

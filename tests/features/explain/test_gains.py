@@ -9,7 +9,14 @@ import pytest
 
 import jaccard_eval
 from jaccard_eval import BoxTable, explain
+from jaccard_eval.data.metricref import MetricRef
+from jaccard_eval.data.protocol import get_protocol
+from jaccard_eval.evaluation import load_and_align
 from jaccard_eval.features.explain import ExplanationResult, Fix
+from jaccard_eval.features.explain.compute import REPAIRED, Repairs, Repricing
+from jaccard_eval.matching.judging import judge
+from jaccard_eval.metrics.detection import match_sides, measure_aligned
+from jaccard_eval.options import SideOptions
 from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.similarity.masks import Masks
 from jaccard_eval.similarity.obb import Quads
@@ -175,3 +182,40 @@ def test_where_single_boxes_give_little_kinds_and_classes_come_first(tmp_path: A
     order = ["Number", "Kinds of errors that cost most", "Classes that cost most", "Boxes that cost most"]
     assert [text.index(title) for title in order] == sorted(text.index(title) for title in order)
     assert text.splitlines()[-1].endswith("Fixing all 400 missed objects: AR[iou=0.5] +0.2000")
+
+
+RULES: list[tuple[str, dict[str, Any]]] = [
+    ("coco", {}),
+    ("coco", {"max_dets": (1, 3)}),
+    ("coco", {"max_dets": (2,)}),
+    ("coco", {"class_agnostic": True}),
+    ("coco", {"class_agnostic": True, "score_ties": "file"}),
+    ("coco", {"max_dets": (2, 4), "max_dets_per": "image"}),
+    *((name, {}) for name in ("voc2007", "voc2012", "lvis", "openimages", "ultralytics")),
+]
+
+
+@pytest.mark.parametrize("metric", ["AP", "AP50", "AR"])
+@pytest.mark.parametrize(("name", "options"), RULES, ids=str)
+def test_repairs_give_what_matching_everything_again_gives_to_the_last_bit(
+    name: str, options: dict[str, Any], metric: str
+) -> None:
+    rules = get_protocol(name).with_options(**options).comparing("bbox")
+    ref = MetricRef.parse(metric if 0.5 in rules.iou_thresholds or metric != "AP50" else "AP")
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        sides = judge(load_and_align(*draw("bbox", seed, n_images=3), SideOptions()), rules)
+        gt, pred = sides.aligned.gt_table, sides.aligned.pred_table
+        metrics = match_sides(sides, rules)
+        prices = Repricing(sides.aligned, metrics, ref)
+        for share in (0.1, 0.5, 1.0):
+            rows, missed = (np.flatnonzero(rng.random(n) < share) for n in (len(pred), len(gt)))
+            kind = np.append(rng.integers(len(REPAIRED) - 1, size=len(rows)), np.full(len(missed), len(REPAIRED) - 1))
+            # What is moved goes to an object of its image and class, what is named gets the class of one of its image.
+            fits = (pred.image[rows, None] == gt.image) & (
+                (pred.label[rows, None] == gt.label) | (kind[: len(rows), None] != REPAIRED.index("localisation"))
+            )
+            target = np.where(fits.any(axis=1), fits.argmax(axis=1), -1)
+            repairs = Repairs(kind, np.append(rows, missed), np.append(target, np.full(len(missed), -1)))
+            expected = measure_aligned(sides.aligned, gt, repairs.apply(pred, gt), rules).value(ref).value
+            assert prices.value(repairs) == pytest.approx(expected, abs=0, rel=0, nan_ok=True)
