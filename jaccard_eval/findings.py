@@ -67,7 +67,7 @@ class Example:
     detail: str
 
     def __str__(self) -> str:
-        return f"{self.where}: {printable(self.detail)}"
+        return f"{self.where}: {printable(self.detail)}" if self.detail else str(self.where)
 
     def behind(self, first: Example) -> str:
         """Return the text where it stands below that of another example, without a long folder that both are in."""

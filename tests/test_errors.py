@@ -1,6 +1,6 @@
 import pytest
 
-from jaccard_eval.findings import Finding, FindingLog, Severity, Where
+from jaccard_eval.findings import Example, Finding, FindingLog, Severity, Where
 from jaccard_eval.text import (
     aligned,
     columns_of,
@@ -119,3 +119,8 @@ def test_a_value_nested_deeper_than_python_prints_is_named_by_its_kind(show) -> 
     for _ in range(100_000):  # deeper than any version of Python descends
         value = [value]
     assert show(value) == "a list, nested too deeply to be shown"
+
+
+def test_an_example_that_is_a_place_alone_ends_without_a_colon() -> None:
+    first, second = (Example(Where("gt.json", record=f"annotations[{row}]"), "") for row in (0, 1))
+    assert second.behind(first) == "gt.json: annotations[1]"

@@ -22,7 +22,7 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.peek import Likeness, Peek
+from jaccard_eval.reading.peek import IMAGE_FACTS, Likeness, Peek
 from jaccard_eval.text import is_numeral, pluralise, quoted_value
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ _LABELS = "labelTxt"  # next to the images
 _RESULT = pattern(r"Task1_(?P<label>.+)\.txt", re.IGNORECASE)
 _UPRIGHT_RESULT = pattern(r"Task2_(?P<label>.+)\.txt", re.IGNORECASE)
 _PATCH = pattern(r".+__[\d.]+__\d+___\d+")  # as the kit calls what it cuts out of an image: P0001__1__0___824
-_HEADERS = ("imagesource:", "gsd:")  # of an image: where it is from, metres per pixel
 _MARKS = pattern(r"[,\s]+")
 _SIDES = 8  # numbers of four points
 _NAMES = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")
@@ -158,7 +157,7 @@ def _require_words(names: Sequence[str], dataset: Dataset, findings: FindingLog)
 
 def _split(line: str) -> list[str]:
     """Return the fields of a line, which commas or else blanks separate; none of a header."""
-    if line.strip().lower().startswith(_HEADERS):
+    if line.strip().lower().startswith(IMAGE_FACTS):
         return []
     if line.count(",") >= _SIDES:
         return [field.strip() for field in line.strip().rstrip(",").split(",")]

@@ -24,7 +24,7 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.peek import FIRST, LEVELS, Likeness, Peek
+from jaccard_eval.reading.peek import FIRST, IMAGE_FACTS, LEVELS, Likeness, Peek
 
 FORMAT = Format(
     name="yolo",
@@ -72,7 +72,8 @@ def looks_like(peek: Peek) -> Likeness | None:
         is_set = path.name == "labels" or any((path / name).is_file() for name in NAMES_FILES)
         found = _label_files_below(peek if is_set else roots[1])
     # The first line may count the others.
-    written = [lines[len(lines) > 1 and lines[0].strip().isdigit()] for file in found if (lines := file.lines)]
+    texts = ([line for line in file.lines if not line.lower().startswith(IMAGE_FACTS)] for file in found)
+    written = [lines[len(lines) > 1 and lines[0].strip().isdigit()] for lines in texts if lines]
     n_labels = sum(map(_is_label_line, written))
     # Half are enough: the reader names a file that is damaged, or something else. Empty files have no objects.
     if not found or n_labels * 2 < len(written):

@@ -17,6 +17,7 @@ from jaccard_eval.reading.xml import root_of
 
 FIRST = 20  # members of a folder that are looked at, folders of a level, lines of a text
 LEVELS = 3  # of folders that are searched for the documents of a data set
+IMAGE_FACTS = ("imagesource:", "gsd:")  # in front of the labels of DOTA: where an image is from, metres per pixel
 _MOST = 0.9  # share of lines that have to fit
 _SKEW = 0.25  # of the longer diagonal, by which the middles of both may differ in the outline of a word or an object
 

@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from jaccard_eval import load
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.formats._yolo.columns import read_label_files
 
@@ -68,3 +69,16 @@ def test_numbers_that_overflow_are_infinite_and_left_to_the_checks(tmp_path: Pat
 def test_no_file_has_no_lines() -> None:
     lines = read_label_files([], FindingLog())
     assert (len(lines), lines.trailing_numbers().tolist()) == (0, [])
+
+
+def test_lines_of_dota_in_front_of_labels_are_no_labels_and_keep_the_numbers_of_the_others(tmp_path: Path) -> None:
+    corners = "0.1 0.1 0.3 0.1 0.3 0.2 0.1 0.2"
+    (tmp_path / "labels").mkdir()
+    path = tmp_path / "labels" / "P0001.txt"
+    path.write_text(f"imagesource:GoogleEarth\r\nGSD:0.146\r\n0 {corners}\r\n1 {corners}\r\n")
+    lines = read_label_files([path], FindingLog())
+    assert (lines.number.tolist(), lines.count.tolist(), lines.text) == ([3, 4], [9, 9], {})
+    # x 0.1 to 0.3, y 0.1 to 0.2: width 0.2, height 0.1, as without these lines.
+    assert np.allclose(load(tmp_path / "labels").boxes.xywh, [[0.1, 0.1, 0.2, 0.1]] * 2)
+    path.write_text("imagesource:GoogleEarth\ngsd:0.146")  # an image without objects
+    assert len(read_label_files([path], FindingLog())) == 0

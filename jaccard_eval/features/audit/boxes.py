@@ -709,11 +709,14 @@ def _check_alone(context: AuditContext, view: View, findings: FindingLog) -> Non
     )
     for role in ("gt", "pred"):
         side, n = side_of(context, role), len(view.boxes(role))
-        if n < FEWEST_BOXES:
-            continue
-        if are_fractions(view, role):
+        # Few boxes may be of single pixels, but hardly of parts of one.
+        is_enough = n >= FEWEST_BOXES or bool((view.numbers(role) % 1).any(axis=1).all())
+        if n and is_enough and are_fractions(view, role):
             reading = replace(side.reading, units="norm")
-            doubts[role] = reading, f"no number of {n:,} boxes exceeds 1, but they are read as pixels"
+            boxes = pluralise(n, "box", "boxes")
+            doubts[role] = reading, f"no number of {boxes} exceeds 1, but they are read as pixels"
+            continue
+        if n < FEWEST_BOXES:
             continue
         share = view.leaving(role)
         # Boxes of both sides that fit into images of exchanged sides show how these were listed.

@@ -545,13 +545,19 @@ def _require_same_rules(baseline: EvaluationResult, others: Sequence[EvaluationR
     """Raise a DataError unless all results rest on one ground truth and on the same rules."""
     findings = FindingLog()
     class_names = detection_metrics(baseline).class_names
+    again = "Compare results with the same ground truth and rules. Evaluate again where they differ."
+    protocol = signature_fields(baseline.signature).get("protocol", "")
     for other in others:
-        for name, difference in differing_rules(baseline.signature, other.signature):
+        rules = dict(differing_rules(baseline.signature, other.signature))
+        for name, difference in rules.items():
+            if "protocol" in rules and name not in ("protocol", "gt"):
+                continue  # it follows from the protocol
+            fix = Fix.missing(f"{again} {{protocol}} gives these the rules of the baseline.", protocol=protocol)
             findings.error(
                 "comparison-unequal",
                 Where(other.pred.path, field=name),
                 f"{difference} for the baseline {baseline.pred.path}",
-                fix="Compare results with the same ground truth and rules. Evaluate again where they differ.",
+                fix=fix if name == "protocol" else again,
             )
         # The fingerprint knows no order. Boxes are compared by their row, classes by their place.
         what = "classes" if class_names != detection_metrics(other).class_names else "boxes"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +26,7 @@ from jaccard_eval.patterns import pattern
 from jaccard_eval.progress import tracked
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.files import decode, read_bytes, record_failures
+from jaccard_eval.reading.peek import IMAGE_FACTS
 from jaccard_eval.text import did_you_mean, pluralise, quoted_value
 
 IntArray = npt.NDArray[np.int64]
@@ -81,6 +83,10 @@ def take_difficult(lines: LabelLines) -> tuple[LabelLines, BoolArray]:
     return replace(lines, values=lines.values[kept], first=np.cumsum(count) - count, count=count, text=text), flagged
 
 
+_FACTS = tuple(name.encode() for name in IMAGE_FACTS)
+_FACT_LINES = pattern(rb"\A(?:(?:%s)[^\n]*(?:\n|\Z))+" % b"|".join(_FACTS), re.IGNORECASE)
+
+
 def separator_of(paths: Sequence[Path]) -> bytes:
     """Return what stands between the fields of a set, where that is not a blank."""
     return _separator(next(_batches(paths, [])))
@@ -118,6 +124,8 @@ def _batches(paths: Sequence[Path], failures: list[DataError]) -> Iterator[list[
             continue
         if b"\r" in data:
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        if data[: len(IMAGE_FACTS[0])].lower().startswith(_FACTS):  # converters of DOTA leave its first lines
+            data = _FACT_LINES.sub(lambda facts: b"\n" * facts[0].count(b"\n"), data)
         batch.append((row, data))
         n_bytes += len(data)
         if n_bytes >= BATCH_BYTES:

@@ -409,10 +409,33 @@ def resolve_columns(header: Sequence[str], options: ReadOptions, findings: Findi
             _report_missing(f"the {meaning}", remedy, header, findings, where, fix=fix)
     if box is None:
         _report_missing_box(header, at, options, findings, where)
+    elif not naming and _are_points(header, box[1]):
+        detail = f"the columns {listed_names(header)} name more points than two corners, or which of them are visible"
+        remedy = "Write poses as COCO JSON (keypoints: x1, y1, v1, ...), or name the box that is meant: {columns}."
+        fix = Fix.of_side(
+            options.role,
+            remedy,
+            columns=",".join(
+                f"{corner}={header[position]}" for corner, position in zip(LAYOUTS[0][1], box[1], strict=True)
+            ),
+        )
+        findings.error("columns-ambiguous", where, detail, fix=fix)
+        return None
     if image is None or label is None or box is None:
         return None
     encoding, four = box
     return _collect(header, at, options, (image, label, *four), encoding)
+
+
+def _are_points(header: Sequence[str], box: Sequence[int]) -> bool:
+    """Whether a box of two numbered corners would be the first two points of a pose or an outline."""
+    if any(_NUMBERED.fullmatch(_compact(header[position])) is None for position in box) or len(box) != len("xyxy"):
+        return False
+    numbered = [found[1] for name in map(_compact, header) if (found := _NUMBERED.fullmatch(name)) is not None]
+    return bool({"v", "vis", "visible", "visibility"} & {*numbered}) or numbered.count("x") > 2
+
+
+_NUMBERED = pattern(r"([xy]|v|vis|visible|visibility)\d+")
 
 
 def _is_like(name: str, meaning: str) -> bool:
