@@ -186,7 +186,10 @@ def run_suite(
     findings.raise_errors()
     models = _order(plan.models, [cell.model for cell in cells])
     sets = _order(plan.sets, [cell.set_name for cell in cells])
-    groups = {group: _matching(sets, globs) for group, globs in plan.groups.items()}
+    groups = {
+        group: [name for name in sets if any(fnmatchcase(name, pattern) for pattern in globs)]
+        for group, globs in plan.groups.items()
+    }
     if empty := [group for group, chosen in groups.items() if not chosen]:
         raise UsageError(
             f"groups: no set matches {', '.join(map(quoted_value, empty))}; there are {example_keys(sets)}"
@@ -342,10 +345,6 @@ def _literal(text: str) -> str:
 def _order(asked: Sequence[str], found: Iterable[str]) -> tuple[str, ...]:
     """Return the names that were asked for, else all that were found, sorted."""
     return tuple(asked) or tuple(sorted(set(found)))
-
-
-def _matching(sets: Sequence[str], globs: Sequence[str]) -> list[str]:
-    return [name for name in sets if any(fnmatchcase(name, pattern) for pattern in globs)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -624,16 +624,12 @@ SUSPECTS = _show(
 )
 
 
-def _protocol_names() -> Iterable[str]:
-    return RULES
-
-
 PROTOCOL_OPTIONS: list[click.Parameter] = [
     _rule(
         "--protocol",
         **PROTOCOL,
         basic=True,
-        names=_protocol_names,
+        names=lambda: RULES,
         help="Rules: coco, voc2012, ... (default: of a benchmark's own"
         " file its own, else coco; 'jaccard-eval help protocols').",
     ),

@@ -52,10 +52,6 @@ def _write_added(formatter: click.HelpFormatter, group: str, title: str = "Added
             formatter.write_dl(added)
 
 
-def _write_exit_codes(formatter: click.HelpFormatter) -> None:
-    formatter.write_dl(EXIT_CODES)
-
-
 def _write_metrics(formatter: click.HelpFormatter) -> None:
     from jaccard_eval.data.metricref import ANY, BOXES, COCO_SUMMARY, MAP_CLASS, MAPS, METRICS, SEGMENTS
 
@@ -186,7 +182,7 @@ class Topic:
 
 TOPICS = {
     "outputs": Topic("What -o writes, by suffix and file name.", _write_outputs),
-    "exit-codes": Topic("What the exit code means.", _write_exit_codes),
+    "exit-codes": Topic("What the exit code means.", lambda formatter: formatter.write_dl(EXIT_CODES)),
     "metrics": Topic("Metrics, and how to name one.", _write_metrics),
     "protocols": Topic("Evaluation rules of each --protocol.", _write_protocols),
     "findings": Topic("Codes of warnings and errors; 'help CODE' explains one.", _write_findings),

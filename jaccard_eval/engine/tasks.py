@@ -69,16 +69,13 @@ def write_scores(path: ScratchPlace, parts: Iterable[tuple[int, FloatArray, Bool
         start = 0
         for place, scores, outcomes in parts:
             index.append((place, start, len(scores)))
-            block = scores.tobytes() + np.ascontiguousarray(_packed_outcomes(outcomes)).tobytes()
+            packed = np.packbits(outcomes.reshape(-1, outcomes.shape[2]), axis=0).T  # (n, bytes)
+            block = scores.tobytes() + np.ascontiguousarray(packed).tobytes()
             start += len(block)
             yield block
 
     write_whole(path, blocks())
     return Blocks(path, np.array(index, dtype=np.int64).reshape(-1, 3))
-
-
-def _packed_outcomes(outcomes: BoolArray) -> npt.NDArray[np.uint8]:
-    return np.packbits(outcomes.reshape(-1, outcomes.shape[2]), axis=0).T  # (n, bytes)
 
 
 def read_scores(files: Sequence[Blocks], place: int, n_thresholds: int) -> tuple[FloatArray, IntArray, IntArray]:

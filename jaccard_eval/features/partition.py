@@ -317,11 +317,7 @@ def _groups(tables: Iterable[BoxTable], bounds: IntArray, empty: Boxes) -> Itera
                 yield joined.take(np.arange(first, end))
             waiting, done = [joined.take(np.arange(ends[-1], len(joined)))], last
     # The last image may lie in any group; those behind it are empty.
-    rest = BoxTable.concat(waiting) if waiting else _none_of(empty)
+    rest = BoxTable.concat(waiting) if waiting else empty.mapped(lambda table: table.take(np.arange(0))).whole()
     ends = np.searchsorted(rest.image, bounds[done:])
     for first, end in pairwise(ends.tolist()):
         yield rest.take(np.arange(first, end))
-
-
-def _none_of(boxes: Boxes) -> BoxTable:
-    return boxes.mapped(lambda table: table.take(np.arange(0))).whole()

@@ -9,7 +9,7 @@ import ast
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -301,7 +301,9 @@ def _row(record: Mapping[str, Any], role: str) -> dict[str, Any]:
         if isinstance(boxes, list) and all(isinstance(box, dict | list) for box in boxes):
             outer = {key: value for key, value in fields.items() if key != name}
             are_rows = bool(boxes) and all(isinstance(box, list) for box in boxes)
-            return {**outer, OBJECTS: _numbers_named(boxes) if are_rows else boxes}
+            if are_rows:
+                boxes = [dict(zip((*_ROW, "score", "class"), row, strict=False)) for row in boxes]
+            return {**outer, OBJECTS: boxes}
     return fields
 
 
@@ -316,8 +318,3 @@ def _array_of(fields: Mapping[str, Any]) -> str | None:
         if isinstance(values, list) and all(isinstance(box, list) and len(box) == 4 for box in values):
             return name
     return None
-
-
-def _numbers_named(rows: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return boxes that are lists of numbers as records: corners, then the score, then the class."""
-    return [dict(zip((*_ROW, "score", "class"), row, strict=False)) for row in rows]

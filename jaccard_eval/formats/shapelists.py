@@ -867,7 +867,8 @@ def _named(document: Record) -> Iterator[tuple[Carrier, str, Record, Mapping[Any
     """Yield the images of an object that has what is drawn on each under its name."""
     for name, given in document.values.items():
         inner = Record({"found": _parts(given)}, document.at(name), document.findings)
-        inner = replace(inner, values={"found": [one.values for one in _parted(inner)]})
+        parts = inner.records("found")
+        inner = replace(inner, values={"found": [one.values for part in parts for one in _objects(part, _SCRIPTED)]})
         fields = {field for row in inner.records("found") for field in row.values}
         kind = _POSED if "keypoints" in fields else _CLASSED if "label" in fields else _LISTED
         image = name.replace("\\", "/").rpartition("/")[2] if "ignore" in fields else name
@@ -1141,11 +1142,6 @@ def _of_row(row: list[Any]) -> dict[str, Any]:
     if isinstance(row[0], list):
         return {"keypoints": row, "keypoint_scores": [point[-1] for point in row if isinstance(point, list) and point]}
     return {"polygon": row[:8], **dict(zip(("score", "label"), row[8:], strict=False))}
-
-
-def _parted(inner: Record) -> Iterator[Record]:
-    for one in inner.records("found"):
-        yield from _objects(one, _SCRIPTED)
 
 
 def _below(record: Record, path: str) -> list[Record]:

@@ -158,6 +158,9 @@ _SAID = (
     "choices",
     "candidates",
 )
+_ASKED = frozenset(  # of a model, which are no answers
+    {"prompt", "question", "instruction", "query", "messages", "conversations", "system", "input"}
+)
 _TEXT = {
     "pred": _SAID,
     "gt": ("ground_truth", "gt", "solution", "target", "labels", "label", "suffix", *_SAID),
@@ -294,13 +297,9 @@ def _answers(name: str, file: Path, text: str, role: str, draft: Draft) -> Itera
             yield _Answer(image, json.dumps(record, ensure_ascii=False), replace(place, field=_PIXMO))
             continue
         asked = [key for key in _TEXT[role] if key in row]
-        others = [key for key in row if key not in {*_IMAGE, *_TEXT["gt"], *_TEXT["pred"]} and _is_answer(key)]
+        others = [key for key in row if key not in {*_IMAGE, *_TEXT["gt"], *_TEXT["pred"], *_ASKED}]
         key = next((key for key in (*asked, *others) if _MARK.search(_text_of(row[key]))), (*asked, "")[0])
         yield _Answer(image, _text_of(row.get(key, "")), replace(place, field=key or None), str(row.get("model", "")))
-
-
-def _is_answer(key: str) -> bool:
-    return key not in {"prompt", "question", "instruction", "query", "messages", "conversations", "system", "input"}
 
 
 def _text_of(value: Any) -> str:

@@ -598,7 +598,8 @@ def _audit(maps: CountedMaps, protocol: PixelProtocol, given: float, doubts: boo
         findings.raise_errors()
     if protocol.classes is None:
         _warn_of_unnamed(counts, given, gt, pred, findings)
-        if not (protocol.ignore or protocol.gt_class_map) and any(map(_has_label_ids, maps.worst)):
+        are_ids = any(worst.pair.name.endswith("_gtFine_labelIds.png") for worst in maps.worst)
+        if are_ids and not (protocol.ignore or protocol.gt_class_map):
             _warn_of_labels(counts, given, gt, findings)
     undecided = int(counts.pixels[counts.pred == NO_CLASS].sum())
     if undecided:
@@ -701,10 +702,6 @@ def _warn_of_unnamed(counts: ConfusionCounts, given: float, gt: Where, pred: Whe
             detail,
             fix=Fix.missing("Name the classes with {classes}, or check the values.", classes=None),
         )
-
-
-def _has_label_ids(worst: MapDifference) -> bool:
-    return worst.pair.name.endswith("_gtFine_labelIds.png")
 
 
 def _warn_of_labels(counts: ConfusionCounts, given: float, gt: Where, findings: FindingLog) -> None:

@@ -112,14 +112,6 @@ _LONGEST_KEY = 1000  # characters; beyond 1024, YAML wants a question mark befor
 Entry = Mapping[str, str]  # score, n and few, as both formats write them
 
 
-def _render_json(result: Reportable, options: ReportOptions) -> str:
-    return map_text(_scores(result)) + "\n"
-
-
-def _render_yaml(result: Reportable, options: ReportOptions) -> str:
-    return yaml_text(_scores(result))
-
-
 def _scores(result: Reportable) -> dict[str, Entry]:
     """Return the score of all classes and of each, how many objects it rests on, and whether these are few."""
     table = part_table(result, "thresholds")
@@ -224,8 +216,16 @@ REPORTERS = (
         errors=True,
         images=True,
     ),
-    Reporter(names=("thresholds.json",), about="best score per class", render=_render_json, errors=True),
     Reporter(
-        names=("thresholds.yaml", "thresholds.yml"), about="best score per class", render=_render_yaml, errors=True
+        names=("thresholds.json",),
+        about="best score per class",
+        errors=True,
+        render=lambda result, options: map_text(_scores(result)) + "\n",
+    ),
+    Reporter(
+        names=("thresholds.yaml", "thresholds.yml"),
+        about="best score per class",
+        errors=True,
+        render=lambda result, options: yaml_text(_scores(result)),
     ),
 )
