@@ -114,6 +114,15 @@ def test_scores_spread_and_equal_ones_count_once() -> None:
     assert count_scores(None) is None
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 20, 21, 1001])
+def test_quantiles_are_those_of_numpy_to_the_last_bit(n: int) -> None:
+    rng = np.random.default_rng(n)
+    for values in (rng.gamma(2, 50, n), rng.integers(0, 5, n).astype(np.float64), np.append(rng.random(n), -1e9)):
+        found = spread(values)
+        expected = np.quantile(values, (0, 0.05, 0.5, 0.95, 1)).tolist()
+        assert [found.min, found.q05, found.median, found.q95, found.max] == expected
+
+
 def test_nothing_has_no_spread() -> None:
     assert all(map(math.isnan, (spread(np.array([])).min, spread(np.array([])).mean)))
     empty = replace(scene(), boxes=scene().boxes.take(np.array([], dtype=np.int64)))
