@@ -61,20 +61,27 @@ _TURNED = pattern(
     rb'|"attributes"\s*:\s*\{[^{}]*"rotation"\s*:\s*(?!0[,}\s]|0\.0+[,}\s])\d'
 )
 _RING = pattern(rb'"segmentation"\s*:\s*\[\s*\[([-+0-9.eE,\s]+)\]\s*\]')  # a mask of one polygon
-# All names of what COCO's own files and results lists are made of.
-OWN_NAMES = frozenset(
-    b"images annotations categories info licenses description url version year contributor date_created id file_name"
-    b" width height license flickr_url coco_url date_captured name supercategory image_id category_id bbox score area"
-    b" iscrowd segmentation counts size keypoints num_keypoints skeleton".split()
+# All names of what COCO's own files and results lists are made of: those in front of annotations, and the others.
+IN_FRONT = frozenset(
+    b"images info licenses description url version year contributor date_created id file_name width height license"
+    b" flickr_url coco_url date_captured name".split()
+)
+OWN_NAMES = IN_FRONT | frozenset(
+    b"annotations categories supercategory image_id category_id bbox score area iscrowd segmentation counts size"
+    b" keypoints num_keypoints skeleton".split()
 )
 _NAME = pattern(rb'"([^"\\]*)"\s*:')
 _JSON_NAME = pattern(r"\.(json|jsonl|ndjson)(\.gz)?$", re.IGNORECASE)
 
 
 def is_plain(peek: Peek) -> bool:
-    """Whether a file has COCO's structure and no names but COCO's: no other format claims as much of it."""
-    names = frozenset(_NAME.findall(peek.head))
-    return names <= OWN_NAMES and b"\\" not in peek.head and looks_like(peek) is Likeness.STRUCTURE
+    """Whether a file has no names but COCO's, as far as it is seen: no other format claims as much of it.
+
+    Of large files, images alone are seen.
+    """
+    names, likeness = frozenset(_NAME.findall(peek.head)), looks_like(peek)
+    are_images = likeness is Likeness.CONTENT and "images" in peek.top_keys and names <= IN_FRONT
+    return b"\\" not in peek.head and (are_images or (likeness is Likeness.STRUCTURE and names <= OWN_NAMES))
 
 
 def looks_like(peek: Peek) -> Likeness | None:
