@@ -16,6 +16,7 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Kind, Likeness, Peek
+from jaccard_eval.reading.tabular.columns import is_header, is_keras_row, is_oriented
 
 FORMAT = Format(
     name="csv",
@@ -32,7 +33,6 @@ def looks_like(peek: Peek) -> Likeness | None:
     """Rate a table by its first line: a header with an image and a box, or data without header; else by its suffix."""
     if peek.kind not in (Kind.TEXT, Kind.BINARY):
         return None
-    from jaccard_eval.reading.tabular.columns import is_header, is_keras_row  # only where a table is possible
     from jaccard_eval.reading.tabular.rows import first_line, split_first_line
 
     _, line = first_line(peek.text)
@@ -45,7 +45,6 @@ def looks_like(peek: Peek) -> Likeness | None:
 
 def iou_types(peek: Peek) -> set[str]:
     """Return what there is, by the first line: upright boxes are only those around oriented ones."""
-    from jaccard_eval.reading.tabular.columns import is_oriented
     from jaccard_eval.reading.tabular.rows import first_line, split_first_line
 
     _, line = first_line(peek.text)

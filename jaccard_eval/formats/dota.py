@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,11 +21,9 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.lines import Layout, TextBoxes, read_class_files, split_files
 from jaccard_eval.reading.peek import IMAGE_FACTS, Likeness, Peek
 from jaccard_eval.text import is_numeral, pluralise, quoted_value
-
-if TYPE_CHECKING:
-    from jaccard_eval.reading.lines import TextBoxes
 
 FORMAT = Format(
     name="dota",
@@ -73,8 +70,6 @@ def iou_types(peek: Peek) -> set[str]:
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of a folder of label files, or of results, to the draft."""
-    from jaccard_eval.reading.lines import Layout, read_class_files  # not needed to look for a format
-
     results = files.files_by_class(path, _RESULT)
     difficult: list[bool] | None = None
     if results:
@@ -186,7 +181,6 @@ def _score_in(fields: Sequence[str]) -> str:
 def _read_labels(folder: Path, draft: Draft) -> tuple[TextBoxes, list[bool]]:
     """Return the lines of label files, and which objects are difficult."""
     from jaccard_eval.formats._yolo.sources import add_label_images
-    from jaccard_eval.reading.lines import TextBoxes, split_files
 
     lines, difficult = TextBoxes((*_NAMES, "score")), list[bool]()
     found = [*split_files(add_label_images(folder, draft), draft.findings, _label_fields)]

@@ -26,6 +26,7 @@ from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import Drawn, add_shapes
+from jaccard_eval.reading.lines import TextBoxes, mention_other_files
 from jaccard_eval.reading.peek import Likeness, Peek, Row, is_quad, most
 from jaccard_eval.text import is_numeral
 
@@ -229,7 +230,6 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         folder_source,
         require_labels,
     )
-    from jaccard_eval.reading.lines import TextBoxes, mention_other_files
 
     source = folder_source(path, draft.findings)
     if not source.files and files.is_folder(path):

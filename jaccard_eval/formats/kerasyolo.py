@@ -17,6 +17,7 @@ from jaccard_eval.options import ReadOptions
 from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.lines import MAX_CLASS, TextBoxes
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.text import is_numeral, quoted_value
 
@@ -72,8 +73,6 @@ def _split(line: str) -> tuple[str, list[str]]:
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of a list to the draft."""
-    from jaccard_eval.reading.lines import MAX_CLASS, TextBoxes  # not needed to look for a format
-
     lines = TextBoxes(_NUMBERS)
     images: list[str] = []
     for number, text in enumerate(files.read_lines(path), start=1):

@@ -15,6 +15,7 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.lines import TextBoxes, split_files
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.text import is_numeral
 
@@ -68,7 +69,6 @@ def benchmark(peek: Peek) -> str:
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of a folder of label files to the draft."""
     from jaccard_eval.formats._yolo.sources import add_label_images  # not needed to look for a format
-    from jaccard_eval.reading.lines import TextBoxes, split_files
 
     lines = TextBoxes(_NUMBERS)
     labels = add_label_images(files.inner_folder(path, _LABELS), draft)

@@ -16,6 +16,7 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.lines import TextBoxes
 from jaccard_eval.reading.peek import Likeness, Peek
 
 FORMAT = Format(
@@ -56,7 +57,6 @@ def _cells(line: str) -> list[str]:
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the scans and nodules of a table and of those next to it, or the marks of one, to the draft."""
-    from jaccard_eval.reading.lines import TextBoxes  # not needed to look for a format
     from jaccard_eval.similarity.spheres import Spheres
 
     table = path / f"{_NODULES}.csv" if files.is_folder(path) else path

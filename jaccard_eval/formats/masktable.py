@@ -27,6 +27,18 @@ from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import rings_of
 from jaccard_eval.reading.peek import FIRST, Kind, Likeness, Peek
 from jaccard_eval.reading.records import RecordCollector
+from jaccard_eval.reading.tabular.columns import (
+    CLASS,
+    IMAGE,
+    SCORE,
+    SIZES,
+    find_column,
+    is_header,
+    listed_names,
+    meant_header,
+    position_of,
+    read_naming,
+)
 from jaccard_eval.text import is_numeral, quoted_value
 
 FORMAT = Format(
@@ -81,8 +93,6 @@ class _Layout:
 
 
 def _layout(header: Sequence[str]) -> _Layout | None:
-    from jaccard_eval.reading.tabular.columns import CLASS, IMAGE, SCORE, SIZES, find_column, is_header, position_of
-
     def first(names: Sequence[str]) -> int | None:
         return next((at for name in names if (at := find_column(header, name)) is not None), None)
 
@@ -201,7 +211,6 @@ def _read_table(path: Path, side: RecordCollector, draft: Draft, options: ReadOp
     """Add the masks of a table; return whether these have classes."""
     import csv
 
-    from jaccard_eval.reading.tabular.columns import listed_names, meant_header, read_naming
     from jaccard_eval.reading.tabular.rows import fields_up_to, first_line, split_first_line
 
     text = files.read_text(path)

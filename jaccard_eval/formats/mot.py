@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,11 +21,9 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.lines import MAX_CLASS, TextBoxes, split_files
 from jaccard_eval.reading.peek import FIRST, Likeness, Peek, Row, most, read_rows
 from jaccard_eval.text import is_numeral, printable
-
-if TYPE_CHECKING:
-    from jaccard_eval.reading.lines import TextBoxes
 
 FORMAT = Format(
     name="mot",
@@ -137,8 +134,6 @@ def _sequences(peek: Peek, role: str, folders: Sequence[Peek], has_file: Callabl
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the frames, classes and boxes of sequences to the draft."""
-    from jaccard_eval.reading.lines import TextBoxes, split_files  # not needed to look for a format
-
     found = {path.stem: path}
     if files.is_folder(path):
         peek = Peek(path)
@@ -206,8 +201,6 @@ def _read_info(file: Path, draft: Draft) -> tuple[int, tuple[float, float]]:
 
 
 def _add_boxes(lines: TextBoxes, table: FloatArray, images: list[str], draft: Draft) -> None:
-    from jaccard_eval.reading.lines import MAX_CLASS
-
     confidence = table[:, _CONFIDENCE]
     # Detectors write -1 or nothing: the benchmark has one class.
     number = np.where(np.isnan(table[:, _CLASS]) | (table[:, _CLASS] == -1), PEDESTRIAN, table[:, _CLASS])

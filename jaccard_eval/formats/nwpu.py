@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,11 +17,9 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.lines import TextBoxes
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.text import is_numeral, quoted_value
-
-if TYPE_CHECKING:
-    from jaccard_eval.reading.lines import TextBoxes
 
 FORMAT = Format(
     name="nwpu",
@@ -77,8 +74,6 @@ def _count(fields: list[str]) -> int:
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images and heads of a file to the draft."""
-    from jaccard_eval.reading.lines import TextBoxes  # not needed to look for a format
-
     lines, images = TextBoxes(_COLUMNS), dict[str, int]()
     for number, text in enumerate(files.read_lines(path), start=1):
         fields = text.split()

@@ -35,10 +35,10 @@ from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Kind, Likeness, Peek
 from jaccard_eval.reading.rawboxes import CodedKeys, RawBoxes
+from jaccard_eval.reading.tabular.columns import RowIndices, position_of_strings
 from jaccard_eval.text import inert, is_numeral, quoted, quoted_value
 
 if TYPE_CHECKING:
-    from jaccard_eval.reading.tabular.columns import RowIndices
     from jaccard_eval.reading.tabular.table import Table
     from jaccard_eval.similarity.masks import Masks
 
@@ -72,8 +72,6 @@ def looks_like(peek: Peek) -> Likeness | None:
     """Rate a table by its first line: every column that is needed under its own name, or MIDs in strings of boxes."""
     if peek.kind not in (Kind.TEXT, Kind.BINARY):
         return None
-    from jaccard_eval.reading.tabular.columns import position_of_strings  # only where a table is possible
-
     header = _header(peek)
     if _mask_kinds(header):
         return Likeness.NAMED

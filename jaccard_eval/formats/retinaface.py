@@ -13,6 +13,7 @@ from jaccard_eval.formats import Format
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
+from jaccard_eval.reading.lines import TextBoxes
 from jaccard_eval.reading.peek import Likeness, Peek
 from jaccard_eval.text import is_numeral
 
@@ -51,8 +52,6 @@ def _is_face(fields: list[str]) -> bool:
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images and faces of a file to the draft."""
-    from jaccard_eval.reading.lines import TextBoxes  # not needed to look for a format
-
     lines = TextBoxes(("left", "top", "width", "height"))
     images: dict[str, int] = {}
     image = ""

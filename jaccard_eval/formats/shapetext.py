@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,12 +29,10 @@ from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.drawn import Drawn
+from jaccard_eval.reading.lines import Place, TextBoxes
 from jaccard_eval.reading.peek import Kind, Likeness, Peek, is_quad, most
 from jaccard_eval.reading.records import RecordCollector
 from jaccard_eval.text import is_numeral, quoted_value
-
-if TYPE_CHECKING:
-    from jaccard_eval.reading.lines import Place
 
 FORMAT = Format(
     name="shapetext",
@@ -324,7 +322,6 @@ def _lines(text: str, layout: Layout) -> list[str]:
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of a folder, or of a text for all images, to the draft."""
     from jaccard_eval.formats._yolo.sources import add_label_images  # not needed to look for a format
-    from jaccard_eval.reading.lines import TextBoxes
 
     is_folder = files.is_folder(path)
     if is_folder and {*_CUB[:2]} <= {*files.list_folder(path)[1]}:
@@ -345,6 +342,13 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         _read_pascal(named, texts, draft)
         return
     layout = _layout_of([*texts.values()], has_images=not is_folder) or LAYOUTS["bbGt"]
+    _read_lines(named, texts, layout, draft, has_images=not is_folder)
+
+
+def _read_lines(
+    named: Mapping[str, Path], texts: Mapping[str, str], layout: Layout, draft: Draft, *, has_images: bool
+) -> None:
+    """Add what the lines of texts hold, by the images that these are of, or that the lines name."""
     lines = TextBoxes((*layout.box, "score"))
     flags: dict[str, list[bool]] = {name: [] for name in _FLAGS}
     labels: list[str] = []
@@ -373,7 +377,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     scores = lines.scores(
         table, draft, detail="has no score, as others have", fix="Write the score of every prediction."
     )
-    if not is_folder:
+    if has_images:
         _set_images(list(dict.fromkeys(lines.images)), draft)
     coords = table[:, :-1]
     columns: dict[str, Any] = {
@@ -445,8 +449,6 @@ def _texts(named: Mapping[str, Path], findings: FindingLog) -> Iterator[tuple[st
 
 def _read_pascal(named: Mapping[str, Path], texts: Mapping[str, str], draft: Draft) -> None:
     """Add the boxes of records in words, whose first pixel is 0 or 1 by their own words: they are kept as written."""
-    from jaccard_eval.reading.lines import TextBoxes
-
     lines = TextBoxes(_CORNERS)
     for key, text in texts.items():
         for number, line in enumerate(text.split("\n"), start=1):
@@ -460,8 +462,6 @@ def _read_pascal(named: Mapping[str, Path], texts: Mapping[str, str], draft: Dra
 
 def _read_cub(path: Path, draft: Draft) -> None:
     """Add the images and boxes of tables that are joined by the numbers of images and classes."""
-    from jaccard_eval.reading.lines import TextBoxes
-
     there = files.list_folder(path)[1]
     names, _, label_of, class_names = (_numbered(path / name) if name in there else {} for name in _CUB)
     lines = TextBoxes(_SIDES)

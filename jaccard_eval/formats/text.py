@@ -20,6 +20,7 @@ from jaccard_eval.patterns import pattern
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.peek import Kind, Likeness, Peek
+from jaccard_eval.reading.tabular.columns import is_header
 from jaccard_eval.text import is_numeral, quoted_value
 
 FORMAT = Format(
@@ -46,7 +47,6 @@ def looks_like(peek: Peek) -> Likeness | None:
     """Rate a text by its first lines: an image, a class and a box each."""
     if peek.is_folder or peek.kind is not Kind.TEXT or peek.suffix not in (".txt", ""):
         return None
-    from jaccard_eval.reading.tabular.columns import is_header  # only where a list is possible
     from jaccard_eval.reading.tabular.rows import split_first_line
 
     # The rows of a table with a header may be such lines as well, and its header names its columns.
