@@ -747,14 +747,20 @@ def two_sides(paths: Sequence[Path], options: RunOptions) -> tuple[Path, Path]:
     sides = []
     for name, given in (("GT", options.gt), ("PRED", options.pred)):
         if len(given) > 1:
-            raise click.UsageError(f"{name} is given {len(given)} times; keep one", context)
+            raise click.UsageError(f"{name} is given {len(given)} times. {_ONE_EACH}", context)
         if not given and not rest:
             refuse_results(paths)
             raise click.UsageError(f"Missing argument '{name}'.", context)
         sides.append(given[0] if given else rest.pop(0))
     if rest:
-        raise click.UsageError(f"Got unexpected extra argument ({rest[0]})", context)
+        raise click.UsageError(f"Got unexpected extra argument ({rest[0]}). {_ONE_EACH}", context)
     return sides[0], sides[1]
+
+
+_ONE_EACH = (
+    "GT and PRED are one path each: compare several models with 'jaccard-eval compare GT PRED PRED ...', and join the"
+    " parts of one run to one file first"
+)
 
 
 def typed_options(*groups: str, without: Collection[str] = ()) -> list[str]:

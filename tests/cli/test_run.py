@@ -52,7 +52,10 @@ def test_the_traceback_is_shown_on_request(capsys: pytest.CaptureFixture[str], m
     [
         (["evalaute", "gt.json", "pred.json"], "'evalaute' is neither a command nor a file. Did you mean 'evaluate'?"),
         (["gt.json"], "Missing argument 'PRED'."),
-        (["a", "b", "c"], "Got unexpected extra argument (c)"),
+        (
+            ["a", "b", "c"],
+            "Got unexpected extra argument (c). GT and PRED are one path each: compare several models with",
+        ),
         (["--gt", "a", "--gt", "b", "c"], "GT is given 2 times"),
         (["a", "b", "--per-clas"], "--per-class"),
         (

@@ -354,6 +354,13 @@ def test_a_column_of_ground_truth_that_may_be_the_class_is_asked_for_unless_one_
     assert load(table, names=("insect",)).labels.names == ("insect",)
 
 
+def test_a_row_for_each_keypoint_is_no_object_that_is_a_point(load: Load) -> None:
+    text = "image,class,keypoint,x,y,v\na.jpg,person,nose,10,20,2\na.jpg,person,eye,12,18,2\n"
+    with pytest.raises(DataError, match=r"columns-ambiguous.*--gt-columns x=x,y=y"):
+        load(text)
+    assert load(text, columns="x=x,y=y").boxes.xywh.tolist() == [[10, 20, 0, 0], [12, 18, 0, 0]]
+
+
 @pytest.mark.parametrize(
     "header", ["image,class,x1,y1,v1,x2,y2,v2", "image,class,x1,y1,x2,y2,x3,y3", "image,class,x1,y1,x2,y2,v1,v2"]
 )
@@ -361,9 +368,7 @@ def test_points_of_a_pose_are_not_the_corners_of_a_box_unless_they_are_named_so(
     # Of 10, 20 and 40, 60 only the columns that are named count: width 40 - 10 = 30, height 60 - 20 = 40.
     values = {"image": "a.jpg", "class": "dog", "x1": "10", "y1": "20", "x2": "40", "y2": "60"}
     text = f"{header}\n{','.join(values.get(name, '2') for name in header.split(','))}\n"
-    with pytest.raises(
-        DataError, match=r"columns-ambiguous.*name the box that is meant: --gt-columns xmin=x1"
-    ) as raised:
+    with pytest.raises(DataError, match=r"columns-ambiguous.*name what is meant: --gt-columns xmin=x1") as raised:
         load(text)
     (found,) = raised.value.findings
     assert found.fix is not None

@@ -410,15 +410,12 @@ def resolve_columns(header: Sequence[str], options: ReadOptions, findings: Findi
     if box is None:
         _report_missing_box(header, at, options, findings, where)
     elif not naming and _are_points(header, box[1]):
-        detail = f"the columns {listed_names(header)} name more points than two corners, or which of them are visible"
-        remedy = "Write poses as COCO JSON (keypoints: x1, y1, v1, ...), or name the box that is meant: {columns}."
-        fix = Fix.of_side(
-            options.role,
-            remedy,
-            columns=",".join(
-                f"{corner}={header[position]}" for corner, position in zip(LAYOUTS[0][1], box[1], strict=True)
-            ),
-        )
+        detail = f"the columns {listed_names(header)} are of the points of a pose or an outline, not of a box"
+        remedy = "Write poses as COCO JSON (keypoints: x1, y1, v1, ...), or name what is meant: {columns}."
+        meanings = LAYOUTS[0][1] if len({*box[1]}) == len(box[1]) else POINT[1][:2]
+        pairs = zip(meanings, dict.fromkeys(box[1]), strict=True)
+        columns = ",".join(f"{meaning}={header[position]}" for meaning, position in pairs)
+        fix = Fix.of_side(options.role, remedy, columns=columns)
         findings.error("columns-ambiguous", where, detail, fix=fix)
         return None
     if image is None or label is None or box is None:
@@ -428,7 +425,9 @@ def resolve_columns(header: Sequence[str], options: ReadOptions, findings: Findi
 
 
 def _are_points(header: Sequence[str], box: Sequence[int]) -> bool:
-    """Whether a box of two numbered corners would be the first two points of a pose or an outline."""
+    """Whether two numbered corners would be the first points of a pose or an outline, or a point one of a pose."""
+    if len({*box}) == 2 and len(box) > 2:
+        return not _OF_POSES.isdisjoint(map(_compact, header))
     if any(_NUMBERED.fullmatch(_compact(header[position])) is None for position in box) or len(box) != len("xyxy"):
         return False
     numbered = [found[1] for name in map(_compact, header) if (found := _NUMBERED.fullmatch(name)) is not None]
@@ -486,6 +485,11 @@ def _compacted(*groups: Iterable[str]) -> frozenset[str]:
     return frozenset(_compact(name) for group in groups for name in group)
 
 
+# In a table with a row for each point.
+_OF_POSES = _compacted(
+    ("keypoint", "keypoint_id", "keypoint_name", "joint", "joint_id", "joint_name", "landmark", "body_part", "v"),
+    ("visibility",),
+)
 _KNOWN = _compacted(
     IMAGE, CLASS, SCORE, AREA, ANGLE, PACKED, STRINGS, *FLAGS.values(), *SIZES, *CORNERS,
     *(names for _, names in (*LAYOUTS, *MORE_LAYOUTS)),
