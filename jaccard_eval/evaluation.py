@@ -64,7 +64,8 @@ if TYPE_CHECKING:
     Options = TypeVar("Options", bound=SideOptions)
 
 
-MANY_BOXES = 500_000  # of fewer, what a thread holds besides weighs more than the time that it saves
+# Of fewer, what a thread holds besides weighs more than the time that it saves.
+MANY_BOXES, MANY_SHAPES = 500_000, 50_000
 # In which order a signature names the choice of rows, images and classes; what stands not here comes behind.
 SELECTING = (
     *("nms", "classes", "exclude_classes", "score_min", "extra_images", "images_in_common", "class_map"),
@@ -246,7 +247,7 @@ def load_and_align(
     selection, prints = _selection(options, gt_side, pred_side, aligned), Meanwhile(partial(_prints, aligned))
     if store is not None:
         prints()
-    elif are_printed_meanwhile and len(aligned.pred) >= MANY_BOXES:
+    elif are_printed_meanwhile and len(aligned.pred) >= (MANY_BOXES if iou_type == BOXES else MANY_SHAPES):
         prints.begin()
     return Sides(gt_side, pred_side, aligned, selection, prints)
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -350,17 +350,27 @@ def _named(given: Input) -> str:
     return str(given.source) if isinstance(given.source, str | os.PathLike) else f"<{type(given.source).__name__}>"
 
 
+# What is scanned ahead of a list where an `iou_type` is compared.
+_SCANNED: dict[str, Literal["boxes", "masks", "poses"]] = {
+    BOXES: "boxes",
+    "segm": "masks",
+    "boundary": "masks",
+    "keypoints": "poses",
+}
+
+
 def read_both(gt: Input, pred: Input) -> Readings:
     """Read what can be read of both sides; sides that were given in the wrong order are read as what they are."""
-    # Of boxes kept elsewhere, and of other shapes, a plain list of boxes is of no use.
+    # Of boxes kept elsewhere, and of turned ones, a plain list is of no use.
     truth_scored, scored = (_has_scores(given.source) for given in (gt, pred))
     if truth_scored and scored is False:
         detail = "has no scores, but what is given as ground truth has: the two sides are swapped"
         where, fix = Where(_named(pred)), Fix.missing("Pass the ground truth first, then the predictions.")
         raise DataError.single("sides-swapped", where, detail, fix=fix)
-    is_of_use = pred.store is None and (pred.options is None or pred.options.iou_type == BOXES)
+    scanned = _SCANNED.get(BOXES if pred.options is None else pred.options.iou_type)
+    is_of_use = pred.store is None and scanned is not None and not (pred.options and pred.options.whole_bodies)
     path = Path(pred.source) if isinstance(pred.source, str | os.PathLike) and is_of_use else None
-    with scanning_ahead(path):
+    with scanning_ahead(path, scanned or "boxes"):
         gt_side, gt_errors = gt.attempt("gt")
         pred_side, pred_errors = pred.attempt("pred")
     paths = [given.source for given in (gt, pred) if isinstance(given.source, str | os.PathLike)]

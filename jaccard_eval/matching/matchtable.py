@@ -114,7 +114,7 @@ def keyed_pairs(
     truth = gt.boxes if are_large else gt.boxes.take(gt.rows)
     second = similarity.prepare(truth, protocol)
     whole = similarity.prepare(det.boxes, protocol) if are_large else None
-    of_det, of_gt = (side.places() for side in (det, gt))
+    of_det, of_gt = (side.places() if are_large else side.rows for side in (det, gt))
     if crowd is not None and are_large:
         crowd = crowd[of_gt] if len(crowd) else np.zeros(len(truth), dtype=np.bool_)
     chunks = []

@@ -13,7 +13,7 @@ from pathlib import Path
 
 VARIABLE = "JACCARD_EVAL_NATIVE"
 LIBRARY = Path(__file__).with_name("_core.so")  # by this name on every system
-VERSION = 19  # of its functions, as core.cpp has it
+VERSION = 20  # of its functions, as core.cpp has it
 
 _POINTER, _INTEGER, _NUMBER, _SIZE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double, ctypes.c_size_t
 # What each returns, then what it takes.
@@ -30,7 +30,7 @@ _FUNCTIONS = {
     "pack_rows": (None, _INTEGER, _INTEGER, *[_POINTER] * 5),
     "digest_rows": (_INTEGER, _INTEGER, _INTEGER, _POINTER, _INTEGER, _POINTER, _POINTER, _INTEGER, _INTEGER, _POINTER),
     "count_pairs": (_INTEGER, _INTEGER, _INTEGER, _POINTER, _POINTER, _INTEGER, _POINTER, _POINTER),
-    "scan_shapes": (_INTEGER, _POINTER, _SIZE, *[_INTEGER] * 3, *[_POINTER] * 8),
+    "scan_shapes": (_INTEGER, _POINTER, _SIZE, ctypes.POINTER(_SIZE), *[_INTEGER] * 5, *[_POINTER] * 8),
     "read_outlines": (_INTEGER, _POINTER, _SIZE, _INTEGER, *[_POINTER] * 11),
     "read_poses": (_INTEGER, _POINTER, _SIZE, _INTEGER, _POINTER, _POINTER, _INTEGER, _POINTER),
     "fill_polygons": (_INTEGER, _INTEGER, *[_POINTER] * 8),

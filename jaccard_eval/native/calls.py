@@ -10,10 +10,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import field
+from functools import partial
 from io import BufferedIOBase, BufferedReader, BytesIO
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -376,12 +377,10 @@ def scan_results(file: BufferedIOBase, size: int) -> ScannedResults | None:
     if core is None or place is None:
         return None
     with Stage("decoding", size, unit=BYTES) as stage:
-        ahead = _AHEAD.get()
-        if ahead is not None and ahead.is_of(file):
-            scanned = ahead.wait()
-            if scanned is not None:
-                stage.advance(size)
-                return scanned
+        scanned = _scanned_ahead(file)
+        if isinstance(scanned, ScannedResults):
+            stage.advance(size)
+            return scanned
         return _scan(core, file, place, PIECE, stage)
 
 
@@ -444,9 +443,10 @@ def scan_in_pieces(
 
 
 @contextlib.contextmanager
-def scanning_ahead(path: Path | None) -> Iterator[None]:
-    """Scan a file, if it is a large list, while others are read inside; `scan_results` takes what was scanned."""
-    token = _AHEAD.set(None if path is None else _Ahead.begin(path))
+def scanning_ahead(path: Path | None, kind: Literal["boxes", "masks", "poses"] = "boxes") -> Iterator[None]:
+    """Scan a file, if it is a large list, while others are read inside; what scans it then takes what was scanned."""
+    scan = _scan if kind == "boxes" else partial(_scan_shape_list, poses=kind == "poses")
+    token = _AHEAD.set(None if path is None else _Ahead.begin(path, scan))
     try:
         yield
     finally:
@@ -456,17 +456,15 @@ def scanning_ahead(path: Path | None) -> Iterator[None]:
 class _Ahead:
     """A list that is scanned in a thread of its own, which hardly runs Python."""
 
-    def __init__(self, core: ctypes.CDLL, file: BufferedReader, place: Place) -> None:
+    def __init__(self, file: BufferedReader, scan: Callable[[], Scanned | None]) -> None:
         self._identity = _identity(file)
-        self._scanned: ScannedResults | None = None
+        self._scanned: Scanned | None = None
         # Nobody waits for it where something else went wrong.
-        self._thread = threading.Thread(
-            target=self._scan, args=(core, file, place), name="jaccard-eval-ahead", daemon=True
-        )
+        self._thread = threading.Thread(target=self._scan, args=(file, scan), name="jaccard-eval-ahead", daemon=True)
         self._thread.start()
 
     @classmethod
-    def begin(cls, path: Path) -> _Ahead | None:
+    def begin(cls, path: Path, scan: Callable[..., Scanned | None]) -> _Ahead | None:
         """Begin to scan; None where there is nothing to scan, or no thread to be had: nothing needs this."""
         core = load_core()
         if core is None:
@@ -477,15 +475,15 @@ class _Ahead:
                 file = opened.enter_context(path.open("rb"))
                 place = find_list(file, found.st_size)
                 if place is not None:
-                    ahead = cls(core, file, place)
+                    ahead = cls(file, partial(scan, core, file, place, PIECE_AHEAD, Stage("decoding")))
                     opened.pop_all()  # the thread closes it
                     return ahead
         return None
 
-    def _scan(self, core: ctypes.CDLL, file: BufferedReader, place: Place) -> None:
+    def _scan(self, file: BufferedReader, scan: Callable[[], Scanned | None]) -> None:
         # Whatever goes wrong here will do so again where the file is read in its turn, and is explained there.
         with file, contextlib.suppress(OSError, MemoryError):
-            scanned = _scan(core, file, place, PIECE_AHEAD, Stage("decoding"))
+            scanned = scan()
             if _identity(file) == self._identity:
                 self._scanned = scanned
 
@@ -493,10 +491,15 @@ class _Ahead:
         """Whether that is the file which is scanned, as it was."""
         return isinstance(file, BufferedReader) and _identity(file) == self._identity
 
-    def wait(self) -> ScannedResults | None:
+    def wait(self) -> Scanned | None:
         """Return what was scanned; None where the file is not a plain list, or has changed meanwhile."""
         self._thread.join()
         return self._scanned
+
+
+def _scanned_ahead(file: BufferedIOBase) -> Scanned | None:
+    ahead = _AHEAD.get()
+    return ahead.wait() if ahead is not None and ahead.is_of(file) else None
 
 
 class _Identity(NamedTuple):
@@ -512,6 +515,7 @@ def _identity(file: BufferedReader) -> _Identity:
 
 
 _AHEAD: ContextVar[_Ahead | None] = ContextVar("ahead", default=None)
+Scanned: TypeAlias = "ScannedResults | ScannedShapeList"
 
 
 LONGEST_NUMBER = 7  # characters of 5 bits: more than the pixels of any image
@@ -544,8 +548,24 @@ class ScannedOutlines:
     is_short: BoolArray
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScannedShapeList:
+    """Detections with their shapes, masks or poses (n, k, 3), and the key of their list."""
+
+    key: str
+    columns: RecordColumns
+    shapes: ScannedOutlines | FloatArray
+
+
 def scan_shapes(data: bytes, *, poses: bool, role: str) -> ScannedShapes | None:
     """Find the shapes of ground truth or of a results list, of text that is UTF-8; None if any is unusual."""
+    whole = ctypes.c_size_t(0)
+    return _scan_shapes(data, whole, is_first=True, is_last=True, poses=poses, role=role)
+
+
+def _scan_shapes(
+    data: bytes | Piece, position: ctypes.c_size_t, *, is_first: bool, is_last: bool, poses: bool, role: str
+) -> ScannedShapes | None:
     core = load_core()
     if core is None:
         return None
@@ -559,7 +579,8 @@ def scan_shapes(data: bytes, *, poses: bool, role: str) -> ScannedShapes | None:
     coords, score = np.empty((n_results, 4)), np.empty(n_results)
     bounds = np.zeros(3, np.int64)
     columns = (bounds, at, stop, number, image, category, coords, score)
-    n = _call(core.jaccard_scan_shapes, data, len(data), int(poses), int(is_truth), capacity, *columns)
+    piece = data, len(data), ctypes.byref(position), int(is_first), int(is_last)
+    n = _call(core.jaccard_scan_shapes, *piece, int(poses), int(is_truth), capacity, *columns)
     if n < 0:
         return None
     return ScannedShapes(
@@ -573,49 +594,131 @@ def scan_shapes(data: bytes, *, poses: bool, role: str) -> ScannedShapes | None:
     )
 
 
+def scan_shape_list(file: BufferedIOBase, size: int, *, poses: bool) -> ScannedShapeList | None:
+    """Read results with masks, or with poses, of a file of ASCII that is never in memory as a whole, as above."""
+    core = load_core()
+    place = None if core is None else find_list(file, size)
+    if core is None or place is None:
+        return None
+    with Stage("decoding", size, unit=BYTES) as stage:
+        scanned = _scanned_ahead(file)
+        if isinstance(scanned, ScannedShapeList):
+            stage.advance(size)
+            return scanned
+        return _scan_shape_list(core, file, place, PIECE, stage, poses=poses)
+
+
+def _scan_shape_list(
+    core: ctypes.CDLL, file: BufferedIOBase, place: Place, first: int, stage: Stage, *, poses: bool
+) -> ScannedShapeList | None:
+    file.seek(place.start)
+    room: _PoseRoom | _OutlineRoom = _PoseRoom() if poses else _OutlineRoom()
+    parts: list[RecordColumns] = []
+
+    def scan(piece: Piece, position: ctypes.c_size_t, is_first: bool, is_last: bool) -> bool:
+        if piece.max(initial=0) > LAST_OF_ASCII:
+            return False
+        found = _scan_shapes(piece, position, is_first=is_first, is_last=is_last, poses=poses, role="pred")
+        if found is None or not room.add(core, piece, found):
+            return False
+        parts.append(found.columns)
+        return True
+
+    size = place.end - place.start
+    if not scan_in_pieces(file, size, scan, first=first, largest=LARGEST_PIECE, stage=stage):
+        return None
+    shapes = room.filled()
+    if shapes is None:
+        return None
+    image, category, coords, score = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("image", "category", "coords", "score")
+    )
+    columns = RecordColumns(image=image, category=category, coords=coords, score=score)
+    return ScannedShapeList(key=place.key, columns=columns, shapes=shapes)
+
+
 def read_outlines(data: bytes, scanned: ScannedShapes) -> ScannedOutlines | None:
     """Read the masks that were found; None if any is unusual."""
-    core = load_core()
-    if core is None:
-        return None
-    n = len(scanned.at)
-    n_corners, n_rings, n_edges = scanned.bounds.tolist()
-    corners, rings, parts = (
-        np.empty((n_corners // 2 + 1, 2)),
-        np.empty(n_rings + 1, np.int64),
-        np.empty(n + 1, np.int64),
-    )
-    edges, offsets, sizes = np.empty(n_edges, np.int64), np.empty(n + 1, np.int64), np.empty((n, 2), np.int64)
-    has_polygons, is_short = np.empty(n, np.bool_), np.empty(n, np.bool_)
-    columns = (corners, rings, parts, edges, offsets, sizes, has_polygons, is_short)
-    if _call(core.jaccard_read_outlines, data, len(data), n, scanned.at, scanned.stop, scanned.bounds, *columns) < 0:
-        return None
-    rings = rings[: parts[-1] + 1]
-    return ScannedOutlines(
-        corners=corners[: rings[-1]],
-        rings=rings,
-        parts=parts,
-        edges=edges[: offsets[-1]],
-        offsets=offsets,
-        sizes=sizes,
-        has_polygons=has_polygons,
-        is_short=is_short,
-    )
+    core, room = load_core(), _OutlineRoom()
+    return None if core is None or not room.add(core, data, scanned) else room.filled()
+
+
+class _OutlineRoom:
+    """Masks that are read from one text after the other, in arrays that grow where they are."""
+
+    def __init__(self) -> None:
+        self.corners, self.edges = np.empty((0, 2)), np.empty(0, np.int64)
+        self.rings, self.parts, self.offsets = (np.zeros(1, np.int64) for _ in range(3))
+        self.sizes = np.empty((0, 2), np.int64)
+        self.has_polygons, self.is_short = np.empty(0, np.bool_), np.empty(0, np.bool_)
+
+    def add(self, core: ctypes.CDLL, data: bytes | Piece, scanned: ScannedShapes) -> bool:
+        """Read the masks of a text; return whether none is unusual."""
+        before, n = len(self.sizes), len(self.sizes) + len(scanned.at)
+        n_rings, n_edges = int(self.parts[-1]), int(self.offsets[-1])
+        most = scanned.bounds + np.array((2 * int(self.rings[n_rings]), n_rings, n_edges))
+        self._resize(most, n)
+        rows = (array[before:] for array in (self.offsets, self.sizes, self.has_polygons, self.is_short))
+        columns = (self.corners, self.rings, self.parts[before:], self.edges, *rows)
+        given = data, len(data), len(scanned.at), scanned.at, scanned.stop, most
+        return _call(core.jaccard_read_outlines, *given, *columns) >= 0
+
+    def _resize(self, most: IntArray, n: int) -> None:
+        n_numbers, n_rings, n_edges = most.tolist()
+        self.corners.resize((n_numbers // 2 + 1, 2), refcheck=False)
+        self.rings.resize(n_rings + 1, refcheck=False)
+        self.edges.resize(n_edges, refcheck=False)
+        for ends in (self.parts, self.offsets):
+            ends.resize(n + 1, refcheck=False)
+        self.sizes.resize((n, 2), refcheck=False)
+        for flags in (self.has_polygons, self.is_short):
+            flags.resize(n, refcheck=False)
+
+    def filled(self) -> ScannedOutlines:
+        """Return what was read."""
+        n_rings, n_edges = int(self.parts[-1]), int(self.offsets[-1])
+        n_corners = int(self.rings[n_rings])
+        self._resize(np.array((2 * n_corners, n_rings, n_edges)), len(self.sizes))
+        return ScannedOutlines(
+            corners=self.corners[:n_corners],
+            rings=self.rings,
+            parts=self.parts,
+            edges=self.edges,
+            offsets=self.offsets,
+            sizes=self.sizes,
+            has_polygons=self.has_polygons,
+            is_short=self.is_short,
+        )
 
 
 def read_poses(data: bytes, scanned: ScannedShapes) -> FloatArray | None:
     """Read the poses that were found, (n, k, 3), all of as many points as the first; None if any is unusual."""
-    core = load_core()
-    if core is None or not len(scanned.at):
-        return None
-    length = data.count(b",", scanned.at[0], scanned.stop[0]) + 1
-    # No list has more numbers than half of its characters.
-    if length % 3 or 2 * length * len(scanned.at) > int((scanned.stop - scanned.at).sum()):
-        return None
-    points = np.empty((len(scanned.at), length // 3, 3))
-    places = (scanned.at, scanned.stop)
-    found = _call(core.jaccard_read_poses, data, len(data), len(scanned.at), *places, length, points)
-    return None if found < 0 else points
+    core, room = load_core(), _PoseRoom()
+    return None if core is None or not room.add(core, data, scanned) else room.filled()
+
+
+class _PoseRoom:
+    """Poses that are read from one text after the other, in an array that grows where it is."""
+
+    def __init__(self) -> None:
+        self.points = np.empty((0, 0, 3))
+
+    def add(self, core: ctypes.CDLL, data: bytes | Piece, scanned: ScannedShapes) -> bool:
+        """Read the poses of a text; return whether none is unusual."""
+        at, stop, before = scanned.at, scanned.stop, len(self.points)
+        if not len(at):
+            return True
+        length = 3 * self.points.shape[1] or bytes(data[at[0] : stop[0]]).count(b",") + 1
+        # No list has more numbers than half of its characters.
+        if length % 3 or 2 * length * len(at) > int((stop - at).sum()):
+            return False
+        self.points.resize((before + len(at), length // 3, 3), refcheck=False)
+        given = data, len(data), len(at), at, stop, length
+        return _call(core.jaccard_read_poses, *given, self.points[before:]) >= 0
+
+    def filled(self) -> FloatArray | None:
+        """Return what was read; None if there is nothing, which has no number of points."""
+        return self.points if len(self.points) else None
 
 
 def fill_polygons(

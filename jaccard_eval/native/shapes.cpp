@@ -181,13 +181,14 @@ Int *united(Int *edges, Int *stop) {
 }  // namespace
 
 // Find the shape of each annotation of ground truth, or of each record of a results list: where the value of
-// `segmentation` begins and stops, or of `keypoints` where `is_pose`. Of results, the other columns are read as well;
+// `segmentation` begins and stops, or of `keypoints` where `is_pose`. A list is given in pieces, with `position` as
+// for `jaccard_scan_results`, ground truth as a whole. Of results, the other columns are read as well;
 // their boxes may be missing, and are NaN then; of ground truth `number` alone, the keypoints that are labelled, -1 if
 // not given. `bounds` are the most numbers of corners, polygons, and edges of runs that there can be. Returns how many
 // records there are, or NOT_PLAIN.
-EXPORTED Int jaccard_scan_shapes(Text text, std::size_t size, Int is_pose, Int is_truth, Int capacity, Int *bounds,
-                                 Int *at, Int *stop, Int *number, Int *image, Int *category, double *box,
-                                 double *score) {
+EXPORTED Int jaccard_scan_shapes(Text text, std::size_t size, std::size_t *position, Int is_first, Int is_last,
+                                 Int is_pose, Int is_truth, Int capacity, Int *bounds, Int *at, Int *stop, Int *number,
+                                 Int *image, Int *category, double *box, double *score) {
     constexpr Name SECTIONS[] = {"annotations"};
     constexpr Name FIELDS[] = {"segmentation", "keypoints", "num_keypoints", "image_id",     "category_id",
                                "bbox",         "score",     "file_name",     "category_name"};
@@ -238,20 +239,35 @@ EXPORTED Int jaccard_scan_shapes(Text text, std::size_t size, Int is_pose, Int i
         return is_read && (seen & needed) == needed;
     };
     reader.skip_blanks();
-    unsigned sections = 0;
-    const auto read_records = [&](std::size_t) { return reader.read_list(read_record); };
-    const bool is_read = is_truth != 0 ? reader.read_object(SECTIONS, sections, read_records) : read_records(0);
-    reader.skip_blanks();
-    return is_read && reader.at_end() && (is_truth == 0 || sections == 1) ? n : NOT_PLAIN;
+    if (is_truth != 0) {
+        unsigned sections = 0;
+        const auto read_records = [&](std::size_t) { return reader.read_list(read_record); };
+        const bool is_read = reader.read_object(SECTIONS, sections, read_records);
+        reader.skip_blanks();
+        return is_read && reader.at_end() && sections == 1 ? n : NOT_PLAIN;
+    }
+    if (is_first != 0 && !reader.take('[')) return NOT_PLAIN;
+    for (Int n_whole = 0;; n_whole = n) {
+        reader.skip_blanks();
+        *position = reader.position();
+        const bool is_read = read_record();
+        reader.skip_blanks();
+        if (is_read && reader.take(',')) continue;
+        if (is_last == 0) return n_whole;  // the next piece begins with what this one does not hold as a whole
+        const bool is_done = is_read && reader.take(']');
+        reader.skip_blanks();
+        *position = reader.position();
+        return is_done && reader.at_end() ? n : NOT_PLAIN;
+    }
 }
 
 // Read the masks that lie from `at` to `stop`: polygons of three points and more, or runs that make up an image of the
-// size that they come with. `is_short` marks masks with other polygons, which are left away. Returns 0, or NOT_PLAIN.
+// size that they come with. `is_short` marks masks with other polygons, which are left away. The first of `parts` and
+// `offsets` say how many polygons and edges there are already, behind which others come. Returns 0, or NOT_PLAIN.
 EXPORTED Int jaccard_read_outlines(Text text, std::size_t size, Int n, const Int *at, const Int *stop,
                                    const Int *bounds, double *corners, Int *rings, Int *parts, Int *edges, Int *offsets,
                                    Int *sizes, std::uint8_t *has_polygons, std::uint8_t *is_short) {
-    Int n_corners = 0, n_rings = 0, *last = edges;
-    rings[0] = parts[0] = offsets[0] = 0;
+    Int n_rings = parts[0], n_corners = rings[n_rings], *last = edges + offsets[0];
     for (Int i = 0; i < n; ++i) {
         Reader reader(text, size, static_cast<std::size_t>(at[i]));
         sizes[2 * i] = sizes[2 * i + 1] = is_short[i] = 0;

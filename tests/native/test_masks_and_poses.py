@@ -2,11 +2,14 @@
 
 import json
 import random
+import threading
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from command_line import run_here
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pycocotools import mask as reference
@@ -16,12 +19,22 @@ from jaccard_eval.findings import FindingLog, Where
 from jaccard_eval.formats._coco.shapes import (
     _compiled_outlines,
     _compiled_truth_poses,
+    _outlines_of,
     read_keypoints,
     read_outlines,
     shape_records,
 )
 from jaccard_eval.formats._coco.strict import Layout
-from jaccard_eval.native.calls import SHORTEST_RESULT, SHORTEST_TRUTH, read_poses, scan_shapes
+from jaccard_eval.native import calls
+from jaccard_eval.native.calls import (
+    SHORTEST_RESULT,
+    SHORTEST_TRUTH,
+    ScannedOutlines,
+    ScannedShapeList,
+    read_poses,
+    scan_shape_list,
+    scan_shapes,
+)
 from jaccard_eval.similarity.masks import Masks, Outlines, intersections
 from jaccard_eval.similarity.runs import Runs, offsets_of, runs_of_polygons
 
@@ -60,11 +73,27 @@ def bits(outlines: Outlines) -> list[Any]:
     return [(name, arrays[name].dtype, arrays[name].shape, arrays[name].tobytes()) for name in sorted(arrays)]
 
 
+def in_pieces(data: bytes, size: int, *, poses: bool) -> ScannedShapeList | None:
+    """Return what the core reads of a list of which pieces of that size are in memory."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(calls, "PIECE", size)
+        return scan_shape_list(BytesIO(data), len(data), poses=poses)
+
+
 def require_alike(data: bytes, layout: Layout) -> bool:
     """Require that masks that the core reads are what Python reads without an error; return whether it reads them."""
     log = FindingLog()
     scanned = scan_shapes(data, poses=False, role="gt" if layout is Layout.OBJECT else "pred")
     outlines = None if scanned is None else _compiled_outlines(data, scanned, place, log)
+    if layout is Layout.ARRAY:
+        for size in (7, 100, 1 << 20):  # a piece may end anywhere
+            found = in_pieces(data, size, poses=False)
+            assert (found is None) == (outlines is None or not data.isascii()), data
+            if scanned and outlines and found and isinstance(found.shapes, ScannedOutlines):
+                assert bits(_outlines_of(found.shapes, place, FindingLog())) == bits(outlines), data
+                for name in ("image", "category", "coords", "score"):
+                    expected = getattr(scanned.columns, name)
+                    assert np.array_equal(getattr(found.columns, name), expected, equal_nan=True), data
     if outlines is None:
         return False
     others, records = (
@@ -231,6 +260,9 @@ def test_poses_are_read_alike_or_left_to_python(poses: list[Any], is_read: bool)
     scanned = scan_shapes(data, poses=True, role="pred")
     points = None if scanned is None else read_poses(data, scanned)
     assert (points is not None) == is_read
+    for size in (7, 200):
+        found = in_pieces(data, size, poses=True)
+        assert np.array_equal([] if found is None else found.shapes, [] if points is None else points)
     if points is not None:
         expected, _ = read_keypoints(shape_records(Path("x"), data, Layout.ARRAY), place, FindingLog(), role="pred")
         assert points.tolist() == expected.points.tolist()
@@ -253,3 +285,34 @@ def test_labels_of_poses_are_counted_alike(pose: list[float], number: int | None
         )
         assert not log.findings()
         assert (found[0].points.tolist(), found[1].tolist()) == (poses.points.tolist(), unlabelled.tolist())
+
+
+@pytest.mark.parametrize(
+    ("iou_type", "shape"), [("segm", {"segmentation": [SQUARE]}), ("keypoints", {"keypoints": POSE[:3] * 17})]
+)
+def test_a_run_reads_the_same_when_the_list_is_scanned_ahead(
+    iou_type: str, shape: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truth = {"id": 1, "image_id": 1, "category_id": 2, "bbox": [1, 1, 5, 4], "area": 20, "iscrowd": 0} | shape
+    document = {
+        "images": [{"id": 1, "width": 9, "height": 9}],
+        "annotations": [truth | {"num_keypoints": 2}],
+        "categories": [{"id": 2, "name": "a"}],
+    }
+    (tmp_path / "gt.json").write_text(json.dumps(document))
+    (tmp_path / "dt.json").write_text(json.dumps([RESULT | shape] * 3))
+    read = calls._scan_shape_list
+    threads: list[bool] = []
+
+    def noted(*args: Any, **options: Any) -> ScannedShapeList | None:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return read(*args, **options)
+
+    monkeypatch.setattr(calls, "_scan_shape_list", noted)
+    written = []
+    for largest in (1 << 22, 1):
+        monkeypatch.setattr(calls, "LARGE", largest)
+        done = run_here(tmp_path / "gt.json", tmp_path / "dt.json", "--iou-type", iou_type, "--json")
+        written.append((done.returncode, done.stdout, done.stderr))
+    assert threads == [True, False]
+    assert written[0] == written[1] and written[0][0] == 0

@@ -38,6 +38,9 @@ def draw(text):
     role = "pred" if text[:1] == b"[" else "gt"
     for poses, read in ((False, calls.read_outlines), (True, calls.read_poses)):
         scanned = calls.scan_shapes(text, poses=poses, role=role)
+        calls.PIECE = rng.choice((7, 64, 1 << 20))
+        calls.scan_shape_list(io.BytesIO(text), len(text), poses=poses)
+        calls.PIECE = 1 << 20
         found = None if scanned is None else read(text, scanned)
         if found is None or poses:
             continue

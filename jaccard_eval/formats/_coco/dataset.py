@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from io import BufferedIOBase, BytesIO
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -399,11 +400,12 @@ def _note(draft: Draft, code: str, rows: SizedRows, place: Places, summary: str)
 def read_file(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, categories and boxes of a COCO JSON file."""
     # Plain files of boxes are never in memory as a whole; anything else is, and is then read from its beginning.
-    if boxes_for(draft.options.iou_type) is Boxes.NEEDED:
+    needs = boxes_for(draft.options.iou_type)
+    if needs is Boxes.NEEDED or (needs is Boxes.OPTIONAL and options.role == "pred"):
         with files.open_regular(path) as file, files.unchanging(path, file):
             size = os.fstat(file.fileno()).st_size
             truth = scan_plain_truth(file, size) if options.role == "gt" else None
-            results = scan_plain_results(file, size) if options.role == "pred" else None
+            results = _scan_results(file, size, draft) if options.role == "pred" else None
         if truth is not None:
             add_truth(draft, *truth)
             return
@@ -411,6 +413,19 @@ def read_file(path: Path, draft: Draft, options: ReadOptions) -> None:
             add_results(draft, *results)
             return
     read_content(path, files.read_bytes(path), draft, options)
+
+
+def _scan_results(
+    file: BufferedIOBase, size: int, draft: Draft
+) -> tuple[Content[ResultRecord], RecordColumns, Shapes | None] | None:
+    """Read plain results, with the shapes that are compared; None of others."""
+    if boxes_for(draft.options.iou_type) is Boxes.NEEDED:
+        found = scan_plain_results(file, size)
+        return None if found is None else (*found, None)
+    from jaccard_eval.formats._coco.shapes import read_plain_results
+
+    draft.first_mask = _first_mask(file.read(_HEAD))
+    return read_plain_results(file, size, draft)
 
 
 def read_content(path: Path, data: bytes, draft: Draft, options: ReadOptions) -> None:
@@ -475,7 +490,7 @@ def _read_results(path: Path, data: bytes, draft: Draft) -> None:
     if shaped:
         from jaccard_eval.formats._coco.shapes import read_plain_results, read_result_shapes
 
-        found = None if oriented else read_plain_results(data, draft)
+        found = None if oriented else read_plain_results(BytesIO(data), len(data), draft)
         if found is not None:
             add_results(draft, *found)
             return

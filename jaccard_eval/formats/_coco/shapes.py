@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from io import BytesIO
+from io import BufferedIOBase
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,15 @@ from jaccard_eval.formats._coco.strict import (
     TruthRecord,
     content_of_list,
 )
-from jaccard_eval.native.calls import LISTS, RecordColumns, ScannedShapes, find_list, read_poses, scan_shapes
+from jaccard_eval.native.calls import (
+    LISTS,
+    RecordColumns,
+    ScannedOutlines,
+    ScannedShapes,
+    read_poses,
+    scan_shape_list,
+    scan_shapes,
+)
 from jaccard_eval.native.calls import read_outlines as compiled_outlines
 from jaccard_eval.reading import files
 from jaccard_eval.reading.draft import Draft
@@ -202,35 +210,32 @@ def read_result_shapes(
     return replace(columns, coords=_boxed(columns.coords, outlines), of_box=bare), outlines
 
 
-def read_plain_results(data: bytes, draft: Draft) -> tuple[Content[ResultRecord], RecordColumns, Shapes] | None:
+def read_plain_results(
+    file: BufferedIOBase, size: int, draft: Draft
+) -> tuple[Content[ResultRecord], RecordColumns, Shapes] | None:
     """Read a results list by the compiled core, without a record for each prediction; None where it does not."""
-    is_posed = draft.options.iou_type == "keypoints"
-    found = find_list(BytesIO(data), len(data))
-    if found is None or draft.options.whole_bodies:
+    if draft.options.whole_bodies:
         return None
-    data = data[found.start : found.end]
-    scanned = scan_shapes(data, poses=is_posed, role="pred")
+    scanned = scan_shape_list(file, size, poses=draft.options.iou_type == "keypoints")
     if scanned is None:
         return None
-    content = content_of_list(found.key)
+    content = content_of_list(scanned.key)
     places, no_box = content.places(draft.path), np.isnan(scanned.columns.coords[:, 0])
-    shapes: Keypoints | Outlines | None = None
-    if is_posed:
-        points = read_poses(data, scanned)
-        shapes = None if points is None else Keypoints(points)
+    shapes: Keypoints | Outlines
+    if isinstance(scanned.shapes, ScannedOutlines):
+        shapes = replace(_outlines_of(scanned.shapes, places, draft.findings), counts_pixels=no_box)
     else:
-        outlines = _compiled_outlines(data, scanned, places, draft.findings)
-        shapes = None if outlines is None else replace(outlines, counts_pixels=no_box)
-    if shapes is None:
-        return None
+        shapes = Keypoints(scanned.shapes)
     _warn_of_missing_boxes(no_box, places, draft.findings)
     return content, replace(scanned.columns, coords=_boxed(scanned.columns.coords, shapes)), shapes
 
 
 def _compiled_outlines(data: bytes, scanned: ScannedShapes, places: Places, findings: FindingLog) -> Outlines | None:
     found = compiled_outlines(data, scanned)
-    if found is None:
-        return None
+    return None if found is None else _outlines_of(found, places, findings)
+
+
+def _outlines_of(found: ScannedOutlines, places: Places, findings: FindingLog) -> Outlines:
     _warn_of_short_parts(np.flatnonzero(found.is_short), places, findings)
     masks = Masks(Runs(found.edges, found.offsets), found.sizes)
     no_pixels = np.zeros_like(found.has_polygons)
