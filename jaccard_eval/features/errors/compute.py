@@ -236,15 +236,17 @@ def find_errors(
     # The match table holds pairs of one class only; what lies on another class is paired here, for the wrong ones.
     kind, target = np.full(len(table), NO_ERROR, dtype=np.int8), np.full(len(table), NO_BOX, dtype=np.int32)
     near, near_overlap = target.copy(), np.zeros(len(table))
-    found_pairs = pairs_of_any_class(pred, table.row[wrong], gt, counted, table.protocol, threshold=background_iou)
     least = float(least_overlaps(table.protocol)[threshold])
     taken, beside = (np.full(len(counted), NO_BOX, dtype=np.int32) for _ in range(2))
     # Of one class, rows stand in the order of ties already: where classes are pooled, it goes by class in an image.
     in_turn = np.arange(len(table)) if table.protocol.class_agnostic else stable_order(table.row)
     tie = np.empty(len(table), dtype=np.int64)
     tie[in_turn[stable_order(metrics.curves.ranking.tie[in_turn])]] = np.arange(len(table))
-    for block, pairs in found_pairs:
-        rows = wrong[block]
+    # In the order of ties, which is mostly that of images: what is compared then lies together.
+    unmatched = in_turn[(counts & ~hit)[in_turn]]
+    asked = pred, table.row[unmatched], gt, counted, table.protocol
+    for block, pairs in pairs_of_any_class(*asked, threshold=background_iou):
+        rows = unmatched[block]
         same = table.gt_label[pairs.gt] == table.label[rows][pairs.det]
         kind[rows], near[rows], near_overlap[rows] = _judge(pairs, same, len(rows), least)
         _note_surest(taken, pairs, rows, ~same & (pairs.overlap >= least), table.score)
@@ -396,7 +398,9 @@ def report_errors(
     pooled = _class_errors(errors, None, rows, int(errors.counted.sum()), lrp=lrp, **asked(None))
     types = error_types(errors, ap)
     any_class = match_any_class(metrics, threshold, gt, pred)
-    at = chosen_score(metrics, threshold, score)
+    # The best F1 of all classes pooled is known by now; without any true positive all detections take part.
+    best = 0.0 if math.isnan(pooled.best_score) else pooled.best_score
+    at = best if score in (None, BEST_F1) else chosen_score(metrics, threshold, score)
     confusion = ConfusionMatrix(names=metrics.class_names, counts=any_class.confusion(at), score=at, iou=iou)
     # All wrong detections taken away, and all unmatched boxes, as if each were one type.
     precise = replace(errors, counts=errors.hit).ranking.mean_precision(errors.protocol) - ap
