@@ -147,10 +147,12 @@ def write_as_read(dataset: Dataset, path: Path, findings: FindingLog) -> None:
 
 def reads_name(name: str) -> bool:
     """Whether a file of this name in a folder holds labels, or describes them."""
+    if files.is_label_name(name):
+        return True
     from jaccard_eval.formats._yolo.sources import DESCRIPTIONS
     from jaccard_eval.reading.names import NAMES_FILES
 
-    return files.is_label_name(name) or name.lower() in (*NAMES_FILES, *DESCRIPTIONS)
+    return name.lower() in (*NAMES_FILES, *DESCRIPTIONS)
 
 
 def leads_to(path: Path, split: str) -> list[Path]:

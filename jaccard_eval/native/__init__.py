@@ -37,6 +37,7 @@ _FUNCTIONS = {
     "measure_masks": (None, _INTEGER, *[_POINTER] * 5),
     "encode_masks": (None, _INTEGER, *[_POINTER] * 5),
     "gather": (None, _INTEGER, _INTEGER, *[_POINTER] * 4),
+    "read_numbers": (_INTEGER, _POINTER, _SIZE, _INTEGER, _POINTER),
     "write_rows": (_INTEGER, _INTEGER, _INTEGER, *[_POINTER] * 5, *[_INTEGER] * 3, *[_POINTER] * 2),
     "intersect": (None, _INTEGER, *[_POINTER] * 7),
     "compare_poses": (_INTEGER, _INTEGER, *[_POINTER] * 2, _INTEGER, *[_POINTER] * 5, _NUMBER, *[_POINTER] * 3),

@@ -260,6 +260,14 @@ def interpolate(
     return precision
 
 
+def read_numbers(text: npt.NDArray[np.uint8], n: int) -> FloatArray | None:
+    """Return the n numbers of a list of JSON; None without a core, or where one of them is out of the ordinary."""
+    core = load_core()
+    values = np.empty(n)
+    found = -1 if core is None else _call(core.jaccard_read_numbers, text, len(text), n, values)
+    return values if found == n else None
+
+
 class HitLists:
     """What resamples are measured by, as `jaccard_weigh_curves` takes it: a thousand of them find it there.
 

@@ -1,4 +1,5 @@
-// Tables in compiled code: rows of pieces that come again and again, and of numbers as Python spells them.
+// Tables in compiled code: numbers that are read, rows of pieces that come again and again and of numbers as Python
+// spells them.
 
 #include <cmath>
 
@@ -49,6 +50,16 @@ char *put_number(char *at, double value, bool json, bool with_point) {
 #endif
 
 }  // namespace
+
+// Read a list of JSON of up to `capacity` numbers. Returns how many there are, or NOT_PLAIN.
+EXPORTED Int jaccard_read_numbers(Text text, std::size_t size, Int capacity, double *values) {
+    Reader reader(text, size, 0);
+    Int n = 0;
+    reader.skip_blanks();
+    const bool is_read = reader.read_list([&] { return n < capacity && reader.read_number(values[n++]); });
+    reader.skip_blanks();
+    return is_read && reader.at_end() ? n : NOT_PLAIN;
+}
 
 // Write n rows of a table one behind the other: of each column the piece that the row's code picks among `texts`, which
 // begin at `starts`, or `widths` numbers with `mark` between. `out` has room for all, `stops` is where each row ends.

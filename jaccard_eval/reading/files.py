@@ -235,9 +235,10 @@ def check_content(path: Path, data: bytes) -> None:
     """Raise a DataError where a file holds nothing, or something else by its first bytes."""
     if not data:
         raise DataError.single("file-empty", Where(str(path)), "the file is empty (0 bytes)", fix="Export it again.")
-    named = _FOREIGN_SUFFIXES.get(path.suffix.lower())
-    if named is not None and (b"\0" in data[:SNIFF_BYTES] or data.startswith(_PICKLED_AS_TEXT)):
-        raise DataError.single("wrong-content", Where(str(path)), f"holds {named[0]}", fix=named[1])
+    if b"\0" in data[:SNIFF_BYTES] or data.startswith(_PICKLED_AS_TEXT):
+        named = _FOREIGN_SUFFIXES.get(path.suffix.lower())
+        if named is not None:
+            raise DataError.single("wrong-content", Where(str(path)), f"holds {named[0]}", fix=named[1])
     # One test of all starts first: nearly every file is none of these.
     if data.startswith(_FOREIGN_STARTS):
         what, fix = next((what, fix) for magic, what, fix in _FOREIGN_MAGIC if data.startswith(magic))

@@ -1,5 +1,6 @@
 """The short way through a table of plain cells gives what the long way gives, to the last bit, or is not taken."""
 
+import warnings
 from dataclasses import fields
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jaccard_eval import BoxTable, DataError, Dataset
+from jaccard_eval import BoxTable, DataError, Dataset, load
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.tabular.boxes import add_boxes
@@ -200,3 +201,17 @@ def test_columns_of_true_and_false_are_no_numbers(tmp_path: Path) -> None:
 def test_the_short_way_names_the_line_of_a_box_that_cannot_be(tmp_path: Path) -> None:
     path = table(tmp_path, "a.jpg,dog,1,2,30,40", "", "a.jpg,dog,50,2,30,40.5")
     assert f"{path}:4: bbox has width -20" in str(short_way(path))
+
+
+def test_a_column_that_turns_from_words_to_numbers_keeps_its_texts(tmp_path: Path) -> None:
+    # pandas reads pieces of some 100,000 cells, each of which may look like numbers.
+    names = ["a.png", *(f"{row % 50:03d}" for row in range(300_000))]
+    classes = ["c", *("True" if row < 200_000 else "1" for row in range(300_000))]
+    lines = [f"{name},{label},1,2,3,4" for name, label in zip(names, classes, strict=True)]
+    path = tmp_path / "gt.csv"
+    path.write_text("\n".join(["image,class,left,top,width,height", *lines, ""]), encoding="utf-8")
+    with warnings.catch_warnings(action="error"):
+        found = load(path)
+    assert found.images.keys == ("000", *(f"{row:03d}" for row in range(1, 50)), "a.png")
+    assert found.labels.names == ("1", "True", "c")
+    assert len(found.boxes) == 300_001

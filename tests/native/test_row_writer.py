@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaccard_eval import native
+from jaccard_eval.native.calls import read_numbers
 from jaccard_eval.reading.writing import Column, rows_by_owner, rows_of
 
 pytestmark = pytest.mark.skipif(native.load_core() is None, reason="no compiled core, or it is turned off")
@@ -49,6 +50,23 @@ def test_numbers_are_spelled_as_python_and_json_spell_them(seed: int) -> None:
     rows, stops = rows_of(columns, len(values), json=True)
     assert (rows, stops.tolist()) == without_core(columns, len(values), json=True)
     assert [json.loads(row) for row in rows.split()] == values.tolist()
+
+
+@given(SEEDS)
+def test_numbers_are_read_as_python_reads_them(seed: int) -> None:
+    values = numbers(seed, 50)
+    text = np.frombuffer(f" [ {' , '.join(map(repr, values.tolist()))}]".encode(), np.uint8)
+    found = read_numbers(text, len(values))
+    # The text of a float has a point or an exponent: none of it is out of the ordinary, if its exponent is not.
+    assert found is None or found.tobytes() == values.tobytes()
+    assert found is not None or any(abs(value) < 1e-300 for value in values.tolist())
+
+
+@pytest.mark.parametrize(
+    "text", ["[1,2,3]", "[1]", "[1,.5]", "[1,2.]", "[01,2]", "[1,-0]", "[1,nan]", "[1,2", "[1 2]", "[1,1e999]"]
+)
+def test_other_lists_than_of_so_many_numbers_are_left_to_python(text: str) -> None:
+    assert read_numbers(np.frombuffer(text.encode(), np.uint8), 2) is None
 
 
 @given(SEEDS)

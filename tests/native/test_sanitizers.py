@@ -141,6 +141,9 @@ for turn in range(2000):
     how = {"json": bool(turn % 3), "with_point": bool(turn % 5)}
     written = calls.write_rows([pieces, values, ([b";"], None)], n, mark=",", **how)
     assert np.isfinite(values).all() == (written is not None)
+    listed = np.frombuffer(f"[{','.join(map(str, values.ravel().tolist()))}]".encode(), np.uint8)
+    for end in (len(listed), int(draw.integers(1, len(listed) + 1))):
+        calls.read_numbers(listed[:end].copy(), max(values.size - int(draw.integers(0, 2)), 0))
 print("done", len(texts))
 """
 

@@ -21,6 +21,7 @@ from jaccard_eval.findings import DataError, FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.formats._yolo.sources import SEPARATED_LINE
 from jaccard_eval.frozen import dataclass
+from jaccard_eval.native.calls import read_numbers
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.patterns import pattern
 from jaccard_eval.progress import tracked
@@ -204,6 +205,9 @@ def _parse_plain(text: bytes, token_at: IntArray) -> FloatArray | None:
     at = np.frombuffer(document, dtype=np.uint8)
     at[token_at - 1] = ord(",")  # the blank before each token
     at[token_at[0] - 1], at[-1] = ord("["), ord("]")  # the text ends with a line feed
+    found = read_numbers(at, len(token_at))
+    if found is not None:
+        return found
     try:
         numbers = _NUMBER_LIST.decode(document)
     except msgspec.MsgspecError:
@@ -357,15 +361,15 @@ def choose_encoding(coords: FloatArray, frame: Frame, *, is_scored: bool) -> Enc
     seen = frame.take(rows)
     habit = HABIT[frame.units]
     fits = {encoding: fit(coords[rows], encoding, seen) + habit.get(encoding, 0.0) for encoding in USUAL}
-    against = {encoding: int(contradictions(coords, encoding, frame).sum()) for encoding in USUAL}
     best = max(USUAL, key=lambda encoding: fits[encoding])
     rivals = tuple(encoding for encoding in USUAL if encoding != best and fits[best] - fits[encoding] < CLEAR)
     is_normalised_set = frame.units == "norm"
     if is_normalised_set and not is_scored:
         # A set of labels as large as YOLO's has strays of many kinds.
-        is_foreign = best != "cxcywh" and not rivals and against["cxcywh"] > _FOREIGN_SHARE * len(coords)
-        if not is_foreign:
+        n_foreign = contradictions(coords, "cxcywh", frame).sum() if best != "cxcywh" and not rivals else 0
+        if n_foreign <= _FOREIGN_SHARE * len(coords):
             return EncodingChoice("cxcywh")
+    against = {encoding: int(contradictions(coords, encoding, frame).sum()) for encoding in USUAL}
     if not rivals:
         return EncodingChoice(best, _minority(best, against, len(coords), frame.units))
     near = (best, *rivals)

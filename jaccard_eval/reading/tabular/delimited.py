@@ -301,12 +301,11 @@ def _parse(file: TextFile, numbers: list[int], texts: set[int]) -> pd.DataFrame 
     import pandas as pd
 
     start = 0 if file.headerless else end_of_line(file.data, file.first_line)
-    # Texts that start with a letter in the first row are categories, as objects take more time; of categories that
-    # are all numbers pandas makes numbers.
+    # What texts that start with a letter in the first row are pandas finds out sooner than it makes objects of them.
     end = file.data.find(b"\n", start)
     first = file.data[start : None if end < 0 else end].decode("utf-8").split(file.delimiter)
     words = [at for at in texts if at < len(first) and first[at].lstrip()[:1].isalpha()]
-    kinds: dict[int, Any] = dict.fromkeys(numbers, np.float64) | dict.fromkeys(words, "category")
+    kinds: dict[int, Any] = dict.fromkeys(range(len(file.header)), object) | dict.fromkeys(numbers, np.float64)
     table = io.BytesIO(file.data)  # which shares the bytes
     table.seek(start)
     # The default is exact since pandas 3.1, which deprecates the option.
@@ -315,11 +314,12 @@ def _parse(file: TextFile, numbers: list[int], texts: set[int]) -> pd.DataFrame 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
+            warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # of pieces some are all numbers: see `_coded`
             frame: pd.DataFrame = read_csv(
                 table,
                 sep=file.delimiter,
                 header=None,
-                dtype={position: kinds.get(position, object) for position in range(len(file.header))},
+                dtype={position: kind for position, kind in kinds.items() if position not in words},
                 na_values={position: [""] for position in numbers},
                 # Names such as NA, null and None are names.
                 keep_default_na=False,
@@ -354,14 +354,14 @@ def end_of_line(data: bytes, number: int) -> int:
 
 
 def _coded(texts: pd.Series) -> CodedKeys | None:
-    """Return the distinct texts of a column; None where pandas took them for something else: inf, True."""
-    if texts.dtype == object:
-        return factorise(texts.to_numpy())
-    distinct = texts.cat.categories.tolist()
-    if not all(isinstance(text, str) for text in distinct):
+    """Return the distinct texts of a column; None where pandas took any for something else: inf, True, 007."""
+    import pandas as pd
+
+    if texts.dtype.kind != "O":
         return None
-    # Categories are sorted, and texts come in order of appearance.
-    return CodedKeys(distinct, texts.cat.codes.to_numpy().astype(np.int64)).take(slice(None))
+    codes, found = pd.factorize(texts, use_na_sentinel=False)
+    distinct = found.tolist()
+    return CodedKeys(distinct, codes) if all(isinstance(text, str) for text in distinct) else None
 
 
 def factorise(cells: TextArray) -> CodedKeys:
