@@ -38,7 +38,7 @@ def _freeze(cls: type[Any], options: dict[str, bool]) -> type[Any]:
     }
     made: type[Any] = dataclasses.dataclass(**options | {"init": False, "repr": False, "eq": False})(cls)
     made.__annotations__ = types
-    for name in types.keys() & made.__dataclass_fields__.keys():  # a marker is no field
+    for name in types.keys() & made.__dataclass_fields__.keys():  # markers are not fields
         made.__dataclass_fields__[name].type = types[name]
     if options.get("eq", True):
         compared = [field.name for field in dataclasses.fields(made) if field.compare]

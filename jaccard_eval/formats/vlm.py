@@ -158,7 +158,7 @@ _SAID = (
     "choices",
     "candidates",
 )
-_ASKED = frozenset(  # of a model, which are no answers
+_ASKED = frozenset(  # what a model was asked
     {"prompt", "question", "instruction", "query", "messages", "conversations", "system", "input"}
 )
 _TEXT = {
