@@ -245,10 +245,11 @@ def load_and_align(
 
     # Sign: what the numbers will rest on, by fingerprint, and every choice that can change one.
     selection, prints = _selection(options, gt_side, pred_side, aligned), Meanwhile(partial(_prints, aligned))
-    if store is not None:
-        prints()
-    elif are_printed_meanwhile and len(aligned.pred) >= (MANY_BOXES if iou_type == BOXES else MANY_SHAPES):
+    are_many = len(aligned.pred) >= (MANY_BOXES if iou_type == BOXES else MANY_SHAPES)
+    if are_printed_meanwhile and are_many and store is None:
         prints.begin()
+    elif are_printed_meanwhile or store is not None:
+        prints()  # while least is in memory
     return Sides(gt_side, pred_side, aligned, selection, prints)
 
 

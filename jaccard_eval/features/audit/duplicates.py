@@ -187,7 +187,7 @@ def _check_near_duplicates(context: AuditContext, repeats: Repeats, findings: Fi
     near = Chosen()
     for table in repeats.single.tables():
         single = np.flatnonzero(~table.crowd)
-        near.add(table, single[near_duplicates(replace(table, shapes=None).take(single))])
+        near.add(table, near_duplicates(table, single))
     if not len(near):
         return
     summary = (
@@ -200,29 +200,30 @@ def _check_near_duplicates(context: AuditContext, repeats: Repeats, findings: Fi
     findings.add_rows(severity, "gt-near-duplicate", near, describe, summary=summary, fix=fix)
 
 
-def near_duplicates(boxes: BoxTable) -> IntArray:
+def near_duplicates(boxes: BoxTable, rows: IntArray | None = None) -> IntArray:
     """Return the rows that nearly coincide with another box of their image and class, one row of each pair, ascending.
 
-    Boxes are sorted by image, class and left edge and compared with their next neighbours. That finds every pair with
-    IoU t or more: as the intersection is no higher than either box, it is at least t times as wide as the wider one, so
-    that the left edges lie at most (1 - t) times a width apart. Where more than `MAX_NEIGHBOURS` boxes begin so close
-    to each other, pairs can be missed.
+    All boxes are looked at, or some `rows`. They are sorted by image, class and left edge and compared with their next
+    neighbours. That finds every pair with IoU t or more: as the intersection is no higher than either box, it is at
+    least t times as wide as the wider one, so that the left edges lie at most (1 - t) times a width apart. Where more
+    than `MAX_NEIGHBOURS` boxes begin so close to each other, pairs can be missed.
     """
-    key = boxes.image.astype(np.int64) * (int(boxes.label.max(initial=0)) + 1) + boxes.label
-    order = class_and_score_order(key, -boxes.xywh[:, 0])  # which one of two is named depends on no other image
-    corners, key = Corners.of(boxes.xywh[order]), key[order]
-    reach = corners.left + (1 - SAME_OBJECT) * (corners.right - corners.left)
-    found: list[IntArray] = []
-    first = np.arange(len(boxes))
-    for step in range(1, MAX_NEIGHBOURS + 1):
-        first = first[first + step < len(boxes)]
-        second = first + step
-        first = first[(key[second] == key[first]) & (corners.left[second] <= reach[first])]
-        if not len(first):
-            break
-        found.append(overlapping_pairs(corners, corners, first, first + step, threshold=SAME_OBJECT)[1])
+    rows = np.arange(len(boxes)) if rows is None else rows
+    key = boxes.image[rows].astype(np.int64) * (int(boxes.label.max(initial=0)) + 1) + boxes.label[rows]
+    order = class_and_score_order(key, -boxes.xywh[rows, 0])  # which one of two is named depends on no other image
+    key, order = key[order], rows[order]
+    left = boxes.xywh[order, 0]
+    reach = left + (1 - SAME_OBJECT) * (left + boxes.xywh[order, 2] - left)
     doubled = np.zeros(len(boxes), dtype=np.bool_)
-    doubled[order[np.concatenate(found)] if found else []] = True
+    step, first = 1, np.flatnonzero((key[1:] == key[:-1]) & (left[1:] <= reach[:-1]))
+    while len(first) and step <= MAX_NEIGHBOURS:
+        pairs = np.arange(len(first))
+        one, other = (Corners.of(boxes.xywh[order[places]]) for places in (first, first + step))
+        near = overlapping_pairs(one, other, pairs, pairs, threshold=SAME_OBJECT)[1]
+        doubled[order[first[near] + step]] = True
+        step += 1
+        first = first[first + step < len(order)]
+        first = first[(key[first + step] == key[first]) & (left[first + step] <= reach[first])]
     return np.flatnonzero(doubled)
 
 

@@ -135,6 +135,8 @@ def test_near_duplicates_are_those_of_all_pairs() -> None:
     assert len(pairs) > 50
     assert all(not {a, b}.isdisjoint(found.tolist()) for a, b in pairs)  # every pair has one of its boxes told
     assert set(found.tolist()) <= {row for pair in pairs for row in pair}
+    some = np.flatnonzero(rng.random(300) < 0.7)
+    assert near_duplicates(boxes, some).tolist() == some[near_duplicates(boxes.take(some))].tolist()
 
 
 def test_thousands_of_boxes_in_one_place_stay_cheap() -> None:
