@@ -71,7 +71,8 @@ coverage: $(VENV)/.installed-for-tests
 # Renews the list of tests that `make check` skips.
 durations: $(VENV)/.installed-for-tests
 	@mkdir -p build
-	$(RUN) $(BIN)/$(PARALLEL) -m 'not browser and not cluster' --durations=0 -vv > build/durations.txt
+	$(RUN) $(BIN)/$(PARALLEL) -m 'not browser and not cluster' --processor-seconds --durations=0 -vv \
+	  > build/durations.txt
 	$(BIN)/python tests/slow_list.py build/durations.txt
 
 docs: $(VENV)/.installed-for-tests

@@ -12,7 +12,7 @@ import hypothesis
 import pytest
 from _pytest.doctest import DoctestModule
 from planting import SETS, Pair
-from slow_list import left_out, listed
+from slow_list import ProcessorSeconds, left_out, listed
 
 from jaccard_eval import native
 from jaccard_eval.engine import disk
@@ -44,8 +44,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The switch of `golden/test_outputs.py`."""
+    """The switches of `golden/test_outputs.py` and of `make durations`."""
     parser.addoption("--update-golden", action="store_true", help="write what commands print now into tests/golden")
+    parser.addoption("--processor-seconds", action="store_true", help="count durations in seconds of a processor")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Obey the second."""
+    if config.getoption("processor_seconds"):
+        config.pluginmanager.register(ProcessorSeconds())
 
 
 @pytest.hookimpl(wrapper=True)

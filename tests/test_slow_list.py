@@ -1,8 +1,10 @@
 """The list of slow tests: what comes onto it, what leaves it, and that it names tests."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
-from slow_list import EVERY, MANY, left_out, listed, rewritten
+import pytest
+from slow_list import EVERY, MANY, ProcessorSeconds, left_out, listed, rewritten
 
 PRINTED = """
 0.40s call     tests/a.py::test_slow[one]
@@ -25,6 +27,17 @@ def test_fast_runs_take_every_seventh_of_many_parameters_whatever_their_order() 
     left = left_out([*reversed(many), "tests/a.py::test_one", *few])
     assert sorted(set(many) - left) == many[::EVERY]
     assert left < set(many)
+
+
+def test_durations_are_what_a_processor_worked() -> None:
+    seconds = ProcessorSeconds()
+    seconds.pytest_runtest_logstart()
+    counting = seconds.pytest_runtest_makereport()
+    next(counting)
+    assert sum(range(1_000_000)) == 499_999_500_000  # some milliseconds of work
+    with pytest.raises(StopIteration) as ended:
+        counting.send(SimpleNamespace(duration=3_600.0))  # by a clock, of a machine that did other work
+    assert 0 < ended.value.value.duration < 3_600
 
 
 def test_the_list_names_files_that_exist() -> None:
