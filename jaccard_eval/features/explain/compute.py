@@ -54,7 +54,7 @@ from jaccard_eval.matching import (
 )
 from jaccard_eval.matching.judging import are_among, choose_alike, judge
 from jaccard_eval.matching.matchtable import ALL_SIZES, SLOT_COUNT, SLOTS, Ranking, match_boxes
-from jaccard_eval.metrics.curves import Curves, ScoredHits, precisions_at_hits
+from jaccard_eval.metrics.curves import Curves, precisions_at_hits
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics, match_sides
 from jaccard_eval.options import SideOptions
 from jaccard_eval.progress import staged, tracked
@@ -920,13 +920,13 @@ class Repricing:
         if self._ref.name == AVERAGE_RECALL:
             return float(np.mean(hits.sum(axis=1) / self._positives[k]))
         order = np.argsort(turn, kind="stable")
-        hits, counts = hits[:, order], counts[:, order]
-        # A threshold stands where a class does, so that all of them are measured at once. They are in order: any score
-        # that falls will do.
-        threshold, row = np.nonzero(counts)
+        hits, counts = hits.take(order, axis=1), counts.take(order, axis=1)
+        # What counts up to each hit, at one threshold after the other.
+        total, n_hits = np.cumsum(counts, axis=1, dtype=np.int64), np.count_nonzero(hits, axis=1)
+        before = np.split(total[hits], np.cumsum(n_hits)[:-1])
         positives = np.full(len(hits), self._positives[k])
-        curves = ScoredHits(threshold, -row.astype(np.float64), hits[counts], positives)
-        return float(curves.class_precisions(self._rules).mean())
+        found = precisions_at_hits(self._rules, positives, before, np.count_nonzero(counts, axis=1))
+        return float(found.mean())
 
 
 def _rows_of_images(image: RowArray, images: IntArray) -> tuple[IntArray, IntArray]:
