@@ -803,9 +803,8 @@ def measure_state(state: StreamState, options: EvaluateOptions) -> EvaluationRes
     """Measure images and boxes as `evaluate` measures dicts by image, which stand in canonical order."""
     if not state.keys:
         raise UsageError("there is nothing to compute: no image was added")
-    # What it takes to read the same dicts with the same names, where these are by index.
-    by_index = state.classes is not None and [*state.classes] == [*range(len(state.classes))]
-    reading = ReadOptions(names=tuple(state.classes.values())) if state.classes is not None and by_index else None
+    names = _names_by_index(state)
+    reading = None if names is None else ReadOptions(names=names)
     options = replace(options, gt_options=None if state.gt is not None else reading, pred_options=reading)
     pred = side_of_state(state, "pred")
     gt = state.gt or side_of_state(state, "gt")
@@ -827,7 +826,8 @@ def measure_state(state: StreamState, options: EvaluateOptions) -> EvaluationRes
 
 def side_of_state(state: StreamState, role: str) -> Dataset:
     """Return one side as `evaluate` reads dicts by image."""
-    draft, keys = Draft(PATH, FORMAT, ReadOptions(role=role, iou_type=state.protocol.iou_type)), state.keys
+    options = ReadOptions(role=role, iou_type=state.protocol.iou_type, names=_names_by_index(state))
+    draft, keys = Draft(PATH, FORMAT, options), state.keys
     boxes = state.pred if role == "pred" else state.target
     boxes.add_to(draft, keys, lambda at: image_place(keys[at]), state.classes)
     again = [keys[row] for row in np.flatnonzero(state.seen > 1).tolist()]
@@ -838,6 +838,12 @@ def side_of_state(state: StreamState, role: str) -> Dataset:
         count = int(state.seen.sum()) - len(keys)
         draft.findings.extend([Finding(Severity.NOTE, "image-repeated", count, (example,))])
     return draft.build()
+
+
+def _names_by_index(state: StreamState) -> tuple[str, ...] | None:
+    """Return what it takes to read the same dicts with the same names, where these are by index."""
+    by_index = state.classes is not None and [*state.classes] == [*range(len(state.classes))]
+    return tuple(state.classes.values()) if state.classes is not None and by_index else None
 
 
 def _named_classes(classes: Sequence[str] | Mapping[int, str] | None) -> dict[int, str] | None:
