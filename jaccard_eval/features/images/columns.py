@@ -140,7 +140,7 @@ def columns_of(
     # Wrong boxes have a shape first, then objects, and the surest detections.
     rank = np.where(found.wrong[order], 0, np.where(outcomes.is_object[order], 1, 2 - scores / SCORES))
     shapes, about_shapes = shape_columns(
-        _joined(outcomes, objects, detections + n_gt), rank, sizes[outcomes.image[order]].max(axis=1), grid,
+        _joined(outcomes, objects, detections + n_gt), rank, sizes.max(axis=1)[outcomes.image[order]], grid,
         (MOST_BOXES if most is None else most) // BOXES_A_SHAPE,
     )  # fmt: skip
     names = [found.metrics.image_names[row] for row in rows.tolist()]
