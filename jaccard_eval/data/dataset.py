@@ -43,7 +43,9 @@ class ImageLabels:
     def ordered(cls, image: RowArray, label: RowArray, fact: npt.NDArray[np.int8]) -> ImageLabels:
         """Return rows by fact, image and class; what is stated twice is stated once."""
         n_images, n_labels = (int(column.max(initial=0)) + 1 for column in (image, label))
-        keys = np.unique((fact.astype(np.int64) * n_images + image) * n_labels + label)
+        # As `numpy.unique`, which hashes integers before it sorts them: of these, in a hundred times the time.
+        keys = np.sort((fact.astype(np.int64) * n_images + image) * n_labels + label)
+        keys = keys[np.diff(keys, prepend=-1) > 0]
         rest, label_of = np.divmod(keys, n_labels)
         fact_of, image_of = np.divmod(rest, n_images)
         return cls(image_of.astype(np.int32), label_of.astype(np.int32), fact_of.astype(np.int8))

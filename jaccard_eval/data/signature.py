@@ -230,7 +230,8 @@ def digest_facts(facts: ClassFacts, image_names: Sequence[str], class_names: Seq
         label = np.array([rank.get(name, 0) for name in class_names], dtype=np.int64)[rows.label]
         # What is stated twice is stated once.
         n_words = len(classes) << 8
-        image, word = np.divmod(np.unique(rows.image.astype(np.int64) * n_words + (label << 8) + rows.fact), n_words)
+        stated = np.sort(rows.image.astype(np.int64) * n_words + (label << 8) + rows.fact)
+        image, word = np.divmod(stated[np.diff(stated, prepend=-1) > 0], n_words)
         words = word.astype("<u8")
         digests.add(image.astype(np.int32), words << np.uint64(32), lambda rows: words[rows, np.newaxis])
     frequency = sorted(zip(class_names, facts.frequency, strict=False))

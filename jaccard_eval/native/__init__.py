@@ -13,7 +13,7 @@ from pathlib import Path
 
 VARIABLE = "JACCARD_EVAL_NATIVE"
 LIBRARY = Path(__file__).with_name("_core.so")  # by this name on every system
-VERSION = 20  # of its functions, as core.cpp has it
+VERSION = 21  # of its functions, as core.cpp has it
 
 _POINTER, _INTEGER, _NUMBER, _SIZE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double, ctypes.c_size_t
 # What each returns, then what it takes.

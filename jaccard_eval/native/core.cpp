@@ -59,7 +59,7 @@ void sort_stably(Scored *first, Scored *last, Scored *spare) {
 }  // namespace
 
 // Of the functions below: a library that was built from an older text is not used.
-EXPORTED std::int64_t jaccard_core_version() { return 20; }
+EXPORTED std::int64_t jaccard_core_version() { return 21; }
 
 // Read up to `capacity` records of a COCO results list whose records have four numeric fields, each once, and no
 // others. The text is a piece of the list, the first one or the last one or both. `position` is where to begin, then
