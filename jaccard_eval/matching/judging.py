@@ -27,7 +27,6 @@ from jaccard_eval.matching import (
     class_and_score_order,
     distinct,
     group_ranks,
-    labels_of,
     lengths_of_runs,
     rank_detections,
     stable_order,
@@ -247,15 +246,18 @@ def _order_at_cap(sides: Sides, protocol: Protocol, judged: Boxes, cap: Cap | No
 
 def _tied_at_cap(pred: BoxTable, *, protocol: Protocol, n_images: int) -> BoxTable:
     """Return the predictions within the cap of their image and class that have the score of others beyond it."""
-    (full,) = np.nonzero(np.bincount(pred.image)[pred.image] > protocol.max_dets[-1])
+    cap = protocol.max_dets[-1]
+    (full,) = np.nonzero(np.bincount(pred.image)[pred.image] > cap)
     bare = replace(pred, shapes=None).take(full)  # shapes are large, and few are tied
-    kept = np.zeros(len(bare), dtype=np.bool_)
-    kept[rank_detections(bare, protocol, n_images)[0]] = True
-    score, key = _scores(bare), labels_of(bare, protocol) * n_images + bare.image
-    order = np.lexsort((score, key))
-    tie = np.empty(len(order), dtype=np.int64)
-    tie[order] = np.cumsum(starts_of_runs(score[order]) | starts_of_runs(key[order]))
-    return pred.take(full[kept & are_among(tie, np.unique(tie[~kept]))])
+    order, key, rank = rank_detections(bare, protocol.with_options(max_dets=()), n_images)
+    by_key = stable_order(key)  # which keeps the ranks of each key in their turn
+    rank, rows = rank[by_key], order[by_key]
+    score = _scores(bare)[rows]
+    _, sizes = lengths_of_runs(rank == 0)
+    beyond = np.full(len(sizes), np.nan)  # the best score beyond the cap of each key; equal to none where none is
+    beyond[np.cumsum(rank == 0)[rank == cap] - 1] = score[rank == cap]
+    tied = (rank < cap) & (score == np.repeat(beyond, sizes))
+    return pred.take(full[np.sort(rows[tied])])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -674,11 +674,13 @@ def match_boxes(
     n_labels: int,
     similarity: Similarity | None = None,
     known: Pairs | None = None,
+    capped: MatchTable | None = None,
 ) -> MatchTable:
     """Match predictions to ground truth of common image and class rows, once for all thresholds and area ranges.
 
     The protocol's thresholds are of its own similarity, unless another is given; `known` pairs are those of an earlier
-    table of the same boxes and rules, so that no overlap is computed again.
+    table of the same boxes and rules, so that no overlap is computed again. A `capped` table is one of these under a
+    cap, where the protocol has none: what it holds is not compared again.
     """
     det_order, det_key, rank = rank_detections(pred, protocol, n_images)
     gt_label = labels_of(gt, protocol)
@@ -692,17 +694,17 @@ def match_boxes(
     reusable, covers = any_flag(gt, protocol.reusable_flags), any_flag(gt, protocol.covering_flags)
     sides, lowest = (Keyed(pred, det_order, det_key), Keyed(gt, order, gt_key[order])), float(thresholds[0])
     # Below the lowest threshold nothing can match, and most overlaps are: 50,000 pairs of half a million remain.
-    pairs = (
-        Pairs(known.det, place[known.gt], known.overlap)
-        if known is not None and not (protocol.subsets_alone or protocol.spares_covered or protocol.assignment == EVERY)
-        else keyed_pairs(
-            *sides,
-            protocol,
-            threshold=lowest,
-            crowd=covers[order] if protocol.crowd_overlap == "ioa" else None,
-            similarity=similarity,
-        )
+    crowd = covers[order] if protocol.crowd_overlap == "ioa" else None
+    compared = partial(
+        keyed_pairs, gt=sides[1], protocol=protocol, threshold=lowest, crowd=crowd, similarity=similarity
     )
+    keeps_pairs = not (protocol.subsets_alone or protocol.spares_covered or protocol.assignment == EVERY)
+    if known is not None and keeps_pairs:
+        pairs = Pairs(known.det, place[known.gt], known.overlap)
+    elif capped is not None and keeps_pairs:
+        pairs = _with_pairs_beyond(capped, sides[0], place, compared)
+    else:
+        pairs = compared(sides[0])
     # Bystanders are of other classes, and match nothing.
     taking_part = ~is_bystander(pred.outside, len(pred))[det_order[pairs.det]] if pred.outside is not None else None
     bits = None if pred.outside is None else pred.outside[det_order]
@@ -768,6 +770,19 @@ def match_boxes(
         covered=covered,
         gt_cover=_covers(gt, order, gt_key, protocol) if PAIRED in protocol.metrics else None,
     )
+
+
+def _with_pairs_beyond(capped: MatchTable, det: Keyed, gt_place: IntArray, compared: Callable[[Keyed], Pairs]) -> Pairs:
+    """Return the pairs of a table under a cap and those of the detections that it has not, which are compared."""
+    is_beyond = np.ones(len(det.boxes), dtype=np.bool_)
+    is_beyond[capped.row] = False
+    (beyond,) = np.nonzero(is_beyond[det.rows])
+    more = compared(Keyed(det.boxes, det.rows[beyond], det.key[beyond]))
+    rows = np.concatenate((det.places()[capped.row[capped.pair_detection]], beyond[more.det]))
+    gt = np.concatenate((gt_place[capped.pair_gt], more.gt))
+    overlap = np.concatenate((capped.pair_overlap, more.overlap))
+    turn = stable_order(rows)
+    return Pairs(rows[turn], gt[turn], overlap[turn])
 
 
 def _one_pair_each(pairs: Pairs, n: int) -> tuple[IntArray, Pairs]:

@@ -902,10 +902,14 @@ def measure_aligned(
     protocol: Protocol,
     *,
     change: Callable[[MatchTable], MatchTable] | None = None,
+    capped: MatchTable | None = None,
 ) -> DetectionMetrics:
-    """Match boxes in the rows of an alignment, and return the metrics of the table, after a `change` of it."""
+    """Match boxes in the rows of an alignment, and return the metrics of the table, after a `change` of it.
+
+    Of a table of the same under a cap, see `match_boxes`.
+    """
     n_images, n_labels = len(aligned.image_names), len(aligned.class_names)
-    table = match_boxes(gt, pred, protocol, n_images=n_images, n_labels=n_labels)
+    table = match_boxes(gt, pred, protocol, n_images=n_images, n_labels=n_labels, capped=capped)
     return metrics_of(aligned, table if change is None else change(table))
 
 

@@ -1,12 +1,15 @@
 """Matching of whole scenes: what is capped, ignored and kept apart, and where rows come from."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from pictures import det, gt, match
 
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.protocol import COCO, VOC2012, AreaRange, Protocol
-from jaccard_eval.matching.matchtable import MatchTable, Ranking, match_boxes
+from jaccard_eval.matching import matchtable
+from jaccard_eval.matching.matchtable import Keyed, MatchTable, Pairs, Ranking, match_boxes
 
 AT_50 = 0  # the first threshold
 
@@ -57,6 +60,33 @@ def test_the_cap_is_per_image_and_class() -> None:
 def test_no_cap_keeps_every_detection() -> None:
     detections = [det("dog 0 0 1 1", 0.5)] * 150
     assert [len(match([], detections, one)) for one in (COCO, COCO.with_options(max_dets=()))] == [100, 150]
+
+
+@pytest.mark.parametrize("changes", [{}, {"class_agnostic": True}, {"score_ties": "file"}, {"assignment": "every"}])
+def test_a_capped_table_spares_what_it_holds_and_changes_nothing(
+    changes: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, n = np.random.default_rng(7), 600
+    image, label, corner = rng.integers(0, 4, n), rng.integers(0, 3, n), rng.integers(0, 9, (n, 2))
+    corners, score = np.hstack([corner, corner + rng.integers(4, 9, (n, 2))]), rng.integers(0, 20, n) / 20
+    pred = BoxTable.from_arrays(image, label, corners, score=score)
+    truth = BoxTable.from_arrays(image[:90], label[:90], corners[::-1][:90], crowd=rng.random(90) < 0.1)
+    rules, shape = COCO.with_options(max_dets=(), **changes), {"n_images": 4, "n_labels": 3}
+    capped = match_boxes(truth, pred, rules.with_options(max_dets=(1, 20)), **shape)
+    whole = match_boxes(truth, pred, rules, **shape)
+    assert 0 < len(capped.pair_gt) < len(whole.pair_gt)
+    compared, keyed_pairs = list[int](), matchtable.keyed_pairs
+
+    def counting(det: Keyed, *rest: object, **options: object) -> Pairs:
+        compared.append(len(det.rows))
+        return keyed_pairs(det, *rest, **options)
+
+    monkeypatch.setattr(matchtable, "keyed_pairs", counting)
+    again = match_boxes(truth, pred, rules, capped=capped, **shape)
+    for column in fields(MatchTable):
+        np.testing.assert_array_equal(getattr(again, column.name), getattr(whole, column.name), column.name)
+    # Where a detection has a row for every pair, all are compared.
+    assert compared == [n if "assignment" in changes else n - len(capped)]
 
 
 def test_area_ranges_are_closed_at_both_ends() -> None:

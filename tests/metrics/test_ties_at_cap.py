@@ -13,7 +13,9 @@ from judged_scenes import write_lvis, write_open_images
 from shaped import give_shapes, shape_options
 
 from jaccard_eval import BoxTable, evaluate
+from jaccard_eval.data.protocol import COCO
 from jaccard_eval.data.signature import signature_fields
+from jaccard_eval.matching.judging import _tied_at_cap
 
 BOX, FAR = [0, 0, 10, 10], [50, 50, 60, 60]
 
@@ -97,6 +99,23 @@ def test_marks_of_a_scan_that_tie_across_the_cap_go_whichever_stands_first() -> 
         pred = BoxTable.from_arrays([0] * len(boxes), [0] * len(boxes), boxes, score=score)
         result = evaluate(truth, pred, protocol="froc", max_dets=(cap,))
         assert result["recall[fppi=1]"] == recalled
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_ties_at_a_cap_are_those_of_a_search_one_by_one(pooled: bool) -> None:
+    rng, n, cap = np.random.default_rng(5), 400, 6
+    image, label, score = rng.integers(0, 9, n), rng.integers(0, 4, n), rng.integers(-3, 4, n) / 4
+    pred = BoxTable.from_arrays(image, label, [BOX] * n, score=score)
+    rules = COCO.with_options(max_dets=(1, cap), class_agnostic=pooled)
+    expected = []
+    for key in {(int(i), 0 if pooled else int(k)) for i, k in zip(image, label, strict=True)}:
+        rows = np.flatnonzero((image == key[0]) & (pooled | (label == key[1])))
+        # Pooled, equal scores of an image stand class by class.
+        turn = sorted(rows.tolist(), key=lambda row: (-score[row], label[row], row))
+        expected += [row for row in turn[:cap] if score[row] in {score[other] for other in turn[cap:]}]
+    found = _tied_at_cap(pred, protocol=rules, n_images=9).source.tolist()
+    assert found == sorted(expected)
+    assert len(found) > 9
 
 
 def test_without_a_tie_across_the_cap_nothing_is_signed() -> None:

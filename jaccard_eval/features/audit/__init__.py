@@ -344,7 +344,7 @@ def _moved_on(sample: Sample, images: IntArray, step: int) -> Sample:
 
 
 FEWEST_MATCHED = 8  # objects that a resizing has to explain: of fewer boxes none is estimated
-Measure = Callable[..., DetectionMetrics]  # (gt, pred, protocol, *, change of the match table)
+Measure = Callable[..., DetectionMetrics]  # (gt, pred, protocol, *, change of the match table, or one of them capped)
 MISREAD = (
     "box-encoding",
     "box-units",

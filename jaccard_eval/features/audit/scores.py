@@ -9,7 +9,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from jaccard_eval.data.boxtable import Boxes, FloatArray
+from jaccard_eval.data.boxtable import Boxes, BoxTable, FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import PROTOCOLS
 from jaccard_eval.features.audit import MISREAD, SAMPLE_BOXES, AuditContext, unflagged
@@ -110,7 +110,8 @@ def _check_cap(context: AuditContext, findings: FindingLog) -> Callable[[], Dete
     if not cut or not rules.max_dets:
         return lambda: context.metrics
     cap, aligned = rules.max_dets[-1], context.aligned
-    uncapped = cache(partial(context.measure, aligned.gt, aligned.pred, rules.with_options(max_dets=())))
+    kept = {"capped": context.metrics.table} if isinstance(aligned.pred, BoxTable) else {}
+    uncapped = cache(partial(context.measure, aligned.gt, aligned.pred, rules.with_options(max_dets=()), **kept))
     found, scores, where = _Crowds.of(context, cap), _Scores.of(aligned.pred), Where(context.pred.path)
     text = (
         f"ignored {pluralise(cut, 'detection')} beyond the cap of {cap:,} per image and class, in "
