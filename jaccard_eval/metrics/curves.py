@@ -1209,9 +1209,9 @@ class Curves:
         # Recall 0 is reached by the first detection, whether it hits or not, as by pycocotools.
         # An image of weight 0 was not drawn, and its detections are not there to be the first.
         rows = np.arange(len(ranking)) if self._weights is None else np.flatnonzero(self._weights[ranking.image])
-        labels, first = np.unique(ranking.label[rows], return_index=True)
+        first = rows[starts_of_runs(ranking.label[rows])]
         of_first = np.zeros(ranking.n_labels)
-        of_first[labels] = ranking.score[rows[first]]
+        of_first[ranking.label[first]] = ranking.score[first]
         scores[:, :, grid == 0] = of_first[:, None]
         return steps.undefined_without_truth(np.ascontiguousarray(scores.transpose(0, 2, 1)))
 
@@ -1441,8 +1441,10 @@ def required_hits(positives: IntArray, grid: FloatArray) -> IntArray:
 
 def needed_hits(positives: IntArray, grid: FloatArray) -> IntArray:
     """Return the weight of hits that reaches each recall value of so many objects, (K, R)."""
-    # At recall 0 nothing is needed, but the envelope there is what it is at the first hit.
-    return np.maximum(required_hits(positives, grid), 1)
+    # At recall 0 nothing is needed, but the envelope there is what it is at the first hit. Trials of
+    # repairs ask for the same few numbers over and over again.
+    numbers = distinct(positives)
+    return np.maximum(required_hits(numbers, grid), 1)[np.searchsorted(numbers, positives)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

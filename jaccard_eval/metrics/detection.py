@@ -39,7 +39,7 @@ from jaccard_eval.errors import UsageError
 from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.fixes import IMAGE_FOLDER, Fix
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching import IntArray, WholeArray, stable_order
+from jaccard_eval.matching import IntArray, WholeArray, distinct, stable_order
 from jaccard_eval.matching.judging import EXPANDING
 from jaccard_eval.matching.matchtable import (
     ALL_SIZES,
@@ -983,7 +983,7 @@ def match_any_class(metrics: DetectionMetrics, threshold: int, gt: BoxTable, pre
     sides = ((table.image, stable_order(table.image)), (gt.image, stable_order(gt.image)))
     # Where the rows of each image begin, and the end, (n_images + 1,).
     starts, gt_starts = (np.append(0, np.cumsum(np.bincount(image, minlength=n_images))) for image, _ in sides)
-    cuts = np.unique(np.searchsorted(starts, np.arange(PART_ROWS, len(table), PART_ROWS)))
+    cuts = distinct(np.searchsorted(starts, np.arange(PART_ROWS, len(table), PART_ROWS)))
     parts = []
     for first, last in pairwise([0, *cuts[(cuts > 0) & (cuts < n_images)].tolist(), n_images]):
         # An image is matched without the others, so that a copy of a few of them at a time will do.

@@ -74,9 +74,11 @@ def leaving(xywh: FloatArray, size: FloatArray, units: str) -> BoolArray:
 
     No box leaves an image of unknown size (NaN). Pixels may leave by one, and all by a hundredth of the side.
     """
-    slack = np.maximum(SLACK_SHARE * size, SLACK_PIXELS if units == "px" else 0.0)
-    near, far = xywh[:, :2], xywh[:, :2] + xywh[:, 2:]
-    return np.concatenate((near < -slack, far > size + slack), axis=1)
+    # Column by column: along rows of two or four numbers it takes three times as long.
+    (left, top, width, height), sides = xywh.T, size.T
+    least = SLACK_PIXELS if units == "px" else 0.0
+    (across, down), (beside, above) = sides, (np.maximum(SLACK_SHARE * side, least) for side in sides)
+    return np.stack((left < -beside, top < -above, left + width > across + beside, top + height > down + above)).T
 
 
 @dataclass(frozen=True, slots=True, eq=False)

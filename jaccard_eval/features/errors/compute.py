@@ -326,11 +326,13 @@ def _judge(pairs: Pairs, same: BoolArray, n: int, iou: float) -> tuple[npt.NDArr
 def _note_surest(of_box: RowArray, pairs: Pairs, rows: IntArray, chosen: BoolArray, score: FloatArray) -> None:
     """Note for each box the surest detection of its chosen pairs; of equal ones that which comes first."""
     boxes, found = pairs.gt[chosen], rows[pairs.det[chosen]]
-    known = np.unique(boxes)
-    known = known[of_box[known] != NO_BOX]  # from blocks before
+    known = np.flatnonzero(of_box != NO_BOX)  # from blocks before
     boxes, found = np.append(boxes, known), np.append(found, of_box[known])
-    order = np.lexsort((-found, score[found]))  # the last assignment wins
-    of_box[boxes[order]] = found[order]
+    surest = np.full(len(of_box), -np.inf)
+    np.maximum.at(surest, boxes, score[found])
+    best = score[found] == surest[boxes]
+    of_box[boxes[best]] = len(score)
+    np.minimum.at(of_box, boxes[best], found[best].astype(of_box.dtype))
 
 
 def _nearest(pairs: Pairs, chosen: BoolArray, n: int) -> tuple[IntArray, FloatArray]:

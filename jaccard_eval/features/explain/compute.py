@@ -751,10 +751,9 @@ class Repricing:
         return turn
 
     @cached_property
-    def _rows(self) -> tuple[IntArray, IntArray]:
-        """Return `_keys` and `_turn` of the detections as they are ranked, (n,) each."""
-        row = self._metrics.table.row
-        return self._keys[1][row], self._turn[row]
+    def _own_turn(self) -> IntArray:
+        """Return `_turn` of the detections as they are ranked, (n,)."""
+        return self._turn[self._metrics.table.row]
 
     @cached_property
     def _changes_with_all(self) -> bool:
@@ -786,8 +785,9 @@ class Repricing:
         touching = own & (~repairs.is_removed | is_known[np.where(own, repairs.row, 0)])
         named = repairs.target[repairs.is_named]
         touched = distinct(np.concatenate((key[repairs.row[touching]], gt_key[named], gt_key[repairs.row[~own]])))
-        gt_rows, rows = (np.flatnonzero(are_among(side, touched)) for side in self._keys)
-        inside = ~own | are_among(key[np.where(own, repairs.row, 0)], touched)
+        is_touched = are_among(key, touched)
+        gt_rows, rows = np.flatnonzero(are_among(gt_key, touched)), np.flatnonzero(is_touched)
+        inside = ~own | is_touched[np.where(own, repairs.row, 0)]
         row, target = repairs.row[inside], repairs.target[inside]
         local = Repairs(
             repairs.kind[inside],
@@ -804,12 +804,11 @@ class Repricing:
         first = np.empty(n_added, dtype=np.int64)
         first[tie_order(added, self._rules)] = np.arange(-n_added, 0)
         turn = np.concatenate((self._turn[np.delete(rows, local.row[local.is_removed])], first))[again.row]
-        own_key, own_turn = self._rows
-        stays = ~(is_removed[table.row] | are_among(own_key, touched))
+        stays = ~(is_removed | is_touched)[table.row]
         (kept,) = np.nonzero(stays)
         label = np.concatenate((before.label[kept], changed.label))
         # Two lists that ascend, which a stable sort merges.
-        order = np.argsort(label * np.int64(n + len(gt)) + np.concatenate((own_turn[kept], turn)), kind="stable")
+        order = np.argsort(label * np.int64(n + len(gt)) + np.concatenate((self._own_turn[kept], turn)), kind="stable")
         place = np.empty(len(order), dtype=np.int32)
         place[order] = np.arange(len(order), dtype=np.int32)
         (chosen,) = np.nonzero(stays[before.candidate])
@@ -889,7 +888,7 @@ class Repricing:
                     kept = kept[self._ranking.image[kept] != images[i]]
                     (again,) = np.nonzero((changed.label == k) & (changed.image == i))
                     columns = zip(
-                        (self._rows[1][kept], *self._outcomes[..., kept]),
+                        (self._own_turn[kept], *self._outcomes[..., kept]),
                         (turn[again], *outcomes[..., again]),
                         strict=True,
                     )
@@ -912,7 +911,7 @@ class Repricing:
     def _mean_before(self, k: int) -> float:
         if k not in self._before:
             rows = self._rows_of(k)
-            self._before[k] = self._mean(k, self._rows[1][rows], *self._outcomes[..., rows])
+            self._before[k] = self._mean(k, self._own_turn[rows], *self._outcomes[..., rows])
         return self._before[k]
 
     def _mean(self, k: int, turn: IntArray, hits: BoolArray, counts: BoolArray) -> float:
@@ -1317,7 +1316,7 @@ def _curve(metrics: DetectionMetrics, ref: MetricRef) -> tuple[CurvePoint, ...]:
         return ()
     # A mean of several curves is reached at no score.
     single = len(scores) == 1 and scores.size == len(grid)
-    places = np.unique(np.round(np.linspace(0, len(grid) - 1, N_POINTS)).astype(np.int64))
+    places = distinct(np.round(np.linspace(0, len(grid) - 1, N_POINTS)).astype(np.int64))
     return tuple(
         CurvePoint(
             recall=float(grid[i]),

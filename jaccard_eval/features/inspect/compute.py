@@ -28,7 +28,7 @@ from jaccard_eval.features.inspect import (
 )
 from jaccard_eval.findings import Finding, Severity
 from jaccard_eval.frozen import dataclass
-from jaccard_eval.matching import stable_order, starts_of_runs
+from jaccard_eval.matching import distinct, stable_order, starts_of_runs
 from jaccard_eval.matching.matchtable import MatchTable, match_boxes
 from jaccard_eval.metrics.detection import DetectionMetrics
 from jaccard_eval.progress import staged
@@ -162,9 +162,7 @@ def count_scores(scores: FloatArray | None) -> ScoreCounts | None:
     """Give the spread of scores, how many differ, and their decimals; None for ground truth."""
     if scores is None:
         return None
-    return ScoreCounts(
-        spread=spread(scores), distinct=len(np.unique(scores)), decimals=decimals(scores[:DECIMALS_ROWS])
-    )
+    return ScoreCounts(spread=spread(scores), distinct=len(distinct(scores)), decimals=decimals(scores[:DECIMALS_ROWS]))
 
 
 def decimals(values: FloatArray) -> int | None:
