@@ -523,17 +523,23 @@ def _with_names_above(side: Dataset, other: Dataset, given_as: Input) -> Dataset
     return replace(named, findings=(*log.findings(), *named.findings))
 
 
-def read_alone(given: Input, role: str | None = None, class_map: Mapping[str, str] | str | None = None) -> Dataset:
+def read_alone(
+    given: Input,
+    role: str | None = None,
+    class_map: Mapping[str, str] | str | None = None,
+    asked: Sequence[str] | None = None,
+) -> Dataset:
     """Read one input by itself, as what it is: predictions where it has scores, else ground truth.
 
-    A `role` decides what to read it as, and a map gives its classes other names.
+    A `role` decides what to read it as, and a map gives its classes other names. What is `asked` has the names by
+    which it was given; if None, those of the side.
     """
     if class_map:
-        return merged_classes(read_alone(given, role), class_map)
+        return merged_classes(read_alone(given, role, asked=asked), class_map)
     side = in_own_pixels(_alone(given, role))
     own = "pred" if role == "pred" else "gt"  # as its options are called
     named: dict[str, Any] = {f"{own}_options": given.options}
-    asked = given_reading(SideOptions(**named))
+    asked = given_reading(SideOptions(**named)) if asked is None else asked
     require_readings_used(asked, [replace(side, role=own)], (given.options or ReadOptions()).iou_type)
     return side
 

@@ -41,6 +41,7 @@ from jaccard_eval.inputs import (
 from jaccard_eval.matching import descending_order
 from jaccard_eval.metrics.detection import require_shapes
 from jaccard_eval.options import (
+    EXEMPT,
     Bootstrap,
     EngineOptions,
     EvaluateOptions,
@@ -538,7 +539,9 @@ def inspect(
         differing = {f"{other}_{name}" for name in changed(others) if getattr(own, name) != getattr(others, name)}
         idle = [name for name in changed(asked) if name != "iou_type"]
         idle += [name for name in changed(options) if not name.endswith(("_format", "_options"))]
-        idle += [name for name in given_reading(options) if name in differing]
+        readings = given_reading(options)
+        # What a configuration holds is for all runs.
+        idle = [name for name in (*idle, *filter(differing.__contains__, readings)) if name not in EXEMPT.get()]
         if idle:
             words = f"Remove {', '.join(f'{{{name}}}' for name in idle)}, or pass both sides."
             fix = Fix.missing(words, **dict.fromkeys(idle))
@@ -546,7 +549,8 @@ def inspect(
         given = Input(path, pred_format, pred_options) if role == "pred" else Input(path, gt_format, gt_options)
         kind = replace(asked, iou_type=iou_type or usual_iou_type(given)).rules().iou_type
         with needing_boxes("inspect", given) if kind == BOXES else nullcontext():
-            side = read_alone(replace(given, options=with_shapes(given.options, kind)), role)
+            used = [name for name in readings if name not in differing]
+            side = read_alone(replace(given, options=with_shapes(given.options, kind)), role, asked=used)
         is_gt = side.role == "gt"
         return inspect_sides(side if is_gt else None, None if is_gt else side, None, (), version=__version__)
     path, pred = opened(path, gt_format), opened(pred, pred_format)

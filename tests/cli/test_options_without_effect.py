@@ -1,5 +1,6 @@
 """Options that cannot have an effect are errors where they are typed or passed; one list has what each needs."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -115,12 +116,49 @@ def test_keys_of_a_configuration_hold_for_all_runs(
     assert "Remove pred-columns" in capsys.readouterr().err
 
 
+def test_keys_for_two_sides_are_no_error_where_one_is_read_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys = "match-images = 'stem'\npred-columns = 'class=a'\n"
+    (tmp_path / "jaccard-eval.toml").write_text(f"[inspect]\n{keys}[convert]\nmatch-images = 'stem'\n")
+    monkeypatch.chdir(tmp_path)
+    assert _run.run(["inspect", VOC[0]]) == 0
+    assert _run.run(["convert", VOC[0], "out.csv"]) == 0
+    assert _run.run(["inspect", VOC[0], "--match-images", "name"]) == 2
+    assert "as one input is inspected alone. Remove match-images" in capsys.readouterr().err
+
+
+def test_an_option_on_predictions_reads_one_path_as_predictions(capsys: pytest.CaptureFixture[str]) -> None:
+    table = str(COCO.parent / "csv" / "better.csv")
+    assert _run.run(["inspect", table, "--pred-columns", "class=class", "-q"]) == 0
+    assert capsys.readouterr().out == "11 images, 49 boxes, 5 classes  (no warnings)\n"
+    assert _run.run(["inspect", VOC[0], "--pred-names", "a"]) == 3
+
+
 def test_names_are_used_by_the_side_that_only_numbers_its_classes(capsys: pytest.CaptureFixture[str]) -> None:
     names = "person,bicycle,car,cat,dog"
     assert _run.run(["evaluate", PAIR[0], YOLO[1], "--names", names]) == 0
     assert _run.run(["evaluate", PAIR[0], YOLO[1], "--pred-names", names]) == 0
     assert _run.run(["evaluate", PAIR[0], YOLO[1], "--names", names, "--gt-names", "a,b"]) == 2
     assert "the input has no classes without names. Remove --gt-names" in capsys.readouterr().err
+
+
+def test_categories_without_any_name_take_the_given_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    truth = json.loads(Path(PAIR[0]).read_text(encoding="utf-8"))
+    row_of = {category["id"]: row for row, category in enumerate(truth["categories"])}
+    names = ",".join(category["name"] for category in truth["categories"])
+    truth["categories"] = [{"id": row} for row in row_of.values()]
+    for annotation in truth["annotations"]:
+        annotation["category_id"] = row_of[annotation["category_id"]]
+    bare = tmp_path / "gt.json"
+    bare.write_text(json.dumps(truth), encoding="utf-8")
+    assert _run.run(["evaluate", str(bare), YOLO[1], "--names", names, "-q"]) == 0
+    named = capsys.readouterr()
+    assert _run.run(["evaluate", PAIR[0], YOLO[1], "-q"]) == 0
+    assert named.out == capsys.readouterr().out
+    assert named.err == ""
+    assert _run.run(["inspect", str(bare)]) == 0
+    assert "has no name: the id is used" in capsys.readouterr().out
 
 
 def test_a_layout_of_text_files_is_refused_for_a_table_that_names_its_columns(
@@ -144,8 +182,15 @@ def test_what_one_of_several_predictions_can_use_is_accepted() -> None:
 @pytest.mark.parametrize(
     ("line", "named"),
     [
-        (["inspect", PAIR[0], "--class-map", "a=b", "--pred-box", "xyxy"], "Remove --class-map, --pred-box"),
+        (["inspect", PAIR[0], "--class-map", "a=b", "--match-images", "id"], "Remove --match-images, --class-map"),
         (["inspect", PAIR[0], "--sigmas", "0.1"], "Remove --sigmas"),
+        (["inspect", VOC[0], "--names", "a"], "Remove --names."),
+        (["inspect", VOC[0], "--gt-names", "a"], "Remove --gt-names."),
+        (["inspect", VOC[1], "--pred-names", "a"], "Remove --pred-names."),
+        (["inspect", YOLO[1], "--gt-names", YOLO[0], "--pred-names", "a"], "Remove --pred-names, or pass both sides"),
+        (["convert", VOC[0], "out", "--to", "yolo", "--names", "a"], "Remove --names."),
+        (["convert", VOC[1], "out", "--to", "yolo", "--pred-names", "a"], "Remove --pred-names."),
+        (["nms", VOC[1], "-o", "out", "--names", "a"], "Remove --names."),
         (["inspect", PAIR[1], "--gt-columns", "class=a"], "Remove --gt-columns"),
         (["inspect", *PAIR, "--split", "train"], "Remove --split"),
         (["overlap", "0,0,2,2", "0,0,2,1", "--gt-index", "0"], "--gt-index"),
@@ -161,8 +206,17 @@ def test_each_command_refuses_what_it_cannot_use(
     assert named in capsys.readouterr().err
 
 
+def test_a_folder_of_images_is_there_where_a_saved_run_is_explained(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = str(tmp_path / "run.npz")
+    assert _run.run(["evaluate", *PAIR, "-q", "-o", run]) == 0
+    assert _run.run(["explain", run, "--images", str(tmp_path), "-q"]) == 0
+    assert _run.run(["explain", run, "--images", "nowhere", "-q"]) == 3
+    assert "nowhere: no such file or directory" in capsys.readouterr().err
+
+
 def test_inputs_with_splits_and_pages_use_what_is_for_them(tmp_path: Path) -> None:
-    assert _run.run(["inspect", YOLO[0], "--split", "train", "--pred-names", YOLO[0]]) == 2
     assert _run.run(["inspect", YOLO[0], "--split", "train", "--names", YOLO[0]]) == 0
     for split in ("train", "valid"):
         (tmp_path / split).mkdir()

@@ -32,7 +32,7 @@ from jaccard_eval.data.document import to_document
 from jaccard_eval.findings import DataError, Finding, FindingLog, Severity
 from jaccard_eval.fixes import FLAGS, Fix, Value
 from jaccard_eval.formats import format_module
-from jaccard_eval.options import SideOptions
+from jaccard_eval.options import EXEMPT, SideOptions, given_reading
 from jaccard_eval.text import printable
 
 if TYPE_CHECKING:
@@ -125,12 +125,15 @@ def convert(
             role = "pred"
         side = role or "gt"
         given = Input(source, getattr(options, f"{side}_format"), readings[side])
+        other = "gt" if side == "pred" else "pred"
+        both = SideOptions(gt_options=readings["gt"], pred_options=readings["pred"])
+        asked = [name for name in given_reading(both) if not name.startswith(f"{other}_")]
         with needing_boxes("convert", given):
             dataset, unwritten = read_to_write(
                 given,
                 target,
                 lambda kind: read_alone(
-                    replace(given, options=with_shapes(given.options, kind)), role, options.class_map
+                    replace(given, options=with_shapes(given.options, kind)), role, options.class_map, asked
                 ),
                 target_format=about,
                 asked=options.iou_type,
@@ -176,11 +179,9 @@ def _require_ground_truth(options: RunOptions, gt: Path | None, role: str | None
     context, usual = click.get_current_context(), SideOptions()
     if gt is not None and role == "gt":
         raise click.UsageError("--gt is for predictions; remove --role gt", context)
-    given = [
-        option
-        for option in PAIR_OPTIONS
-        if option.name != "class_map" and getattr(options, str(option.name)) != getattr(usual, str(option.name))
-    ]
+    # What a configuration holds is for all runs.
+    checked = [option for option in PAIR_OPTIONS if option.name not in ("class_map", *EXEMPT.get())]
+    given = [option for option in checked if getattr(options, str(option.name)) != getattr(usual, str(option.name))]
     if gt is None and given:
         raise click.UsageError(
             f"{', '.join(option.opts[0] for option in given)}: pass the ground truth with --gt", context

@@ -53,8 +53,11 @@ def explain(options: RunOptions, *, paths: tuple[str, ...], boxes: int, against:
     n_paths = 2 - len(options.gt[:1]) - len(options.pred[:1])
     if n_paths == 2 and _names_result(paths):
         refuse_options_of_sides()
+        from jaccard_eval.reading.files import require_readable
         from jaccard_eval.runs import read_saved
 
+        if options.images is not None:
+            require_readable(options.images)  # it would be looked into when images are shown, perhaps never
         saved = read_saved(input_path(paths[0]))
         note_inputs([input_path(paths[0])])
         # Its inputs are read again.

@@ -17,6 +17,7 @@ from jaccard_eval.cli.options import (
 from jaccard_eval.cli.parse import LABELS, InputPath, RunOptions
 from jaccard_eval.cli.run import as_errors, is_said, say_findings
 from jaccard_eval.findings import DataError, FindingLog, Severity
+from jaccard_eval.options import EXEMPT
 
 PAIRED = ("class_map", "gt_class_map", "match_images", "extra_images", "images_in_common")
 READ = ("gt_format", "pred_format", "gt_options", "pred_options")
@@ -47,10 +48,14 @@ def inspect(options: RunOptions, *, paths: tuple[Path, ...]) -> None:
     log = FindingLog()
     sides = side_arguments(options, log)
     (role, first), *others = sorted(named)
+    is_alone = len(paths) == len(named) == 1
+    # Of one path alone, an option on how predictions are read means predictions, if it was typed.
+    typed = {name.partition("_")[0] for name in {*vars(options)} - {*EXEMPT.get()} if "_" in name}
+    is_pred = is_alone and "pred" in typed and "gt" not in typed
     result = api.inspect(
         first,
         *(path for _, path in others),
-        role=None if len(paths) == len(named) == 1 else role,
+        role="pred" if is_pred else None if is_alone else role,
         iou_type=options.iou_type,
         sigmas=options.sigmas,
         dilation_ratio=options.dilation_ratio,

@@ -20,6 +20,7 @@ from jaccard_eval.cli.parse import LABELS, InputPath, OneOf, RunOptions, refuse_
 from jaccard_eval.cli.run import report_findings
 from jaccard_eval.findings import FindingLog
 from jaccard_eval.formats import detect_format, format_module, format_writer, write_dataset
+from jaccard_eval.options import SideOptions, given_reading
 from jaccard_eval.version import __version__
 
 EPILOG = """\b
@@ -45,16 +46,17 @@ def nms(
     refuse_overwriting([("-o", output)])
     require_free(output, [pred], replace=force)
     log = FindingLog()
-    _, reading = read_options(options, log)
+    other, reading = read_options(options, log)
     name = options.pred_format or detect_format(pred)
     format_writer(name)  # one that cannot be written is refused before it is read
     about = format_module(name).FORMAT
     given = Input(pred, options.pred_format, reading)
+    asked = given_reading(SideOptions(gt_options=other, pred_options=reading))
     with needing_boxes("nms", given):
         side, unwritten = read_to_write(
             given,
             output,
-            lambda kind: read_alone(replace(given, options=with_shapes(reading, kind)), "pred"),
+            lambda kind: read_alone(replace(given, options=with_shapes(reading, kind)), "pred", asked=asked),
             # Whatever the input has, a file of its format holds.
             target_format=replace(about, shapes=(*about.shapes, *about.shapes_if_asked)),
         )

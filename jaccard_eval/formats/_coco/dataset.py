@@ -228,16 +228,17 @@ def _add_categories(draft: Draft, categories: list[CategoryRecord]) -> None:
     given = [category.name for category in categories]
     names = [name if isinstance(name, str) and name.strip() else None for name in given]
     unnamed = [row for row, name in enumerate(names) if name is None]
+    is_named = len(unnamed) < len(names)
     draft.findings.add_rows(
         Severity.WARNING,
         "category-unnamed",
-        unnamed,
+        unnamed if is_named or draft.options.names is None else [],  # which then has the names of all
         lambda row: (Where(draft.path, record=f"categories[{row}]", field="name"), "has no name: the id is used"),
     )
     points: Any = next((category.keypoints for category in categories if category.keypoints), None)
     draft.point_names = tuple(map(str, points)) if isinstance(points, list) else ()
     texts = [name or str(category.id) for category, name in zip(categories, names, strict=True)]
-    _set_classes(draft, [category.id for category in categories], texts, named=len(unnamed) < len(names))
+    _set_classes(draft, [category.id for category in categories], texts, named=is_named)
 
 
 def _set_classes(draft: Draft, keys: Sequence[Key], names: Sequence[str], *, named: bool) -> None:
