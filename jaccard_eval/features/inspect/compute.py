@@ -59,7 +59,7 @@ def describe(
 ) -> Description:
     """Describe one side, with its boxes in the units of the view; `known` are names whose hasher is there."""
     # Its fingerprint is that of its own names: alone, nothing is known of how the other side spells them.
-    names = [side.images.name(row) for row in range(len(side.images))], side.labels.names
+    names = side.images.names(), side.labels.names
     hasher = known[1] if known is not None and [*map(list, names)] == [*map(list, known[0])] else None
     _, digest = fingerprint(side.table, names, side.role, side.units, hasher)
     return Description(
