@@ -127,6 +127,13 @@ def require_inert(text: str) -> None:
         assert all(link.startswith("data:image/") for link in links)
 
 
+def test_columns_of_boxes_are_a_line_in_a_cell() -> None:
+    result = jaccard_eval.evaluate(GT, BETTER)
+    # One of 38 objects is found at all thresholds.
+    assert repr(result.missed) == "<ByThreshold: 37 rows of image, class, source, missed>"
+    assert repr(result.matches).startswith("<ByThreshold: 49 rows of image, class, ")
+
+
 def test_the_worst_images_of_a_class_are_shown_when_asked_for() -> None:
     result = jaccard_eval.evaluate(overlap_gt(), overlap_pred(), score=0.5)
     # Both objects are found; the third box lies on the dog, a class that the ground truth does not have.

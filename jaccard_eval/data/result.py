@@ -760,6 +760,11 @@ class ByThreshold(Mapping[str, Any]):
     columns: Mapping[str, Any]
     protocol: Protocol
 
+    def __repr__(self) -> str:
+        """Return how many rows there are, and the names of the columns."""
+        n = len(next(iter(self.columns.values()), ()))
+        return f"<ByThreshold: {pluralise(n, 'row')} of {', '.join(self.columns)}>"
+
     def __getitem__(self, name: str) -> Any:
         """Return a column."""
         return self.columns[name]
