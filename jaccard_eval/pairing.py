@@ -28,9 +28,8 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.engine import path_of
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.audit.class_maps import applied_counting, best_class_map
+from jaccard_eval.features.audit.correspondence import applied_counting, applied_numbers, best_class_map
 from jaccard_eval.features.audit.duplicates import repeats_of
-from jaccard_eval.features.audit.images import applied_numbers
 from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.inputs import load

@@ -168,7 +168,7 @@ def _is_given(value: object) -> bool:
 
 
 def _add_frame(source: Any, draft: Draft) -> None:
-    from jaccard_eval.reading.tabular.data_frames import add_frame  # which loads pandas
+    from jaccard_eval.reading.tabular.delimited import add_frame  # which loads pandas
 
     add_frame(source, draft)
 

@@ -55,7 +55,7 @@ def is_label_file(first_line: str) -> bool:
 
 def read_image_labels(path: Path, findings: FindingLog) -> LabelFile:
     """Return the verified labels of a file; those that a program gave are skipped, with a warning."""
-    from jaccard_eval.reading.tabular.rows import fields_up_to
+    from jaccard_eval.reading.tabular.columns import fields_up_to
 
     text = files.read_text(path)
     images: dict[Key, int] = {}
@@ -253,7 +253,7 @@ def read_descriptions(described: Iterable[Path]) -> dict[str, str]:
     """Return the names of classes by their MIDs."""
     import csv  # looks for formats do without it
 
-    from jaccard_eval.reading.tabular.rows import fields_up_to
+    from jaccard_eval.reading.tabular.columns import fields_up_to
 
     names: dict[str, str] = {}
     for file in described:

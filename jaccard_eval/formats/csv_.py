@@ -33,7 +33,7 @@ def looks_like(peek: Peek) -> Likeness | None:
     """Rate a table by its first line: a header with an image and a box, or data without header; else by its suffix."""
     if peek.kind not in (Kind.TEXT, Kind.BINARY):
         return None
-    from jaccard_eval.reading.tabular.rows import first_line, split_first_line
+    from jaccard_eval.reading.tabular.columns import first_line, split_first_line
 
     _, line = first_line(peek.text)
     _, fields = split_first_line(line)
@@ -45,7 +45,7 @@ def looks_like(peek: Peek) -> Likeness | None:
 
 def iou_types(peek: Peek) -> set[str]:
     """Return what there is, by the first line: upright boxes are only those around oriented ones."""
-    from jaccard_eval.reading.tabular.rows import first_line, split_first_line
+    from jaccard_eval.reading.tabular.columns import first_line, split_first_line
 
     _, line = first_line(peek.text)
     return {"obb"} if is_oriented(split_first_line(line)[1]) else {"bbox"}

@@ -108,7 +108,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             has_class |= label is not None
             _add_feature(side, feature, image or stem, ONE_CLASS if label is None else label, seen)
     if not has_class:
-        from jaccard_eval.reading.tabular.boxes import note_no_class
+        from jaccard_eval.reading.tabular.table import note_no_class
 
         note_no_class(draft)
     _refuse_places(seen, systems, path, draft)

@@ -95,7 +95,7 @@ def _add_object(collector: RecordCollector, image: str, entry: Record) -> None:
 
 
 def _read_rows(path: Path, draft: Draft) -> None:
-    from jaccard_eval.reading.tabular.objects import add_object_rows  # not needed to look for a format
+    from jaccard_eval.reading.tabular.table import add_object_rows  # not needed to look for a format
 
     file = path
     if files.is_folder(path):

@@ -134,7 +134,7 @@ def looks_like(peek: Peek) -> Likeness | None:
         return None
     import csv
 
-    from jaccard_eval.reading.tabular.rows import fields_up_to, split_first_line  # only where a table is possible
+    from jaccard_eval.reading.tabular.columns import fields_up_to, split_first_line  # only where a table is possible
 
     delimiter, header = split_first_line(peek.lines[0])
     layout = _layout(header)
@@ -148,7 +148,7 @@ def looks_like(peek: Peek) -> Likeness | None:
 
 
 def _layout_of(table: Peek) -> _Layout | None:
-    from jaccard_eval.reading.tabular.rows import split_first_line
+    from jaccard_eval.reading.tabular.columns import split_first_line
 
     return _layout(split_first_line(table.lines[0])[1]) if table.lines else None
 
@@ -170,7 +170,7 @@ def holds_no_scores(peek: Peek, _: Path | None) -> bool:
     """
     import csv
 
-    from jaccard_eval.reading.tabular.rows import fields_up_to, split_first_line
+    from jaccard_eval.reading.tabular.columns import fields_up_to, split_first_line
 
     if peek.is_folder:
         layouts = [_layout_of(table) for table in peek.first_files(reads_name)]
@@ -191,7 +191,7 @@ def holds_no_scores(peek: Peek, _: Path | None) -> bool:
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and masks of a table to the draft, or of tables of an image each."""
-    from jaccard_eval.reading.tabular.boxes import note_no_class
+    from jaccard_eval.reading.tabular.table import note_no_class
 
     is_folder = files.is_folder(path)
     tables = [path]
@@ -211,7 +211,7 @@ def _read_table(path: Path, side: RecordCollector, draft: Draft, options: ReadOp
     """Add the masks of a table; return whether these have classes."""
     import csv
 
-    from jaccard_eval.reading.tabular.rows import fields_up_to, first_line, split_first_line
+    from jaccard_eval.reading.tabular.columns import fields_up_to, first_line, split_first_line
 
     text = files.read_text(path)
     naming = read_naming(options.columns)
@@ -251,7 +251,7 @@ def _add_rows(
     side: RecordCollector,
     draft: Draft,
 ) -> None:
-    from jaccard_eval.reading.tabular.boxes import NO_CLASS
+    from jaccard_eval.reading.tabular.table import NO_CLASS
 
     images = list(dict.fromkeys(_names(row, layout)[0] for _, row in rows))
     sizes = _sizes(rows, layout, images, draft)

@@ -86,7 +86,7 @@ def iou_types(peek: Peek) -> set[str]:
 
 
 def _header(peek: Peek) -> Sequence[str]:
-    from jaccard_eval.reading.tabular.rows import first_line, split_first_line
+    from jaccard_eval.reading.tabular.columns import first_line, split_first_line
 
     return split_first_line(first_line(peek.text)[1])[1]
 
@@ -107,10 +107,9 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         if found is not None:
             _add_classes(path, *found, draft)
         return
-    from jaccard_eval.reading.tabular.boxes import NORM_LIMIT, add_boxes
+    from jaccard_eval.reading.tabular.columns import open_table
     from jaccard_eval.reading.tabular.delimited import text_table
-    from jaccard_eval.reading.tabular.rows import open_table
-    from jaccard_eval.reading.tabular.table import read_cells
+    from jaccard_eval.reading.tabular.table import NORM_LIMIT, add_boxes, read_cells
 
     draft.options = replace(options, units=options.units or "norm")
     read_table = text_table(open_table(path, draft), draft)
@@ -255,7 +254,7 @@ class _MaskTable:
 
     def objects(self) -> Iterator[_MaskObject]:
         """Yield what rows hold; what is wrong with them is among the findings."""
-        from jaccard_eval.reading.tabular.rows import fields_up_to
+        from jaccard_eval.reading.tabular.columns import fields_up_to
 
         text = files.read_text(self._path)
         with fields_up_to(len(text)):

@@ -110,8 +110,7 @@ def _rate_table(peek: Peek) -> Likeness | None:
     """Rate a table by a column whose cells are lists of boxes, as scripts write them that keep an image in each row."""
     if peek.kind is not Kind.TEXT or b"[" not in peek.head or not _CELL_OF_BOXES.search(peek.text):
         return None
-    from jaccard_eval.reading.tabular.columns import IMAGE, position_of
-    from jaccard_eval.reading.tabular.rows import split_first_line
+    from jaccard_eval.reading.tabular.columns import IMAGE, position_of, split_first_line
 
     header = split_first_line(peek.lines[0])[1]
     is_table = position_of(header, IMAGE) is not None and any(_plain_name(name) in _LISTS for name in header)
@@ -120,7 +119,7 @@ def _rate_table(peek: Peek) -> Likeness | None:
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of records to the draft."""
-    from jaccard_eval.reading.tabular.objects import OBJECTS, add_flat_rows, add_object_rows
+    from jaccard_eval.reading.tabular.table import OBJECTS, add_flat_rows, add_object_rows
 
     is_folder = files.is_folder(path)
     text = "" if is_folder else files.read_text(path)
@@ -150,8 +149,8 @@ def _table_records(path: Path, text: str, draft: Draft) -> Iterator[tuple[Mappin
     """Yield the rows of a table whose cells are lists, as JSON or Python writes them."""
     import csv  # looks for formats do without it
 
-    from jaccard_eval.reading.tabular.objects import OF_THE_IMAGE
-    from jaccard_eval.reading.tabular.rows import fields_up_to, split_first_line
+    from jaccard_eval.reading.tabular.columns import fields_up_to, split_first_line
+    from jaccard_eval.reading.tabular.table import OF_THE_IMAGE
 
     delimiter, header = split_first_line(re.split("[\r\n]", text.lstrip(), maxsplit=1)[0])
     with fields_up_to(len(text)):
@@ -253,7 +252,7 @@ def _names_image(record: Mapping[str, Any]) -> bool:
 
 def _has_box(record: Mapping[str, Any]) -> bool:
     from jaccard_eval.reading.tabular.columns import is_header
-    from jaccard_eval.reading.tabular.objects import inner_fields
+    from jaccard_eval.reading.tabular.table import inner_fields
 
     return is_header(("image", *inner_fields(record)))
 
@@ -283,7 +282,7 @@ def _of_side(record: Mapping[str, Any], role: str) -> dict[str, Any]:
 
 def _row(record: Mapping[str, Any], role: str) -> dict[str, Any]:
     """Return a record with its boxes as "objects"; as it is where it is a box itself."""
-    from jaccard_eval.reading.tabular.objects import OBJECTS, SINGULAR
+    from jaccard_eval.reading.tabular.table import OBJECTS, SINGULAR
 
     fields = _of_side(record, role)
     array = _array_of(fields)

@@ -783,7 +783,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
         detail = "names no class, and others do"
         draft.findings.error("class-invalid", where, detail, fix="Name its class, or remove it.")
     if not has_class and not used[0].one_class and collector.n_boxes:
-        from jaccard_eval.reading.tabular.boxes import note_no_class
+        from jaccard_eval.reading.tabular.table import note_no_class
 
         note_no_class(draft)
     collector.to_draft(encoding=given or used[0].encoding, listed=True)

@@ -404,7 +404,7 @@ def _set_images(names: Sequence[str], draft: Draft) -> None:
 
 def _classes(labels: Sequence[str], draft: Draft) -> dict[str, Any]:
     """Name the classes where they are numbers, or there is none; return the column of them."""
-    from jaccard_eval.reading.tabular.boxes import NO_CLASS, note_no_class
+    from jaccard_eval.reading.tabular.table import NO_CLASS, note_no_class
 
     if labels and not any(labels):
         note_no_class(draft)
@@ -422,7 +422,7 @@ def _classes(labels: Sequence[str], draft: Draft) -> dict[str, Any]:
 
 def _supported_encoding(coords: FloatArray, draft: Draft, *, is_scored: bool) -> str:
     """Return what four numbers are by most boxes, and report what was assumed, or stop where nothing settles it."""
-    from jaccard_eval.formats._yolo.columns import Frame, choose_encoding, spelled
+    from jaccard_eval.formats._yolo.reader import Frame, choose_encoding, spelled
 
     if draft.options.box is not None:
         return draft.options.box
@@ -507,7 +507,7 @@ def _read_pose_table(path: Path, draft: Draft) -> None:
     """Add the poses of a table to the draft."""
     import csv  # looks for formats do without tables
 
-    from jaccard_eval.reading.tabular.boxes import note_no_class
+    from jaccard_eval.reading.tabular.table import note_no_class
 
     lines = [row for row in csv.reader(files.read_text(path).splitlines()) if row]
     is_deeplabcut = lines[0][0] == _POSE_HEADER[0]
@@ -563,7 +563,7 @@ def _read_pose_table(path: Path, draft: Draft) -> None:
 
 def _read_faces(path: Path, draft: Draft) -> None:
     """Add the faces of texts to the draft, one in each."""
-    from jaccard_eval.reading.tabular.boxes import note_no_class
+    from jaccard_eval.reading.tabular.table import note_no_class
 
     collector, is_gt = RecordCollector(draft), draft.options.role == "gt"
     label = draft.options.names[0] if draft.options.names else 0

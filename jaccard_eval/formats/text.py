@@ -47,7 +47,7 @@ def looks_like(peek: Peek) -> Likeness | None:
     """Rate a text by its first lines: an image, a class and a box each."""
     if peek.is_folder or peek.kind is not Kind.TEXT or peek.suffix not in (".txt", ""):
         return None
-    from jaccard_eval.reading.tabular.rows import split_first_line
+    from jaccard_eval.reading.tabular.columns import split_first_line
 
     # The rows of a table with a header may be such lines as well, and its header names its columns.
     if peek.lines and is_header(split_first_line(peek.lines[0])[1]):
@@ -115,7 +115,7 @@ def _around_box(image: str, before: str, box: str, behind: str) -> tuple[str, st
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:
     """Add the images, classes and boxes of a text to the draft."""
     from jaccard_eval.formats._yolo.reader import add_listed_lines  # not needed to look for a format
-    from jaccard_eval.reading.tabular.boxes import NO_CLASS, note_no_class
+    from jaccard_eval.reading.tabular.table import NO_CLASS, note_no_class
 
     images: list[str] = []
     labels: list[str] = []  # a line each, also of those that are blank or wrong, so that line numbers stay

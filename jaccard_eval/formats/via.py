@@ -84,7 +84,7 @@ def read(path: Path, draft: Draft, options: ReadOptions) -> None:
             collector.count_shape(kind)
     name = _class_attribute([region for _, region, _ in boxes], draft)
     if boxes and not name:
-        from jaccard_eval.reading.tabular.boxes import NO_CLASS, note_no_class
+        from jaccard_eval.reading.tabular.table import NO_CLASS, note_no_class
 
         note_no_class(draft)
         one_class = {"": options.names[0] if options.names else str(NO_CLASS)}

@@ -185,7 +185,7 @@ def _label_files_below(folder: Peek) -> list[Peek]:
 
 def _is_long_in_pixels(line: str) -> bool:
     """Whether a line has more numbers than a box needs, and these are not fractions."""
-    from jaccard_eval.formats._yolo.columns import PIXEL_LOOK
+    from jaccard_eval.formats._yolo.reader import PIXEL_LOOK
 
     fields = line.split()[1:]
     return len(fields) >= _BOX_COLUMNS and all(map(_NUMBER.fullmatch, fields)) and max(map(float, fields)) > PIXEL_LOOK

@@ -1090,7 +1090,7 @@ def add_stacks(stacks: Sequence[tuple[Path, str, str]], draft: Draft) -> None:
         are_classed.append(_add_stack(path, name, prefix, side, draft, is_alone=len(stacks) == 1))
     draft.findings.raise_errors()
     if not all(are_classed):
-        from jaccard_eval.reading.tabular.boxes import note_no_class  # no other map needs tables
+        from jaccard_eval.reading.tabular.table import note_no_class  # no other map needs tables
 
         note_no_class(draft)
     side.to_draft(encoding="xywh", listed=True)

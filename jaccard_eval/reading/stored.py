@@ -19,7 +19,7 @@ from jaccard_eval.progress import staged
 from jaccard_eval.reading.blocks import needs_whole
 from jaccard_eval.reading.draft import Draft
 from jaccard_eval.reading.rawboxes import MOST_INVERTED
-from jaccard_eval.reading.tabular.boxes import warn_alike_images
+from jaccard_eval.reading.tabular.table import warn_alike_images
 from jaccard_eval.text import quoted_value
 
 

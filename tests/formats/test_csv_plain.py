@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from jaccard_eval import BoxTable, DataError, Dataset, load
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.tabular.boxes import add_boxes
+from jaccard_eval.reading.tabular.columns import open_table
 from jaccard_eval.reading.tabular.delimited import plain_table, text_table
-from jaccard_eval.reading.tabular.rows import open_table
-from jaccard_eval.reading.tabular.table import read_cells
+from jaccard_eval.reading.tabular.table import add_boxes, read_cells
 
 SAMPLE = Path(__file__).parents[2] / "sample_data"
 SIDES = "image,class,xmin,ymin,xmax,ymax"

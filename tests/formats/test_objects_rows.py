@@ -8,7 +8,7 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.findings import DataError, Where
 from jaccard_eval.options import ReadOptions
 from jaccard_eval.reading.draft import Draft
-from jaccard_eval.reading.tabular.objects import add_object_rows
+from jaccard_eval.reading.tabular.table import add_object_rows
 
 DOG, CAT = [10.0, 20.0, 30.0, 40.0], [1.0, 2.0, 3.0, 4.5]
 

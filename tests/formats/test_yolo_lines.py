@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from jaccard_eval import load
 from jaccard_eval.findings import FindingLog
-from jaccard_eval.formats._yolo.columns import read_label_files
+from jaccard_eval.formats._yolo.reader import read_label_files
 
 PLAIN = ("0", "12", "0.25", "-1", "1e-05", "1E+3", ".5", "7.", "007", "-0", "-0.0")
 NUMBERS = st.one_of(st.sampled_from(PLAIN), st.floats(allow_nan=False, allow_infinity=False).map(repr))

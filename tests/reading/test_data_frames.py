@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jaccard_eval import DataError, Dataset, ReadOptions, load
-from jaccard_eval.reading.tabular import data_frames
-from jaccard_eval.reading.tabular.data_frames import shortest_decimals
+from jaccard_eval.reading.tabular import delimited
+from jaccard_eval.reading.tabular.delimited import shortest_decimals
 
 TEXTS = st.sampled_from(
     ["dog", "cat", "a b", "NA", "null", "nan", "True", "1", "01", "1.0", "", " cat", "\tcat", "#dog", "a,b", 'say "x"',
@@ -94,7 +94,7 @@ def test_a_plain_table_and_its_file_read_alike(
 def test_an_odd_table_reads_as_the_text_that_it_is_written_as(frame: pd.DataFrame, role: str) -> None:
     by_column = outcome(frame, role)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(data_frames, "_plain_table", lambda *_: None)
+        patch.setattr(delimited, "_plain_table", lambda *_: None)
         assert outcome(frame, role) == by_column
 
 
@@ -105,7 +105,7 @@ def test_packed_boxes_read_as_the_text_that_they_are_written_as(kind: Any) -> No
     by_column = outcome(frame, "gt", box="xywh")
     assert by_column[1] == ("a", "b")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(data_frames, "_plain_table", lambda *_: None)
+        patch.setattr(delimited, "_plain_table", lambda *_: None)
         assert outcome(frame, "gt", box="xywh") == by_column
 
 
@@ -119,7 +119,7 @@ def test_plain_tables_are_not_written_as_text(monkeypatch: pytest.MonkeyPatch) -
     def refuse(*_: Any) -> None:
         raise AssertionError("written as text")
 
-    monkeypatch.setattr(data_frames, "parse_table", refuse)
+    monkeypatch.setattr(delimited, "parse_table", refuse)
     rows = {"image": ["a.jpg", "b.jpg"], "class": ["dog", "cat"]}
     corners: dict[str, Any] = {name: [1.5, 20.25] for name in COORDS[:2]} | {name: [30.0, 40.5] for name in COORDS[2:]}
     for frame in (

@@ -22,7 +22,7 @@ from jaccard_eval.features.audit.boxes import (
     check_rounding,
     check_transposed,
 )
-from jaccard_eval.features.audit.class_maps import Confusion, check_classes
+from jaccard_eval.features.audit.correspondence import Confusion, check_classes, check_images
 from jaccard_eval.features.audit.duplicates import (
     check_copies,
     check_difficult,
@@ -30,7 +30,6 @@ from jaccard_eval.features.audit.duplicates import (
     check_rows,
     check_zero_id,
 )
-from jaccard_eval.features.audit.images import check_images
 from jaccard_eval.features.audit.scores import check_scores, check_ties
 from jaccard_eval.findings import Finding, FindingLog
 from jaccard_eval.metrics.detection import DetectionMetrics, measure_aligned

@@ -20,7 +20,7 @@ from jaccard_eval.features.audit import (
     ways_to_match,
 )
 from jaccard_eval.features.audit.boxes import LARGEST_FRACTION
-from jaccard_eval.features.audit.class_maps import COUNTINGS, Candidate, Confusion, judge, repair, rerun_with
+from jaccard_eval.features.audit.correspondence import COUNTINGS, Candidate, Confusion, judge, repair, rerun_with
 from jaccard_eval.findings import DataError, Finding, FindingLog, Where
 from jaccard_eval.fixes import Fix, Value
 from jaccard_eval.options import ENCODINGS, IMAGE_WAYS, MASK_AXES, SideOptions

@@ -13,7 +13,7 @@ from jaccard_eval.data.boxtable import Boxes, BoxTable, FloatArray
 from jaccard_eval.data.metricref import MetricRef
 from jaccard_eval.data.protocol import PROTOCOLS
 from jaccard_eval.features.audit import MISREAD, SAMPLE_BOXES, AuditContext, unflagged
-from jaccard_eval.features.audit.images import uncovered_images
+from jaccard_eval.features.audit.correspondence import uncovered_images
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.matching import IntArray, labels_of, lengths_of_runs, starts_of_runs

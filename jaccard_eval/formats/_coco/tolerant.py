@@ -236,7 +236,7 @@ def _of_one_category(records: list[Record], outermost: Record) -> list[Record]:
 
 def _classed(records: list[Record], draft: Draft) -> list[Record]:
     """Return records that have a class: one for all where nothing names any, as of detectors of one class."""
-    from jaccard_eval.reading.tabular.boxes import NO_CLASS, note_no_class  # most results name theirs
+    from jaccard_eval.reading.tabular.table import NO_CLASS, note_no_class  # most results name theirs
 
     names = {"category_id", *_ALIASES["category_id"]}
     if not any("bbox" in record.values for record in records) or any(names & {*record.values} for record in records):

@@ -15,7 +15,7 @@ from jaccard_eval.data.dataset import Dataset
 from jaccard_eval.data.imagekeys import without_suffix
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
-from jaccard_eval.formats._yolo.columns import IntArray, outside_image
+from jaccard_eval.formats._yolo.reader import IntArray, outside_image
 from jaccard_eval.formats._yolo.sources import twin_folder
 from jaccard_eval.reading.files import is_label_name
 from jaccard_eval.reading.writing import (

@@ -27,7 +27,7 @@ from jaccard_eval.reading.files import SPLIT_NAMES, choose_split, list_tree, spl
 from jaccard_eval.reading.rawboxes import CodedKeys
 from jaccard_eval.reading.tabular import ARROW_MAGIC, is_arrow, is_besides, is_parquet
 from jaccard_eval.reading.tabular.columns import IMAGE, RowIndices, count_known, find_column, outdone_names, read_naming
-from jaccard_eval.reading.tabular.objects import (
+from jaccard_eval.reading.tabular.table import (
     IMAGE_FIELD,
     OBJECTS,
     OBJECTS_FIX,
@@ -35,9 +35,13 @@ from jaccard_eval.reading.tabular.objects import (
     PATHS,
     SINGULAR,
     USUAL,
+    Column,
+    NumberColumn,
+    Table,
     add_table,
+    flags_of,
+    read_key,
 )
-from jaccard_eval.reading.tabular.table import Column, NumberColumn, Table, flags_of, read_key
 from jaccard_eval.text import pluralise, quoted_value
 
 EXTRA = "parquet"

@@ -17,8 +17,8 @@ from jaccard_eval.data.dataset import Dataset, ImageTable, Key, LabelMap
 from jaccard_eval.errors import require
 from jaccard_eval.findings import FindingLog, Severity, Where
 from jaccard_eval.fixes import Fix
-from jaccard_eval.reading.tabular.boxes import looks_normalised
 from jaccard_eval.reading.tabular.columns import parse_integers
+from jaccard_eval.reading.tabular.table import looks_normalised
 from jaccard_eval.reading.writing import Column, encodable, exact_coords, report_escaped, report_losses, rows_of
 from jaccard_eval.text import inert, is_formula, pluralise, quoted, quoted_value
 

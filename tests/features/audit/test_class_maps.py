@@ -9,7 +9,7 @@ from jaccard_eval.data.alignment import match_classes
 from jaccard_eval.data.boxtable import BoxTable
 from jaccard_eval.data.dataset import LabelMap
 from jaccard_eval.features.audit import pair_by_place
-from jaccard_eval.features.audit.class_maps import Candidate, Confusion, judge, rerun_with
+from jaccard_eval.features.audit.correspondence import Candidate, Confusion, judge, rerun_with
 from jaccard_eval.findings import FindingLog, Where
 
 BOX = [0.0, 0.0, 10.0, 10.0]

@@ -9,7 +9,7 @@ from jaccard_eval.data.alignment import align
 from jaccard_eval.data.dataset import Dataset, ImageTable, LabelMap, unknown_sizes
 from jaccard_eval.data.signature import RowHasher
 from jaccard_eval.features.audit import AuditContext, take_sample
-from jaccard_eval.features.audit.images import check_images
+from jaccard_eval.features.audit.correspondence import check_images
 from jaccard_eval.findings import Finding, FindingLog, Severity, Where
 from jaccard_eval.metrics.detection import measure_aligned
 from jaccard_eval.options import SideOptions
