@@ -425,7 +425,6 @@ def _scan_results(
         return None if found is None else (*found, None)
     from jaccard_eval.formats._coco.shapes import read_plain_results
 
-    draft.first_mask = _first_mask(file.read(_HEAD))
     return read_plain_results(file, size, draft)
 
 
