@@ -152,7 +152,7 @@ def parse_finding(document: Mapping[str, Any]) -> Finding:
     message, texts = str(document["message"]), [str(text) for text in document["examples"]]
     examples = tuple(_parse_example(text) for text in texts)
     first = texts[0] if texts else message
-    start = f"{examples[0].where if examples[0].detail else examples[0].where.path}: " if texts else ""
+    start = f"{examples[0].where}: " if texts else ""
     if texts and not message.startswith(start):
         # A summary is of the file, its first example of one line of it.
         path, _, line = examples[0].where.path.rpartition(":")
@@ -162,7 +162,9 @@ def parse_finding(document: Mapping[str, Any]) -> Finding:
     summary = ""
     if not message.startswith(first) or not examples[0].detail:
         # It has a summary, with the first example behind it where that adds anything; what follows is the fix.
-        summary = message.removeprefix(start).partition(f"; first: {first}")[0]
+        summary, quoted, _ = message.removeprefix(start).partition(f"; first: {first}")
+        if not quoted:  # places alone, which the summary is about
+            examples = tuple(Example(Where(one.where.path, record=one.detail), "") for one in examples)
     fix = None if document["fix"] is None else parse_fix(document["fix"])
     table = tuple(tuple(str(cell) for cell in row) for row in document["table"])
     severity, code, count = Severity(document["severity"]), str(document["code"]), int(document["count"])
@@ -171,8 +173,6 @@ def parse_finding(document: Mapping[str, Any]) -> Finding:
 
 def _parse_example(text: str) -> Example:
     place, _, detail = text.partition(": ")
-    if detail.endswith(": "):  # a place alone, which a summary is about
-        return Example(Where(place, record=detail.removesuffix(": ")), "")
     return Example(Where(place), detail)
 
 

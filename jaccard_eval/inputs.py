@@ -571,7 +571,7 @@ def require_readings_used(asked: Sequence[str], sides: Sequence[Dataset], iou_ty
             "splits": side.has_splits,
             "numbers in pixels": side.reading.units == "px",
             "classes without names": "names" in side.reading.named,
-            "angles to read": bool(side.reading.angle),
+            "angles to read": bool(side.reading.angle) or not len(side.boxes),  # other boxes may have some
         }
         for side in sides
     }

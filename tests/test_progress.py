@@ -215,7 +215,7 @@ def test_an_evaluation_tells_its_stages_in_order_and_gives_the_same_result(pair:
         heard = evaluate(gt, pred, errors=True, bootstrap=settings)
     assert heard.to_dict() == evaluate(gt, pred, errors=True, bootstrap=settings).to_dict()
     reading = [f"reading {gt}", f"reading {pred}", "decoding"]
-    work = ["aligning", "fingerprinting", "matching", "finding errors", "checking", "measuring", "resampling"]
+    work = ["aligning", "fingerprinting", "matching", "measuring", "finding errors", "checking", "resampling"]
     assert names(told) == [*reading, *work]
     ends = {name: (done, total) for name, done, total, ended in told if ended}
     assert ends["resampling"] == (20, 20)

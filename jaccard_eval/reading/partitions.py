@@ -180,6 +180,7 @@ class SideRecord:
     def dataset(self, role: str, images: ImageTable, boxes: Boxes) -> Dataset:
         """Return the side as it was read."""
         resized = None if self.resized is None else Resizing.parse(self.resized)
+        asked = self.read_options(role)
         return Dataset(
             path=self.path,
             format=self.format,
@@ -195,7 +196,8 @@ class SideRecord:
                 units=self.read_units,
                 origin=self.origin,
                 resized=resized,
-                mask_axes=self.read_options(role).mask_axes or AS_WRITTEN,
+                angle=asked.angle or "",
+                mask_axes=asked.mask_axes or AS_WRITTEN,
                 named=self.named,
             ),
             details=self.details,

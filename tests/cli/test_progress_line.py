@@ -300,7 +300,7 @@ def test_a_pipe_gets_a_line_for_each_stage_where_that_is_asked_for(tmp_path: Pat
     took = [text.rpartition(" took ")[0] for text in done.stderr.splitlines()]
     assert done.returncode == 0
     before = [f"reading {gt}", f"reading {pred}", "aligning", "fingerprinting"]
-    assert took == [*before, "fingerprinting", "matching", "checking", "measuring"]
+    assert took == [*before, "fingerprinting", "matching", "measuring", "checking"]
     assert run_process(gt, pred, "-q").stderr == ""
 
 
@@ -312,7 +312,7 @@ def test_verbose_ends_with_the_seconds_of_each_stage(tmp_path: Path) -> None:
     lines = done.stderr.splitlines()
     rows = [re.split(r" {2,}", text.strip()) for text in lines[lines.index(next(filter(is_header, lines))) + 1 :]]
     before = [f"reading {gt}", f"reading {pred}", "aligning", "fingerprinting"]
-    expected = [*before, "matching", "checking", "measuring", "writing"]
+    expected = [*before, "matching", "measuring", "checking", "writing"]
     assert [row[0] for row in rows] == [*expected, "other", "total"]
     seconds = [float(row[1]) for row in rows]
     assert sum(seconds[:-1]) == pytest.approx(seconds[-1], abs=0.005 * len(rows))  # each is rounded

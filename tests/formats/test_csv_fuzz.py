@@ -176,6 +176,9 @@ def may_refuse(table: Table, error: DataError) -> bool:
         allowed |= {"score-missing", "csv-number"}
     if table.commas:  # among whole numbers, or few with a comma, or all like 1,000
         allowed |= {"csv-number"}
+    header = {re.sub(r"[\W_]", "", name.lower()) for name in table.text.splitlines()[0].split(table.delimiter)}
+    if header >= {"x0", "y0", "x1", "y1", "x2", "y2"}:  # three points, or a box and one
+        allowed |= {"columns-ambiguous"}
     return codes <= allowed
 
 
