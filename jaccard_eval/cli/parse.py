@@ -134,12 +134,17 @@ def note_inputs(paths: Iterable[Path], option: str = "", kind: str = FILE) -> No
 
 
 def note_inputs_of(document: Mapping[str, Any]) -> None:
-    """Note what the document of a saved result was made of: to report it again must not cost its inputs."""
-    others = (row.get("pred") for row in document.get("comparisons") or () if isinstance(row, Mapping))
-    sides = (*(document.get("inputs") or {}).values(), *others)
+    """Note what the document of a saved result was made of: to report it again must not cost its inputs.
+
+    It may be damaged: that is said where the result is read.
+    """
+    inputs, rows = document.get("inputs"), document.get("comparisons")
+    others = (row.get("pred") for row in (rows if isinstance(rows, list) else ()) if isinstance(row, Mapping))
+    sides = (*(inputs.values() if isinstance(inputs, Mapping) else ()), *others)
     paths = (side.get("path") for side in sides if isinstance(side, Mapping))
     # What came from memory has a name in brackets.
-    note_inputs((input_path(path) for path in paths if path and not path.startswith("<")), kind=LABELS)
+    named = (path for path in paths if isinstance(path, str) and path and not path.startswith("<"))
+    note_inputs(map(input_path, named), kind=LABELS)
 
 
 def _remember(

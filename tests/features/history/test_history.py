@@ -154,6 +154,25 @@ def test_what_is_no_evaluation_is_refused_all_at_once(tmp_path: Path, capsys: py
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    "places",
+    [
+        {"inputs": {"gt": {"path": ["gt.json"]}}},
+        {"inputs": ["gt.json"]},
+        {"comparisons": 3},
+        {"comparisons": [{"pred": 1}]},
+    ],
+)
+def test_a_document_whose_places_are_damaged_is_refused_as_such(
+    places: dict[str, object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [good, *_] = saved(tmp_path, a=made(0.3))
+    damaged = tmp_path / "damaged.json"
+    damaged.write_text(json.dumps(json.loads(good.with_suffix(".json").read_text()) | places))
+    assert run(["report", str(good), str(damaged), "-o", str(tmp_path / "h.csv")]) == ExitCode.DATA
+    assert "damaged.json" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("options", [["--images", "."], ["--gallery", "3"], ["--top", "2"], ["--sort", "AP"]])
 def test_options_of_a_single_result_are_refused(options: list[str], tmp_path: Path) -> None:
     paths = saved(tmp_path, a=made(0.3), b=made(0.9))
