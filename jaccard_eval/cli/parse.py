@@ -136,7 +136,7 @@ def note_inputs(paths: Iterable[Path], option: str = "", kind: str = FILE) -> No
 def note_inputs_of(document: Mapping[str, Any]) -> None:
     """Note what the document of a saved result was made of: to report it again must not cost its inputs.
 
-    It may be damaged: that is said where the result is read.
+    It may be damaged: the reader of the result reports that.
     """
     inputs, rows = document.get("inputs"), document.get("comparisons")
     others = (row.get("pred") for row in (rows if isinstance(rows, list) else ()) if isinstance(row, Mapping))
