@@ -43,6 +43,7 @@ class Drawing:
         self.stages = OpenStages(clock=self.clock)
         self.terminal = io.StringIO()
         monkeypatch.setattr(streams, "line_width", lambda: self.columns)
+        streams.choose_color("auto")  # whatever a command before this chose
         with monkeypatch.context() as patch:
             patch.setattr(sys, "stderr", self.terminal)
             self.line = ProgressLine(self.stages.open, self.stages.now)
