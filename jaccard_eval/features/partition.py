@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import islice, pairwise
@@ -85,27 +85,66 @@ def partition_sides(
     version: str,
     store: Path | None = None,
 ) -> Manifest:
-    """Write both sides in parts, and return what was written; what goes behind a URL is written to `store` first."""
+    """Write both sides in parts, with the shapes that an `iou_type` compares, and return what was written.
+
+    `findings` are those of the run before either side's, `chosen` why it is this `iou_type`. What goes behind a URL is
+    written to `store` first.
+    """
     _require_shapes((gt, pred), iou_type)
-    # Written next to its place, in a folder that ends with the process whatever ends that.
+    with _in_place_of(target, store) as folder:
+        sides = {"gt": gt, "pred": pred}
+        numbers, n_images = _ordinals(common)
+        counts = np.zeros(n_images, dtype=np.int64)
+        for role, side in sides.items():
+            np.add.at(counts, numbers[role], side.boxes.counts("image", len(side.images)))
+        kind = None if iou_type == BOXES else iou_type
+        filling = counts * (SHAPE_ROWS if kind else 1)
+        starts = part_bounds(filling, partitions).tolist()
+        bounds = [group_bounds(filling, first, last) for first, last in pairwise(starts)]
+        _write_images(folder / IMAGES, sides, numbers, n_images)
+        given = options_document(EvaluateOptions(gt_options=options.gt_options, pred_options=options.pred_options))
+        first = {"gt": tuple(findings), "pred": ()}
+        records = {}
+        for role, side in sides.items():
+            total, parts = _write_side(folder, role, side, numbers[role], bounds, kind=kind)
+            records[role] = SideRecord.of(
+                side,
+                findings=(*first[role], *side.findings),
+                parts=parts,
+                fingerprint=total.digest(role, side.units),
+                given_format=getattr(options, f"{role}_format"),
+                options=given.get(f"{role}_options", {}),
+            )
+        manifest = Manifest(
+            schema=SCHEMA,
+            kind=KIND,
+            tool={"name": "jaccard-eval", "version": version},
+            partitions=len(bounds),
+            rule=RULE,
+            bounds=tuple(tuple(part.tolist()) for part in bounds),
+            images=n_images,
+            match_images=options.match_images,
+            extra_images=options.extra_images,
+            iou_type=iou_type,
+            chosen=tuple(chosen),
+            **records,
+        )
+        text = json.dumps(to_document(manifest), indent=2, sort_keys=True)
+        (folder / MANIFEST).write_text(f"{text}\n", encoding="utf-8")
+        return manifest
+
+
+@contextmanager
+def _in_place_of(target: Path, store: Path | None) -> Iterator[Path]:
+    """Give an empty folder that takes the place of the target when all is written."""
+    # Next to its place, in a folder that ends with the process whatever ends that.
     place = None if isinstance(target, Place) else Path(os.path.realpath(target))
     with ExitStack() as cleanup, explained(target):
         scratch = make_scratch(store if place is None else place.parent)
         cleanup.callback(remove_scratch, scratch)
         new = scratch / "new"
         new.mkdir(0o777)
-        manifest = write_partitions(
-            new,
-            gt,
-            pred,
-            common,
-            options,
-            iou_type=iou_type,
-            chosen=chosen,
-            partitions=partitions,
-            findings=findings,
-            version=version,
-        )
+        yield new
         if place is None:
             parts = [file for file in new.rglob("*") if file.is_file()]
             storage.write_marked(
@@ -113,7 +152,6 @@ def partition_sides(
             )
         else:
             swap_folders(new, place, scratch / "old")
-    return manifest
 
 
 def _require_shapes(sides: Sequence[Dataset], iou_type: str) -> None:
@@ -126,65 +164,6 @@ def _require_shapes(sides: Sequence[Dataset], iou_type: str) -> None:
             fix = Fix.missing("Pass a file that has them, or write boxes: {iou_type}.", iou_type="bbox")
             findings.error("shapes-missing", Where(side.path), detail, fix=fix)
     findings.raise_errors()
-
-
-def write_partitions(
-    folder: Path,
-    gt: Dataset,
-    pred: Dataset,
-    common: CommonImages,
-    options: SideOptions,
-    *,
-    iou_type: str,
-    chosen: Sequence[Finding],
-    partitions: int | None,
-    findings: Sequence[Finding],
-    version: str,
-) -> Manifest:
-    """Write both sides to an empty folder, with the shapes that an `iou_type` compares.
-
-    `findings` are those of the run before either side's, `chosen` why it is this `iou_type`.
-    """
-    sides = {"gt": gt, "pred": pred}
-    numbers, n_images = _ordinals(common)
-    counts = np.zeros(n_images, dtype=np.int64)
-    for role, side in sides.items():
-        np.add.at(counts, numbers[role], side.boxes.counts("image", len(side.images)))
-    kind = None if iou_type == BOXES else iou_type
-    filling = counts * (SHAPE_ROWS if kind else 1)
-    starts = part_bounds(filling, partitions).tolist()
-    bounds = [group_bounds(filling, first, last) for first, last in pairwise(starts)]
-    _write_images(folder / IMAGES, sides, numbers, n_images)
-    given = options_document(EvaluateOptions(gt_options=options.gt_options, pred_options=options.pred_options))
-    first = {"gt": tuple(findings), "pred": ()}
-    records = {}
-    for role, side in sides.items():
-        total, parts = _write_side(folder, role, side, numbers[role], bounds, kind=kind)
-        records[role] = SideRecord.of(
-            side,
-            findings=(*first[role], *side.findings),
-            parts=parts,
-            fingerprint=total.digest(role, side.units),
-            given_format=getattr(options, f"{role}_format"),
-            options=given.get(f"{role}_options", {}),
-        )
-    manifest = Manifest(
-        schema=SCHEMA,
-        kind=KIND,
-        tool={"name": "jaccard-eval", "version": version},
-        partitions=len(bounds),
-        rule=RULE,
-        bounds=tuple(tuple(part.tolist()) for part in bounds),
-        images=n_images,
-        match_images=options.match_images,
-        extra_images=options.extra_images,
-        iou_type=iou_type,
-        chosen=tuple(chosen),
-        **records,
-    )
-    text = json.dumps(to_document(manifest), indent=2, sort_keys=True)
-    (folder / MANIFEST).write_text(f"{text}\n", encoding="utf-8")
-    return manifest
 
 
 def _ordinals(common: CommonImages) -> tuple[dict[str, RowArray], int]:
