@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
@@ -73,7 +72,6 @@ def run_process(argv: Sequence[str], stop: Callable[[int, FrameType | None], obj
             signal.signal(number, on_signal)
     # OpenBLAS, which NumPy loads, starts threads that wait by spinning; no product of matrices here is worth one.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    gc.disable()  # one evaluation makes millions of records and no cycles worth collecting: an eighth of its time
     if not os.environ.get(TRACEBACK_VARIABLE):
         sys.unraisablehook = lambda _: None  # an interrupt inside a destructor means nothing to the user
     code = run(argv)

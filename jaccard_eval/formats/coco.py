@@ -60,6 +60,13 @@ _TURNED = pattern(
     rb'|"polys"\s*:\s*\[\s*(?:\[[^\]]*\]\s*,?\s*){4}\]'
     rb'|"attributes"\s*:\s*\{[^{}]*"rotation"\s*:\s*(?!0[,}\s]|0\.0+[,}\s])\d'
 )
+# How the names begin that are in each of these.
+_BEGINNINGS = {
+    "bbox": (b'"bbox"',),
+    "segm": (b'"seg', b'"polys"'),
+    "keypoints": (b'"keypoints"',),
+    "obb": (b'"poly', b'"rbox"', b'"rbbox"', b'"rotat', b'"obb"'),
+}
 _RING = pattern(rb'"segmentation"\s*:\s*\[\s*\[([-+0-9.eE,\s]+)\]\s*\]')  # a mask of one polygon
 # All names of what COCO's own files and results lists are made of: those in front of annotations, and the others.
 IN_FRONT = frozenset(
@@ -128,11 +135,13 @@ def iou_types(peek: Peek) -> set[str]:
         # All images may be listed first.
         text = part_from(peek.path, _LIST, len(text)) or text
     text = text[: text.rfind(b"]") + 1]  # the last value may be cut
-    found = {name for name, field in _FIELDS.items() if field.search(text)}
-    rings = [ring.translate(None, b" \t\r\n").split(b",") for ring in _RING.findall(text)]
+    # Names first: compiling what most files have nothing of takes longer than looking.
+    found = {name for name, field in _FIELDS.items() if _has(text, _BEGINNINGS[name]) and field.search(text)}
+    masks = _RING.findall(text) if "segm" in found else []
+    rings = [ring.translate(None, b" \t\r\n").split(b",") for ring in masks]
     if "bbox" in found and _ORIENTED.search(text):
         found = found - {"bbox"} | {"obb"}
-    elif _TURNED.search(text):
+    elif _has(text, _BEGINNINGS["obb"]) and _TURNED.search(text):
         found.add("obb")
     if "bbox" in found and rings and len(rings) == len(_FIELDS["segm"].findall(text)):
         from jaccard_eval.reading.outlines import is_rectangle  # all about masks, which most inputs have none of
@@ -142,6 +151,10 @@ def iou_types(peek: Peek) -> set[str]:
         elif all(len(ring) in (8, 10) for ring in rings):
             found.add("obb")
     return found
+
+
+def _has(text: bytes, names: tuple[bytes, ...]) -> bool:
+    return any(name in text for name in names)
 
 
 def read(path: Path, draft: Draft, options: ReadOptions) -> None:

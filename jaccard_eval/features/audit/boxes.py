@@ -440,15 +440,24 @@ DIGIT = 16  # bits of a number that one pass decides
 def quantiles(parts: Callable[[], Iterable[FloatArray]], n: int, shares: Sequence[float]) -> list[float]:
     """Return quantiles of n numbers, none negative, that come in parts and need not fit into memory.
 
-    The same to the last bit as ``np.quantile``, which a single part is left to: the numbers next to each quantile are
-    found digit by digit, as the bits of floats that are not negative have the order of the floats.
+    The same to the last bit as ``np.quantile``, which loads NumPy's masked arrays. The numbers next to each quantile
+    are those of a single part in order; of several they are found digit by digit, as the bits of floats that are not
+    negative have the order of the floats.
     """
-    first = list(itertools.islice(parts(), 2))
-    if len(first) < 2:
-        return [float(value) for part in first for value in np.quantile(part, shares)]
     places = [share * (n - 1) for share in shares]
     ranks = np.array([min(math.floor(place) + step, n - 1) for place in places for step in (0, 1)])
-    found = np.zeros(len(ranks), dtype=np.uint64)
+    first = list(itertools.islice(parts(), 2))
+    found = _ranked(parts, ranks) if len(first) > 1 else np.sort(first[0])[ranks]
+    low, high = found.reshape(-1, 2).T
+    after = np.array(places) % 1
+    # As NumPy does it, from the nearer of the two.
+    between = np.where(after < 0.5, low + (high - low) * after, high - (high - low) * (1 - after))
+    return [float(value) for value in between]
+
+
+def _ranked(parts: Callable[[], Iterable[FloatArray]], ranks: npt.NDArray[np.int64]) -> FloatArray:
+    """Return the numbers of these ranks among those of all parts."""
+    ranks, found = ranks.copy(), np.zeros(len(ranks), dtype=np.uint64)
     for shift in range(64 - DIGIT, -1, -DIGIT):
         counts = np.zeros((len(ranks), 1 << DIGIT), dtype=np.int64)
         for part in parts():
@@ -461,11 +470,7 @@ def quantiles(parts: Callable[[], Iterable[FloatArray]], n: int, shares: Sequenc
             digit = int(np.searchsorted(before[row], rank, "right"))
             ranks[row] -= before[row, digit - 1] if digit else 0
             found[row] = found[row] << np.uint64(DIGIT) | np.uint64(digit)
-    low, high = found.view(np.float64).reshape(-1, 2).T
-    after = np.array(places) % 1
-    # As NumPy does it, from the nearer of the two.
-    between = np.where(after < 0.5, low + (high - low) * after, high - (high - low) * (1 - after))
-    return [float(value) for value in between]
+    return found.view(np.float64)
 
 
 DOUBTED = 0.5  # share of objects in the place of a prediction below which readings are tried; sound sets reach .63

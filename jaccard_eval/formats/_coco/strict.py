@@ -9,6 +9,7 @@ import enum
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from io import BufferedIOBase, BytesIO
 from itertools import chain
 from operator import attrgetter, index
@@ -313,18 +314,24 @@ class _Decoders:
     result_line: msgspec.json.Decoder[Any]
 
 
-_UPRIGHT = _Decoders(
-    truth=msgspec.json.Decoder(_TruthDocument),
-    results=msgspec.json.Decoder(_ResultDocument[ResultRecord]),
-    result_list=msgspec.json.Decoder(list[ResultRecord]),
-    result_line=msgspec.json.Decoder(ResultRecord),
-)
-_ORIENTED = _Decoders(
-    truth=msgspec.json.Decoder(_OrientedTruthDocument),
-    results=msgspec.json.Decoder(_ResultDocument[OrientedResult]),
-    result_list=msgspec.json.Decoder(list[OrientedResult]),
-    result_line=msgspec.json.Decoder(OrientedResult),
-)
+@cache
+def _decoders(*, oriented: bool) -> _Decoders:
+    """Make them where they are asked for: plain files are read without."""
+    if oriented:
+        return _Decoders(
+            truth=msgspec.json.Decoder(_OrientedTruthDocument),
+            results=msgspec.json.Decoder(_ResultDocument[OrientedResult]),
+            result_list=msgspec.json.Decoder(list[OrientedResult]),
+            result_line=msgspec.json.Decoder(OrientedResult),
+        )
+    return _Decoders(
+        truth=msgspec.json.Decoder(_TruthDocument),
+        results=msgspec.json.Decoder(_ResultDocument[ResultRecord]),
+        result_list=msgspec.json.Decoder(list[ResultRecord]),
+        result_line=msgspec.json.Decoder(ResultRecord),
+    )
+
+
 _PLAIN_LIST = msgspec.json.Decoder(list[PlainRecord])
 _LIST = msgspec.json.Decoder(list[msgspec.Raw])
 _IMAGES = msgspec.json.Decoder(list[ImageRecord])
@@ -338,7 +345,7 @@ def decode_truth(data: bytes, *, boxes: Boxes = Boxes.NEEDED) -> tuple[Content[T
     if plain is not None:
         return plain
     try:
-        document = (_ORIENTED if oriented else _UPRIGHT).truth.decode(data)
+        document = _decoders(oriented=oriented).truth.decode(data)
     except _REFUSALS:
         return None
     columns = truth_columns(document.annotations, oriented=oriented)
@@ -435,7 +442,7 @@ def decode_results(
     """Decode detections; None when the file is anything but plain, valid COCO JSON, or lacks scores it should have."""
     oriented = boxes is Boxes.ORIENTED
     try:
-        content, set_aside = _decode_layout(data, _ORIENTED if oriented else _UPRIGHT)
+        content, set_aside = _decode_layout(data, _decoders(oriented=oriented))
     except _REFUSALS:
         return None
     if content.layout is Layout.LINES and not content.boxes:

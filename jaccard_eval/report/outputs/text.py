@@ -5,7 +5,6 @@ Tables of lines are as wide as their texts, and only prose breaks; in Markdown, 
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -77,6 +76,8 @@ def _block(block: TextBlock) -> str:
 
 def _escape(text: str) -> str:
     """Make text literal: it gives no control characters, HTML, table cells, emphasis, links or mentions."""
+    import html  # has a table of all entities, and Markdown alone needs it
+
     # HTML first: the entities that it makes have none of Markdown's characters in them.
     escaped = _SPECIAL.sub(r"\\\1", html.escape(printable(text), quote=False))
     return _LINKED.sub(rf"\g<0>{_PARTED}", escaped)
