@@ -53,7 +53,7 @@ from jaccard_eval.matching import (
     tie_order,
 )
 from jaccard_eval.matching.judging import are_among, choose_alike, judge
-from jaccard_eval.matching.matchtable import ALL_SIZES, SLOT_COUNT, SLOTS, Ranking, match_boxes
+from jaccard_eval.matching.matchtable import ALL_SIZES, EVERY, SLOT_COUNT, SLOTS, Ranking, match_boxes
 from jaccard_eval.metrics.curves import Curves, precisions_at_hits
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics, match_sides
 from jaccard_eval.options import SideOptions
@@ -756,11 +756,31 @@ class Repricing:
         return self._turn[self._metrics.table.row]
 
     @cached_property
-    def _changes_with_all(self) -> bool:
-        """Whether detections without a match are known by others: a cap may let another one in where they go."""
-        caps = self._rules.max_dets
-        smaller = self._ref.max_dets not in (None, *caps[-1:])
-        return smaller or len(self._metrics.table) < len(self._aligned.pred_table)
+    def _span(self) -> int:
+        """How many turns there are, of predictions and what repairs may add."""
+        return len(self._aligned.pred_table) + len(self._aligned.gt_table)
+
+    @cached_property
+    def _order(self) -> IntArray:
+        """What detections are ranked by, ascending, (n,): class and turn."""
+        return self._ranking.label * np.int64(self._span) + self._own_turn
+
+    @cached_property
+    def _places(self) -> IntArray:
+        """Where each prediction is ranked, (n,); `NO_BOX` for those beyond the caps."""
+        places = np.full(len(self._aligned.pred_table), NO_BOX, dtype=np.int64)
+        places[self._metrics.table.row] = np.arange(len(self._metrics.table))
+        return places
+
+    @cached_property
+    def _is_crowded(self) -> BoolArray:
+        """Whether a cap may cut what each prediction is matched among, (n,): where one goes, others then come in.
+
+        All objects may be added there.
+        """
+        caps, both = self._rules.max_dets, np.concatenate(self._keys)
+        cap = self._ref.max_dets or (caps[-1] if caps else len(both))
+        return are_among(self._keys[1], distinct(both[group_ranks(both) >= cap]))
 
     def value(self, repairs: Repairs) -> float:
         """Return the metric after repairs, as matching everything again would have it."""
@@ -779,13 +799,14 @@ class Repricing:
         (gt_key, key), n = self._keys, len(pred)
         own, is_removed = ~repairs.is_missed, np.zeros(n, dtype=np.bool_)
         is_removed[repairs.row[repairs.is_removed]] = True
-        # Where a detection goes that could match nothing, all others keep their places.
-        is_known = np.full(n, self._changes_with_all)
+        # What could match nothing stays as it is, and so does what others match.
+        is_known = self._is_crowded.copy()
         is_known[table.row[table.candidate]] = True
-        touching = own & (~repairs.is_removed | is_known[np.where(own, repairs.row, 0)])
+        is_known[repairs.row[own & ~repairs.is_removed]] = True
+        touching = own & is_known[np.where(own, repairs.row, 0)]
         named = repairs.target[repairs.is_named]
         touched = distinct(np.concatenate((key[repairs.row[touching]], gt_key[named], gt_key[repairs.row[~own]])))
-        is_touched = are_among(key, touched)
+        is_touched = is_known & are_among(key, touched)
         gt_rows, rows = np.flatnonzero(are_among(gt_key, touched)), np.flatnonzero(is_touched)
         inside = ~own | is_touched[np.where(own, repairs.row, 0)]
         row, target = repairs.row[inside], repairs.target[inside]
@@ -803,38 +824,44 @@ class Repricing:
         added = repaired.take(np.arange(len(repaired) - n_added, len(repaired)))
         first = np.empty(n_added, dtype=np.int64)
         first[tie_order(added, self._rules)] = np.arange(-n_added, 0)
-        turn = np.concatenate((self._turn[np.delete(rows, local.row[local.is_removed])], first))[again.row]
-        stays = ~(is_removed | is_touched)[table.row]
-        (kept,) = np.nonzero(stays)
-        label = np.concatenate((before.label[kept], changed.label))
-        # Two lists that ascend, which a stable sort merges.
-        order = np.argsort(label * np.int64(n + len(gt)) + np.concatenate((self._own_turn[kept], turn)), kind="stable")
-        place = np.empty(len(order), dtype=np.int32)
-        place[order] = np.arange(len(order), dtype=np.int32)
-        (chosen,) = np.nonzero(stays[before.candidate])
-        own_places = place[(np.cumsum(stays, dtype=np.int32) - 1)[before.candidate[chosen]]]
-        candidate = np.concatenate((own_places, place[len(kept) + changed.candidate])).astype(np.int64)
+        left = np.delete(rows, local.row[local.is_removed])
+        turn = np.concatenate((self._turn[left], first))[again.row]
+        # Detections stay where they were while their class is the same; where they are gone from, nothing counts.
+        place = np.concatenate((self._places[left], np.full(n_added, NO_BOX)))[again.row]
+        is_new = np.append(before.label, NO_BOX)[place] != changed.label
+        at = np.searchsorted(self._order, changed.label[is_new] * self._span + turn[is_new])
+        shift = np.cumsum(np.bincount(at, minlength=len(before) + 1))
+        place += shift[place]
+        place[is_new] = at + np.arange(len(at))
+        (chosen,) = np.nonzero(~(is_removed | is_touched)[table.row[before.candidate]])
+        own_candidates = before.candidate[chosen]
+        candidate = np.concatenate((own_candidates + shift[own_candidates], place[changed.candidate]))
         in_turn = np.argsort(candidate, kind="stable")
         sources = np.concatenate((chosen, len(before.candidate) + np.arange(len(changed.candidate))))[in_turn]
 
         def joined(name: str) -> Any:
-            return np.concatenate((getattr(before, name)[kept], getattr(changed, name)))[order]
+            column = getattr(before, name)
+            return np.insert(column, at, getattr(changed, name)[is_new]) if len(at) else column
 
         def outcomes(name: str) -> BoolArray:
             of_all = getattr(before, name)[ALL_SIZES, self._metrics.axes.thresholds(self._ref)]
             both = np.concatenate((of_all, getattr(changed, name)[ALL_SIZES]), axis=1)
             return both.take(sources, axis=1)[None]
 
-        image = joined("image")
+        in_range = before.in_range[0] & ~(is_removed | is_touched)[table.row]
+        in_range = np.insert(in_range, at, False)
+        in_range[place] = changed.in_range[0]
+        image, rank = joined("image"), np.insert(before.rank, at, 0)
+        rank[place] = changed.rank
         return replace(
             before,
             protocol=self._rules,
             image=image,
-            label=label[order],
-            rank=joined("rank"),
+            label=joined("label"),
+            rank=rank,
             tie=image if self._rules.score_ties == "image" else joined("tie"),
             score=joined("score"),
-            in_range=np.concatenate((before.in_range[0, kept], changed.in_range[0]))[order][None],
+            in_range=in_range[None],
             candidate=candidate[in_turn],
             hits=outcomes("hits"),
             counts=outcomes("counts"),
@@ -1189,6 +1216,7 @@ def _fixes(
 
     # What changes is enough where a metric is a mean of curves over all boxes, each of one matching.
     is_plain = ref.subset is None and not rules.class_rules and rules.interpolation not in (SLOTS, "scores")
+    is_plain &= rules.assignment != EVERY  # by which a detection may be ranked more than once
     repricing = Repricing(sides.aligned, metrics, ref) if ref.name in AVERAGES and is_plain else None
     fixed_value = partial(_fixed_value, sides, rules, ref) if repricing is None else repricing.value
 
