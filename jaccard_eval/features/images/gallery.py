@@ -30,10 +30,10 @@ from jaccard_eval.report.model import (
     Section,
 )
 from jaccard_eval.report.numbers import threshold_text
+from jaccard_eval.similarity.boundary import traced
 from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.similarity.masks import Masks
 from jaccard_eval.similarity.obb import Quads
-from jaccard_eval.similarity.tracing import traced
 from jaccard_eval.text import did_you_mean, pluralise, quoted_value
 
 COST = "Ordered by cost: misses plus the scores of false positives"

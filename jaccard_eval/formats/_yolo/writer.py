@@ -32,11 +32,11 @@ from jaccard_eval.reading.writing import (
     require_sizes,
     rows_by_owner,
 )
+from jaccard_eval.similarity.boundary import joined_outline, outlines_of
 from jaccard_eval.similarity.keypoints import Keypoints
 from jaccard_eval.similarity.masks import Masks, Outlines
 from jaccard_eval.similarity.obb import Quads
 from jaccard_eval.similarity.runs import offsets_of, runs_of_polygons
-from jaccard_eval.similarity.tracing import joined_outline, outlines_of
 from jaccard_eval.text import pluralise, quoted_value
 
 
