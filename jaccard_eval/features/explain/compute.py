@@ -626,6 +626,13 @@ class Repairs:
         )
 
 
+def _found_at(at: BoolArray, values: Any, rows: IntArray) -> Any:
+    """Return the values of rows where `at`, else 0: other rows are of another table, and this one may be empty."""
+    found = np.zeros(len(rows), dtype=values.dtype)
+    found[at] = values[rows[at]]
+    return found
+
+
 def candidates(errors: Errors, n: int, counted: BoolArray) -> IntArray:
     """Return the false positives with the highest scores by class, type and target, if a class that counts gains.
 
@@ -803,12 +810,12 @@ class Repricing:
         is_known = self._is_crowded.copy()
         is_known[table.row[table.candidate]] = True
         is_known[repairs.row[own & ~repairs.is_removed]] = True
-        touching = own & is_known[np.where(own, repairs.row, 0)]
+        touching = own & _found_at(own, is_known, repairs.row)
         named = repairs.target[repairs.is_named]
         touched = distinct(np.concatenate((key[repairs.row[touching]], gt_key[named], gt_key[repairs.row[~own]])))
         is_touched = is_known & are_among(key, touched)
         gt_rows, rows = np.flatnonzero(are_among(gt_key, touched)), np.flatnonzero(is_touched)
-        inside = ~own | is_touched[np.where(own, repairs.row, 0)]
+        inside = ~own | _found_at(own, is_touched, repairs.row)
         row, target = repairs.row[inside], repairs.target[inside]
         local = Repairs(
             repairs.kind[inside],
@@ -876,10 +883,7 @@ class Repricing:
         """
         sides, repairs = (self._aligned.gt_table, self._aligned.pred_table), Repairs.of(fixes)
         missed = repairs.is_missed
-        images = np.where(
-            missed,
-            *(side.image[np.where(at, repairs.row, 0)] for side, at in zip(sides, (missed, ~missed), strict=True)),
-        )
+        images = _found_at(missed, sides[0].image, repairs.row) + _found_at(~missed, sides[1].image, repairs.row)
         (gt_rows, gt_copy), (rows, copy) = (_rows_of_images(side.image, images) for side in sides)
         gt, pred = (
             freeze(replace(side.take(of_side), image=its_copy.astype(np.int32)))

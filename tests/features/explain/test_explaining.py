@@ -139,6 +139,15 @@ def test_a_perfect_result_has_no_box_to_fix() -> None:
     assert found.fixed == found.metric.value
 
 
+@pytest.mark.parametrize("metric", ["AP", "AP50", "recall[iou=0.5,score=0.5]"])
+def test_without_predictions_every_object_is_missed(metric: str) -> None:
+    gt, pred = draw(0)
+    found = explained((gt, pred.take(np.arange(0))), metric, boxes=len(gt))
+    assert {one.kind for one in found.fixes} == {"missed"}
+    assert len(found.fixes) == (~gt.crowd).sum()
+    assert found.metric.value == 0 and found.fixed == pytest.approx(1)
+
+
 @pytest.mark.parametrize("against", ["voc2007", "voc2012", "coco"])
 @pytest.mark.parametrize("metric", ["AP", "AP50", "AP50[class=1]", "AR", "F1[score=0.3]"])
 def test_the_steps_lead_to_the_other_protocol_and_add_up_to_the_gap(metric: str, against: str) -> None:
