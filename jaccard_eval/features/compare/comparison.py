@@ -364,6 +364,8 @@ class CompareOptions:
     def __post_init__(self) -> None:
         if isinstance(self.bootstrap, str) and self.bootstrap != AUTO:
             raise UsageError(f"bootstrap must be a number of resamples or {AUTO!r}, got {quoted_value(self.bootstrap)}")
+        if self.box_iou is not None and not 0 < self.box_iou <= 1:
+            raise UsageError(f"box_iou must be above 0 and at most 1, got {self.box_iou}")
         if not 0 <= self.moved_iou <= 1:
             raise UsageError(f"moved_iou must be between 0 and 1, got {self.moved_iou}")
 

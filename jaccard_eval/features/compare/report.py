@@ -64,7 +64,7 @@ LOOKS: Mapping[Verdict, Look] = {Verdict.BETTER: "good", Verdict.WORSE: "bad", V
 _VERDICTS = {
     Verdict.BETTER: "better than",
     Verdict.WORSE: "worse than",
-    Verdict.NO_DIFFERENT: "no different from",
+    Verdict.NO_DIFFERENT: "not significantly different from",
 }
 _PLACE = ("pred", "change", "image", "class", "row", "x", "y", "width", "height")
 _STATE = {"class": "predicted", "score": "score", "iou": "iou", "duplicates": "duplicates"}  # column: field
@@ -197,13 +197,11 @@ def _summary(result: ComparisonResult) -> Section:
         delta = versus.summary[0]
         differs = "does not differ significantly" if versus.verdict is Verdict.NO_DIFFERENT else "differs"
         if versus.verdict is not None:
-            blocks.append(
-                Note(
-                    f"{versus.contender.name} {differs} from {baseline} in {delta.metric} (p"
-                    f" {p_text(delta.p_value)}). Smallest detectable difference with these images:"
-                    f" {metric_text(delta.detectable, HEADLINE_DECIMALS)}."
-                )
-            )
+            tested = f"{versus.contender.name} {differs} from {baseline} in {delta.metric} (p {p_text(delta.p_value)})."
+            least = metric_text(delta.detectable, HEADLINE_DECIMALS)
+            # Equal predictions measure no noise: what they would have shown is unknown.
+            shown = f" Smallest detectable difference with these images: {least}." if delta.detectable > 0 else ""
+            blocks.append(Note(tested + shown))
     settings, units = bootstrap.settings, pluralise(bootstrap.n_units, bootstrap.unit)
     few = f" With fewer than {FEW_UNITS} they are too narrow." if bootstrap.n_units < FEW_UNITS else ""
     paired = "paired halves" if bootstrap.method == HALVES else "paired resamples"

@@ -142,7 +142,17 @@ def test_a_bootstrap_adds_intervals_and_what_they_mean(
         for line in lines
     )
     assert any(line.startswith("B does not differ significantly from A in AP (p = 0.") for line in lines)
-    assert lines[-1].startswith("B is no different from A: AP +0.248 (90 % CI -1.000 to +1.000, p = 0.")
+    assert lines[-1].startswith("B is not significantly different from A: AP +0.248 (90 % CI -1.000 to +1.000, p = 0.")
+
+
+def test_equal_predictions_detect_no_difference_and_say_of_none_that_it_would_show(
+    three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    gt, one, _ = three
+    assert run(gt, one, one, "--bootstrap", "100") == 0
+    out = capsys.readouterr().out
+    assert "B does not differ significantly from A in AP (p = 1.00).\n" in out
+    assert "detectable" not in out
 
 
 def test_the_verdict_is_the_last_line_and_all_that_quiet_leaves(
@@ -218,14 +228,14 @@ def test_too_few_resamples_to_tell_are_said_to_be(tmp_path: Path, capsys: pytest
 def test_sides_are_named(three: tuple[Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
     names = ("--name", "A=yolo11n", "--name", "B=big one=")
     assert run(*three, *names, "--bootstrap", "50", "-q") == 0
-    assert capsys.readouterr().out.startswith("big one= is no different from yolo11n: AP +0.248 (")
+    assert capsys.readouterr().out.startswith("big one= is not significantly different from yolo11n: AP +0.248 (")
     gt, *preds = three
     runs = [gt.parent / f"{pred.stem}.npz" for pred in preds]
     for pred, saved in zip(preds, runs, strict=True):
         assert _run.run(["evaluate", str(gt), str(pred), "-q", "-o", str(saved)]) == 0
     capsys.readouterr()
     assert run(*runs, *names, "--bootstrap", "50", "-q") == 0
-    assert capsys.readouterr().out.startswith("big one= is no different from yolo11n: AP +0.248 (")
+    assert capsys.readouterr().out.startswith("big one= is not significantly different from yolo11n: AP +0.248 (")
 
 
 def test_names_without_a_side_are_of_the_sides_in_their_order(
@@ -233,9 +243,9 @@ def test_names_without_a_side_are_of_the_sides_in_their_order(
 ) -> None:
     for names in (["yolo11n", "yolo11s"], ["B=yolo11s", "yolo11n"], ["A=yolo11n", "yolo11s"]):
         assert run(*three, *(word for name in names for word in ("--name", name)), "--bootstrap", "50", "-q") == 0
-        assert capsys.readouterr().out.startswith("yolo11s is no different from yolo11n: AP +0.248 (")
+        assert capsys.readouterr().out.startswith("yolo11s is not significantly different from yolo11n: AP +0.248 (")
     assert run(*three, "--name", "yolo11n", "--bootstrap", "50", "-q") == 0
-    assert capsys.readouterr().out.startswith("B is no different from yolo11n: AP +0.248 (")
+    assert capsys.readouterr().out.startswith("B is not significantly different from yolo11n: AP +0.248 (")
 
 
 @pytest.mark.parametrize(

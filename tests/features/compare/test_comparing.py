@@ -84,6 +84,7 @@ def test_the_document_counts_what_changed() -> None:
     [
         ({"moved_iou": 2.0}, "moved_iou must be between 0 and 1, got 2"),
         ({"moved_iou": -0.1}, "moved_iou must be between 0 and 1, got -0.1"),
+        ({"box_iou": 3}, "box_iou must be above 0 and at most 1, got 3"),
         ({"box_iou": 0.42}, "^box_iou: IoU 0.42 is not evaluated; thresholds are 0.5, "),
     ],
 )
@@ -338,8 +339,8 @@ CI = "95 % CI -0.500 to +0.250, p = 0.25"
     [
         ([(BETTER, 0.125)], f"B is better than A: AP +0.125 ({CI})"),
         ([(WORSE, -0.0004)], f"B is worse than A: AP -0.0004 ({CI})"),
-        ([(SAME, 0.002)], f"B is no different from A: AP +0.002 ({CI})"),
-        ([(SAME, 0.0)], f"B is no different from A: AP 0.000 ({CI})"),
+        ([(SAME, 0.002)], f"B is not significantly different from A: AP +0.002 ({CI})"),
+        ([(SAME, 0.0)], f"B is not significantly different from A: AP 0.000 ({CI})"),
         ([(SAME, 0.5), (BETTER, 0.25)], f"C is better than A: AP +0.250 ({CI}); B no different +0.500"),
         (
             [(WORSE, -0.5), (BETTER, 0.25), (BETTER, 0.5)],

@@ -154,7 +154,9 @@ def test_files_of_one_name_are_called_by_the_folders_that_tell_them_apart(
         shutil.copytree(source.removesuffix(".json"), target / "pred")
     old, new = (tmp_path / "runs" / folder / "val/pred.json" for folder in ("old", "new"))
     out, _ = run(capsys, GT, new, "--against", old, "-q")
-    assert re.match(r"new/val/pred.json is (better than|no different from) old/val/pred.json: PQ \+", out)
+    assert re.match(
+        r"new/val/pred.json is (better than|not significantly different from) old/val/pred.json: PQ \+", out
+    )
 
 
 def test_differences_of_slices_are_those_of_their_images(capsys: pytest.CaptureFixture[str]) -> None:
