@@ -128,7 +128,7 @@ class Bootstrap:
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise UsageError(f"{name} must be a whole number >= {least}, got {value}")
         if not 0 < self.confidence_level < 1:
-            raise UsageError(f"confidence_level must be between 0 and 1, got {self.confidence_level}")
+            raise UsageError(f"confidence_level must be above 0 and below 1, got {self.confidence_level}")
         if self.group_by is not None:
             object.__setattr__(self, "group_by", os.fspath(self.group_by))  # documents keep it
 

@@ -10,14 +10,15 @@ from dataclasses import replace
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from click import get_current_context
+from click import Context, Option, get_current_context
 from click.exceptions import ClickException, Exit, NoArgsIsHelpError
 
 from jaccard_eval.cli import COMMAND_TABLE, COMPLETE_VARIABLE, GIVEN, PROGRAM, WORDING, streams
 from jaccard_eval.codes import DECISIONS
-from jaccard_eval.errors import ExitCode, JaccardEvalError
+from jaccard_eval.errors import ExitCode, JaccardEvalError, UsageError
 from jaccard_eval.findings import DataError, Finding, Severity, in_text_report, reason_of
 from jaccard_eval.fixes import FLAGS, Wording
+from jaccard_eval.patterns import pattern
 from jaccard_eval.text import aligned, printable
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ SIGNAL_EXIT_BASE = 128  # POSIX shells report 128 + the signal's number
 LOOKS = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.NOTE: "plain"}
 HANGING = "    "  # below the first line of a finding
 
+# At the start of a message; a plain word may be the name of a file, unless something is asked of it.
+_KEYWORD = pattern(r"\A(?:[a-z]+(?:_[a-z]+)+(?=[: ])|[a-z]+(?= must ))")
 _IMPORTER = "<frozen importlib._bootstrap"
 _received: list[int] = []
 
@@ -97,6 +100,8 @@ def run(argv: Sequence[str]) -> int:
                         code = COMMAND_TABLE.invoke(context)
                     except JaccardEvalError as error:
                         error.wording = context.meta.get(WORDING, FLAGS)  # as the context is gone when it is reported
+                        if error.wording is FLAGS and isinstance(error, UsageError):
+                            error.statement = _with_flag(error.statement, context)
                         raise
             except Exit as request:
                 code = request.exit_code
@@ -114,6 +119,14 @@ def _remove_scratch() -> None:
     scratch = sys.modules.get("jaccard_eval.engine.scratch")
     if scratch is not None:
         scratch.remove_all()
+
+
+def _with_flag(statement: str, context: Context) -> str:
+    """Return a message that begins with a keyword of the library with the option of the command that sets it."""
+    command = COMMAND_TABLE.get_command(context, context.invoked_subcommand or "")
+    params = command.params if command is not None else ()
+    flags = {param.name: max(param.opts, key=len) for param in params if isinstance(param, Option)}
+    return _KEYWORD.sub(lambda found: flags.get(found[0], found[0]), statement)
 
 
 def _explain(error: BaseException) -> int:

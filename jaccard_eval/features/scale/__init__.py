@@ -52,7 +52,7 @@ class ScaleOptions:
             (self.bins >= 1, "bins", "a whole number >= 1", self.bins),
             (ascends(self.edges), "edges", "positive and ascending sides in pixels", self.edges),
             (ascends(self.pixels), "pixels", "positive and ascending distances in pixels", self.pixels),
-            (0 < self.pair_iou < 1, "pair_iou", "between 0 and 1", self.pair_iou),
+            (0 < self.pair_iou < 1, "pair_iou", "above 0 and below 1", self.pair_iou),
         )
         for holds, name, meaning, got in checks:
             if not holds:

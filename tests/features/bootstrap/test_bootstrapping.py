@@ -120,7 +120,7 @@ def test_tables_have_the_bounds_of_each_class() -> None:
     ("argv", "message"),
     [
         (["--bootstrap", "1"], "--bootstrap must be a whole number >= 2, got 1"),
-        (["--bootstrap", "9", "--confidence", "95"], "--confidence must be between 0 and 1, got 95.0"),
+        (["--bootstrap", "9", "--confidence", "95"], "--confidence must be above 0 and below 1, got 95.0"),
     ],
 )
 def test_settings_out_of_range_are_named_by_their_options(
