@@ -415,7 +415,9 @@ def _sizes(files: _Files, draft: Draft) -> FloatArray:
         return unknown_sizes(0)
     given = np.array([text or "0" for text in files.sizes], dtype=np.object_)
     numbers, bad = parse_numbers(given)
-    strange = np.union1d(bad, np.flatnonzero((numbers < 0) | (numbers > MAX_IMAGE_SIDE)))
+    is_strange = (numbers < 0) | (numbers > MAX_IMAGE_SIDE)
+    is_strange[bad] = True
+    strange = np.flatnonzero(is_strange)
 
     def describe(index: int) -> tuple[Where, str]:
         place = Where(str(files.paths[index // 2]), record="size", field=_SIDES[index % 2])
