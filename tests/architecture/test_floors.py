@@ -4,6 +4,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import jaccard_eval
@@ -64,8 +65,8 @@ def test_no_module_names_one_above_it_in_a_text() -> None:
     floors = {room: -at for at, layer in enumerate(layers) for room in re.findall(r"jaccard_eval\.(\w+)", layer)}
     found = {
         f"{importer} -> {room}"
-        for importer, path in _modules().items()
-        for text in _texts(ast.parse(path.read_text(encoding="utf-8")))
+        for importer, tree in _trees().items()
+        for text in _texts(tree)
         for room in re.findall(r"^jaccard_eval\.(\w+)(?:\.|$)", text)
         if room in floors and floors[room] > floors.get(importer.split(".")[0], 0)
     }
@@ -103,13 +104,20 @@ def _modules() -> dict[str, Path]:
     return {name: path for name, path in named.items() if name}
 
 
-def _imports() -> Iterator[tuple[str, str]]:
+@cache
+def _trees() -> dict[str, ast.Module]:
+    """Modules by their names, parsed once for all tests."""
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in _modules().items()}
+
+
+@cache
+def _imports() -> list[tuple[str, str]]:
     """Pairs of importer and imported module, wherever in the importer the import stands."""
-    modules = _modules()
-    for importer, path in modules.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    trees, found = _trees(), []
+    for importer, tree in trees.items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("jaccard_eval."):
                 source = str(node.module).removeprefix("jaccard_eval.")
-                for name in node.names:
-                    member = f"{source}.{name.name}"
-                    yield importer, member if member in modules else source
+                members = [f"{source}.{name.name}" for name in node.names]
+                found += [(importer, member if member in trees else source) for member in members]
+    return found
