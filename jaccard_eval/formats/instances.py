@@ -93,7 +93,6 @@ _ENDINGS = (
 )  # of the names of maps, behind that of the image
 _PHOTO = pattern(r"_(?:rgb|img|image|raw)$", re.IGNORECASE)  # of the names of images, next to such maps
 _RESULT = pattern(r"\S+\.png[ \t]+\d+(\.0*)?[ \t]+\S+", re.ASCII | re.IGNORECASE)
-_CITY_IMAGE = pattern(r".+?_\d{6}_\d{6}(?!\d)", re.ASCII)  # with what follows, results are named
 _OF_OBJECTS, _OF_IMAGE = "masks", "images"  # folders in that of an image, in the Data Science Bowl of 2018
 _BDD100K = ("pedestrian", "rider", "car", "truck", "bus", "train", "motorcycle", "bicycle")  # from 1
 _CROWD, _IGNORED = 2, 1  # bits of their flags

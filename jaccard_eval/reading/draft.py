@@ -91,7 +91,6 @@ FAULTS = frozenset(
     | {"field-missing", "flag-value", "id-range", "id-type", "keypoints-invalid", "number-invalid"}
     | {"number-not-finite", "number-type", "record-type", "score-missing", "segmentation-invalid", "units-mixed"}
 )
-SKIPPED = "invalid"  # how many are counted among what is ignored of a side
 # Objects of a file that are not boxes: without them boxes would lose their image or their class.
 _OTHERS = pattern(r"(images|categories|licenses)(\[\d+\])?")
 _DEEPEST = 99  # while no box is known

@@ -148,9 +148,8 @@ _COLORS_FIX = "Write one class per line, such as '128 64 128 road', 'road,128,64
 class ColorTable:
     """Classes by colour."""
 
-    codes: IntArray  # (n,) red + 2**8 green + 2**16 blue
+    codes: IntArray  # (n,) red + 2**8 green + 2**16 blue; those behind the names are of no class
     names: tuple[str, ...]  # the colour where the table names none
-    n_void: int = 0  # the last colours, which are of no class
 
     @property
     def void(self) -> range:
@@ -231,12 +230,12 @@ def named_color_table(name: object) -> ColorTable | None:
     """Return the colours of a known data set, one of `options.COLOR_TABLES`; None where the name is another."""
     if name == "voc":
         codes = [*map(_voc_color, range(len(VOC))), 224 | 224 << 8 | 192 << 16]
-        return ColorTable(np.array(codes, dtype=np.int64), VOC, n_void=1)
+        return ColorTable(np.array(codes, dtype=np.int64), VOC)
     if name == "cityscapes":
         known = [*(category.colour or (0, 0, 0) for category in CATEGORIES), *_NOT_EVALUATED]
         codes = [red | green << 8 | blue << 16 for red, green, blue in known]
         names = tuple(category.name for category in CATEGORIES)
-        return ColorTable(np.array(codes, dtype=np.int64), names, n_void=len(_NOT_EVALUATED))
+        return ColorTable(np.array(codes, dtype=np.int64), names)
     return None
 
 

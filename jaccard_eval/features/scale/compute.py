@@ -117,15 +117,6 @@ def _areas(gt_area: npt.ArrayLike, missing: npt.ArrayLike, extra: npt.ArrayLike)
     return area, p, q
 
 
-# How far each edge (left, top, right, bottom) moves, in units of k; jitter is the mean over its sixteen ways.
-MOVES: dict[str, tuple[tuple[int, ...], ...]] = {
-    "shift": ((1, 1, 1, 1),),
-    "dilation": ((-1, -1, 1, 1),),
-    "erosion": ((1, 1, -1, -1),),
-    "jitter": tuple(itertools.product((-1, 1), repeat=4)),
-}
-
-
 FOUND_IOU = 0.1  # IoU from which an object counts as found; the background threshold t_b of TIDE (Bolya et al. 2020)
 EXPLAINING_SHARE = 0.5  # of the loss to localisation, that a tolerance must win back to explain it
 MEANS = ("iou", "missing", "extra", "shift_loss", "size_loss")
