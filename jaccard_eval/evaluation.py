@@ -422,7 +422,7 @@ def _parts(metrics: DetectionMetrics, sides: Sides, options: EvaluateOptions, st
             count = partial(store.confusion, aligned.gt, aligned.pred, metrics.protocol, n_labels=n_labels)
         parts.append(count_confusions(metrics, aligned.gt, aligned.pred, score, count))
     if options.worst_images is not None:
-        from jaccard_eval.features.images.compute import count_images
+        from jaccard_eval.features.images import count_images
 
         parts.append(count_images(metrics, score, options.worst_images))
     return parts

@@ -35,7 +35,7 @@ from jaccard_eval.engine import path_of
 from jaccard_eval.errors import UsageError
 from jaccard_eval.features.errors.compute import errors_at
 from jaccard_eval.features.gates.judging import SavedAnswers, SavedValues
-from jaccard_eval.features.images.compute import count_images
+from jaccard_eval.features.images import count_images
 from jaccard_eval.findings import DataError, FindingLog, Where
 from jaccard_eval.fixes import Fix
 from jaccard_eval.frozen import dataclass

@@ -17,7 +17,7 @@ from jaccard_eval.data.protocol import COCO
 from jaccard_eval.data.result import EvaluationResult, Result
 from jaccard_eval.engine import Place, path_of
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.images.compute import count_images
+from jaccard_eval.features.images import count_images
 from jaccard_eval.features.images.gallery import worst_gallery
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.metrics.detection import DetectionMetrics

@@ -21,7 +21,7 @@ from jaccard_eval.features.compare import ChangeKind, ComparisonResult, Contende
 from jaccard_eval.features.compare.comparison import box_threshold, side_names
 from jaccard_eval.features.compare.report import build_report, interval_title
 from jaccard_eval.features.evaluate.page import explained_of, explorer_model
-from jaccard_eval.features.images.compute import box_outcomes
+from jaccard_eval.features.images import box_outcomes
 from jaccard_eval.features.images.gallery import DEFAULT_IMAGES, Part, file_notes, gallery_images, thumbnail_maker
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.report import ReportOptions

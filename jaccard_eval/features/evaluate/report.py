@@ -135,7 +135,7 @@ def headline(result: EvaluationResult) -> Headline:
 
 def build_album(result: EvaluationResult, options: ReportOptions) -> Album:
     """Return the images with the highest cost; `options` change nothing."""
-    from jaccard_eval.features.images.compute import count_images
+    from jaccard_eval.features.images import count_images
     from jaccard_eval.features.images.gallery import DEFAULT_IMAGES, build_album
 
     counted = result.part("worst_images") or count_images(

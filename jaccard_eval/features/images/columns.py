@@ -31,7 +31,7 @@ from jaccard_eval.data.protocol import BOXES
 from jaccard_eval.data.result import ImageSource, SliceRow
 from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.features.errors.compute import NO_BOX, NO_ERROR
-from jaccard_eval.features.images.compute import BoxOutcomes
+from jaccard_eval.features.images import BoxOutcomes
 from jaccard_eval.features.images.gallery import COCO_EDGES, COCO_POINTS, PLAIN_SIDE, seen_points
 from jaccard_eval.features.images.reasons import ERRORS, Explained
 from jaccard_eval.features.operating import last_steps

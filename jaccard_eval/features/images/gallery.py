@@ -13,7 +13,7 @@ from jaccard_eval.data.boxtable import BoolArray, BoxTable, FloatArray, Shapes
 from jaccard_eval.data.result import EvaluationResult, ImageSource, Measured
 from jaccard_eval.data.signature import overlap_name
 from jaccard_eval.errors import UsageError
-from jaccard_eval.features.images.compute import BoxOutcomes, box_outcomes, count_images, judging_score
+from jaccard_eval.features.images import BoxOutcomes, box_outcomes, count_images, judging_score
 from jaccard_eval.matching import IntArray, descending_order
 from jaccard_eval.metrics.detection import DetectionMetrics, detection_metrics
 from jaccard_eval.progress import tracked

@@ -15,7 +15,7 @@ import numpy as np
 from jaccard_eval.data.boxtable import BoolArray, FloatArray, RowArray
 from jaccard_eval.data.result import EvaluationResult
 from jaccard_eval.features.errors.compute import Errors, find_errors
-from jaccard_eval.features.images.compute import BoxOutcomes, box_outcomes
+from jaccard_eval.features.images import BoxOutcomes, box_outcomes
 from jaccard_eval.features.operating import OperatingSteps
 from jaccard_eval.frozen import dataclass
 from jaccard_eval.matching import IntArray

@@ -42,7 +42,7 @@ from jaccard_eval.report.sections import (
 from jaccard_eval.text import pluralise
 
 if TYPE_CHECKING:
-    from jaccard_eval.features.images.compute import BoxOutcomes
+    from jaccard_eval.features.images import BoxOutcomes
     from jaccard_eval.features.images.reasons import Explained
 
 

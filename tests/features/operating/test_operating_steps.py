@@ -15,7 +15,7 @@ from pictures import Picture, det, evaluate, gt
 import jaccard_eval
 from jaccard_eval.data.protocol import COCO, VOC2007, VOC2012, Protocol
 from jaccard_eval.data.result import EvaluationResult
-from jaccard_eval.features.images.compute import box_outcomes
+from jaccard_eval.features.images import box_outcomes
 from jaccard_eval.features.operating import (
     N_STOPS,
     OperatingSteps,
