@@ -666,7 +666,7 @@ def align(gt: Dataset, pred: Dataset, options: SideOptions) -> Alignment:
         classes=classes,
         image_names=table.names(),
         class_names=tuple(name for row, name in enumerate(gt.labels.names) if chosen[row] >= 0),
-        correspondence=_describe(gt, pred, placed.images, classes, chosen),
+        correspondence=_describe(gt, pred, placed.images, classes),
         findings=findings.findings(),
         facts=gt.facts.renumbered(placed.images.gt_rows, chosen),
     )
@@ -876,9 +876,7 @@ def _chosen_classes(labels: LabelMap, options: SideOptions) -> RowArray:
     return np.where(wanted, np.cumsum(wanted) - 1, -1).astype(np.int32)
 
 
-def _describe(
-    gt: Dataset, pred: Dataset, images: CommonImages, classes: ClassMatch, chosen: RowArray
-) -> Correspondence:
+def _describe(gt: Dataset, pred: Dataset, images: CommonImages, classes: ClassMatch) -> Correspondence:
     matched = np.isin(images.gt_rows, images.pred_rows) & (images.gt_rows >= 0)
     known = np.isin(images.pred_rows, images.gt_rows) & (images.pred_rows >= 0)
     gt_only = [gt.images.name(int(row)) for row in np.flatnonzero(~matched)]

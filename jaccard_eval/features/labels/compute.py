@@ -495,7 +495,7 @@ def suspect_labels(
         _classes(truth, views, company),
         *([] if BOX in refused else [_boxes(truth, views)]),
         *([] if SPURIOUS in refused else [_spurious(truth, views, company)]),
-        _missing(truth, views, company, protocol, explained),
+        _missing(views, company, protocol, explained),
     ]
     listed, unlisted, taken = [], {}, np.zeros(len(truth.boxes) + 1, dtype=np.bool_)
     for kind in ranked:
@@ -659,9 +659,7 @@ def _swapped(
     return _ranked(SIDES, odds[rows], row=rows, **columns), explained
 
 
-def _missing(
-    truth: Truth, views: Sequence[Views], company: Company, protocol: Protocol, explained: Sequence[BoolArray]
-) -> Ranked:
+def _missing(views: Sequence[Views], company: Company, protocol: Protocol, explained: Sequence[BoolArray]) -> Ranked:
     """Rank sure detections on nothing that nothing else explains; those of several files on one place are one."""
     near: list[Any] = []
     for k, view in enumerate(views):

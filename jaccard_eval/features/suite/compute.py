@@ -42,7 +42,7 @@ def standings_of(
     rows = []
     for row, model in enumerate(models):
         mean = _mean(shown[row])
-        mpc, clean = _under_corruption(model, sets, cells, metric)
+        mpc, clean = _under_corruption(model, cells, metric)
         rows.append(
             Standing(
                 model=model,
@@ -193,7 +193,7 @@ def _judged(row: Standing, p_value: float, sign: float, level: float) -> Standin
     return replace(row, p_value=p_value, verdict=direction if p_value <= 1 - level else "no different")
 
 
-def _under_corruption(model: str, sets: Sequence[str], cells: Sequence[SuiteCell], metric: str) -> tuple[float, float]:
+def _under_corruption(model: str, cells: Sequence[SuiteCell], metric: str) -> tuple[float, float]:
     """Return mPC, and the mean on clean images of the same sets (Michaelis et al. 2019, section 3.2).
 
     Severities are averaged within each corruption, then corruptions, then sets.
