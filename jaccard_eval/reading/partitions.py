@@ -608,12 +608,19 @@ def _table(rows: Any, role: str, kind: str | None) -> BoxTable:
         column = rows.column(name)
         if column.null_count:
             raise ValueError(f"{name} has no value in {column.null_count:,} rows")
-        columns[name] = _lists(column, name) if given.endswith("lists") else column.to_numpy()
+        columns[name] = _lists(column, name) if given.endswith("lists") else _array(column.combine_chunks())
     xywh = np.stack([columns.pop(name) for name in _SIDES], axis=1)
     of_shapes = {name: columns.pop(name) for name in (COLUMNS[kind] if kind else ())}
     # A side without boxes need not have any.
     shapes = shapes_of_columns(kind, of_shapes) if kind and len(xywh) else None
     return freeze(BoxTable(xywh=xywh, shapes=shapes, **{"score": None, **columns}))
+
+
+def _array(values: Any) -> npt.NDArray[Any]:
+    """Return the numbers or flags of an Arrow array without a null; Arrow's own `to_numpy` loads pandas for it."""
+    flags = str(values.type) == "bool"
+    numbers: npt.NDArray[Any] = np.from_dlpack(values.cast("uint8") if flags else values)
+    return numbers.view(np.bool_) if flags else numbers
 
 
 def _lists(column: Any, name: str) -> tuple[Any, Any]:
@@ -622,7 +629,7 @@ def _lists(column: Any, name: str) -> tuple[Any, Any]:
     numbers = lists.flatten()
     if numbers.null_count:
         raise ValueError(f"{name} has a list without a value")
-    return numbers.to_numpy(), offsets_of(lists.value_lengths().to_numpy())
+    return _array(numbers), offsets_of(_array(lists.value_lengths()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

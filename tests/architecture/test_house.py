@@ -13,6 +13,7 @@ import house
 import pytest
 
 import jaccard_eval
+from jaccard_eval.cli.run import run
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "jaccard_eval"
@@ -67,6 +68,13 @@ def test_an_evaluation_loads_only_what_it_uses() -> None:
     unused = ["pandas", "PIL", "rich", "yaml", "shutil", "tempfile", "jaccard_eval.similarity.masks"]
     code = f"from jaccard_eval.cli.run import run_process\nrun_process({arguments!r}, print)"
     assert _loaded_after(code, unused) == []
+
+
+@pytest.mark.needs("pyarrow")
+def test_reading_parts_loads_no_pandas(tmp_path: Path) -> None:
+    sides = [str(ROOT / "sample_data" / "coco" / name) for name in ("gt.json", "better.json")]
+    assert run(["partition", *sides, "-o", str(tmp_path / "parts"), "-q"]) == 0
+    assert _loaded_after(f"import jaccard_eval\njaccard_eval.evaluate({str(tmp_path / 'parts')!r})", ["pandas"]) == []
 
 
 def test_choosing_how_a_file_is_written_loads_no_way_to_draw() -> None:
