@@ -142,7 +142,7 @@ def test_gates_need_a_rule_unless_one_is_added() -> None:
         ("[gates]\nbootstrap = 1000\n" + rule("min = 0.5"), "gates.bootstrap: expected a table, got 1000"),
         ("[gates.bootstrap]\nn = 9\n" + rule("min = 0.5"), "gates.bootstrap: unknown key 'n'. Choose from resamples,"),
         ("[gates.bootstrap]\nresamples = 1\n" + rule("min = 0.5"), "gates.bootstrap: n_resamples must be a whole"),
-        ("[gates.bootstrap]\nconfidence = 95\n" + rule("min = 0.5"), "must be between 0 and 1, got 95"),
+        ("[gates.bootstrap]\nconfidence = 95\n" + rule("min = 0.5"), "must be above 0 and below 1, got 95"),
         ("[gates]\nslices.night = 3\n" + rule("min = 0.5"), "gates.slices.night: expected a list of names and globs"),
         ("[gates]\nslices.night = 'n/*'\n" + rule("min = 0.5"), "write globs as a list: ['n/*']"),
     ],
