@@ -30,7 +30,7 @@ LOOKS = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.NOTE: "plain"
 HANGING = "    "  # below the first line of a finding
 
 # At the start of a message; a plain word may be the name of a file, unless something is asked of it.
-_KEYWORD = pattern(r"\A(?:[a-z]+(?:_[a-z]+)+(?=[: ])|[a-z]+(?= must ))")
+_KEYWORD = pattern(r"\A(?:[a-z]+(?:_[a-z]+)+(?=:| (?!needs ))|[a-z]+(?= must ))")
 _IMPORTER = "<frozen importlib._bootstrap"
 _received: list[int] = []
 

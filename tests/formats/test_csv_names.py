@@ -374,28 +374,3 @@ def test_points_of_a_pose_are_not_the_corners_of_a_box_unless_they_are_named_so(
     assert found.fix is not None
     named = load(text, columns=str(found.fix.options["gt_columns"]))
     assert named.boxes.xywh.tolist() == [[10, 20, 30, 40]]
-
-
-# The columns of YOLOv5's results.pandas().xyxy, to which scripts add the image: the index is "class", its name "name".
-YOLOV5 = (
-    "image,xmin,ymin,xmax,ymax,confidence,class,name\na.jpg,10,20,40,60,0.9,{first}\na.jpg,50,20,70,60,0.8,0,person\n"
-)
-
-
-def test_a_number_as_class_is_called_as_the_column_next_to_it_says(load: Load) -> None:
-    data = load(YOLOV5.format(first="16,dog"), role="pred")
-    assert values(data)[1] == ["dog", "person"]
-    assert sorted(data.labels.keys) == [0, 16]
-    assert not any(finding.code == "csv-columns-unused" for finding in data.findings)
-
-
-@pytest.mark.parametrize("first", ["16,person", "0,dog"])
-def test_texts_that_do_not_go_with_the_numbers_one_to_one_are_no_names_of_classes(first: str, load: Load) -> None:
-    data = load(YOLOV5.format(first=first), role="pred")
-    assert values(data)[1] == [first.partition(",")[0], "0"]
-    assert "'name'" in message(data, "csv-columns-unused")
-
-
-def test_texts_as_class_keep_what_they_are_next_to_other_texts(load: Load) -> None:
-    data = load(YOLOV5.format(first="dog,rex").replace(",0,person", ",person,ann"), role="pred")
-    assert values(data)[1] == ["dog", "person"]

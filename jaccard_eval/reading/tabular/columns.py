@@ -230,15 +230,9 @@ class Columns:
         return (*self.box, *(self.size or ()), *(column for column in optional if column is not None))
 
     def of_keys(self, header: Sequence[str]) -> set[int]:
-        """Positions of the columns that name images and classes, ids next to class names among them, or names."""
-        beside = (position_of(header, CLASS_IDS), self.of_names(header))
-        return {self.image, self.label} | {column for column in beside if column is not None}
-
-    def of_names(self, header: Sequence[str]) -> int | None:
-        """Position of another column that may name the classes, where this one has numbers and none is of ids."""
-        if position_of(header, CLASS_IDS) is not None:
-            return None
-        return position_of([*header[: self.label], "", *header[self.label + 1 :]], CLASS_NAMES)
+        """Positions of the columns that name images and classes, ids next to class names among them."""
+        beside = position_of(header, CLASS_IDS)
+        return {self.image, self.label} | ({beside} if beside is not None else set())
 
 
 def count_known(header: Sequence[str]) -> int:

@@ -336,12 +336,6 @@ class Table:
             paired = self._by_id(ids, columns.label, rows)
             if paired is not None:
                 return paired
-        # YOLOv5's tables have the index as "class" and what it is called as "name".
-        names = columns.of_names(self.header)
-        if numbered and not self.typed and names is not None:
-            paired = self._by_id(columns.label, names, rows)
-            if paired is not None:
-                return replace(paired, beside=names)
         given = self.class_names.get(self.titles[columns.label], {})
         # Indices that the file does not name are numbers all the same; a text that it does not name is a name.
         fitting = numbered or given.keys() >= set(keys.distinct)
