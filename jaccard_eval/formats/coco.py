@@ -47,11 +47,15 @@ _LIST = pattern(rb'"(?:%s)"\s*:\s*\[' % "|".join(_LISTS).encode())
 _BY_IMAGE = pattern(rb'"\w*(?:boxes|objects|detections|predictions|annotations|instances)"\s*:\s*\[\s*[\[{]')
 _CATEGORIES = pattern(rb'"categories"\s*:\s*\[')
 _NESTED = pattern(rb"\[\s*\[\s*[{\]]")  # of a list per image
-# Of what can be compared, the first value: a number, a corner of a polygon, runs.
+# Of what can be compared, how its names begin, and the first value: a number, a corner of a polygon, runs. Names first:
+# compiling what most files have nothing of takes longer than looking.
 _FIELDS = {
-    "bbox": pattern(rb'"bbox"\s*:\s*\[\s*[^\]\s]'),
-    "segm": pattern(rb'"(?:seg(?:mentation|ments)|polys)"\s*:\s*(?:\{|\[\s*[^\]\s])'),
-    "keypoints": pattern(rb'"keypoints"\s*:\s*\[[\s\[]*[-0-9.]'),
+    "bbox": ((b'"bbox"',), pattern(rb'"bbox"\s*:\s*\[\s*[^\]\s]')),
+    "segm": (
+        (b'"seg', b'"polys"'),
+        pattern(rb'"(?:seg(?:mentation|ments)|polys)"\s*:\s*(?:\{|\[\s*[^\]\s])'),
+    ),
+    "keypoints": ((b'"keypoints"',), pattern(rb'"keypoints"\s*:\s*\[[\s\[]*[-0-9.]')),
 }
 _ORIENTED = pattern(rb'"bbox"\s*:\s*\[(?:[^,\]]*,){4}(?:(?:[^,\]]*,){3})?[^,\]]*\]')  # of five or eight numbers
 # Corners or an angle besides an upright box or in place of one; a turn of CVAT's boxes.
@@ -60,13 +64,7 @@ _TURNED = pattern(
     rb'|"polys"\s*:\s*\[\s*(?:\[[^\]]*\]\s*,?\s*){4}\]'
     rb'|"attributes"\s*:\s*\{[^{}]*"rotation"\s*:\s*(?!0[,}\s]|0\.0+[,}\s])\d'
 )
-# How the names begin that are in each of these.
-_BEGINNINGS = {
-    "bbox": (b'"bbox"',),
-    "segm": (b'"seg', b'"polys"'),
-    "keypoints": (b'"keypoints"',),
-    "obb": (b'"poly', b'"rbox"', b'"rbbox"', b'"rotat', b'"obb"'),
-}
+_TURNED_NAMES = (b'"poly', b'"rbox"', b'"rbbox"', b'"rotat', b'"obb"')  # how they begin
 _RING = pattern(rb'"segmentation"\s*:\s*\[\s*\[([-+0-9.eE,\s]+)\]\s*\]')  # a mask of one polygon
 # All names of what COCO's own files and results lists are made of: those in front of annotations, and the others.
 IN_FRONT = frozenset(
@@ -135,15 +133,14 @@ def iou_types(peek: Peek) -> set[str]:
         # All images may be listed first.
         text = part_from(peek.path, _LIST, len(text)) or text
     text = text[: text.rfind(b"]") + 1]  # the last value may be cut
-    # Names first: compiling what most files have nothing of takes longer than looking.
-    found = {name for name, field in _FIELDS.items() if _has(text, _BEGINNINGS[name]) and field.search(text)}
+    found = {name for name, (names, field) in _FIELDS.items() if _has(text, names) and field.search(text)}
     masks = _RING.findall(text) if "segm" in found else []
     rings = [ring.translate(None, b" \t\r\n").split(b",") for ring in masks]
     if "bbox" in found and _ORIENTED.search(text):
         found = found - {"bbox"} | {"obb"}
-    elif _has(text, _BEGINNINGS["obb"]) and _TURNED.search(text):
+    elif _has(text, _TURNED_NAMES) and _TURNED.search(text):
         found.add("obb")
-    if "bbox" in found and rings and len(rings) == len(_FIELDS["segm"].findall(text)):
+    if "bbox" in found and rings and len(rings) == len(_FIELDS["segm"][1].findall(text)):
         from jaccard_eval.reading.outlines import is_rectangle  # all about masks, which most inputs have none of
 
         if all(map(is_rectangle, rings)):
